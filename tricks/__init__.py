@@ -1,0 +1,9 @@
+"""From REINFORCE to PPO and beyond, one trick at a time."""
+
+from tricks.config import Config
+from tricks.core.errors import InputError
+from tricks.core.run import Run, load
+from tricks.core.train import train
+from tricks.ladder import EVERY, PPO, REINFORCE, Tricks
+
+__all__ = ["EVERY", "PPO", "REINFORCE", "Config", "InputError", "Run", "Tricks", "load", "train"]

@@ -1,0 +1,16 @@
+"""advantage_norm: advantages standardized per minibatch, so that the step does not depend on the rewards' scale."""
+
+from torch import Tensor
+
+from tricks.core.stats import mean
+
+
+def standardize(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:
+    """(A − mean)/(std + ε) over the valid rows of each seed, with the unbiased std. [S, B] -> [S, B].
+
+    A minibatch of one row gives 0, not NaN. Andrychowicz et al. 2020, arXiv:2006.05990, C67.
+    """
+    centered = advantage - mean(advantage, valid).unsqueeze(1)
+    squares = (centered.square() * valid).sum(1, keepdim=True)
+    std = (squares / (valid.sum(1, keepdim=True) - 1).clamp(min=1)).sqrt()
+    return centered / (std + eps)

@@ -1,0 +1,8 @@
+"""lr_anneal, clip_anneal: a number falls in a line from its start to 0 at the end of the budget."""
+
+from torch import Tensor
+
+
+def linear_decay(start: Tensor, progress: Tensor) -> Tensor:
+    """x·(1 − progress). progress [S] is the share of the budget used before this update, so x never is 0. [S]."""
+    return start * (1 - progress)

@@ -1,0 +1,24 @@
+"""baseline: a learned V(s) is subtracted from the return, which lowers the gradient's variance, not its mean."""
+
+from torch import Tensor
+
+from tricks.core.stats import mean
+
+
+def squared_error(value: Tensor, target: Tensor) -> Tensor:
+    """½(V − G)² of every row. value, target [S, B] -> [S, B]."""
+    return 0.5 * (value - target).square()
+
+
+def explained_variance(value: Tensor, target: Tensor, valid: Tensor) -> Tensor:
+    """1 − Var(G − V)/Var(G) over the valid rows: 1 is perfect, 0 no better than a constant. [S, ...] -> [S].
+
+    NaN where the targets do not vary.
+    """
+    value, target, valid = value.flatten(1), target.flatten(1), valid.flatten(1)
+
+    def variance(x: Tensor) -> Tensor:
+        return mean((x - mean(x, valid).unsqueeze(1)).square(), valid)
+
+    spread = variance(target)
+    return (1 - variance(target - value) / spread).masked_fill(spread == 0, float("nan"))

@@ -1,0 +1,20 @@
+"""clip: PPO's surrogate, which stops paying for a ratio that has left [1 − ε, 1 + ε]. It is no trust region."""
+
+import torch
+from torch import Tensor
+
+from tricks.core.stats import mean
+
+
+def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
+    """min(r·A, clip(r, 1 − ε, 1 + ε)·A), to be maximized. ratio, advantage [S, B], clip_range ε [S] -> [S, B].
+
+    Schulman et al. 2017, arXiv:1707.06347, eq. 7.
+    """
+    low, high = (1 - clip_range).unsqueeze(1), (1 + clip_range).unsqueeze(1)
+    return torch.minimum(ratio * advantage, ratio.clamp(low, high) * advantage)
+
+
+def clip_fraction(ratio: Tensor, clip_range: Tensor, valid: Tensor) -> Tensor:
+    """Share of valid rows whose ratio lies outside [1 − ε, 1 + ε]. [S]."""
+    return mean(((ratio.detach() - 1).abs() > clip_range.unsqueeze(1)).float(), valid)

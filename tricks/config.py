@@ -1,0 +1,74 @@
+"""The numbers of a run. What is on or off stands in `Tricks`; how much of it, here."""
+
+from dataclasses import dataclass
+
+from tricks.core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Config:
+    """A run's environment, seeds, budget and hyperparameters. Raises InputError for a number out of its range.
+
+    A number that belongs to a trick (`epochs` to `reuse`, `gae_lambda` to `gae`, ...) is read only when that
+    trick is on.
+    """
+
+    env: str = "CartPole-v1"
+    """Any Gymnasium id with Box or Discrete observations and Discrete or Box actions."""
+    seeds: int | tuple[int, ...] = 10
+    """How many independent agents to train at once (seeds 0, 1, ...), or the seeds themselves."""
+    steps: int = 100_000
+    """Budget of environment steps for each seed."""
+    lanes: int = 8
+    """N: parallel environments of one seed."""
+    horizon: int = 128
+    """T: a segment's length; whole-episode batches have at least N·T steps."""
+    lr: float = 1e-3
+    """Adam's learning rate."""
+    adam_eps: float = 1e-5
+    """Adam's ε."""
+    gamma: float = 0.99
+    """Discount γ."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Widths of the hidden layers (tanh) of the policy net and of the value net."""
+    value_coef: float = 0.5
+    """c₁, weight of the value loss (baseline)."""
+    epochs: int = 4
+    """Passes over each batch (reuse)."""
+    minibatches: int = 4
+    """Gradient steps per pass (reuse)."""
+    clip_range: float = 0.2
+    """ε of the clipped surrogate (clip)."""
+    gae_lambda: float = 0.95
+    """λ (gae)."""
+    max_grad_norm: float = 0.5
+    """Largest gradient norm (grad_clip)."""
+    entropy_coef: float = 0.01
+    """c₂, weight of the entropy bonus (entropy); public code uses 0.01 for discrete actions, 0 for continuous."""
+    return_beta: float = 0.5
+    """β, how far one batch moves the return statistics (return_norm)."""
+    value_clip_range: float = 0.2
+    """ε of the value clipping (value_clip), in the value net's own units."""
+
+    def __post_init__(self) -> None:
+        positive = ("steps", "lanes", "horizon", "lr", "adam_eps", "epochs", "minibatches", "clip_range")
+        for name in (*positive, "max_grad_norm", "value_clip_range"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be more than 0, not {getattr(self, name)}")
+        for name in ("gamma", "gae_lambda", "return_beta"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
+        if any(width < 1 for width in self.hidden):
+            raise InputError(f"hidden must be widths of at least 1, not {self.hidden}")
+        self._check_seeds()
+
+    def _check_seeds(self) -> None:
+        if not self.seed_list:
+            raise InputError(f"seeds must be a count of at least 1 or a list of seeds, not {self.seeds}")
+        if len(set(self.seed_list)) < len(self.seed_list) or min(self.seed_list) < 0:
+            raise InputError(f"seeds must differ and be at least 0, not {self.seeds}")
+
+    @property
+    def seed_list(self) -> tuple[int, ...]:
+        """The seeds themselves, whether given as a count or one by one."""
+        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)

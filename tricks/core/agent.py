@@ -1,0 +1,131 @@
+"""S agents at once: a policy net, a value net, and the statistics that both see the world through."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tricks.action_mask import mask_logits
+from tricks.config import Config
+from tricks.core.nets import MLP
+from tricks.core.seeds import stream
+from tricks.core.spaces import Spaces
+from tricks.return_norm import ReturnStats, denormalize
+from tricks.state_norm import LIMIT, Moments
+
+if TYPE_CHECKING:
+    from tricks.core.rollout import Rollout
+
+MOMENTS = ("obs_count", "obs_average", "obs_squares")
+
+
+class Agent(nn.Module):
+    """π(a|s) and V(s) for S seeds. Both nets are always there; what a rung does not use, it never asks.
+
+    `obs_moments` standardizes observations and is the identity until `state_norm` moves it. `returns` does the same for values, and is the identity until `return_norm` moves it.
+    """
+
+    obs_mean: Tensor
+    obs_scale: Tensor
+    obs_limit: Tensor
+    return_mean: Tensor
+    return_variance: Tensor
+
+    def __init__(self, spaces: Spaces, config: Config) -> None:
+        super().__init__()
+        self.spaces, self.seeds = spaces, config.seed_list
+        generators = [stream(seed, "init") for seed in self.seeds]
+        self.policy_net = MLP(generators, (spaces.features, *config.hidden, spaces.actions))
+        self.value_net = MLP(generators, (spaces.features, *config.hidden, 1), exact=True)
+        if not spaces.discrete:  # the standard deviation does not depend on the state
+            self.log_std = nn.Parameter(torch.zeros(len(self.seeds), 1, spaces.actions))
+        for name, moment in zip(MOMENTS, Moments.empty(len(self.seeds), spaces.features), strict=True):
+            self.register_buffer(name, moment)
+        self.register_buffer("obs_mean", torch.zeros(len(self.seeds), 1, spaces.features))
+        self.register_buffer("obs_scale", torch.ones(len(self.seeds), 1, spaces.features))
+        self.register_buffer("obs_limit", torch.tensor(torch.inf))
+        self.register_buffer("return_mean", torch.zeros(len(self.seeds), dtype=torch.float64))
+        self.register_buffer("return_variance", torch.ones(len(self.seeds), dtype=torch.float64))
+
+    @property
+    def obs_moments(self) -> Moments:
+        """Moments of the observations so far; setting them changes what the nets see."""
+        return Moments(*(getattr(self, name) for name in MOMENTS))
+
+    @obs_moments.setter
+    def obs_moments(self, moments: Moments) -> None:
+        for name, moment in zip(MOMENTS, moments, strict=True):
+            setattr(self, name, moment)
+        self.obs_mean, self.obs_scale = moments.view()
+        self.obs_limit = torch.full_like(self.obs_limit, LIMIT)
+
+    @property
+    def returns(self) -> ReturnStats:
+        """Mean and variance of the returns that the value net's outputs stand for; 0 and 1 until they move."""
+        return ReturnStats(self.return_mean, self.return_variance)
+
+    @returns.setter
+    def returns(self, stats: ReturnStats) -> None:
+        self.return_mean, self.return_variance = stats
+
+    def features(self, obs: Tensor) -> Tensor:
+        """Observations as the nets see them: [S, B, D]."""
+        return ((obs - self.obs_mean) * self.obs_scale).clamp(-self.obs_limit, self.obs_limit)
+
+    def policy(self, obs: Tensor) -> Tensor:
+        """The parameters of π(·|s), before any mask: [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian."""
+        logits = self.policy_net(self.features(obs))
+        if self.spaces.discrete:
+            return logits
+        return torch.cat([logits, self.log_std.expand_as(logits)], -1)
+
+    def value(self, obs: Tensor) -> Tensor:
+        """What the value net puts out, V(s) in the units of `returns`: [S, B, D] -> [S, B] float64."""
+        return self.value_net(self.features(obs)).squeeze(-1)
+
+    @torch.no_grad()
+    def values(self, rollout: "Rollout") -> tuple[Tensor, Tensor]:
+        """V(s) and V(s') of every row, in units of reward: [S, T, N] each."""
+        rows = rollout.obs.shape[:3]  # [S, T+1, N]
+        value = denormalize(self.value(rollout.obs.flatten(1, 2)), self.returns).view(rows)
+        return value[:, :-1], value[:, 1:]
+
+    @torch.no_grad()
+    def act(
+        self, obs: np.ndarray, legal: np.ndarray | None = None, rng: np.random.Generator | None = None
+    ) -> np.ndarray:
+        """Actions for raw observations, as the environment takes them.
+
+        obs is one observation, or [N, ...] or [S, N, ...] of them; legal, if given, is shaped alike with A at the
+        end. With `rng` the action is sampled, without it is the most likely one. Fewer axes than [S, N, ...]
+        need a single agent: `agent[k]`.
+        """
+        shape = self.spaces.observation.shape or ()
+        rows = np.shape(obs)[: np.ndim(obs) - len(shape)]
+        if len(rows) < 2 and len(self.seeds) > 1:
+            raise ValueError(f"observations of {len(self.seeds)} agents must be [S, N, ...]; agent[k] picks one")
+        full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
+        logits = self.policy(self.spaces.encode(np.asarray(obs), full))
+        if legal is not None:
+            logits = mask_logits(logits, torch.from_numpy(np.asarray(legal, bool)).view(*full, -1))
+        family = self.spaces.family
+        if rng is None:
+            action = family.mode(logits)
+        else:
+            noise = family.noise(rng, (*full, self.spaces.actions))
+            action = family.sample(logits, torch.from_numpy(noise))
+        decoded = self.spaces.decode(action)
+        return decoded.reshape(*rows, *decoded.shape[2:])
+
+    def __getitem__(self, k: int) -> "Agent":
+        """The k-th agent of the stack, alone."""
+        alone = Agent(self.spaces, Config(seeds=(self.seeds[k],), hidden=self.hidden))
+        pick = slice(k, k + 1) if k >= 0 else slice(k, k + 1 or None)
+        state = {name: x if x.dim() == 0 else x[pick] for name, x in self.state_dict().items()}
+        alone.load_state_dict(state)
+        return alone
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        return tuple(w.shape[1] for w in list(self.policy_net.weights)[1:])

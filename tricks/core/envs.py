@@ -1,0 +1,86 @@
+"""Gymnasium's vector environments behind one interface: [S, N] lanes that are stepped together.
+
+Every lane follows one convention, Gymnasium's NEXT_STEP autoreset: the observation returned at the end of an
+episode is its true last one, and the step after it ignores the action and returns the reset observation. That
+second step is no experience; `resetting` marks the lanes that are about to take it.
+"""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from torch import Tensor
+
+from tricks.config import Config
+from tricks.core.errors import InputError
+from tricks.core.seeds import stream
+from tricks.core.spaces import Spaces
+
+
+class Env:
+    """S seeds × N lanes of one Gymnasium id; each seed has a vector environment, and so a generator, of its own.
+
+    obs [S, N, D] float32, legal [S, N, A] bool and resetting [S, N] bool say what the lanes show now; a step
+    puts new tensors in their place. legal is True everywhere where the environment gives no
+    `info["action_mask"]`, and for Box actions.
+    """
+
+    def __init__(self, config: Config, purpose: str = "env") -> None:
+        self.id, self.lanes, self.seeds = config.env, config.lanes, config.seed_list
+        self._envs = [make_vec(config.env, config.lanes) for _ in self.seeds]
+        first = self._envs[0]
+        self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space)
+        rows = (len(self.seeds), config.lanes)
+        self._raw: list[np.ndarray] = [np.empty(0)] * len(self.seeds)
+        self.legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
+        self.reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
+
+    def reset(self, seeds: list[int] | None = None) -> None:
+        """A new episode in every lane."""
+        infos = {}
+        for i, env in enumerate(self._envs):
+            self._raw[i], infos[i] = env.reset(seed=seeds[i] if seeds else None)
+        self.resetting = torch.zeros(len(self.seeds), self.lanes, dtype=torch.bool)
+        self._show(infos)
+
+    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One step of every seed for which playing [S] is True; the others stand still.
+
+        action is [S, N] or [S, N, A]; returns reward (float64), terminated and truncated, each [S, N].
+        """
+        actions, infos = self.spaces.decode(action), {}
+        reward = np.zeros(self.resetting.shape)
+        terminated, truncated = np.zeros(reward.shape, bool), np.zeros(reward.shape, bool)
+        for i in playing.nonzero()[:, 0].tolist():
+            self._raw[i], reward[i], terminated[i], truncated[i], infos[i] = self._envs[i].step(actions[i])
+        ends = torch.from_numpy(terminated | truncated)
+        self.resetting = torch.where(playing.unsqueeze(1), ends, self.resetting)
+        self._show(infos)
+        return torch.from_numpy(reward), torch.from_numpy(terminated), torch.from_numpy(truncated)
+
+    def close(self) -> None:
+        for env in self._envs:
+            env.close()
+
+    def _show(self, infos: dict[int, dict[str, Any]]) -> None:
+        self.obs = self.spaces.encode(np.stack(self._raw), tuple(self.resetting.shape))
+        masks = {i: info["action_mask"] for i, info in infos.items() if "action_mask" in info}
+        if masks:
+            self.legal = self.legal.clone()
+            for i, mask in masks.items():
+                self.legal[i] = torch.from_numpy(np.stack(mask).astype(bool))
+
+
+def make_vec(id: str, lanes: int) -> VectorEnv:
+    """Gymnasium's vector environment with NEXT_STEP autoreset. Raises InputError if the id cannot be made."""
+    try:
+        env = gym.make_vec(id, num_envs=lanes)
+        if env.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
+            env.close()
+            env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
+    except (gym.error.Error, ImportError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"cannot make the environment {id!r}: {reason}") from error
+    return env

@@ -1,0 +1,93 @@
+"""The learning curve while it is drawn: a row per seed and update, and who has budget left."""
+
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from tricks.config import Config
+from tricks.core.rollout import Rollout
+
+DIAGNOSTICS = (
+    "policy_loss",
+    "value_loss",
+    "entropy",
+    "approx_kl",
+    "clip_fraction",
+    "max_ratio",
+    "explained_variance",
+    "grad_norm",
+)
+COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
+
+
+class Log:
+    """Counts steps, sums up episodes, averages diagnostics, and marks the seeds that are done or have diverged."""
+
+    def __init__(self, config: Config) -> None:
+        self.seeds, self.budget = config.seed_list, config.steps
+        size = len(self.seeds)
+        self.steps = torch.zeros(size, dtype=torch.int64)
+        self.active = torch.ones(size, dtype=torch.bool)
+        self.update = 0
+        self.diverged: dict[int, int] = {}
+        self._notes: dict[str, list[Tensor]] = {}
+        self._rows: list[dict[str, Any]] = []
+        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64)  # return, length of unfinished episodes
+        self._bar = tqdm(total=size * self.budget, unit="step", unit_scale=True, disable=None, leave=False)
+
+    @property
+    def progress(self) -> Tensor:
+        """Share of the budget that each seed has used: [S]."""
+        return self.steps / self.budget
+
+    def note(self, **diagnostics: Tensor) -> None:
+        """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max)."""
+        for name, value in diagnostics.items():
+            self._notes.setdefault(name, []).append(value.detach().double())
+
+    def end_update(self, rollout: Rollout) -> None:
+        """Turn what was noted into a row per active seed."""
+        taken = rollout.valid.flatten(1).sum(1)
+        self.steps += taken
+        self._bar.update(int(taken.sum()))
+        columns = {name: self._summary(name) for name in DIAGNOSTICS}
+        columns |= self._episodes(rollout)
+        for i, seed in enumerate(self.seeds):
+            if self.active[i]:
+                self._rows.append(
+                    {"seed": seed, "update": self.update, "step": int(self.steps[i])}
+                    | {name: float(column[i]) for name, column in columns.items()}
+                )
+        finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
+        for i in (self.active & ~finite).nonzero()[:, 0].tolist():
+            self.diverged[self.seeds[i]] = int(self.steps[i])
+        self.active = self.active & finite & (self.steps < self.budget)
+        self._notes, self.update = {}, self.update + 1
+
+    def curve(self) -> pd.DataFrame:
+        """The rows, seed by seed."""
+        self._bar.close()
+        curve = pd.DataFrame(self._rows, columns=list(COLUMNS)).astype({"episodes": int})
+        return curve.sort_values(["seed", "update"], ignore_index=True)
+
+    def _summary(self, name: str) -> Tensor:
+        if name not in self._notes:  # a diagnostic that this rung does not have
+            return torch.full((len(self.seeds),), torch.nan)
+        notes = torch.stack(self._notes[name])
+        return notes.amax(0) if name == "max_ratio" else notes.mean(0)
+
+    def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:
+        """Number, mean undiscounted return and mean length of the episodes that ended in this rollout. [S] each."""
+        done = rollout.terminated | rollout.truncated
+        tally = torch.stack([rollout.reward, rollout.valid.double()], -1)  # [S, T, N, 2]
+        later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the last end of their lane
+        unfinished = (tally * later.unsqueeze(-1)).sum(1)  # [S, N, 2]
+        ended = done.any(1).unsqueeze(-1)
+        finished = torch.where(ended, self._open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
+        self._open = torch.where(ended, 0, self._open) + unfinished
+        count = done.flatten(1).sum(1)
+        average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
+        return {"episodes": count, "return": average[:, 0], "length": average[:, 1]}

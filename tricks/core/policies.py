@@ -1,0 +1,76 @@
+"""The two families of policies: Categorical for Discrete actions, a diagonal Gaussian for Box actions.
+
+Both are functions of the policy net's output, here called logits also for the Gaussian, and sample by adding
+noise that was drawn beforehand: log-probabilities are needed once per rollout, not once per step.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Categorical:
+    """π(a) = softmax(logits)ₐ. logits [..., A], action [...] int64."""
+
+    dtype: ClassVar[torch.dtype] = torch.int64
+
+    @staticmethod
+    def noise(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Gumbel noise: argmax(logits + Gumbel) is distributed as softmax(logits). Gumbel 1954."""
+        return rng.gumbel(size=shape).astype(np.float32)
+
+    @staticmethod
+    def sample(logits: Tensor, noise: Tensor) -> Tensor:
+        return (logits + noise).argmax(-1)
+
+    @staticmethod
+    def mode(logits: Tensor) -> Tensor:
+        return logits.argmax(-1)
+
+    @staticmethod
+    def log_prob(logits: Tensor, action: Tensor) -> Tensor:
+        """log π(a), [...]."""
+        return logits.log_softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+    @staticmethod
+    def entropy(logits: Tensor) -> Tensor:
+        """−Σₐ π(a)·log π(a), [...], in nats."""
+        log_prob = logits.log_softmax(-1)
+        return -(log_prob.exp() * log_prob).sum(-1)
+
+
+class DiagonalGaussian:
+    """π(a) = N(μ, σ²) in each dimension. logits [..., 2A] hold μ and log σ; action [..., A]."""
+
+    dtype: ClassVar[torch.dtype] = torch.float32
+
+    @staticmethod
+    def noise(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    @staticmethod
+    def sample(logits: Tensor, noise: Tensor) -> Tensor:
+        mean, log_std = logits.chunk(2, -1)
+        return mean + log_std.exp() * noise
+
+    @staticmethod
+    def mode(logits: Tensor) -> Tensor:
+        return logits.chunk(2, -1)[0]
+
+    @staticmethod
+    def log_prob(logits: Tensor, action: Tensor) -> Tensor:
+        """log π(a) of the action before it was clipped to the environment's bounds, [...]."""
+        mean, log_std = logits.chunk(2, -1)
+        z = (action - mean) / log_std.exp()
+        return -(0.5 * z.square() + log_std + 0.5 * np.log(2 * np.pi)).sum(-1)
+
+    @staticmethod
+    def entropy(logits: Tensor) -> Tensor:
+        """Σ log σ + ½·log 2πe, [...], in nats."""
+        log_std = logits.chunk(2, -1)[1]
+        return (log_std + 0.5 * np.log(2 * np.pi * np.e)).sum(-1)
+
+
+Family = type[Categorical] | type[DiagonalGaussian]

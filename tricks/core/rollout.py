@@ -1,0 +1,120 @@
+"""What was played: one `Rollout`, whether the lanes played whole episodes or fixed-length segments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tricks.core.envs import Env
+from tricks.core.errors import InputError
+from tricks.core.seeds import draw
+
+Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Rows of experience [S, T, N, ...], and rows that are none: a lane that waits, a lane that is being reset.
+
+    Those have valid False, weight 0 in every loss, statistic and step count, and reward 0.
+    """
+
+    obs: Tensor  # [S, T+1, N, D] float32: row t+1 is what followed row t, also at an episode's end
+    legal: Tensor  # [S, T, N, A] bool
+    action: Tensor  # [S, T, N] int64 or [S, T, N, A] float32
+    reward: Tensor  # [S, T, N] float64
+    terminated: Tensor  # [S, T, N] bool: the episode ended in itself
+    truncated: Tensor  # [S, T, N] bool: a time limit ended it
+    valid: Tensor  # [S, T, N] bool
+
+    @property
+    def cut(self) -> Tensor:
+        """Rows after which the episode goes on, unseen: the last of a segment. [S, T, N] bool."""
+        cut = torch.zeros_like(self.valid)
+        cut[:, -1] = self.valid[:, -1] & ~(self.terminated | self.truncated)[:, -1]
+        return cut
+
+
+class Batch(SimpleNamespace):
+    """Rows side by side, [S, B, ...] each: obs, legal, action, valid, and what the tricks add."""
+
+    @classmethod
+    def of(cls, rollout: Rollout) -> "Batch":
+        batch = cls()
+        batch.add(obs=rollout.obs[:, :-1], legal=rollout.legal, action=rollout.action, valid=rollout.valid)
+        return batch
+
+    def add(self, **columns: Tensor) -> None:
+        """Add columns given as [S, T, N, ...]."""
+        for name, column in columns.items():
+            setattr(self, name, column.flatten(1, 2))  # [S, T*N, ...]
+
+
+class Player:
+    """Steps the lanes of an Env with a policy and keeps what it saw. Noise is drawn a block of rows at a time."""
+
+    def __init__(self, env: Env, block: int, purpose: str = "action") -> None:
+        self.env, self.block, self.purpose, self.rollouts = env, block, purpose, 0
+        self._rows: list[tuple[Tensor, ...]] = []
+
+    @torch.no_grad()
+    def step(self, policy: Policy, playing: Tensor) -> tuple[Tensor, Tensor]:
+        """One row. playing [S, N] are the lanes that play; returns which rows are experience, and which end."""
+        env, family = self.env, self.env.spaces.family
+        start, row = divmod(len(self._rows), self.block)
+        if row == 0:
+            shape = (self.block, env.lanes, env.spaces.actions)
+            index = (self.rollouts, start)
+            self._noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
+        obs, legal, valid = env.obs, env.legal, playing & ~env.resetting
+        action = family.sample(policy(obs, legal), self._noise[:, row])
+        reward, terminated, truncated = env.step(action, playing.any(1))
+        reward, terminated, truncated = torch.where(valid, reward, 0), terminated & valid, truncated & valid
+        self._rows.append((obs, legal, action, reward, terminated, truncated, valid))
+        return valid, terminated | truncated
+
+    def rollout(self) -> Rollout:
+        """The rows since the last call. Raises InputError if the environment gave something impossible."""
+        obs, *columns = (torch.stack(column, 1) for column in zip(*self._rows, strict=True))  # [S, T, N, ...]
+        obs = torch.cat([obs, self.env.obs.unsqueeze(1)], 1)
+        rollout = Rollout(obs, *columns)
+        seen = _seen(rollout.valid)
+        self._check(rollout, seen)
+        self._rows, self.rollouts = [], self.rollouts + 1
+        return replace(rollout, obs=obs.masked_fill(~seen.unsqueeze(-1), 0))
+
+    def _check(self, rollout: Rollout, seen: Tensor) -> None:
+        faults = {
+            "the observation is not finite": seen & ~rollout.obs.isfinite().all(-1),
+            "the reward is not finite": rollout.valid & ~rollout.reward.isfinite(),
+            "the action mask leaves no legal action": rollout.valid & ~rollout.legal.any(-1),
+        }
+        for fault, bad in faults.items():
+            if bad.any():
+                i, row = bad.any(-1).nonzero()[0].tolist()
+                raise InputError(
+                    f"{self.env.id}: {fault} (seed {self.env.seeds[i]}, step {row} of rollout {self.rollouts})"
+                )
+
+
+def _seen(valid: Tensor) -> Tensor:
+    """Which observations [S, T+1, N] some experience begins or ends with."""
+    return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
+
+
+def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
+    """Whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
+
+    Then its lanes finish the episode in flight, and wait for the others.
+    """
+    player.env.reset()
+    playing = active.unsqueeze(1).expand(-1, player.env.lanes)
+    count = torch.zeros(len(active))
+    while playing.any():
+        valid, done = player.step(policy, playing)
+        count += valid.sum(1)
+        playing = playing & ~(done & (count >= rows).unsqueeze(1))
+    return player.rollout()

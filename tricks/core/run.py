@@ -1,0 +1,85 @@
+"""A finished run: its curve and its agents, on disk and back."""
+
+import json
+import zipfile
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from tricks.action_mask import mask_logits
+from tricks.config import Config
+from tricks.core.agent import Agent
+from tricks.core.envs import Env
+from tricks.core.errors import InputError
+from tricks.core.rollout import Player, play_episodes
+from tricks.ladder import Tricks
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `train` returns.
+
+    curve: a row per seed and update, with step (environment steps of that seed so far), the number, mean
+    undiscounted return and mean length of the episodes that ended in the update (NaN if none did), and the
+    diagnostics (NaN if this rung does not have one). diverged: seed -> step at which its loss or gradient was no
+    longer finite; that seed stopped there.
+    """
+
+    config: Config
+    tricks: Tricks
+    agent: Agent
+    curve: pd.DataFrame
+    diverged: dict[int, int]
+
+    def save(self, path: str | Path) -> None:
+        """Write run.json, curve.csv and agent.pt into the folder `path`. Raises InputError if that fails."""
+        folder = Path(path)
+        about = {"config": asdict(self.config), "tricks": self.tricks.on, "diverged": list(self.diverged.items())}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            torch.save(self.agent.state_dict(), folder / "agent.pt")
+            self.curve.to_csv(folder / "curve.csv", index=False)
+            (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n")
+        except OSError as error:
+            raise InputError(f"cannot write to {folder}: {error.strerror}") from error
+
+    def evaluate(self, episodes: int = 10) -> np.ndarray:
+        """Undiscounted returns of sampled actions, with all statistics frozen: [S, episodes]."""
+        env = Env(replace(self.config, lanes=episodes), purpose="evaluation")
+        player = Player(env, block=self.config.horizon, purpose="evaluation")
+
+        def policy(obs: Tensor, legal: Tensor) -> Tensor:
+            logits = self.agent.policy(obs)
+            return mask_logits(logits, legal) if self.tricks.action_mask else logits
+
+        everyone = torch.ones(len(self.config.seed_list), dtype=torch.bool)
+        rollout = play_episodes(player, policy, rows=1, active=everyone)  # one episode a lane
+        env.close()
+        return rollout.reward.sum(1).numpy()
+
+
+def load(path: str | Path) -> Run:
+    """The run that `Run.save` wrote to the folder `path`. Raises InputError if it is missing or damaged."""
+    folder = Path(path)
+    try:
+        about = json.loads((folder / "run.json").read_text())
+        config = about["config"]
+        seeds = config["seeds"]
+        config |= {"hidden": tuple(config["hidden"]), "seeds": seeds if isinstance(seeds, int) else tuple(seeds)}
+        config = Config(**config)
+        state = torch.load(folder / "agent.pt", weights_only=True)
+        curve = pd.read_csv(folder / "curve.csv")
+        tricks = Tricks(**dict.fromkeys(about["tricks"], True))
+    except FileNotFoundError as error:
+        raise InputError(f"no saved run in {folder}: {Path(error.filename).name} is missing") from error
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"the run in {folder} is damaged: {error}") from error
+    env = Env(Config(env=config.env, seeds=1, lanes=1))
+    agent = Agent(env.spaces, config)
+    env.close()
+    agent.load_state_dict(state)
+    return Run(config, tricks, agent, curve, dict(about["diverged"]))

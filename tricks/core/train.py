@@ -1,0 +1,140 @@
+"""The loop: play, judge, learn."""
+
+import torch
+from torch import Tensor
+
+from tricks.action_mask import mask_logits
+from tricks.advantage_norm import standardize
+from tricks.annealing import linear_decay
+from tricks.baseline import explained_variance, squared_error
+from tricks.bootstrap import beyond
+from tricks.clip import clip_fraction, clipped_surrogate
+from tricks.config import Config
+from tricks.core.adam import Adam, gradient_norm
+from tricks.core.agent import Agent
+from tricks.core.envs import Env
+from tricks.core.log import Log
+from tricks.core.returns import reward_to_go
+from tricks.core.rollout import Batch, Player, play_episodes
+from tricks.core.run import Run
+from tricks.core.stats import mean
+from tricks.entropy import entropy_bonus
+from tricks.gae import gae
+from tricks.grad_clip import shorten_
+from tricks.ladder import Tricks
+from tricks.orthogonal_init import orthogonal_
+from tricks.popart import preserve_outputs_, renormalize
+from tricks.return_norm import normalize
+from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
+from tricks.segments import play_segment
+from tricks.value_clip import clipped_error
+
+
+def train(config: Config, tricks: Tricks) -> Run:
+    """Train S independent agents from REINFORCE up to PPO and beyond, according to the flags.
+
+    Everything has a leading seed axis S, and every reduction stays within a seed. Raises InputError for an
+    environment that cannot be made, is not supported, or gives observations or rewards that are not finite.
+    """
+    env = Env(config)  # S seeds × N lanes
+    player = Player(env, block=config.horizon)
+    agent, family = Agent(env.spaces, config), env.spaces.family
+    if tricks.orthogonal_init:
+        orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
+        orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
+    optimizer = Adam(agent.parameters(), config.adam_eps)
+    log = Log(config)
+
+    def policy(obs: Tensor, legal: Tensor) -> Tensor:  # [S, B, D], [S, B, A] -> [S, B, A]
+        logits = agent.policy(obs)
+        if tricks.action_mask:
+            logits = mask_logits(logits, legal)
+        return logits
+
+    while log.active.any():
+        learning_rate = torch.full((len(config.seed_list),), config.lr)
+        clip_range = torch.full((len(config.seed_list),), config.clip_range)
+        if tricks.lr_anneal:
+            learning_rate = linear_decay(learning_rate, log.progress)
+        if tricks.clip_anneal:
+            clip_range = linear_decay(clip_range, log.progress)
+
+        # Play: every lane acts with the current policy.
+        if tricks.segments:
+            rollout = play_segment(player, policy, config.horizon, log.active)
+        else:
+            rollout = play_episodes(player, policy, config.horizon * config.lanes, log.active)
+        batch = Batch.of(rollout)
+
+        # Judge: what came of each action?
+        done = rollout.terminated | rollout.truncated  # [S, T, N]
+        returns = reward_to_go(rollout.reward, done, config.gamma)
+        advantage = returns
+        if tricks.baseline:
+            value, next_value = agent.values(rollout)  # V(s), V(s')
+            cut = rollout.cut  # rows after which the episode goes on, unseen
+            if tricks.bootstrap:
+                cut = cut | rollout.truncated  # a time limit is a cut, not a death
+            target = returns + beyond(cut, next_value, done, config.gamma)
+            advantage = target - value
+            log.note(explained_variance=explained_variance(value, target, rollout.valid))
+            if tricks.gae:
+                advantage = gae(
+                    rollout.reward, value, next_value, done & ~cut, done, config.gamma, config.gae_lambda
+                )
+                target = value + advantage
+            if tricks.return_norm:
+                stats, agent.returns = agent.returns, agent.returns.move(target, rollout.valid, config.return_beta)
+                value, target = normalize(value, stats), normalize(target, agent.returns)
+            if tricks.popart:
+                value = renormalize(value, stats, agent.returns)
+                preserve_outputs_(agent.value_net, stats, agent.returns)
+            batch.add(value=value, target=target)
+        batch.add(advantage=advantage.float())
+
+        # Learn: make more likely what turned out well.
+        batches = iter([batch])  # REINFORCE takes one step on everything
+        if tricks.reuse:
+            batch.log_prob = old_log_prob(policy, family, batch)
+            batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
+        for b in batches:
+            advantage = b.advantage  # [S, B]
+            if tricks.advantage_norm:
+                advantage = standardize(advantage, b.valid)
+            logits = policy(b.obs, b.legal)
+            log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
+            objective = log_prob * advantage
+            if tricks.reuse:
+                ratio = importance_ratio(log_prob, b.log_prob)
+                objective = ratio * advantage
+                log.note(**drift(ratio, b.valid))
+            if tricks.clip:
+                objective = clipped_surrogate(ratio, advantage, clip_range)
+                log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid))
+            loss = -mean(objective, b.valid)  # [S]
+            log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
+            if tricks.entropy:
+                loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
+            if tricks.baseline:
+                value = agent.value(b.obs)
+                error = squared_error(value, b.target)
+                if tricks.value_clip:
+                    error = clipped_error(value, b.value, b.target, config.value_clip_range)
+                value_loss = mean(error, b.valid)
+                loss = loss + config.value_coef * value_loss
+                log.note(value_loss=value_loss)
+
+            optimizer.zero_grad()
+            loss.sum().backward()  # the losses share nothing, so each seed gets its own gradient
+            norm = gradient_norm(agent.parameters())  # [S]
+            log.note(grad_norm=norm)
+            if tricks.grad_clip:
+                shorten_(agent.parameters(), norm, config.max_grad_norm)
+            optimizer.step(learning_rate, moving=log.active & norm.isfinite())
+
+        if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
+            agent.obs_moments = agent.obs_moments.merge(batch.obs, batch.valid)
+        log.end_update(rollout)
+
+    env.close()
+    return Run(config, tricks, agent, log.curve(), log.diverged)

@@ -1,0 +1,10 @@
+"""entropy: a bonus for a policy that stays undecided, against deciding too early."""
+
+from torch import Tensor
+
+from tricks.core.stats import mean
+
+
+def entropy_bonus(entropy: Tensor, valid: Tensor, coef: float) -> Tensor:
+    """c₂·mean(H(π(·|s))), to be maximized. entropy [S, B] in nats -> [S]. Mnih et al. 2016, arXiv:1602.01783."""
+    return coef * mean(entropy, valid)

@@ -1,0 +1,22 @@
+"""gae: λ-weighted advantages, from the TD error (λ = 0) to the Monte Carlo return minus V (λ = 1)."""
+
+import torch
+from torch import Tensor
+
+
+def gae(
+    reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
+) -> Tensor:
+    """Aₜ = δₜ + γλ(1 − doneₜ)·Aₜ₊₁,  δₜ = rₜ + γ(1 − terminatedₜ)·V(sₜ₊₁) − V(sₜ). All [S, T, N].
+
+    Two masks: an episode that terminated is worth nothing more, so δ does not bootstrap; whatever the reason for
+    an end, the next row belongs to another episode, so the recursion stops. V + A is the TD(λ) target.
+    Schulman et al. 2015, arXiv:1506.02438, eq. 16.
+    """
+    delta = reward + gamma * torch.where(terminated, 0, next_value) - value
+    going = gamma * lam * (~done).to(reward)
+    advantage, following = torch.empty_like(delta), torch.zeros_like(delta[:, 0])
+    for t in reversed(range(delta.shape[1])):
+        following = delta[:, t] + going[:, t] * following
+        advantage[:, t] = following
+    return advantage

@@ -1,0 +1,132 @@
+"""The ladder: one flag per trick, in teaching order.
+
+A field of `Tricks` carries everything that is said about its trick anywhere: command-line switches, ablation
+arms, tables, chapters and tests are all derived from these fields.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from tricks.core.errors import InputError
+
+
+def trick(adds: str, paper: str, needs: tuple[str, ...] = (), file: str = "") -> Any:
+    """A flag, off by default: what it `adds`, its `paper`, the flags it `needs`, and its `file` if not its name."""
+    return field(default=False, metadata={"adds": adds, "paper": paper, "needs": needs, "file": file})
+
+
+@dataclass(frozen=True)
+class Tricks:
+    """Which tricks are on. With none of them, the loop is REINFORCE (Williams 1992).
+
+    Raises InputError if a trick is on without what it needs: `popart needs return_norm`.
+    """
+
+    baseline: bool = trick("a learned V(s) is subtracted from the return", "Williams 1992, 10.1007/BF00992696")
+    reuse: bool = trick(
+        "several epochs of minibatches per batch, with the importance ratio, unclipped",
+        "Kakade & Langford 2002; Schulman et al. 2017, arXiv:1707.06347, eq. 6",
+    )
+    clip: bool = trick(
+        "PPO's clipped surrogate", "Schulman et al. 2017, arXiv:1707.06347, eq. 7", needs=("reuse",)
+    )
+    gae: bool = trick(
+        "λ-weighted advantages and TD(λ) value targets",
+        "Schulman et al. 2015, arXiv:1506.02438, eq. 16",
+        needs=("baseline",),
+    )
+    orthogonal_init: bool = trick(
+        "orthogonal weights, zero bias, a policy head that starts near uniform",
+        "Saxe et al. 2013, arXiv:1312.6120; Andrychowicz et al. 2020, arXiv:2006.05990",
+    )
+    advantage_norm: bool = trick(
+        "advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990"
+    )
+    state_norm: bool = trick(
+        "observations standardized by running statistics", "Andrychowicz et al. 2020, arXiv:2006.05990"
+    )
+    return_norm: bool = trick(
+        "the value net learns standardized returns (ART)",
+        "van Hasselt et al. 2016, arXiv:1602.07714",
+        needs=("baseline",),
+    )
+    grad_clip: bool = trick("the gradient's norm is limited", "Pascanu et al. 2012, arXiv:1211.5063")
+    entropy: bool = trick("a bonus for keeping the policy's entropy", "Mnih et al. 2016, arXiv:1602.01783")
+    action_mask: bool = trick(
+        "illegal actions get probability 0", "Huang & Ontañón 2020, arXiv:2006.14171"
+    )
+    popart: bool = trick(
+        "the value net's outputs are preserved when the return statistics move (POP)",
+        "van Hasselt et al. 2016, arXiv:1602.07714, proposition 1",
+        needs=("return_norm",),
+    )
+    segments: bool = trick(
+        "rollouts of a fixed length, bootstrapped where they are cut",
+        "Mnih et al. 2016, arXiv:1602.01783",
+        needs=("baseline",),
+    )
+    bootstrap: bool = trick(
+        "a time limit is a cut, not a death: V(s) of the state it cut off",
+        "Pardo et al. 2018, arXiv:1712.00378",
+        needs=("baseline",),
+    )
+    value_clip: bool = trick(
+        "the value net may move only so far from its old prediction",
+        "Schulman et al. 2017, openai/baselines ppo2; Engstrom et al. 2020, arXiv:2005.12729",
+        needs=("baseline", "reuse"),
+    )
+    lr_anneal: bool = trick(
+        "the learning rate falls to zero in a line",
+        "Engstrom et al. 2020, arXiv:2005.12729",
+        file="annealing",
+    )
+    clip_anneal: bool = trick(
+        "the clip range falls to zero in a line",
+        "Schulman et al. 2017, arXiv:1707.06347, table 5",
+        needs=("clip",),
+        file="annealing",
+    )
+
+    def __post_init__(self) -> None:
+        unmet = [f"{name} needs {need}" for name in self.on for need in NEEDS[name] if not getattr(self, need)]
+        if unmet:
+            raise InputError("; ".join(unmet))
+
+    @property
+    def on(self) -> tuple[str, ...]:
+        """The names of the tricks that are on, in ladder order."""
+        return tuple(f.name for f in fields(self) if getattr(self, f.name))
+
+
+def switched(names: tuple[str, ...] | list[str]) -> Tricks:
+    """`Tricks` with exactly these flags on. Raises InputError for a name that is no flag, or an unmet need."""
+    unknown = [name for name in names if name not in NEEDS]
+    if unknown:
+        raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
+    return Tricks(**dict.fromkeys(names, True))
+
+
+def rungs() -> list[Tricks]:
+    """Every rung of the ladder from REINFORCE up; rung k has the first k tricks on."""
+    names = list(NEEDS)
+    return [switched(names[:k]) for k in range(len(names) + 1)]
+
+
+NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}
+
+REINFORCE = Tricks()
+PPO = Tricks(  # what CleanRL's ppo.py does
+    baseline=True,
+    reuse=True,
+    clip=True,
+    gae=True,
+    orthogonal_init=True,
+    advantage_norm=True,
+    grad_clip=True,
+    entropy=True,
+    segments=True,
+    value_clip=True,
+    lr_anneal=True,
+)
+EVERY = switched(list(NEEDS))
+PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY}

@@ -1,0 +1,30 @@
+"""orthogonal_init: weights that keep lengths, zero bias, and a policy head so small that π starts near uniform."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from tricks.core.nets import MLP
+from tricks.core.seeds import draw
+
+
+@torch.no_grad()
+def orthogonal_(net: MLP, seeds: Sequence[int], place: int, gain: float, head_gain: float) -> None:
+    """W ← gain·Q with QᵀQ = I or QQᵀ = I, b ← 0, in place; the last layer takes head_gain.
+
+    Q is the orthogonal factor of a Gaussian matrix, of each seed's own; `place` keeps two nets apart.
+    Saxe et al. 2013, arXiv:1312.6120; gains √2, 0.01 and 1 as in openai/baselines.
+    """
+    for layer, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
+        shape = weight.shape[1:]
+        q = draw(seeds, "init", place, layer, by=lambda rng, shape=shape: orthogonal(rng, *shape))
+        weight.copy_(q * (head_gain if layer == len(net.weights) - 1 else gain))
+        bias.zero_()
+
+
+def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """A uniformly random matrix [rows, columns] with orthonormal rows or columns, whichever are fewer."""
+    q, r = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+    q = q * np.sign(np.diag(r))  # without the signs of R the distribution would not be uniform
+    return q if rows >= columns else q.T

@@ -1,0 +1,25 @@
+"""popart: when the return statistics move, the value head moves the other way, and what it says stays the same."""
+
+import torch
+from torch import Tensor
+
+from tricks.core.nets import MLP
+from tricks.return_norm import ReturnStats, denormalize, normalize
+
+
+@torch.no_grad()
+def preserve_outputs_(net: MLP, old: ReturnStats, new: ReturnStats) -> None:
+    """W ← W·σ/σ′,  b ← (σb + μ − μ′)/σ′, in place, so that σ′(W′h + b′) + μ′ = σ(Wh + b) + μ. Per seed.
+
+    Adam's moments stay as they are: in normalized units the gradient is of order one before and after.
+    van Hasselt et al. 2016, arXiv:1602.07714, proposition 1.
+    """
+    weight, bias = net.weights[-1], net.biases[-1]  # [S, D, 1] float32, [S, 1, 1] float64
+    (mu, sigma), (new_mu, new_sigma) = ((s.mean.view(-1, 1, 1), s.std.view(-1, 1, 1)) for s in (old, new))
+    weight.copy_(weight * (sigma / new_sigma))
+    bias.copy_((sigma * bias + mu - new_mu) / new_sigma)
+
+
+def renormalize(output: Tensor, old: ReturnStats, new: ReturnStats) -> Tensor:
+    """What the preserved head puts out for the states where it put out `output`: (σn + μ − μ′)/σ′. [S, ...]."""
+    return normalize(denormalize(output, old), new)

@@ -1,0 +1,16 @@
+"""segments: rollouts of a fixed length, cut wherever they are then, instead of whole episodes."""
+
+from torch import Tensor
+
+from tricks.core.rollout import Player, Policy, Rollout
+
+
+def play_segment(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
+    """`length` rows of every lane of the active seeds [S]; episodes run on from one segment into the next.
+
+    Mnih et al. 2016, arXiv:1602.01783, sec. 4.
+    """
+    playing = active.unsqueeze(1).expand(-1, player.env.lanes)
+    for _ in range(length):
+        player.step(policy, playing)
+    return player.rollout()

@@ -1,0 +1,49 @@
+"""state_norm: observations standardized by the running mean and variance of all that a seed has seen."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+LIMIT = 10.0  # standard deviations
+
+
+class Moments(NamedTuple):
+    """Count [S, 1], mean [S, D] and sum of squared deviations [S, D] of all rows seen so far, in float64."""
+
+    count: Tensor
+    mean: Tensor
+    squares: Tensor
+
+    @classmethod
+    def empty(cls, seeds: int, features: int) -> "Moments":
+        zero = torch.zeros(seeds, features, dtype=torch.float64)
+        return cls(zero[:, :1], zero, zero)
+
+    @property
+    def variance(self) -> Tensor:
+        """Biased (population) variance [S, D]."""
+        return self.squares / self.count.clamp(min=1e-12)
+
+    def merge(self, x: Tensor, valid: Tensor) -> "Moments":
+        """The moments with the valid rows of x [S, B, D], valid [S, B], taken in. Chan et al. 1979, eq. 2.1."""
+        weight, x = valid.double().unsqueeze(-1), x.double()
+        count = weight.sum(1)
+        batch_mean = (x * weight).sum(1) / count.clamp(min=1)
+        batch_squares = ((x - batch_mean.unsqueeze(1)).square() * weight).sum(1)
+        total = (self.count + count).clamp(min=1e-12)
+        delta = batch_mean - self.mean
+        return Moments(
+            self.count + count,
+            self.mean + delta * count / total,
+            self.squares + batch_squares + delta.square() * self.count * count / total,
+        )
+
+    def view(self, eps: float = 1e-8) -> tuple[Tensor, Tensor]:
+        """Mean and 1/√(variance + ε), float32 [S, 1, D] each: s is seen as clip((s − mean)/√(variance + ε), ±10).
+
+        Move the moments between rollouts only: inside one, they would move π, and the first ratio would not be 1.
+        Andrychowicz et al. 2020, arXiv:2006.05990, C64.
+        """
+        scale = (self.variance + eps).rsqrt()
+        return self.mean.float().unsqueeze(1), scale.float().unsqueeze(1)
