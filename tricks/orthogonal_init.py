@@ -16,10 +16,10 @@ def orthogonal_(net: MLP, seeds: Sequence[int], place: int, gain: float, head_ga
     Q is the orthogonal factor of a Gaussian matrix, of each seed's own; `place` keeps two nets apart.
     Saxe et al. 2013, arXiv:1312.6120; gains √2, 0.01 and 1 as in openai/baselines.
     """
-    for layer, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
+    for layer, (weight, bias) in enumerate(net.layers):
         shape = weight.shape[1:]
         q = draw(seeds, "init", place, layer, by=lambda rng, shape=shape: orthogonal(rng, *shape))
-        weight.copy_(q * (head_gain if layer == len(net.weights) - 1 else gain))
+        weight.copy_(q * (head_gain if layer == len(net.layers) - 1 else gain))
         bias.zero_()
 
 

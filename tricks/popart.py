@@ -14,7 +14,7 @@ def preserve_outputs_(net: MLP, old: ReturnStats, new: ReturnStats) -> None:
     Adam's moments stay as they are: in normalized units the gradient is of order one before and after.
     van Hasselt et al. 2016, arXiv:1602.07714, proposition 1.
     """
-    weight, bias = net.weights[-1], net.biases[-1]  # [S, D, 1] float32, [S, 1, 1] float64
+    weight, bias = net.layers[-1]  # [S, D, 1] float32, [S, 1, 1] float64
     (mu, sigma), (new_mu, new_sigma) = ((s.mean.view(-1, 1, 1), s.std.view(-1, 1, 1)) for s in (old, new))
     weight.copy_(weight * (sigma / new_sigma))
     bias.copy_((sigma * bias + mu - new_mu) / new_sigma)

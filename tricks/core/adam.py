@@ -6,6 +6,16 @@ import torch
 from torch import Tensor, nn
 
 
+def gradient(loss: Tensor, parameters: Iterable[nn.Parameter]) -> Tensor:
+    """Each seed's gradient as one row, [S, P], of losses [S] that share nothing between seeds.
+
+    That they share nothing is why one backward pass through their sum does for all. A net that the loss does not
+    use gets 0.
+    """
+    grads = torch.autograd.grad(loss.sum(), list(parameters), materialize_grads=True)
+    return torch.cat([g.flatten(1).float() for g in grads], 1)
+
+
 class Adam:
     """Adam over parameters stacked [S, ...]. Kingma & Ba 2014, arXiv:1412.6980, algorithm 1.
 
@@ -16,35 +26,22 @@ class Adam:
         self, parameters: Iterable[nn.Parameter], eps: float, betas: tuple[float, float] = (0.9, 0.999)
     ) -> None:
         self.parameters = list(parameters)
+        self.sizes = [p[0].numel() for p in self.parameters]
         self.eps, self.betas, self.t = eps, betas, 0
-        self.m = [torch.zeros_like(p) for p in self.parameters]
-        self.v = [torch.zeros_like(p) for p in self.parameters]
-
-    def zero_grad(self) -> None:
-        for p in self.parameters:
-            p.grad = None
+        self.m = self.parameters[0].new_zeros(len(self.parameters[0]), sum(self.sizes))  # [S, P]
+        self.v = torch.zeros_like(self.m)
 
     @torch.no_grad()
-    def step(self, learning_rate: Tensor, moving: Tensor) -> None:
-        """One step at learning_rate [S]; where moving [S] is False the parameters stay as they are."""
+    def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        """One step along gradient [S, P] at learning_rate [S]; seeds where moving [S] is False stay as they are."""
         beta1, beta2 = self.betas
         self.t += 1
-        bias1, bias2 = 1 - beta1**self.t, (1 - beta2**self.t) ** 0.5
-        everyone = bool(moving.all())
-        for p, m, v in zip(self.parameters, self.m, self.v, strict=True):
-            if p.grad is None:  # a net that this rung does not use
-                continue
-            grad, shape = p.grad, (-1,) + (1,) * (p.dim() - 1)
-            step = (learning_rate / bias1).to(p.dtype).view(shape)
-            if not everyone:  # masked, not multiplied by 0: a diverged seed's gradient is NaN
-                still = ~moving.view(shape)
-                grad, step = grad.masked_fill(still, 0), step.masked_fill(still, 0)
-            m.lerp_(grad, 1 - beta1)
-            v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            p.sub_(step * m / (v.sqrt().div_(bias2).add_(self.eps)))
-
-
-def gradient_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
-    """Global L2 norm of each seed's gradient: [S]."""
-    norms = [p.grad.flatten(1).norm(dim=1).double() for p in parameters if p.grad is not None]
-    return torch.stack(norms).norm(dim=0)
+        still = ~moving.unsqueeze(1)
+        gradient = gradient.masked_fill(still, 0)  # masked, not multiplied by 0: a diverged gradient is NaN
+        self.m.lerp_(gradient, 1 - beta1)
+        self.v.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+        scale = (self.v.sqrt() / (1 - beta2**self.t) ** 0.5).add_(self.eps)
+        rate = (learning_rate / (1 - beta1**self.t)).unsqueeze(1).masked_fill(still, 0)
+        step = rate * self.m / scale
+        for p, part in zip(self.parameters, step.split(self.sizes, 1), strict=True):
+            p.sub_(part.view_as(p))

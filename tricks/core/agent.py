@@ -128,4 +128,4 @@ class Agent(nn.Module):
 
     @property
     def hidden(self) -> tuple[int, ...]:
-        return tuple(w.shape[1] for w in list(self.policy_net.weights)[1:])
+        return tuple(weight.shape[1] for weight, _ in self.policy_net.layers[1:])

@@ -10,7 +10,7 @@ from tricks.baseline import explained_variance, squared_error
 from tricks.bootstrap import beyond
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.config import Config
-from tricks.core.adam import Adam, gradient_norm
+from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
 from tricks.core.envs import Env
 from tricks.core.log import Log
@@ -20,7 +20,7 @@ from tricks.core.run import Run
 from tricks.core.stats import mean
 from tricks.entropy import entropy_bonus
 from tricks.gae import gae
-from tricks.grad_clip import shorten_
+from tricks.grad_clip import shorten
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
@@ -124,13 +124,12 @@ def train(config: Config, tricks: Tricks) -> Run:
                 loss = loss + config.value_coef * value_loss
                 log.note(value_loss=value_loss)
 
-            optimizer.zero_grad()
-            loss.sum().backward()  # the losses share nothing, so each seed gets its own gradient
-            norm = gradient_norm(agent.parameters())  # [S]
+            grad = gradient(loss, agent.parameters())  # [S, P]
+            norm = grad.norm(dim=1)
             log.note(grad_norm=norm)
             if tricks.grad_clip:
-                shorten_(agent.parameters(), norm, config.max_grad_norm)
-            optimizer.step(learning_rate, moving=log.active & norm.isfinite())
+                grad = shorten(grad, norm, config.max_grad_norm)
+            optimizer.step(grad, learning_rate, moving=log.active & norm.isfinite())
 
         if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
             agent.obs_moments = agent.obs_moments.merge(batch.obs, batch.valid)
