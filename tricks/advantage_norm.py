@@ -1,4 +1,4 @@
-"""advantage_norm: advantages standardized per minibatch, so that the step does not depend on the rewards' scale."""
+"""advantage_norm: advantages standardized per minibatch, so that the rewards' scale does not matter."""
 
 from torch import Tensor
 

@@ -11,7 +11,7 @@ from tricks.core.errors import InputError
 
 
 def trick(adds: str, paper: str, needs: tuple[str, ...] = (), file: str = "") -> Any:
-    """A flag, off by default: what it `adds`, its `paper`, the flags it `needs`, and its `file` if not its name."""
+    """A flag, off by default: what it `adds`, its `paper`, the flags it `needs`, its `file` if not its name."""
     return field(default=False, metadata={"adds": adds, "paper": paper, "needs": needs, "file": file})
 
 
@@ -27,9 +27,7 @@ class Tricks:
         "several epochs of minibatches per batch, with the importance ratio, unclipped",
         "Kakade & Langford 2002; Schulman et al. 2017, arXiv:1707.06347, eq. 6",
     )
-    clip: bool = trick(
-        "PPO's clipped surrogate", "Schulman et al. 2017, arXiv:1707.06347, eq. 7", needs=("reuse",)
-    )
+    clip: bool = trick("PPO's clipped surrogate", "Schulman et al. 2017, arXiv:1707.06347, eq. 7", needs=("reuse",))
     gae: bool = trick(
         "λ-weighted advantages and TD(λ) value targets",
         "Schulman et al. 2015, arXiv:1506.02438, eq. 16",
@@ -39,9 +37,7 @@ class Tricks:
         "orthogonal weights, zero bias, a policy head that starts near uniform",
         "Saxe et al. 2013, arXiv:1312.6120; Andrychowicz et al. 2020, arXiv:2006.05990",
     )
-    advantage_norm: bool = trick(
-        "advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990"
-    )
+    advantage_norm: bool = trick("advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990")
     state_norm: bool = trick(
         "observations standardized by running statistics", "Andrychowicz et al. 2020, arXiv:2006.05990"
     )
@@ -52,9 +48,7 @@ class Tricks:
     )
     grad_clip: bool = trick("the gradient's norm is limited", "Pascanu et al. 2012, arXiv:1211.5063")
     entropy: bool = trick("a bonus for keeping the policy's entropy", "Mnih et al. 2016, arXiv:1602.01783")
-    action_mask: bool = trick(
-        "illegal actions get probability 0", "Huang & Ontañón 2020, arXiv:2006.14171"
-    )
+    action_mask: bool = trick("illegal actions get probability 0", "Huang & Ontañón 2020, arXiv:2006.14171")
     popart: bool = trick(
         "the value net's outputs are preserved when the return statistics move (POP)",
         "van Hasselt et al. 2016, arXiv:1602.07714, proposition 1",
@@ -110,6 +104,32 @@ def rungs() -> list[Tricks]:
     """Every rung of the ladder from REINFORCE up; rung k has the first k tricks on."""
     names = list(NEEDS)
     return [switched(names[:k]) for k in range(len(names) + 1)]
+
+
+def named(name: str) -> Tricks:
+    """A preset, or the ladder up to and including the trick of this name. Raises InputError for any other name."""
+    if name in PRESETS:
+        return PRESETS[name]
+    names = list(NEEDS)
+    if name not in names:
+        raise InputError(f"unknown rung {name!r}; choose {', '.join(PRESETS)}, or one of {', '.join(names)}")
+    return switched(names[: names.index(name) + 1])
+
+
+def described() -> dict[str, str]:
+    """What each trick adds, what it needs, and its paper, by name."""
+    need = {name: f" (needs {', '.join(needs)})" if needs else "" for name, needs in NEEDS.items()}
+    return {f.name: f"{f.metadata['adds']}{need[f.name]}. {f.metadata['paper']}." for f in fields(Tricks)}
+
+
+def table() -> str:
+    """The ladder as lines of text."""
+    rows = [("flag", "adds", "needs", "paper")]
+    rows += [(f.name, f.metadata["adds"], " ".join(NEEDS[f.name]), f.metadata["paper"]) for f in fields(Tricks)]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(w) for cell, w in zip(row[:3], widths, strict=True)), row[3]]) for row in rows
+    )
 
 
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}

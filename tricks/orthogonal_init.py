@@ -1,6 +1,7 @@
 """orthogonal_init: weights that keep lengths, zero bias, and a policy head so small that π starts near uniform."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,8 +18,8 @@ def orthogonal_(net: MLP, seeds: Sequence[int], place: int, gain: float, head_ga
     Saxe et al. 2013, arXiv:1312.6120; gains √2, 0.01 and 1 as in openai/baselines.
     """
     for layer, (weight, bias) in enumerate(net.layers):
-        shape = weight.shape[1:]
-        q = draw(seeds, "init", place, layer, by=lambda rng, shape=shape: orthogonal(rng, *shape))
+        _, rows, columns = weight.shape
+        q = draw(seeds, "init", place, layer, by=partial(orthogonal, rows=rows, columns=columns))
         weight.copy_(q * (head_gain if layer == len(net.layers) - 1 else gain))
         bias.zero_()
 

@@ -9,9 +9,9 @@ LIMIT = 10.0  # standard deviations
 
 
 class Moments(NamedTuple):
-    """Count [S, 1], mean [S, D] and sum of squared deviations [S, D] of all rows seen so far, in float64."""
+    """Number of rows [S, 1], mean [S, D] and sum of squared deviations [S, D] of all rows seen so far, in float64."""
 
-    count: Tensor
+    rows: Tensor
     mean: Tensor
     squares: Tensor
 
@@ -23,7 +23,7 @@ class Moments(NamedTuple):
     @property
     def variance(self) -> Tensor:
         """Biased (population) variance [S, D]."""
-        return self.squares / self.count.clamp(min=1e-12)
+        return self.squares / self.rows.clamp(min=1e-12)
 
     def merge(self, x: Tensor, valid: Tensor) -> "Moments":
         """The moments with the valid rows of x [S, B, D], valid [S, B], taken in. Chan et al. 1979, eq. 2.1."""
@@ -31,18 +31,18 @@ class Moments(NamedTuple):
         count = weight.sum(1)
         batch_mean = (x * weight).sum(1) / count.clamp(min=1)
         batch_squares = ((x - batch_mean.unsqueeze(1)).square() * weight).sum(1)
-        total = (self.count + count).clamp(min=1e-12)
+        total = (self.rows + count).clamp(min=1e-12)
         delta = batch_mean - self.mean
         return Moments(
-            self.count + count,
+            self.rows + count,
             self.mean + delta * count / total,
-            self.squares + batch_squares + delta.square() * self.count * count / total,
+            self.squares + batch_squares + delta.square() * self.rows * count / total,
         )
 
     def view(self, eps: float = 1e-8) -> tuple[Tensor, Tensor]:
         """Mean and 1/√(variance + ε), float32 [S, 1, D] each: s is seen as clip((s − mean)/√(variance + ε), ±10).
 
-        Move the moments between rollouts only: inside one, they would move π, and the first ratio would not be 1.
+        Move the moments between rollouts only: inside one, they would move π, and the first ratio with it.
         Andrychowicz et al. 2020, arXiv:2006.05990, C64.
         """
         scale = (self.variance + eps).rsqrt()

@@ -1,4 +1,4 @@
-"""Adam with a seed axis. torch.optim.Adam knows one learning rate; here each seed has its own, and may stand still."""
+"""Adam with a seed axis: each seed has its own learning rate, and may stand still."""
 
 from collections.abc import Iterable
 
@@ -33,7 +33,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        """One step along gradient [S, P] at learning_rate [S]; seeds where moving [S] is False stay as they are."""
+        """One step along gradient [S, P] at learning_rate [S]; where moving [S] is False, none."""
         beta1, beta2 = self.betas
         self.t += 1
         still = ~moving.unsqueeze(1)

@@ -17,13 +17,14 @@ from tricks.state_norm import LIMIT, Moments
 if TYPE_CHECKING:
     from tricks.core.rollout import Rollout
 
-MOMENTS = ("obs_count", "obs_average", "obs_squares")
+MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 
 
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets are always there; what a rung does not use, it never asks.
 
-    `obs_moments` standardizes observations and is the identity until `state_norm` moves it. `returns` does the same for values, and is the identity until `return_norm` moves it.
+    `obs_moments` standardizes observations and is the identity until `state_norm` moves it; `returns` does the
+    same for values, until `return_norm` moves it.
     """
 
     obs_mean: Tensor

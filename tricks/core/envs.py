@@ -5,6 +5,7 @@ episode is its true last one, and the step after it ignores the action and retur
 second step is no experience; `resetting` marks the lanes that are about to take it.
 """
 
+import difflib
 from typing import Any
 
 import gymnasium as gym
@@ -81,6 +82,7 @@ def make_vec(id: str, lanes: int) -> VectorEnv:
             env.close()
             env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
     except (gym.error.Error, ImportError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"cannot make the environment {id!r}: {reason}") from error
+        near = [] if id in gym.registry else difflib.get_close_matches(id, list(gym.registry), n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise InputError(f"cannot make the environment {id!r}: {' '.join(str(error).split())}{hint}") from error
     return env

@@ -35,7 +35,7 @@ class Log:
         self.diverged: dict[int, int] = {}
         self._notes: dict[str, list[Tensor]] = {}
         self._rows: list[dict[str, Any]] = []
-        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64)  # return, length of unfinished episodes
+        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64)  # return and length so far
         self._bar = tqdm(total=size * self.budget, unit="step", unit_scale=True, disable=None, leave=False)
 
     @property

@@ -12,13 +12,11 @@ class MLP(nn.Module):
     """tanh layers and a linear head, for S seeds at once: [S, B, D] -> [S, B, out].
 
     A layer is its weight [S, in, out] and bias [S, 1, out]; the last one is the head. Initialized as
-    torch.nn.Linear is, U(±1/√in), each seed from its own generator. With `exact` the head's bias, and so the output, is float64:
-    a float32 bias could not hold the offset of a PopArt head and its small outputs at the same time.
+    torch.nn.Linear is, U(±1/√in), each seed from its own generator. With `exact` the head's bias, and so the
+    output, is float64: a float32 bias cannot hold a PopArt head's large offset and its small outputs together.
     """
 
-    def __init__(
-        self, generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: bool = False
-    ) -> None:
+    def __init__(self, generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: bool = False) -> None:
         super().__init__()
         self.layers: list[tuple[nn.Parameter, nn.Parameter]] = []
         for i, (inputs, outputs) in enumerate(pairwise(sizes)):
@@ -26,7 +24,10 @@ class MLP(nn.Module):
             weight = np.stack([g.uniform(-limit, limit, (inputs, outputs)) for g in generators])
             bias = np.stack([g.uniform(-limit, limit, (1, outputs)) for g in generators])
             dtype = torch.float64 if exact and head else torch.float32
-            layer = nn.Parameter(torch.from_numpy(weight).float()), nn.Parameter(torch.from_numpy(bias).to(dtype))
+            layer = (
+                nn.Parameter(torch.from_numpy(weight).float()),
+                nn.Parameter(torch.from_numpy(bias).to(dtype)),
+            )
             self.register_parameter(f"weight{i}", layer[0])
             self.register_parameter(f"bias{i}", layer[1])
             self.layers.append(layer)  # plain tuples: a ParameterList costs more than a small product

@@ -38,9 +38,13 @@ class Run:
     def save(self, path: str | Path) -> None:
         """Write run.json, curve.csv and agent.pt into the folder `path`. Raises InputError if that fails."""
         folder = Path(path)
-        about = {"config": asdict(self.config), "tricks": self.tricks.on, "diverged": list(self.diverged.items())}
+        about = {
+            "config": asdict(self.config),
+            "tricks": self.tricks.on,
+            "diverged": list(self.diverged.items()),
+        }
+        make_folder(folder)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             torch.save(self.agent.state_dict(), folder / "agent.pt")
             self.curve.to_csv(folder / "curve.csv", index=False)
             (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n")
@@ -62,6 +66,14 @@ class Run:
         return rollout.reward.sum(1).numpy()
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder and its parents. Raises InputError if that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
 def load(path: str | Path) -> Run:
     """The run that `Run.save` wrote to the folder `path`. Raises InputError if it is missing or damaged."""
     folder = Path(path)
@@ -69,7 +81,10 @@ def load(path: str | Path) -> Run:
         about = json.loads((folder / "run.json").read_text())
         config = about["config"]
         seeds = config["seeds"]
-        config |= {"hidden": tuple(config["hidden"]), "seeds": seeds if isinstance(seeds, int) else tuple(seeds)}
+        config |= {
+            "hidden": tuple(config["hidden"]),
+            "seeds": seeds if isinstance(seeds, int) else tuple(seeds),
+        }
         config = Config(**config)
         state = torch.load(folder / "agent.pt", weights_only=True)
         curve = pd.read_csv(folder / "curve.csv")

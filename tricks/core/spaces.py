@@ -40,16 +40,12 @@ class Spaces:
     @property
     def features(self) -> int:
         """D: the length of an observation as a vector."""
-        if isinstance(self.observation, gym.spaces.Discrete):
-            return int(self.observation.n)
-        return int(np.prod(self.observation.shape, dtype=int))
+        return gym.spaces.flatdim(self.observation)
 
     @property
     def actions(self) -> int:
         """A: the number of actions, or of action dimensions."""
-        if isinstance(self.action, gym.spaces.Discrete):
-            return int(self.action.n)
-        return int(np.prod(self.action.shape, dtype=int))
+        return gym.spaces.flatdim(self.action)
 
     def encode(self, obs: np.ndarray, rows: tuple[int, ...]) -> Tensor:
         """Observations [*rows, *shape] as float32 vectors [*rows, D]; a Discrete one becomes one-hot."""

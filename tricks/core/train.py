@@ -31,7 +31,7 @@ from tricks.value_clip import clipped_error
 
 
 def train(config: Config, tricks: Tricks) -> Run:
-    """Train S independent agents from REINFORCE up to PPO and beyond, according to the flags.
+    """Train S independent agents until each has used its budget of environment steps.
 
     Everything has a leading seed axis S, and every reduction stays within a seed. Raises InputError for an
     environment that cannot be made, is not supported, or gives observations or rewards that are not finite.
@@ -67,8 +67,8 @@ def train(config: Config, tricks: Tricks) -> Run:
         batch = Batch.of(rollout)
 
         # Judge: what came of each action?
-        done = rollout.terminated | rollout.truncated  # [S, T, N]
-        returns = reward_to_go(rollout.reward, done, config.gamma)
+        reward, done = rollout.reward, rollout.terminated | rollout.truncated  # [S, T, N]
+        returns = reward_to_go(reward, done, config.gamma)
         advantage = returns
         if tricks.baseline:
             value, next_value = agent.values(rollout)  # V(s), V(s')
@@ -79,12 +79,13 @@ def train(config: Config, tricks: Tricks) -> Run:
             advantage = target - value
             log.note(explained_variance=explained_variance(value, target, rollout.valid))
             if tricks.gae:
-                advantage = gae(
-                    rollout.reward, value, next_value, done & ~cut, done, config.gamma, config.gae_lambda
-                )
+                advantage = gae(reward, value, next_value, done & ~cut, done, config.gamma, config.gae_lambda)
                 target = value + advantage
             if tricks.return_norm:
-                stats, agent.returns = agent.returns, agent.returns.move(target, rollout.valid, config.return_beta)
+                stats, agent.returns = (
+                    agent.returns,
+                    agent.returns.move(target, rollout.valid, config.return_beta),
+                )
                 value, target = normalize(value, stats), normalize(target, agent.returns)
             if tricks.popart:
                 value = renormalize(value, stats, agent.returns)

@@ -1,0 +1,1 @@
+"""Which trick matters where: designs, runs, statistics and figures over many seeds."""

@@ -1,0 +1,87 @@
+"""The ladder as small multiples: one panel a rung, each against the rung before."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from ablations import style
+from ablations.stats import interval
+
+COLUMNS = 6
+
+
+def ladder_figure(curves: dict[str, pd.DataFrame], env: str, missing: list[str], path: Path) -> list[Path]:
+    """Draw and save `path` as PNG and SVG. curves: arm name -> grid of returns, a row a seed, a column a step."""
+    style.use()
+    rows = -(-(len(curves) + 1) // COLUMNS)
+    figure, axes = plt.subplots(
+        rows,
+        COLUMNS,
+        figsize=(12, 1.9 * rows + 0.9),
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+        squeeze=False,
+    )
+    panels = list(axes.flat)
+    names = list(curves)
+    for i, name in enumerate(names):
+        _panel(panels[i], name, curves, names[i - 1] if i else None)
+    _legend(panels[len(names)], min(len(grid) for grid in curves.values()))
+    for spare in panels[len(names) + 1 :]:
+        spare.axis("off")
+    for i in range(len(names), len(panels)):  # the panels above an empty cell carry the labels of their column
+        above = panels[i - COLUMNS] if i >= COLUMNS else None
+        if above is not None:
+            above.tick_params(labelbottom=True)
+    figure.supxlabel("environment steps (thousands)", size=10, color=style.INK)
+    figure.supylabel("episode return", size=10, color=style.INK)
+    seeds = max(len(grid) for grid in curves.values())
+    title = f"From REINFORCE up, one trick at a time: {env}, {seeds} seeds, each rung at its own learning rate"
+    if missing:
+        title += f"\nINCOMPLETE: no result for {', '.join(missing)}"
+    figure.suptitle(title, size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+    paths = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
+    for target in paths:
+        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+    plt.close(figure)
+    return paths
+
+
+def _panel(axis: Axes, name: str, curves: dict[str, pd.DataFrame], before: str | None) -> None:
+    for other in curves:
+        axis.plot(*_mean(curves[other]), color=style.FAINT, lw=0.8, zorder=1)
+    if before is not None:
+        axis.plot(*_mean(curves[before]), color=style.SOFT, lw=1.4, ls=(0, (3, 1.5)), zorder=2)
+    steps, mean = _mean(curves[name])
+    low, high = interval(curves[name].to_numpy())
+    axis.fill_between(steps, low, high, color=style.color(name), alpha=0.22, lw=0, zorder=3)
+    axis.plot(steps, mean, color=style.color(name), zorder=4)
+    axis.set_title(name, color=style.color(name))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
+    axis.xaxis.set_major_locator(MaxNLocator(3))
+    axis.yaxis.set_major_locator(MaxNLocator(4))
+
+
+def _mean(grid: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    return grid.columns.to_numpy(dtype=float), grid.mean().to_numpy()
+
+
+def _legend(axis: Axes, seeds: int) -> None:
+    axis.axis("off")
+    band = "band: pointwise 95% bootstrap\ninterval of the mean over seeds"
+    lines = [
+        (style.INK, 2.0, "-", "this rung, with all before it"),
+        (style.SOFT, 1.4, (0, (3, 1.5)), "the rung before"),
+        (style.FAINT, 0.8, "-", "all other rungs"),
+    ]
+    for i, (color, width, dash, text) in enumerate(lines):
+        y = 0.9 - 0.2 * i
+        axis.plot([0.02, 0.14], [y, y], color=color, lw=width, ls=dash, transform=axis.transAxes)
+        axis.text(0.19, y, text, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
+    note = band if seeds >= 5 else "no band: fewer than 5 seeds"
+    axis.text(0.02, 0.2, note, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
