@@ -45,7 +45,7 @@ class Config:
     """Largest gradient norm (grad_clip)."""
     entropy_coef: float = 0.01
     """c₂, weight of the entropy bonus (entropy); public code uses 0.01 for discrete actions, 0 for continuous."""
-    return_beta: float = 0.5
+    return_beta: float = 0.1
     """β, how far one batch moves the return statistics (return_norm)."""
     value_clip_range: float = 0.2
     """ε of the value clipping (value_clip), in the value net's own units."""
