@@ -1,0 +1,38 @@
+"""One thread, so that numbers repeat; and the small environments that the tests play."""
+
+import gymnasium as gym
+import pytest
+import torch
+from gymnasium.envs.classic_control import CartPoleEnv
+from probes import PROBES, Broken, DeadEnd, Endless, Forbidding
+
+from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, switched
+
+torch.set_num_threads(1)
+
+for name, probe in PROBES.items():
+    gym.register(name, entry_point=probe)
+gym.register("Endless-v0", entry_point=Endless, max_episode_steps=1)
+gym.register("Forbidding-v0", entry_point=Forbidding)
+gym.register("DeadEnd-v0", entry_point=DeadEnd)
+gym.register("BrokenObs-v0", entry_point=Broken, kwargs={"what": "obs"})
+gym.register("BrokenReward-v0", entry_point=Broken, kwargs={"what": "reward"})
+# a short limit, so that truncations and terminations both happen within a few dozen steps
+gym.register("ShortCartPole-v0", entry_point=CartPoleEnv, max_episode_steps=15)
+
+
+def alone(name: str) -> Tricks:
+    """One trick with what it needs, and nothing else."""
+    on = {name}
+    while more := {need for trick in on for need in NEEDS[trick]} - on:
+        on |= more
+    return switched(sorted(on))
+
+
+SETTINGS = {"reinforce": REINFORCE} | {name: alone(name) for name in NEEDS} | PRESETS
+
+
+@pytest.fixture(params=SETTINGS)
+def setting(request: pytest.FixtureRequest) -> Tricks:
+    """Each flag by itself, with its needs, and each preset."""
+    return SETTINGS[request.param]

@@ -1,0 +1,18 @@
+"""advantage_norm: mean 0 and std 1 over valid rows, whatever the scale; one row gives 0."""
+
+import torch
+
+from tricks.advantage_norm import standardize
+
+
+def test_mean_zero_std_one_whatever_the_scale() -> None:
+    advantage = torch.tensor([[1.0, 2.0, 4.0, 9.0, 777.0]]) * torch.tensor([[1.0], [1e-2], [1e4]])
+    valid = torch.tensor([[True, True, True, True, False]]).expand(3, -1)
+    found = standardize(advantage, valid)[:, :4]
+    torch.testing.assert_close(found.mean(1), torch.zeros(3), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found.std(1), torch.ones(3))
+
+
+def test_a_single_row_or_equal_rows_give_zero_not_nan() -> None:
+    assert standardize(torch.tensor([[5.0, 3.0]]), torch.tensor([[True, False]]))[0, 0] == 0
+    assert standardize(torch.tensor([[5.0, 5.0]]), torch.tensor([[True, True]])).tolist() == [[0, 0]]

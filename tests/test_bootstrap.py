@@ -1,0 +1,37 @@
+"""bootstrap and segments: what lies beyond a cut counts as V; what lies beyond a death counts nothing."""
+
+import numpy as np
+import pytest
+import torch
+
+from tricks import Config, train
+from tricks.bootstrap import beyond
+from tricks.core.envs import Env
+from tricks.core.rollout import Player
+from tricks.ladder import switched
+from tricks.return_norm import denormalize
+from tricks.segments import play_segment
+
+
+def test_beyond_discounts_the_cut_that_a_row_runs_into() -> None:
+    cut = torch.tensor([[[False], [True], [False], [False], [False]]])
+    done = torch.tensor([[[False], [True], [False], [True], [False]]])
+    next_value = torch.full((1, 5, 1), 100.0)
+    assert beyond(cut, next_value, done, 0.5).flatten().tolist() == [25, 50, 0, 0, 0]
+
+
+def test_a_segment_is_cut_at_its_last_row_unless_an_episode_ends_there() -> None:
+    env = Env(Config(env="ShortCartPole-v0", seeds=1, lanes=16))
+    rollout = play_segment(Player(env, 8), lambda obs, legal: torch.zeros(1, 16, 2), 8, torch.ones(1, dtype=torch.bool))
+    ended = (rollout.terminated | rollout.truncated)[:, -1]
+    assert torch.equal(rollout.cut[:, -1], rollout.valid[:, -1] & ~ended)
+    assert not rollout.cut[:, :-1].any()
+
+
+@pytest.mark.parametrize(("flags", "truth"), [((), 1.0), (("bootstrap",), 10.0)], ids=["without", "bootstrap"])
+def test_a_time_limit_of_one_step_hides_a_value_of_ten(flags: tuple[str, ...], truth: float) -> None:
+    """Reward 1 for ever under a limit of one step: V = 1 if the limit is a death, 1/(1 − 0.9) if it is a cut."""
+    config = Config(env="Endless-v0", seeds=2, steps=16_000, lanes=8, horizon=16, lr=0.02, gamma=0.9, hidden=(8,))
+    agent = train(config, switched(["baseline", "reuse", *flags])).agent
+    value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.returns)
+    np.testing.assert_allclose(value.detach(), truth, rtol=0.1)

@@ -1,0 +1,29 @@
+"""state_norm: merging batches gives the moments of all rows, also far from zero; nothing seen changes nothing."""
+
+import torch
+
+from tricks import Config
+from tricks.core.agent import Agent
+from tricks.core.envs import Env
+from tricks.state_norm import Moments
+
+
+def test_merging_batches_gives_the_moments_of_all_valid_rows() -> None:
+    rows = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1e6
+    valid = torch.rand(2, 60, generator=torch.Generator().manual_seed(1)) < 0.7
+    moments = Moments.empty(2, 3)
+    for start, stop in ((0, 7), (7, 8), (8, 60)):
+        moments = moments.merge(rows[:, start:stop], valid[:, start:stop])
+    for seed in range(2):
+        seen = rows[seed][valid[seed]]
+        torch.testing.assert_close(moments.mean[seed], seen.mean(0))
+        torch.testing.assert_close(moments.variance[seed], seen.var(0, correction=0), rtol=1e-6, atol=0)
+
+
+def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
+    config = Config(seeds=2, lanes=1)
+    agent = Agent(Env(config).spaces, config)
+    obs = torch.tensor([[[1e5, -3.0, 0.1, 1e-9]]]).expand(2, -1, -1)
+    assert torch.equal(agent.features(obs), obs)
+    agent.obs_moments = agent.obs_moments.merge(torch.randn(2, 50, 4), torch.ones(2, 50, dtype=torch.bool))
+    assert agent.features(obs).abs().max() == 10  # and then clips at ten standard deviations

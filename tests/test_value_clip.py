@@ -1,0 +1,20 @@
+"""value_clip: the larger of the two errors, so that a far value has no gradient left only where it errs less."""
+
+import torch
+
+from tricks.value_clip import clipped_error
+
+
+def test_known_values() -> None:
+    value, old = torch.tensor([[1.0, 1.0, 0.1]]), torch.tensor([[0.0, 0.0, 0.0]])
+    target = torch.tensor([[2.0, 0.0, 2.0]])
+    # near is 0.2, 0.2 and 0.1: the clipped error wins, the plain one wins, both are equal
+    found = clipped_error(value, old, target, 0.2)
+    torch.testing.assert_close(found, torch.tensor([[0.5 * 1.8**2, 0.5, 0.5 * 1.9**2]]))
+
+
+def test_no_gradient_once_the_value_has_moved_far_towards_its_target() -> None:
+    value = torch.tensor([[1.0, 0.1]], requires_grad=True)
+    clipped_error(value, torch.zeros(1, 2), torch.full((1, 2), 2.0), 0.2).sum().backward()
+    assert value.grad is not None
+    torch.testing.assert_close(value.grad, torch.tensor([[0.0, -1.9]]))
