@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -70,6 +71,7 @@ def _start_worker() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - one progress bar, the parent's
+    tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
     import torch
 
     torch.set_num_threads(1)

@@ -1,5 +1,7 @@
 """lr_anneal, clip_anneal: in a line from the start to just above 0, by each seed's own use of its budget."""
 
+from itertools import pairwise
+
 import torch
 
 from tricks import Config, train
@@ -25,5 +27,5 @@ def test_the_rate_falls_with_the_steps_and_never_reaches_zero(monkeypatch) -> No
     config = Config(seeds=2, steps=512, lanes=4, horizon=32, lr=0.1)
     train(config, switched(["baseline", "segments", "lr_anneal"]))
     assert rates[0].tolist() == torch.full((2,), 0.1).tolist()
-    assert all((b < a).all() for a, b in zip(rates, rates[1:], strict=False))
+    assert all((b < a).all() for a, b in pairwise(rates))
     assert rates[-1].min() > 0

@@ -17,8 +17,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def empty(cls, seeds: int, features: int) -> "Moments":
-        zero = torch.zeros(seeds, features, dtype=torch.float64)
-        return cls(zero[:, :1], zero, zero)
+        return cls(*(torch.zeros(seeds, width, dtype=torch.float64) for width in (1, features, features)))
 
     @property
     def variance(self) -> Tensor:

@@ -117,7 +117,7 @@ class Agent(nn.Module):
             noise = family.noise(rng, (*full, self.spaces.actions))
             action = family.sample(logits, torch.from_numpy(noise))
         decoded = self.spaces.decode(action)
-        return decoded.reshape(*rows, *decoded.shape[2:])
+        return decoded.reshape((*rows, *decoded.shape[2:]))
 
     def __getitem__(self, k: int) -> "Agent":
         """The k-th agent of the stack, alone."""

@@ -1,9 +1,11 @@
 """A finished run: its curve and its agents, on disk and back."""
 
 import json
-import zipfile
+import pickle
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ from tricks.core.agent import Agent
 from tricks.core.envs import Env
 from tricks.core.errors import InputError
 from tricks.core.rollout import Player, play_episodes
-from tricks.ladder import Tricks
+from tricks.ladder import Tricks, switched
 
 
 @dataclass(frozen=True)
@@ -77,24 +79,25 @@ def make_folder(folder: Path) -> None:
 def load(path: str | Path) -> Run:
     """The run that `Run.save` wrote to the folder `path`. Raises InputError if it is missing or damaged."""
     folder = Path(path)
+    about = _read(folder / "run.json", lambda file: json.loads(file.read_text()))
+    curve = _read(folder / "curve.csv", pd.read_csv)
+    state = _read(folder / "agent.pt", lambda file: torch.load(file, weights_only=True))
     try:
-        about = json.loads((folder / "run.json").read_text())
-        config = about["config"]
-        seeds = config["seeds"]
-        config |= {
-            "hidden": tuple(config["hidden"]),
-            "seeds": seeds if isinstance(seeds, int) else tuple(seeds),
-        }
-        config = Config(**config)
-        state = torch.load(folder / "agent.pt", weights_only=True)
-        curve = pd.read_csv(folder / "curve.csv")
-        tricks = Tricks(**dict.fromkeys(about["tricks"], True))
-    except FileNotFoundError as error:
-        raise InputError(f"no saved run in {folder}: {Path(error.filename).name} is missing") from error
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"the run in {folder} is damaged: {error}") from error
+        numbers = {name: tuple(x) if isinstance(x, list) else x for name, x in about["config"].items()}
+        config, tricks, diverged = Config(**numbers), switched(about["tricks"]), dict(about["diverged"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{folder / 'run.json'} is damaged, or from another version: {error}") from error
     env = Env(Config(env=config.env, seeds=1, lanes=1))
     agent = Agent(env.spaces, config)
     env.close()
     agent.load_state_dict(state)
-    return Run(config, tricks, agent, curve, dict(about["diverged"]))
+    return Run(config, tricks, agent, curve, diverged)
+
+
+def _read(file: Path, reader: Callable[[Path], Any]) -> Any:
+    try:
+        return reader(file)
+    except FileNotFoundError as error:
+        raise InputError(f"no saved run in {file.parent}: {file.name} is missing") from error
+    except (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise InputError(f"{file} is damaged: it cannot be read") from error

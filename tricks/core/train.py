@@ -82,10 +82,7 @@ def train(config: Config, tricks: Tricks) -> Run:
                 advantage = gae(reward, value, next_value, done & ~cut, done, config.gamma, config.gae_lambda)
                 target = value + advantage
             if tricks.return_norm:
-                stats, agent.returns = (
-                    agent.returns,
-                    agent.returns.move(target, rollout.valid, config.return_beta),
-                )
+                stats, agent.returns = agent.returns, agent.returns.move(target, rollout.valid, config.return_beta)
                 value, target = normalize(value, stats), normalize(target, agent.returns)
             if tricks.popart:
                 value = renormalize(value, stats, agent.returns)

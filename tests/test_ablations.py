@@ -1,0 +1,181 @@
+"""The harness: designs, statistics by hand, results that are whole or absent, runs that go on where they were."""
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ablations.run as runner
+from ablations import rates
+from ablations.__main__ import main, parse_seeds
+from ablations.designs import ladder
+from ablations.run import blocks, run_jobs
+from ablations.stats import area, interval, late, on_grid
+from ablations.store import Job, Store
+from tricks import REINFORCE, Config, InputError, train
+from tricks.ladder import NEEDS
+
+JOB = Job(Config(seeds=(0, 1), steps=200, lanes=2, horizon=16), REINFORCE)
+FEW = ["--steps", "300", "--seeds", "2", "--workers", "2"]
+
+
+def test_the_ladder_has_a_rung_per_trick_and_drops_what_cannot_act() -> None:
+    cartpole, taxi = ladder("CartPole-v1"), ladder("Taxi-v4")
+    assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in NEEDS)]
+    assert cartpole.dropped == {"action_mask": "CartPole-v1 gives no action mask"}
+    assert len(cartpole.arms) == len(taxi.arms) - 1
+    assert not any(arm.tricks.action_mask for arm in cartpole.arms)
+
+
+def test_a_job_is_named_by_what_it_computes() -> None:
+    same = Job(replace(JOB.config, seeds=2), REINFORCE)
+    assert same.key == JOB.key  # a count and the seeds themselves are the same job
+    assert Job(replace(JOB.config, lr=0.1), REINFORCE).key != JOB.key
+
+
+def test_seeds_come_in_fixed_blocks_of_ten() -> None:
+    assert blocks(range(5, 23)) == [tuple(range(5, 10)), tuple(range(10, 20)), (20, 21, 22)]
+    assert parse_seeds("10:12") == (10, 11)
+    for text in ("0", "5:5", "a", "3:2", "1001"):
+        with pytest.raises(InputError, match="seed"):
+            parse_seeds(text)
+
+
+def test_curves_meet_a_common_grid() -> None:
+    curve = pd.DataFrame({"seed": 0, "step": [100, 200, 300, 400], "return": [10.0, np.nan, 30.0, 50.0]})
+    grid = on_grid(curve, 400, {})
+    assert grid.columns[[0, -1]].tolist() == [4, 400]
+    assert grid.loc[0, 200.0] == 20  # linear across the update without an episode
+    assert grid.loc[0, 4.0] == 10
+    # 25 points at 10, then up by 20 over 50 points, then by 20 over 25
+    rising = 10 + 20 * np.arange(1, 51) / 50
+    assert area(grid)[0] == pytest.approx(np.mean([*[10] * 25, *rising, *(30 + 20 * np.arange(1, 26) / 25)]))
+    assert late(grid)[0] == pytest.approx(np.mean(30 + 20 * np.arange(16, 26) / 25))
+
+
+def test_a_diverged_seed_counts_as_untrained_from_there_on() -> None:
+    curve = pd.DataFrame({"seed": 0, "step": [100, 200], "return": [10.0, 90.0]})
+    grid = on_grid(curve, 400, {0: 200})
+    assert (grid.loc[0, 200.0:] == 10).all()
+    assert grid.loc[0, 196.0] > 80
+
+
+def test_an_interval_covers_the_mean_and_needs_five_seeds() -> None:
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(200):
+        low, high = interval(rng.normal(3.0, 1.0, size=20))
+        covered += low <= 3.0 <= high
+    assert 0.88 <= covered / 200 <= 0.99  # the percentile bootstrap promises 95% and keeps about 93% at n = 20
+    assert np.isnan(interval(np.ones(4))[0])
+
+
+def test_a_result_is_read_back_and_a_damaged_one_is_set_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, path = Store(tmp_path), tmp_path / f"{JOB.key}.csv"
+    assert store.read(JOB) is None
+    run = train(JOB.config, JOB.tricks)
+    store.write(JOB, run, 1.0)
+    whole = path.read_text()
+    result = store.read(JOB)
+    assert result is not None
+    pd.testing.assert_frame_equal(result.curve, run.curve, rtol=1e-5)
+    foreign = whole.replace('"lr": 0.001', '"lr": 0.5')
+    for damaged in ("", "not a result", whole[: len(whole) * 2 // 3], foreign):
+        path.write_text(damaged)
+        assert store.read(JOB) is None
+        assert f"{path} is damaged and will be made again" in capsys.readouterr().out
+        assert not path.exists()
+        assert path.with_suffix(".damaged").read_text() == damaged
+
+
+def test_a_failing_job_stops_no_other_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Job(replace(JOB.config, env="Nonsense-v0"), REINFORCE)
+    store = Store(tmp_path)
+    failed = run_jobs([broken, JOB], store, workers=1)
+    assert list(failed) == [broken]
+    assert store.read(JOB) is not None
+    assert "Nonsense" in (tmp_path / f"{broken.key}.error.txt").read_text()
+
+
+def test_the_main_job_ends_in_a_table_and_a_figure_and_resumes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*FEW, "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    first = capsys.readouterr().out
+    assert "17 jobs, 0 of them done before" in first
+    assert "| + clip_anneal" in first
+    made = {path.suffix for path in tmp_path.glob("ladder_CartPole-v1.*")}
+    assert made == {".csv", ".md", ".png", ".svg"}
+    table = (tmp_path / "ladder_CartPole-v1.md").read_text()
+    next((tmp_path / "jobs").glob("*.csv")).unlink()
+    assert main(arguments) == 0
+    assert "17 jobs, 16 of them done before" in capsys.readouterr().out
+    without_speed = lambda text: [line.rsplit("|", 2)[0] for line in text.splitlines()]  # noqa: E731
+    assert without_speed((tmp_path / "ladder_CartPole-v1.md").read_text()) == without_speed(table)
+
+
+def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ablations", "--steps", "1000", "--seeds", "3", "--workers", "1"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (done := list((tmp_path / "jobs").glob("*.csv"))) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert error.strip() == "interrupted; what was finished is kept"
+    assert done
+    assert all(path.exists() for path in done)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "--design", "leder"], "unknown design 'leder'"),
+        (["run", "--env", "CartPole-v7"], "Did you mean CartPole-v1?"),
+        (["--seeds", "none"], "--seeds must be a count (10) or a range (10:30)"),
+        (["--workers", "-1"], "--workers"),
+        (["--step", "5"], "unknown option --step; did you mean --steps?"),
+        (["--out", "/dev/null/x"], "cannot write results to /dev/null/x"),
+        (["dance"], "unknown command 'dance'"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> None:
+    scores = rates.table()
+    for arm in ladder("CartPole-v1").arms:
+        mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == " ".join(arm.tricks.on))]
+        assert sorted(mine.lr) == sorted(rates.GRID)
+        assert rates.best_rate("CartPole-v1", arm.tricks) == mine.lr[mine.area.idxmax()]
+    assert rates.best_rate("Nowhere-v0", REINFORCE) is None
+
+
+def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
+    rates.table.cache_clear()
+    arms = ladder("CartPole-v1").arms[:2]
+    scores = rates.tune("CartPole-v1", 200, arms, Store(tmp_path), workers=1)
+    assert len(scores) == len(arms) * len(rates.GRID)
+    assert rates.best_rate("CartPole-v1", arms[0].tricks) in rates.GRID
+    assert min(rates.TUNING_SEEDS) >= 1000 > runner.BLOCK
+    rates.table.cache_clear()

@@ -1,0 +1,56 @@
+"""The ladder: needs, presets, and that every flag has its file, its test, and its place in the loop."""
+
+import re
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import tricks
+from tricks import EVERY, PPO, REINFORCE, InputError, Tricks
+from tricks.ladder import NEEDS, named, rungs, switched, table
+
+LIBRARY = Path(tricks.__file__).parent
+FILES = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
+
+
+def test_an_unmet_need_names_both_flags() -> None:
+    with pytest.raises(InputError, match="popart needs return_norm"):
+        Tricks(baseline=True, popart=True)
+    with pytest.raises(InputError, match="unknown trick magic"):
+        switched(["magic"])
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_every_trick_has_a_file_a_test_and_one_origin(name: str) -> None:
+    assert (LIBRARY / f"{FILES[name]}.py").read_text().startswith(f'"""{name}') or name == "clip_anneal"
+    tested = {"segments": "bootstrap"}.get(name, FILES[name])
+    assert (Path(__file__).parent / f"test_{tested}.py").exists()
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_every_flag_is_tested_bare_in_the_loop(name: str) -> None:
+    loop = (LIBRARY / "core" / "train.py").read_text()
+    tests = re.findall(rf"^ *(?!from).*\btricks\.{name}\b.*$", loop, re.MULTILINE)
+    # baseline and reuse act in two places: before the epochs and within them
+    times = 2 if name in ("baseline", "reuse") else 1
+    assert [test.split("#")[0].strip() for test in tests] == [f"if tricks.{name}:"] * times
+
+
+def test_each_rung_adds_one_trick_and_the_last_is_every() -> None:
+    ladder = rungs()
+    assert ladder[0] == REINFORCE
+    assert ladder[-1] == EVERY
+    assert [set(b.on) - set(a.on) for a, b in pairwise(ladder)] == [{name} for name in NEEDS]
+
+
+def test_names_stand_for_presets_and_rungs() -> None:
+    assert named("ppo") == PPO
+    assert named("clip").on == ("baseline", "reuse", "clip")
+    with pytest.raises(InputError, match="unknown rung 'ppoo'"):
+        named("ppoo")
+
+
+def test_the_table_shows_every_flag_and_its_paper() -> None:
+    assert all(f.name in table() and f.metadata["paper"] in table() for f in fields(Tricks))

@@ -1,0 +1,64 @@
+"""What is printed is what runs."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
+from tricks.ladder import NEEDS, rungs, switched
+
+CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16)
+
+
+def test_executing_a_listing_gives_the_same_curve(setting: Tricks) -> None:
+    module: dict[str, Any] = {}
+    exec(listing(setting), module)
+    run = module["train"](CONFIG)
+    pd.testing.assert_frame_equal(run.curve, train(CONFIG, setting).curve)
+    assert run.tricks == setting
+
+
+def test_a_listing_has_no_flag_left_and_imports_only_what_it_uses(setting: Tricks) -> None:
+    text = listing(setting)
+    assert "tricks." not in text.split("def train")[1]
+    names = [alias.asname or alias.name for node in ast.parse(text).body for alias in getattr(node, "names", [])]
+    assert all(text.count(name) > 1 for name in names)
+
+
+def test_comments_and_blank_lines_are_kept() -> None:
+    text = listing(PPO)
+    for comment in ("# Play: every lane acts", "# Judge: what came of each action?", "# Learn:"):
+        assert f"\n\n        {comment}" in text
+    assert "# only now, so that the ratio" in listing(EVERY)
+    assert "# only now" not in text
+    assert "# a time limit is a cut" not in text
+
+
+def test_listings_are_formatted(setting: Tricks, tmp_path: Path) -> None:
+    path = tmp_path / "listing.py"
+    path.write_text(listing(setting))
+    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
+    command = [ruff, "format", "--isolated", "--line-length=120", "--diff", path]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
+
+
+def test_each_rung_changes_a_few_lines() -> None:
+    for before, after in pairwise(rungs()):
+        changed = [line for line in diff(before, after).splitlines()[2:] if line[0] in "+-"]
+        most = 12 if after.on[-1] in ("baseline", "reuse") else 3
+        assert 1 <= len(changed) <= most, after.on[-1]
+
+
+def test_the_diff_of_equal_flags_is_empty_and_of_clip_is_clip() -> None:
+    assert diff(PPO, PPO) == ""
+    names = list(NEEDS)[:3]
+    text = diff(switched(names[:2]), switched(names))
+    assert "+            objective = clipped_surrogate(ratio, advantage, clip_range)" in text.splitlines()
+    assert diff(REINFORCE, PPO).startswith("--- reinforce\n+++ baseline, reuse, clip")
