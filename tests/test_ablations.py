@@ -133,7 +133,7 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> No
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert error.strip() == "interrupted; what was finished is kept"
+    assert error.strip() == "interrupted; finished jobs are kept, and the same command goes on from there"
     assert done
     assert all(path.exists() for path in done)
 

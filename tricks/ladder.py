@@ -122,14 +122,15 @@ def described() -> dict[str, str]:
     return {f.name: f"{f.metadata['adds']}{need[f.name]}. {f.metadata['paper']}." for f in fields(Tricks)}
 
 
-def table() -> str:
-    """The ladder as lines of text."""
+def table(markdown: bool = False) -> str:
+    """The ladder as a table: flag, what it adds, what it needs, paper."""
     rows = [("flag", "adds", "needs", "paper")]
     rows += [(f.name, f.metadata["adds"], " ".join(NEEDS[f.name]), f.metadata["paper"]) for f in fields(Tricks)]
+    if markdown:
+        cells = [f"| `{flag}` | {adds} | {needs} | {paper} |" for flag, adds, needs, paper in rows[1:]]
+        return "\n".join(["| flag | adds | needs | paper |", "|---|---|---|---|", *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(w) for cell, w in zip(row[:3], widths, strict=True)), row[3]]) for row in rows
-    )
+    return "\n".join("  ".join([*(c.ljust(w) for c, w in zip(row[:3], widths, strict=True)), row[3]]) for row in rows)
 
 
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}

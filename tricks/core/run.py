@@ -83,7 +83,7 @@ def load(path: str | Path) -> Run:
     curve = _read(folder / "curve.csv", pd.read_csv)
     state = _read(folder / "agent.pt", lambda file: torch.load(file, weights_only=True))
     try:
-        numbers = {name: tuple(x) if isinstance(x, list) else x for name, x in about["config"].items()}
+        numbers: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in about["config"].items()}
         config, tricks, diverged = Config(**numbers), switched(about["tricks"]), dict(about["diverged"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder / 'run.json'} is damaged, or from another version: {error}") from error

@@ -1,0 +1,44 @@
+"""What the README says is so."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tricks import PPO
+from tricks.__main__ import main, parse
+from tricks.config import Config
+from tricks.ladder import table
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+SHELL = re.findall(r"^python -m tricks (.+?)(?:\s+#.*)?$", README, re.MULTILINE)
+
+
+def test_the_ladder_in_the_readme_is_the_ladder() -> None:
+    assert table(markdown=True) in README  # else paste what `tricks.ladder.table(markdown=True)` gives
+    assert ", ".join(f"`{name}`" for name in PPO.on) in README
+
+
+@pytest.mark.parametrize("command", [command for command in SHELL if not command.startswith("train")])
+def test_the_commands_that_print_work_as_written(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out
+
+
+def test_the_training_command_asks_for_what_it_says() -> None:
+    (command,) = (command for command in SHELL if command.startswith("train"))
+    words = command.split()[1:]
+    place = words.index("--out")
+    tricks, (config,) = parse(words[:place], "train", Config)
+    assert set(PPO.on) - set(tricks.on) == {"gae"}
+    assert (config.env, config.seeds, config.steps) == ("CartPole-v1", 10, 100_000)
+
+
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code.replace("20_000", "2_000"), names)
+    assert names["run"].curve.seed.nunique() == 4
+    assert (tmp_path / "runs" / "x" / "curve.csv").exists()
