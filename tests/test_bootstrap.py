@@ -6,7 +6,7 @@ import torch
 
 from tricks import Config, train
 from tricks.bootstrap import beyond
-from tricks.core.envs import Env
+from tricks.core.envs import make_env
 from tricks.core.rollout import Player
 from tricks.ladder import switched
 from tricks.return_norm import denormalize
@@ -21,7 +21,7 @@ def test_beyond_discounts_the_cut_that_a_row_runs_into() -> None:
 
 
 def test_a_segment_is_cut_at_its_last_row_unless_an_episode_ends_there() -> None:
-    env = Env(Config(env="ShortCartPole-v0", seeds=1, lanes=16))
+    env = make_env(Config(env="ShortCartPole-v0", seeds=1, lanes=16))
     rollout = play_segment(Player(env, 8), lambda obs, legal: torch.zeros(1, 16, 2), 8, torch.ones(1, dtype=torch.bool))
     ended = (rollout.terminated | rollout.truncated)[:, -1]
     assert torch.equal(rollout.cut[:, -1], rollout.valid[:, -1] & ~ended)

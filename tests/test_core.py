@@ -9,7 +9,7 @@ import torch
 
 from tricks import PPO, REINFORCE, Config, InputError, train
 from tricks.core.adam import Adam, gradient
-from tricks.core.envs import Env
+from tricks.core.envs import make_env
 from tricks.core.log import Log
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Player, Rollout, play_episodes
@@ -77,7 +77,7 @@ def test_streams_differ_by_seed_purpose_and_place_and_repeat() -> None:
 
 
 def test_box_actions_are_clipped_for_the_world_but_not_for_the_log_probability() -> None:
-    env = Env(Config(env="Pendulum-v1", seeds=1, lanes=2))
+    env = make_env(Config(env="Pendulum-v1", seeds=1, lanes=2))
     far = torch.tensor([[[7.0], [-9.0]]])
     assert env.spaces.decode(far).flatten().tolist() == [2, -2]
     player = Player(env, block=4)
@@ -92,7 +92,7 @@ def test_discrete_observations_become_one_hot() -> None:
 
 
 def test_whole_episodes_give_each_seed_its_rows_and_nothing_unfinished() -> None:
-    env = Env(Config(env="ShortCartPole-v0", seeds=3, lanes=4))
+    env = make_env(Config(env="ShortCartPole-v0", seeds=3, lanes=4))
     active = torch.tensor([True, False, True])
     rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(3, 4, 2), 100, active)
     done = rollout.terminated | rollout.truncated
@@ -105,7 +105,7 @@ def test_whole_episodes_give_each_seed_its_rows_and_nothing_unfinished() -> None
 
 
 def test_a_row_follows_from_the_one_before_unless_a_reset_lies_between() -> None:
-    env = Env(Config(env="CartPole-v1", seeds=2, lanes=3))
+    env = make_env(Config(env="CartPole-v1", seeds=2, lanes=3))
     rollout = play_segment(Player(env, 64), lambda obs, legal: torch.zeros(2, 3, 2), 64, torch.ones(2) > 0)
     euler = rollout.obs[:, :-1, :, 0] + 0.02 * rollout.obs[:, :-1, :, 1]
     follows = torch.isclose(euler, rollout.obs[:, 1:, :, 0], atol=1e-6)

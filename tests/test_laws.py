@@ -10,7 +10,7 @@ from torch import Tensor
 
 import tricks.core.train as loop
 from tricks import EVERY, PPO, REINFORCE, Config, Run, Tricks, train
-from tricks.core.envs import Env
+from tricks.core.envs import GymnasiumEnv, make_env
 from tricks.core.rollout import Player, Rollout
 from tricks.ladder import switched
 
@@ -40,14 +40,14 @@ def test_the_first_ratio_is_one(setting: Tricks) -> None:
 def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
     config = replace(SMALL, seeds=3)
     clean = train(config, tricks)
-    player_step, env_step = Player.step, Env.step
+    player_step, env_step = Player.step, GymnasiumEnv.step
     poisoned = 0
 
     def step_player(self: Player, policy: object, playing: Tensor) -> tuple[Tensor, Tensor]:
         self.env.playing = playing  # type: ignore[attr-defined]
         return player_step(self, policy, playing)  # type: ignore[arg-type]
 
-    def step_env(self: Env, action: Tensor, playing: Tensor) -> tuple[Tensor, ...]:
+    def step_env(self: GymnasiumEnv, action: Tensor, playing: Tensor) -> tuple[Tensor, ...]:
         nonlocal poisoned
         waiting = ~self.playing  # type: ignore[attr-defined]
         ignored = waiting | self.resetting
@@ -57,7 +57,7 @@ def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatc
         return reward.masked_fill(ignored, torch.nan), terminated | ignored, truncated | ignored
 
     monkeypatch.setattr(Player, "step", step_player)
-    monkeypatch.setattr(Env, "step", step_env)
+    monkeypatch.setattr(GymnasiumEnv, "step", step_env)
     pd.testing.assert_frame_equal(train(config, tricks).curve, clean.curve)
     assert poisoned > 0
 
@@ -123,7 +123,7 @@ def test_a_gradient_that_is_not_finite_stops_its_seed_and_no_other(monkeypatch: 
 
 def test_truncation_bootstraps_from_the_true_last_observation() -> None:
     config = replace(SMALL, lanes=1)
-    env = Env(config)
+    env = make_env(config)
     player = Player(env, block=16)
     everyone = torch.ones(1, 1, dtype=torch.bool)
     always_balance = lambda obs, legal: 50 * (obs[..., 2:3] + obs[..., 3:4]) * torch.tensor([-1.0, 1.0])  # noqa: E731

@@ -4,7 +4,7 @@ import torch
 
 from tricks import Config
 from tricks.core.agent import Agent
-from tricks.core.envs import Env
+from tricks.core.envs import make_env
 from tricks.state_norm import Moments
 
 
@@ -22,7 +22,7 @@ def test_merging_batches_gives_the_moments_of_all_valid_rows() -> None:
 
 def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     config = Config(seeds=2, lanes=1)
-    agent = Agent(Env(config).spaces, config)
+    agent = Agent(make_env(config).spaces, config)
     obs = torch.tensor([[[1e5, -3.0, 0.1, 1e-9]]]).expand(2, -1, -1)
     assert torch.equal(agent.features(obs), obs)
     agent.obs_moments = agent.obs_moments.merge(torch.randn(2, 50, 4), torch.ones(2, 50, dtype=torch.bool))

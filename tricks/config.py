@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from tricks.core.errors import InputError
 
+BACKENDS = ("auto", "gymnasium", "tensor")
+
 
 @dataclass(frozen=True)
 class Config:
@@ -15,6 +17,8 @@ class Config:
 
     env: str = "CartPole-v1"
     """Any Gymnasium id with Box or Discrete observations and Discrete or Box actions."""
+    backend: str = "auto"
+    """What steps the environment: gymnasium, tensor, or auto (tensor where this project has the world)."""
     seeds: int | tuple[int, ...] = 10
     """How many independent agents to train at once (seeds 0, 1, ...), or the seeds themselves."""
     steps: int = 100_000
@@ -60,6 +64,8 @@ class Config:
                 raise InputError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden must be widths of at least 1, not {self.hidden}")
+        if self.backend not in BACKENDS:
+            raise InputError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
         self._check_seeds()
 
     def _check_seeds(self) -> None:

@@ -1,4 +1,4 @@
-"""Gymnasium's vector environments behind one interface: [S, N] lanes that are stepped together.
+"""Environments behind one interface: [S, N] lanes that are stepped together.
 
 Every lane follows one convention, Gymnasium's NEXT_STEP autoreset: the observation returned at the end of an
 episode is its true last one, and the step after it ignores the action and returns the reset observation. That
@@ -6,7 +6,8 @@ second step is no experience; `resetting` marks the lanes that are about to take
 """
 
 import difflib
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -18,14 +19,54 @@ from tricks.config import Config
 from tricks.core.errors import InputError
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
+from tricks.worlds import WORLDS, TensorEnv
 
 
-class Env:
-    """S seeds × N lanes of one Gymnasium id; each seed has a vector environment, and so a generator, of its own.
+class Env(Protocol):
+    """What the loop knows of an environment.
 
     obs [S, N, D] float32, legal [S, N, A] bool and resetting [S, N] bool say what the lanes show now; a step
-    puts new tensors in their place. legal is True everywhere where the environment gives no
-    `info["action_mask"]`, and for Box actions.
+    puts new tensors in their place. legal is True everywhere where the environment gives no action mask, and for
+    Box actions.
+    """
+
+    id: str
+    seeds: tuple[int, ...]
+    lanes: int
+    spaces: Spaces
+    obs: Tensor
+    legal: Tensor
+    resetting: Tensor
+
+    def reset(self) -> None:
+        """A new episode in every lane."""
+
+    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One step of every seed for which playing [S] is True; those for which it is False do not count.
+
+        action is [S, N] or [S, N, A]; returns reward (float64), terminated and truncated, each [S, N].
+        """
+
+    def close(self) -> None:
+        """Free what the environment holds."""
+
+
+def make_env(config: Config, purpose: str = "env") -> Env:
+    """The environment of config.env on config.backend; "auto" takes the tensor world where there is one.
+
+    Raises InputError if the backend does not have it.
+    """
+    if config.backend == "gymnasium" or (config.backend == "auto" and config.env not in WORLDS):
+        return GymnasiumEnv(config, purpose)
+    if config.env not in WORLDS:
+        raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(WORLDS)}")
+    return TensorEnv(WORLDS[config.env], config, purpose)
+
+
+class GymnasiumEnv:
+    """S seeds × N lanes of one Gymnasium id; each seed has a vector environment, and so a generator, of its own.
+
+    Legal actions are read from `info["action_mask"]`.
     """
 
     def __init__(self, config: Config, purpose: str = "env") -> None:
@@ -36,21 +77,21 @@ class Env:
         rows = (len(self.seeds), config.lanes)
         self._raw: list[np.ndarray] = [np.empty(0)] * len(self.seeds)
         self.legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
-        self.reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
+        self._reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
 
-    def reset(self, seeds: list[int] | None = None) -> None:
+    def reset(self) -> None:
         """A new episode in every lane."""
+        self._reset([None] * len(self.seeds))
+
+    def _reset(self, seeds: Sequence[int | None]) -> None:
         infos = {}
         for i, env in enumerate(self._envs):
-            self._raw[i], infos[i] = env.reset(seed=seeds[i] if seeds else None)
+            self._raw[i], infos[i] = env.reset(seed=seeds[i])
         self.resetting = torch.zeros(len(self.seeds), self.lanes, dtype=torch.bool)
         self._show(infos)
 
     def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """One step of every seed for which playing [S] is True; the others stand still.
-
-        action is [S, N] or [S, N, A]; returns reward (float64), terminated and truncated, each [S, N].
-        """
+        """One step of every playing seed; the others stand still."""
         actions, infos = self.spaces.decode(action), {}
         reward = np.zeros(self.resetting.shape)
         terminated, truncated = np.zeros(reward.shape, bool), np.zeros(reward.shape, bool)

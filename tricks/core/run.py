@@ -15,7 +15,7 @@ from torch import Tensor
 from tricks.action_mask import mask_logits
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.core.envs import Env
+from tricks.core.envs import make_env
 from tricks.core.errors import InputError
 from tricks.core.rollout import Player, play_episodes
 from tricks.ladder import Tricks, switched
@@ -55,7 +55,7 @@ class Run:
 
     def evaluate(self, episodes: int = 10) -> np.ndarray:
         """Undiscounted returns of sampled actions, with all statistics frozen: [S, episodes]."""
-        env = Env(replace(self.config, lanes=episodes), purpose="evaluation")
+        env = make_env(replace(self.config, lanes=episodes), purpose="evaluation")
         player = Player(env, block=self.config.horizon, purpose="evaluation")
 
         def policy(obs: Tensor, legal: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def load(path: str | Path) -> Run:
         config, tricks, diverged = Config(**numbers), switched(about["tricks"]), dict(about["diverged"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder / 'run.json'} is damaged, or from another version: {error}") from error
-    env = Env(Config(env=config.env, seeds=1, lanes=1))
+    env = make_env(replace(config, seeds=1, lanes=1))
     agent = Agent(env.spaces, config)
     env.close()
     agent.load_state_dict(state)

@@ -12,7 +12,7 @@ from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.config import Config
 from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
-from tricks.core.envs import Env
+from tricks.core.envs import make_env
 from tricks.core.log import Log
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Batch, Player, play_episodes
@@ -36,7 +36,7 @@ def train(config: Config, tricks: Tricks) -> Run:
     Everything has a leading seed axis S, and every reduction stays within a seed. Raises InputError for an
     environment that cannot be made, is not supported, or gives observations or rewards that are not finite.
     """
-    env = Env(config)  # S seeds × N lanes
+    env = make_env(config)  # S seeds × N lanes
     player = Player(env, block=config.horizon)
     agent, family = Agent(env.spaces, config), env.spaces.family
     if tricks.orthogonal_init:
