@@ -20,9 +20,8 @@ def test_every_step_equals_gymnasium_from_random_states(id: str) -> None:
     theirs.reset(seed=0)
     state = rng.uniform(-1, 1, size=(lanes, 4)) * (3.0, 3.0, 0.25, 3.0)  # also beyond the limits
     action = rng.integers(2, size=lanes)
-    after, reward, terminated = world.dynamics(
-        torch.tensor(state, dtype=torch.float32)[None], torch.tensor(action)[None]
-    )
+    before = torch.tensor(state, dtype=torch.float32)[None]
+    after, reward, terminated = world.dynamics(before, torch.tensor(action)[None])
     obs = world.observe(after)[0].numpy()
     ends = 0
     for i in range(lanes):
@@ -55,9 +54,8 @@ def test_time_limits_resets_and_the_row_between_follow_gymnasium() -> None:
         rollout = play_segment(Player(env, 64), balance, 1003, torch.ones(2) > 0)
         assert not rollout.terminated.any()
         for rows, where in ((rollout.truncated, [499, 1000]), (~rollout.valid, [500, 1001])):
-            assert torch.equal(
-                rows, torch.isin(torch.arange(1003), torch.tensor(where)).view(1, -1, 1).expand(2, -1, 3)
-            )
+            expected = torch.isin(torch.arange(1003), torch.tensor(where))
+            assert torch.equal(rows, expected.view(1, -1, 1).expand(2, -1, 3))
         assert (rollout.obs[:, 501].abs() <= 0.05).all()
         assert rollout.reward.sum() == rollout.valid.sum()
         assert len(rollout.obs[:, 501].unique()) == 24  # each lane of each seed starts from its own noise
