@@ -64,7 +64,7 @@ def _panel(axis: Axes, name: str, curves: dict[str, pd.DataFrame], before: str |
     axis.set_title(name, color=style.color(name))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
     axis.xaxis.set_major_locator(MaxNLocator(3))
-    axis.yaxis.set_major_locator(MaxNLocator(4))
+    axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
 
 
 def _mean(grid: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,9 @@ def late(config: Config, tricks: Tricks) -> pd.Series:
     """Each seed's mean return over the last 10% of the budget."""
     curve = train(config, tricks).curve
     found = curve[curve.step > 0.9 * config.steps].groupby("seed")["return"].mean()
-    print(f"{config.env}, {config.steps:,} steps, lr {config.lr:g}: {found.mean():.1f}, seeds {found.round(1).tolist()}")
+    print(
+        f"{config.env}, {config.steps:,} steps, lr {config.lr:g}: {found.mean():.1f}, seeds {found.round(1).tolist()}"
+    )
     return found
 
 

@@ -19,7 +19,7 @@ BLOCK = 256  # steps of reset noise that are drawn at once
 class World:
     """A Gymnasium environment's rules. Letters as everywhere: S seeds, N lanes, D features.
 
-    initial: uniform numbers in [0, 1), [S, N, uniforms] -> state [S, N, ...] after a reset.
+    initial: uniform numbers in [0, 1), [..., uniforms] -> states [..., D] after a reset.
     dynamics: state, action -> next state, reward [S, N] float64, terminated [S, N].
     observe: state -> observation [S, N, D].
     """
@@ -53,7 +53,7 @@ class TensorEnv:
     def reset(self) -> None:
         """A new episode in every lane."""
         self._resets, self._t = self._resets + 1, 0
-        self._state = self.world.initial(self._noise())
+        self._state = self._fresh()
         self._age = torch.zeros(self._state.shape[:2], dtype=torch.int32)
         self.resetting = torch.zeros_like(self._age, dtype=torch.bool)
         self.obs = self.world.observe(self._state)
@@ -61,7 +61,7 @@ class TensorEnv:
     def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One step of every lane; returns reward (float64), terminated and truncated, each [S, N]."""
         self._t += 1
-        fresh, going = self.world.initial(self._noise()), ~self.resetting
+        fresh, going = self._fresh(), ~self.resetting
         state, reward, terminated = self.world.dynamics(self._state, action)
         self._state = torch.where(going.view(*going.shape, *(1,) * (state.dim() - 2)), state, fresh)
         self._age = (self._age + 1) * going
@@ -73,11 +73,12 @@ class TensorEnv:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _noise(self) -> Tensor:
-        """Uniform numbers for a reset at this step: [S, N, uniforms]."""
+    def _fresh(self) -> Tensor:
+        """The states after a reset at this step, whether or not a lane needs one: [S, N, ...]."""
         block, row = divmod(self._t, BLOCK)
         if row == 0:
             shape = (BLOCK, self.lanes, self.world.uniforms)
             index = (self._resets, block)
-            self._drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
-        return self._drawn[:, row]
+            uniform = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+            self._block = self.world.initial(uniform)  # [S, BLOCK, N, ...]
+        return self._block[:, row]
