@@ -5,18 +5,18 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import tyro
 
 from tricks.config import Config
 from tricks.core.errors import InputError
-from tricks.core.run import Run, make_folder
-from tricks.core.train import train
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, described, named, switched, table
 from tricks.listing import diff, listing
 from tricks.shell import guarded, options
+
+if TYPE_CHECKING:
+    from tricks.core.run import Run
 
 USAGE = """usage: python -m tricks COMMAND ...
 
@@ -77,6 +77,9 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
 
 def _train(arguments: list[str]) -> None:
     tricks, (config, output) = parse(arguments, "train", Config, Output)
+    from tricks.core.run import make_folder  # these need torch, which takes seconds to import
+    from tricks.core.train import train
+
     warnings.filterwarnings("ignore", module="gymnasium")
     if output.out is not None:  # a folder that cannot be written should fail now, not after the training
         make_folder(output.out)
@@ -89,14 +92,14 @@ def _train(arguments: list[str]) -> None:
         raise InputError("every seed diverged; try a smaller --lr")
 
 
-def summary(run: Run) -> str:
+def summary(run: "Run") -> str:
     """A line per seed, and their mean: the return over the last 10% of the budget."""
     late = run.curve[run.curve.step > 0.9 * run.config.steps].groupby("seed")["return"].mean()
     lines = []
     for seed in run.config.seed_list:
         if seed in run.diverged:
             said = f"diverged at step {run.diverged[seed]}: the loss or its gradient is not finite"
-        elif pd.isna(late.get(seed)):
+        elif seed not in late.dropna():
             said = "no episode ended in the last 10% of the budget"
         else:
             said = f"return {late[seed]:.1f}"
