@@ -14,8 +14,11 @@ from ablations.stats import interval
 COLUMNS = 6
 
 
-def ladder_figure(curves: dict[str, pd.DataFrame], env: str, missing: list[str], path: Path) -> list[Path]:
-    """Draw and save `path` as PNG and SVG. curves: arm name -> grid of returns, a row a seed, a column a step."""
+def ladder_figure(curves: dict[str, pd.DataFrame], env: str, rates: str, missing: list[str], path: Path) -> list[Path]:
+    """Draw and save `path` as PNG and SVG. curves: arm name -> grid of returns, a row a seed, a column a step.
+
+    rates says at which learning rates; missing names the arms without all their results, and is shown.
+    """
     style.use()
     rows = -(-(len(curves) + 1) // COLUMNS)
     figure, axes = plt.subplots(
@@ -41,7 +44,7 @@ def ladder_figure(curves: dict[str, pd.DataFrame], env: str, missing: list[str],
     figure.supxlabel("environment steps (thousands)", size=10, color=style.INK)
     figure.supylabel("episode return", size=10, color=style.INK)
     seeds = max(len(grid) for grid in curves.values())
-    title = f"From REINFORCE up, one trick at a time: {env}, {seeds} seeds, each rung at its own learning rate"
+    title = f"From REINFORCE up, one trick at a time: {env}, {seeds} seeds, {rates}"
     if missing:
         title += f"\nINCOMPLETE: no result for {', '.join(missing)}"
     figure.suptitle(title, size=12, weight="bold", x=0.01, ha="left", color=style.INK)

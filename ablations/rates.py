@@ -30,11 +30,19 @@ def table() -> pd.DataFrame:
     return pd.read_csv(TABLE, keep_default_na=False) if TABLE.exists() else pd.DataFrame(columns=list(COLUMNS))
 
 
-def best_rate(env: str, tricks: Tricks) -> float | None:
-    """The rate of the grid with the largest area under the curve on the tuning seeds; None if it was not tuned."""
+def best_rate(env: str, steps: int, tricks: Tricks) -> tuple[float, str]:
+    """The rate of the grid with the largest area under the curve on the tuning seeds, and a reservation.
+
+    The reservation is empty if the rate was tuned for this budget; else it says for which, or that it was not tuned.
+    """
     scores = table()
     scores = scores[(scores.env == env) & (scores.tricks == " ".join(tricks.on))]
-    return None if scores.empty else float(scores.lr.to_numpy()[scores.area.to_numpy().argmax()])
+    if scores.empty:
+        return Config.lr, "not tuned"
+    budget = steps if (scores.steps == steps).any() else int(scores.steps.max())
+    scores = scores[scores.steps == budget]
+    best = float(scores.lr.to_numpy()[scores.area.to_numpy().argmax()])
+    return best, "" if budget == steps else f"tuned at {budget:,} steps"
 
 
 def tune(env: str, steps: int, arms: tuple[Arm, ...], store: Store, workers: int) -> pd.DataFrame:
@@ -51,7 +59,7 @@ def tune(env: str, steps: int, arms: tuple[Arm, ...], store: Store, workers: int
         score = area(on_grid(result.curve, steps, dict(result.about["diverged"]))).mean()
         rows.append((env, steps, " ".join(tricks.on), lr, round(float(score), 2), len(TUNING_SEEDS)))
     fresh = pd.DataFrame(rows, columns=list(COLUMNS))
-    both = pd.concat([fresh, table()]).drop_duplicates(["env", "tricks", "lr"])
-    write_whole(TABLE, both.sort_values(["env", "tricks", "lr"]).to_csv(index=False))
+    both = pd.concat([fresh, table()]).drop_duplicates(["env", "steps", "tricks", "lr"])
+    write_whole(TABLE, both.sort_values(["env", "steps", "tricks", "lr"]).to_csv(index=False))
     table.cache_clear()
     return fresh

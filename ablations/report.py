@@ -18,16 +18,21 @@ class Trained:
 
     arm: Arm
     lr: float
-    tuned: bool
+    tuned: str  # how the rate was chosen, where that was not for this budget
     results: list[Result]
 
     @property
     def diverged(self) -> dict[int, int]:
         return {seed: step for result in self.results for seed, step in result.about["diverged"]}
 
+    @property
+    def curve(self) -> pd.DataFrame:
+        """The learning curves of all seeds."""
+        return pd.concat([result.curve for result in self.results])
+
     def grid(self, steps: int) -> pd.DataFrame:
         """Returns on the common grid of steps, a row a seed."""
-        return on_grid(pd.concat([result.curve for result in self.results]), steps, self.diverged)
+        return on_grid(self.curve, steps, self.diverged)
 
     @property
     def speed(self) -> float:
@@ -45,7 +50,7 @@ def table(arms: list[Trained], env: str, steps: int) -> pd.DataFrame:
     rows = []
     for trained in arms:
         grid = trained.grid(steps)
-        areas, ends = area(grid).to_numpy(), late(grid)
+        areas, ends = area(grid).to_numpy(), late(trained.curve, steps, trained.diverged).to_numpy()
         low, high = interval(areas)
         rows.append(
             {
@@ -75,9 +80,9 @@ def as_text(frame: pd.DataFrame, env: str, steps: int) -> str:
         lines.append(
             (
                 row["rung"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
-                f"{row['lr']:g}" + ("" if row["tuned"] else " (not tuned)"),
-                f"{row['area']:.1f}{span}",
-                f"{row['last_10%']:.1f}",
+                f"{row['lr']:g}" + (f" ({row['tuned']})" if row["tuned"] else ""),
+                f"{row['area']:.1f}{span}" if np.isfinite(row["area"]) else "no episode ended",
+                f"{row['last_10%']:.1f}" if np.isfinite(row["last_10%"]) else "no episode ended",
                 f"{row['solved']:.0%}" if np.isfinite(row["solved"]) else "no threshold",
                 f"{row['steps_per_second']:,.0f}",
             )
@@ -92,6 +97,11 @@ def caption(frame: pd.DataFrame, env: str, steps: int, dropped: dict[str, str]) 
     """What the table shows, in words."""
     text = f"{env}, {frame.seeds.max()} seeds, {steps:,} steps a seed. Area under the curve: mean return over training"
     text += ", with the 95% bootstrap interval of its mean over seeds." if frame.area_low.notna().any() else "."
+    text += " Last 10%: mean return of the episodes that ended in the last 10% of the steps."
+    if frame.solved.notna().any():
+        text += " Solved: share of seeds whose last 10% reach Gymnasium's threshold."
+    text += " Steps/s: environment steps a second of one worker, all its seeds together."
+    text += " Whole episodes make larger batches than segments do, and so fewer updates within the same steps."
     text += "".join(f" Dropped: {name} ({reason})." for name, reason in dropped.items())
     return text
 

@@ -5,24 +5,25 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from tricks.core.log import late_return
+
 POINTS = 100  # of the common grid of steps
 FEWEST = 5  # seeds that an interval needs: with 3, a nominal 95% interval covered 71%
-LATE = 0.1  # share of the budget that counts as the end of training
 
 
 def on_grid(curve: pd.DataFrame, steps: int, diverged: dict[int, int]) -> pd.DataFrame:
     """Each seed's return at POINTS equal steps up to the budget: a row per seed, a column per step.
 
-    Linear between updates in which an episode ended, constant before the first and after the last. A seed that
-    diverged counts from there on with its very first return, that of the untrained agent.
+    Linear between updates in which an episode ended, constant before the first and after the last; NaN for a seed
+    in which none ended. A seed that diverged counts from there on with its very first return, the untrained agent's.
     """
     grid = np.linspace(steps / POINTS, steps, POINTS)
     rows = {}
-    for name, part in curve.dropna(subset="return").groupby("seed"):
-        seed = int(str(name))
-        row = np.interp(grid, part["step"], part["return"])
-        if seed in diverged:
-            row[grid >= diverged[seed]] = part["return"].iloc[0]
+    for name, part in curve.groupby("seed"):
+        seed, ended = int(str(name)), part.dropna(subset="return")
+        row = np.interp(grid, ended["step"], ended["return"]) if len(ended) else np.full(POINTS, np.nan)
+        if seed in diverged and len(ended):
+            row[grid >= diverged[seed]] = ended["return"].iloc[0]
         rows[seed] = row
     return pd.DataFrame.from_dict(rows, orient="index", columns=grid)
 
@@ -32,19 +33,25 @@ def area(grid: pd.DataFrame) -> pd.Series:
     return grid.mean(axis=1)
 
 
-def late(grid: pd.DataFrame) -> pd.Series:
-    """Mean return over the last 10% of the budget. A value per seed."""
-    return grid.iloc[:, -int(POINTS * LATE) :].mean(axis=1)
+def late(curve: pd.DataFrame, steps: int, diverged: dict[int, int]) -> pd.Series:
+    """Mean return of the episodes of the last 10% of the budget, a value per seed; NaN if none ended there.
+
+    A seed that diverged counts with its very first return, the untrained agent's.
+    """
+    seeds = pd.Index(curve["seed"].unique())
+    first = curve.dropna(subset="return").groupby("seed")["return"].first()
+    found = late_return(curve, steps).reindex(seeds)
+    return found.where(~seeds.isin(list(diverged)), first.reindex(seeds))
 
 
 def interval(values: np.ndarray, statistic: Callable = np.mean) -> tuple[np.ndarray, np.ndarray]:
-    """95% percentile bootstrap interval over seeds, the first axis; NaN with fewer than FEWEST seeds.
+    """95% percentile bootstrap interval over seeds, the first axis; NaN with fewer than FEWEST seeds, or with a NaN.
 
     Whole rows are resampled together, so that for curves the correlation within a run stays.
     """
     from scipy import stats  # takes most of a second to import
 
-    if len(values) < FEWEST:
+    if len(values) < FEWEST or np.isnan(values).any():
         nothing = np.full(values.shape[1:], np.nan)
         return nothing, nothing
     bootstrap = stats.bootstrap(

@@ -8,9 +8,12 @@ import matplotlib.pyplot as plt
 from tricks.ladder import Tricks
 
 INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
-# Paul Tol's muted and bright schemes, made for color-blind readers; neighbors on the ladder contrast
-PALETTE = ("#332288", "#CC6677", "#117733", "#AA4499", "#0077BB", "#999933", "#882255", "#44AA99", "#EE7733")
-COLORS = {f.name: PALETTE[i % len(PALETTE)] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK}
+# No 17 colors are all distinct to a color-blind reader: neighbors contrast, and every line is labeled by name
+PALETTE = (
+    *("#332288", "#CC6677", "#117733", "#AA4499", "#0077BB", "#999933", "#882255", "#44AA99", "#EE7733"),
+    *("#6699CC", "#661100", "#DDAA33", "#004488", "#EE3377", "#228833", "#775599", "#BB5566", "#009988"),
+)
+COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK}
 
 SETTINGS: Any = {
     "font.size": 9,

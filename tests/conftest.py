@@ -4,7 +4,7 @@ import gymnasium as gym
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from probes import PROBES, Broken, DeadEnd, Endless, Forbidding
+from probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask
 
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, switched
 
@@ -13,6 +13,8 @@ torch.set_num_threads(1)
 for name, probe in PROBES.items():
     gym.register(name, entry_point=probe)
 gym.register("Endless-v0", entry_point=Endless, max_episode_steps=1)
+gym.register("DeadOnTime-v0", entry_point=DeadOnTime, max_episode_steps=1)
+gym.register("ResetMask-v0", entry_point=ResetMask)
 gym.register("Forbidding-v0", entry_point=Forbidding)
 gym.register("DeadEnd-v0", entry_point=DeadEnd)
 gym.register("BrokenObs-v0", entry_point=Broken, kwargs={"what": "obs"})

@@ -111,6 +111,13 @@ class Endless(gym.Env):
         return np.zeros(1, np.float32), 1.0, False, False, {}
 
 
+class DeadOnTime(Endless):
+    """Ends after its first step by itself, where its time limit would end it as well."""
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        return np.zeros(1, np.float32), 1.0, True, False, {}
+
+
 class Forbidding(gym.Env):
     """Four actions, of which chance forbids some; each forbidden one that is played costs 1. Five steps."""
 
@@ -140,6 +147,13 @@ class DeadEnd(Forbidding):
     """After three steps nothing is legal any more."""
 
     dead_end = True
+
+
+class ResetMask(Forbidding):
+    """Gives its mask when it is reset, and at no other step; lanes end at different times."""
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        return np.zeros(1, np.float32), 0.0, bool(self.np_random.random() < 0.3), False, {}
 
 
 class Broken(Endless):

@@ -13,7 +13,7 @@ import pytest
 
 import ablations.run as runner
 from ablations import rates
-from ablations.__main__ import main, parse_seeds
+from ablations.commands import main, parse_seeds
 from ablations.designs import ladder
 from ablations.run import blocks, run_jobs
 from ablations.stats import area, interval, late, on_grid
@@ -56,7 +56,22 @@ def test_curves_meet_a_common_grid() -> None:
     # 25 points at 10, then up by 20 over 50 points, then by 20 over 25
     rising = 10 + 20 * np.arange(1, 51) / 50
     assert area(grid)[0] == pytest.approx(np.mean([*[10] * 25, *rising, *(30 + 20 * np.arange(1, 26) / 25)]))
-    assert late(grid)[0] == pytest.approx(np.mean(30 + 20 * np.arange(16, 26) / 25))
+
+
+def test_the_last_tenth_counts_episodes_not_updates() -> None:
+    curve = pd.DataFrame({"seed": 0, "step": [90, 95, 100], "return": [7.0, 10.0, 40.0], "episodes": [9, 2, 1]})
+    silent = pd.DataFrame({"seed": 1, "step": [95], "return": [np.nan], "episodes": [0]})
+    found = late(pd.concat([curve, silent]), 100, {})
+    assert found[0] == (2 * 10 + 40) / 3
+    assert np.isnan(found[1])
+    assert late(curve, 100, {0: 95})[0] == 7  # diverged: as the untrained agent
+
+
+def test_a_seed_without_an_episode_is_not_left_out() -> None:
+    curve = pd.DataFrame({"seed": [0, 1], "step": [50, 50], "return": [1.0, np.nan]})
+    grid = on_grid(curve, 100, {})
+    assert grid.index.tolist() == [0, 1]
+    assert np.isnan(grid.loc[1]).all()
 
 
 def test_a_diverged_seed_counts_as_untrained_from_there_on() -> None:
@@ -145,6 +160,7 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> No
         (["run", "--env", "CartPole-v7"], "Did you mean CartPole-v1?"),
         (["--seeds", "none"], "--seeds must be a count (10) or a range (10:30)"),
         (["--workers", "-1"], "--workers"),
+        (["--env", "Blackjack-v1"], "supported are Box and Discrete"),
         (["--step", "5"], "unknown option --step; did you mean --steps?"),
         (["--out", "/dev/null/x"], "cannot write results to /dev/null/x"),
         (["dance"], "unknown command 'dance'"),
@@ -164,8 +180,10 @@ def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> N
     for arm in ladder("CartPole-v1").arms:
         mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == " ".join(arm.tricks.on))]
         assert sorted(mine.lr) == sorted(rates.GRID)
-        assert rates.best_rate("CartPole-v1", arm.tricks) == mine.lr[mine.area.idxmax()]
-    assert rates.best_rate("Nowhere-v0", REINFORCE) is None
+        best = mine.lr[mine.area.idxmax()]
+        assert rates.best_rate("CartPole-v1", 100_000, arm.tricks) == (best, "")
+        assert rates.best_rate("CartPole-v1", 9, arm.tricks) == (best, "tuned at 100,000 steps")
+    assert rates.best_rate("Nowhere-v0", 9, REINFORCE) == (Config.lr, "not tuned")
 
 
 def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(
@@ -176,6 +194,6 @@ def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(
     arms = ladder("CartPole-v1").arms[:2]
     scores = rates.tune("CartPole-v1", 200, arms, Store(tmp_path), workers=1)
     assert len(scores) == len(arms) * len(rates.GRID)
-    assert rates.best_rate("CartPole-v1", arms[0].tricks) in rates.GRID
+    assert rates.best_rate("CartPole-v1", 200, arms[0].tricks)[1] == ""
     assert min(rates.TUNING_SEEDS) >= 1000 > runner.BLOCK
     rates.table.cache_clear()

@@ -6,6 +6,7 @@ import torch
 
 from tricks import Config, InputError, train
 from tricks.action_mask import mask_logits
+from tricks.core.envs import make_env
 from tricks.core.policies import Categorical
 from tricks.ladder import switched
 
@@ -48,3 +49,15 @@ def test_masked_training_never_plays_an_illegal_action() -> None:
 def test_a_state_without_a_legal_action_is_an_error_that_names_it() -> None:
     with pytest.raises(InputError, match=r"DeadEnd-v0: the action mask leaves no legal action \(seed 0, step 3"):
         train(Config(env="DeadEnd-v0", seeds=1, steps=600, lanes=1), switched(["action_mask"]))
+
+
+def test_a_lane_that_gives_no_mask_has_nothing_forbidden() -> None:
+    env = make_env(Config(env="ResetMask-v0", seeds=1, lanes=6))
+    forbidding = 0
+    for _ in range(30):
+        resetting = env.resetting.clone()
+        env.step(torch.zeros(1, 6, dtype=torch.int64), torch.ones(1) > 0)
+        assert env.legal.any(-1).all()
+        assert env.legal[~resetting].all()
+        forbidding += int((~env.legal[resetting]).sum())
+    assert forbidding > 0

@@ -35,3 +35,10 @@ def test_a_time_limit_of_one_step_hides_a_value_of_ten(flags: tuple[str, ...], t
     agent = train(config, switched(["baseline", "reuse", *flags])).agent
     value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.returns)
     np.testing.assert_allclose(value.detach(), truth, rtol=0.1)
+
+
+def test_a_death_that_falls_on_the_time_limit_is_a_death() -> None:
+    config = Config(env="DeadOnTime-v0", seeds=2, steps=16_000, lanes=8, horizon=16, lr=0.02, gamma=0.9, hidden=(8,))
+    agent = train(config, switched(["baseline", "reuse", "bootstrap", "gae"])).agent
+    value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.returns)
+    np.testing.assert_allclose(value.detach(), 1.0, rtol=0.1)

@@ -174,11 +174,20 @@ def test_bad_input_is_named(change: dict[str, str], message: str) -> None:
         train(replace(Config(seeds=1, steps=100, lanes=1, horizon=16), **change), PPO)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"steps": 0}, {"lr": -1.0}, {"gamma": 1.1}, {"seeds": 0}, {"seeds": (1, 1)}, {"hidden": (0,)}, {"minibatches": 0}],
-    ids=str,
-)
+OUT_OF_RANGE: list[dict[str, object]] = [
+    {"steps": 0},
+    {"lr": -1.0},
+    {"lr": float("inf")},
+    {"entropy_coef": float("nan")},
+    {"gamma": 1.1},
+    {"seeds": 0},
+    {"seeds": (1, 1)},
+    {"hidden": (0,)},
+    {"minibatches": 0},
+]
+
+
+@pytest.mark.parametrize("change", OUT_OF_RANGE, ids=str)
 def test_a_number_out_of_range_is_named(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match=next(iter(change))):
         Config(**change)  # type: ignore[arg-type]

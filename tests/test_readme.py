@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tricks import PPO
-from tricks.__main__ import main, parse
+from tricks.commands import main, parse
 from tricks.config import Config
 from tricks.ladder import table
 

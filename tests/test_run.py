@@ -58,8 +58,8 @@ def test_a_damaged_or_missing_run_is_one_clear_line(run: Run, tmp_path: Path, da
     folder = tmp_path / "run"
     if damage != "everything":
         run.save(folder)
-        (folder / damage).write_text("garbage" if damage != "curve.csv" else "")
-    with pytest.raises(InputError, match="damaged" if damage != "everything" else "no saved run in"):
+        (folder / damage).write_text("hello" if damage != "curve.csv" else run.curve[:1].to_csv(index=False))
+    with pytest.raises(InputError, match="damaged: " if damage != "everything" else "no saved run in"):
         load(folder)
 
 

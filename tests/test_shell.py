@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tricks.__main__ import main
+from tricks.commands import main
 
 TINY = ["--env", "ShortCartPole-v0", "--steps", "120", "--lanes", "2", "--horizon", "16", "--seeds"]
 
@@ -36,7 +36,7 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "ppo", "--no-baseline"], "gae needs baseline"),
         (["train", "pppo"], "unknown rung 'pppo'"),
         (["train", "--gea"], "unknown option --gea; did you mean --gae?"),
-        (["train", "--steps", "-5"], "steps must be more than 0, not -5"),
+        (["train", "--steps", "-5"], "steps must be more than 0 and finite, not -5"),
         (["train", "--steps", "many"], "--steps"),
         (["train", "--env", "CartPole-v7"], "Did you mean CartPole-v1?"),
         (["train", "--env", "Blackjack-v1"], "supported are Box and Discrete"),

@@ -1,5 +1,6 @@
 """The numbers of a run. What is on or off stands in `Tricks`; how much of it, here."""
 
+import math
 from dataclasses import dataclass
 
 from tricks.core.errors import InputError
@@ -57,8 +58,11 @@ class Config:
     def __post_init__(self) -> None:
         positive = ("steps", "lanes", "horizon", "lr", "adam_eps", "epochs", "minibatches", "clip_range")
         for name in (*positive, "max_grad_norm", "value_clip_range"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be more than 0, not {getattr(self, name)}")
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be more than 0 and finite, not {getattr(self, name)}")
+        for name in ("value_coef", "entropy_coef"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be at least 0 and finite, not {getattr(self, name)}")
         for name in ("gamma", "gae_lambda", "return_beta"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} must lie in [0, 1], not {getattr(self, name)}")

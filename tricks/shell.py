@@ -44,7 +44,7 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
     for argument in arguments:
         option = argument.split("=")[0].replace("_", "-")
         if option.startswith("--") and option not in known:
-            near = difflib.get_close_matches(option, known, n=1)
+            near = difflib.get_close_matches(option, known, n=1, cutoff=0.7)
             raise InputError(f"unknown option {argument}; " + (f"did you mean {near[0]}?" if near else "see --help"))
     box = io.StringIO()
     try:

@@ -108,11 +108,12 @@ class GymnasiumEnv:
 
     def _show(self, infos: dict[int, dict[str, Any]]) -> None:
         self.obs = self.spaces.encode(np.stack(self._raw), tuple(self.resetting.shape))
-        masks = {i: info["action_mask"] for i, info in infos.items() if "action_mask" in info}
-        if masks:
-            self.legal = self.legal.clone()
-            for i, mask in masks.items():
-                self.legal[i] = torch.from_numpy(np.stack(mask).astype(bool))
+        self.legal = torch.ones_like(self.legal)  # a lane that gives no mask now has nothing forbidden
+        for i, info in infos.items():
+            if "action_mask" in info:
+                mask = np.stack([np.asarray(row, dtype=bool) for row in info["action_mask"]])
+                given = np.asarray(info.get("_action_mask", True))
+                self.legal[i] = torch.from_numpy(mask | ~given.reshape(-1, 1))
 
 
 def make_vec(id: str, lanes: int) -> VectorEnv:
@@ -123,7 +124,8 @@ def make_vec(id: str, lanes: int) -> VectorEnv:
             env.close()
             env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
     except (gym.error.Error, ImportError, AttributeError) as error:
-        near = [] if id in gym.registry else difflib.get_close_matches(id, list(gym.registry), n=1)
+        known = id in gym.registry or "Did you mean" in str(error)
+        near = [] if known else difflib.get_close_matches(id, list(gym.registry), n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise InputError(f"cannot make the environment {id!r}: {' '.join(str(error).split())}{hint}") from error
     return env

@@ -91,3 +91,13 @@ class Log:
         count = done.flatten(1).sum(1)
         average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
         return {"episodes": count, "return": average[:, 0], "length": average[:, 1]}
+
+
+def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:
+    """Mean return of the episodes that ended in the last `share` of a budget of `steps`, a value per seed.
+
+    Every episode counts once, however many an update has. Seeds in which none ended are left out.
+    """
+    rows = curve[(curve["step"] > (1 - share) * steps) & (curve["episodes"] > 0)]
+    weighted = (rows["return"] * rows["episodes"]).groupby(rows["seed"]).sum()
+    return weighted / rows.groupby("seed")["episodes"].sum()

@@ -23,11 +23,11 @@ class Rollout:
     """
 
     obs: Tensor  # [S, T+1, N, D] float32: row t+1 is what followed row t, also at an episode's end
-    legal: Tensor  # [S, T, N, A] bool
+    legal: Tensor  # [S, T, N, A] bool; [S, T, N, 1] for Box actions
     action: Tensor  # [S, T, N] int64 or [S, T, N, A] float32
     reward: Tensor  # [S, T, N] float64
     terminated: Tensor  # [S, T, N] bool: the episode ended in itself
-    truncated: Tensor  # [S, T, N] bool: a time limit ended it
+    truncated: Tensor  # [S, T, N] bool: a time limit ended it, and nothing else
     valid: Tensor  # [S, T, N] bool
 
     @property
@@ -72,7 +72,8 @@ class Player:
         obs, legal, valid = env.obs, env.legal, playing & ~env.resetting
         action = family.sample(policy(obs, legal), self._noise[:, row])
         reward, terminated, truncated = env.step(action, playing.any(1))
-        reward, terminated, truncated = torch.where(valid, reward, 0), terminated & valid, truncated & valid
+        reward, terminated = torch.where(valid, reward, 0), terminated & valid
+        truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
         self._rows.append((obs, legal, action, reward, terminated, truncated, valid))
         return valid, terminated | truncated
 
@@ -116,5 +117,6 @@ def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> 
     while playing.any():
         valid, done = player.step(policy, playing)
         count += valid.sum(1)
-        playing = playing & ~(done & (count >= rows).unsqueeze(1))
+        between = done | ~valid  # lanes that have just ended an episode, or are being reset after one
+        playing = playing & ~(between & (count >= rows).unsqueeze(1))
     return player.rollout()

@@ -1,8 +1,6 @@
 """A finished run: its curve and its agents, on disk and back."""
 
 import json
-import pickle
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.envs import make_env
 from tricks.core.errors import InputError
+from tricks.core.log import late_return
 from tricks.core.rollout import Player, play_episodes
 from tricks.ladder import Tricks, switched
 
@@ -44,6 +43,7 @@ class Run:
             "config": asdict(self.config),
             "tricks": self.tricks.on,
             "diverged": list(self.diverged.items()),
+            "rows": len(self.curve),
         }
         make_folder(folder)
         try:
@@ -53,8 +53,14 @@ class Run:
         except OSError as error:
             raise InputError(f"cannot write to {folder}: {error.strerror}") from error
 
+    def late(self) -> pd.Series:
+        """Each seed's mean return over the episodes that ended in the last 10% of the budget, as `late_return`."""
+        return late_return(self.curve, self.config.steps).reindex(self.config.seed_list)
+
     def evaluate(self, episodes: int = 10) -> np.ndarray:
         """Undiscounted returns of sampled actions, with all statistics frozen: [S, episodes]."""
+        if episodes < 1:
+            raise InputError(f"episodes must be at least 1, not {episodes}")
         env = make_env(replace(self.config, lanes=episodes), purpose="evaluation")
         player = Player(env, block=self.config.horizon, purpose="evaluation")
 
@@ -79,25 +85,22 @@ def make_folder(folder: Path) -> None:
 def load(path: str | Path) -> Run:
     """The run that `Run.save` wrote to the folder `path`. Raises InputError if it is missing or damaged."""
     folder = Path(path)
-    about = _read(folder / "run.json", lambda file: json.loads(file.read_text()))
-    curve = _read(folder / "curve.csv", pd.read_csv)
-    state = _read(folder / "agent.pt", lambda file: torch.load(file, weights_only=True))
+    if not (folder / "run.json").is_file():
+        raise InputError(f"no saved run in {folder}: there is no run.json")
     try:
+        about = json.loads((folder / "run.json").read_text())
         numbers: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in about["config"].items()}
         config, tricks, diverged = Config(**numbers), switched(about["tricks"]), dict(about["diverged"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{folder / 'run.json'} is damaged, or from another version: {error}") from error
-    env = make_env(replace(config, seeds=1, lanes=1))
-    agent = Agent(env.spaces, config)
-    env.close()
-    agent.load_state_dict(state)
+        curve = pd.read_csv(folder / "curve.csv")
+        if len(curve) != about["rows"]:
+            raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")
+        env = make_env(replace(config, seeds=1, lanes=1))
+        env.close()
+        agent = Agent(env.spaces, config)
+        agent.load_state_dict(torch.load(folder / "agent.pt", weights_only=True))
+    except InputError:
+        raise
+    except Exception as error:  # unpickling what is no pickle can raise anything
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"the run in {folder} is damaged: {reason}") from error
     return Run(config, tricks, agent, curve, diverged)
-
-
-def _read(file: Path, reader: Callable[[Path], Any]) -> Any:
-    try:
-        return reader(file)
-    except FileNotFoundError as error:
-        raise InputError(f"no saved run in {file.parent}: {file.name} is missing") from error
-    except (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise InputError(f"{file} is damaged: it cannot be read") from error

@@ -45,7 +45,7 @@ def train(config: Config, tricks: Tricks) -> Run:
     optimizer = Adam(agent.parameters(), config.adam_eps)
     log = Log(config)
 
-    def policy(obs: Tensor, legal: Tensor) -> Tensor:  # [S, B, D], [S, B, A] -> [S, B, A]
+    def policy(obs: Tensor, legal: Tensor) -> Tensor:  # [S, B, D], [S, B, A] -> [S, B, A or 2A]
         logits = agent.policy(obs)
         if tricks.action_mask:
             logits = mask_logits(logits, legal)
@@ -77,16 +77,18 @@ def train(config: Config, tricks: Tricks) -> Run:
                 cut = cut | rollout.truncated  # a time limit is a cut, not a death
             target = returns + beyond(cut, next_value, done, config.gamma)
             advantage = target - value
-            log.note(explained_variance=explained_variance(value, target, rollout.valid))
+            log.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the Monte Carlo return
             if tricks.gae:
-                advantage = gae(reward, value, next_value, done & ~cut, done, config.gamma, config.gae_lambda)
+                dead = done & ~cut
+                advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)
                 target = value + advantage
             if tricks.return_norm:
-                stats, agent.returns = agent.returns, agent.returns.move(target, rollout.valid, config.return_beta)
-                value, target = normalize(value, stats), normalize(target, agent.returns)
+                old = agent.returns
+                agent.returns = old.move(target, rollout.valid, config.return_beta)
+                value, target = normalize(value, old), normalize(target, agent.returns)
             if tricks.popart:
-                value = renormalize(value, stats, agent.returns)
-                preserve_outputs_(agent.value_net, stats, agent.returns)
+                value = renormalize(value, old, agent.returns)
+                preserve_outputs_(agent.value_net, old, agent.returns)
             batch.add(value=value, target=target)
         batch.add(advantage=advantage.float())
 
