@@ -60,9 +60,8 @@ def _dispatch(arguments: list[str]) -> int:
     chosen = options(Options, arguments, f"python -m ablations {name}")
     if chosen.design not in DESIGNS:
         raise InputError(f"unknown design {chosen.design!r}; the designs are {', '.join(DESIGNS)}")
-    make_env(
-        Config(env=chosen.env, seeds=1, lanes=1, steps=chosen.steps)
-    ).close()  # what is impossible fails here, once
+    # what is impossible should fail here, once, and not in every job
+    make_env(Config(env=chosen.env, seeds=1, lanes=1, steps=chosen.steps)).close()
     workers(chosen)
     return commands[name](chosen, DESIGNS[chosen.design](chosen.env))
 
