@@ -96,7 +96,7 @@ def _run(chosen: Options, design: Design) -> int:
     if not trained:
         raise InputError("no arm could be trained")
     frame = report.table(trained, chosen.env, chosen.steps)
-    text = report.as_text(frame, chosen.env, chosen.steps)
+    text = report.as_text(frame, chosen.env)
     words = report.caption(frame, chosen.env, chosen.steps, design.dropped)
     path = chosen.out / f"{chosen.design}_{chosen.env.replace('/', '_')}"
     paths = report.save(frame, f"{text}\n\n{words}", path)

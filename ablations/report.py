@@ -70,7 +70,7 @@ def table(arms: list[Trained], env: str, steps: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def as_text(frame: pd.DataFrame, env: str, steps: int) -> str:
+def as_text(frame: pd.DataFrame, env: str) -> str:
     """The table as Markdown, which also reads well in a terminal."""
     threshold = gym.spec(env).reward_threshold
     solved = f"solved (≥ {threshold:g})" if threshold is not None else "solved"

@@ -1,5 +1,7 @@
 """One thread, so that numbers repeat; and the small environments that the tests play."""
 
+from collections.abc import Callable
+
 import gymnasium as gym
 import pytest
 import torch
@@ -32,6 +34,20 @@ def alone(name: str) -> Tricks:
 
 
 SETTINGS = {"reinforce": REINFORCE} | {name: alone(name) for name in NEEDS} | PRESETS
+
+
+@pytest.fixture
+def refuses(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
+    """Checks that a command line answers with one line that says `message`, and exit status 2."""
+
+    def check(main: Callable[[list[str]], int], arguments: list[str], message: str) -> None:
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert message in error
+        assert error.count("\n") == 1
+
+    return check
 
 
 @pytest.fixture(params=SETTINGS)

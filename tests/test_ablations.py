@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,13 +167,8 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> No
         (["dance"], "unknown command 'dance'"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
+    refuses(main, arguments, message)
 
 
 def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> None:

@@ -1,4 +1,4 @@
-"""bootstrap and segments: what lies beyond a cut counts as V; what lies beyond a death counts nothing."""
+"""bootstrap: what lies beyond a cut counts as V; what lies beyond a death counts nothing."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,8 @@ import torch
 
 from tricks import Config, train
 from tricks.bootstrap import beyond
-from tricks.core.envs import make_env
-from tricks.core.rollout import Player
 from tricks.ladder import switched
 from tricks.return_norm import denormalize
-from tricks.segments import play_segment
 
 
 def test_beyond_discounts_the_cut_that_a_row_runs_into() -> None:
@@ -18,14 +15,6 @@ def test_beyond_discounts_the_cut_that_a_row_runs_into() -> None:
     done = torch.tensor([[[False], [True], [False], [True], [False]]])
     next_value = torch.full((1, 5, 1), 100.0)
     assert beyond(cut, next_value, done, 0.5).flatten().tolist() == [25, 50, 0, 0, 0]
-
-
-def test_a_segment_is_cut_at_its_last_row_unless_an_episode_ends_there() -> None:
-    env = make_env(Config(env="ShortCartPole-v0", seeds=1, lanes=16))
-    rollout = play_segment(Player(env, 8), lambda obs, legal: torch.zeros(1, 16, 2), 8, torch.ones(1, dtype=torch.bool))
-    ended = (rollout.terminated | rollout.truncated)[:, -1]
-    assert torch.equal(rollout.cut[:, -1], rollout.valid[:, -1] & ~ended)
-    assert not rollout.cut[:, :-1].any()
 
 
 @pytest.mark.parametrize(("flags", "truth"), [((), 1.0), (("bootstrap",), 10.0)], ids=["without", "bootstrap"])

@@ -1,5 +1,6 @@
 """The command lines: what they print, and one line and exit status 2 for what they cannot do."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,14 +47,8 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
         (["teach"], "unknown command 'teach'"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert error.startswith("error: ")
+def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
+    refuses(main, arguments, message)
 
 
 def test_a_run_in_which_every_seed_diverges_says_so(capsys: pytest.CaptureFixture[str]) -> None:

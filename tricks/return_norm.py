@@ -22,7 +22,7 @@ class ReturnStats(NamedTuple):
         """μ ← (1 − β)μ + β·E[G] and likewise E[G²], in a form that cannot cancel. target, valid [S, T, N].
 
         The variance is that of a mixture of old and new, weighted 1 − β and β; v − μ² would lose it to rounding
-        when μ is large. van Hasselt et al. 2016, arXiv:1602.07714, eq. 3.
+        when μ is large. van Hasselt et al. 2016, arXiv:1602.07714.
         """
         target, valid = target.flatten(1).double(), valid.flatten(1)
         new = mean(target, valid)

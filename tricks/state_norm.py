@@ -25,7 +25,7 @@ class Moments(NamedTuple):
         return self.squares / self.rows.clamp(min=1e-12)
 
     def merge(self, x: Tensor, valid: Tensor) -> "Moments":
-        """The moments with the valid rows of x [S, B, D], valid [S, B], taken in. Chan et al. 1979, eq. 2.1."""
+        """The moments with the valid rows of x [S, B, D], valid [S, B], taken in. Chan et al. 1979."""
         weight, x = valid.double().unsqueeze(-1), x.double()
         count = weight.sum(1)
         batch_mean = (x * weight).sum(1) / count.clamp(min=1)

@@ -58,7 +58,7 @@ class Agent(nn.Module):
     def obs_moments(self, moments: Moments) -> None:
         for name, moment in zip(MOMENTS, moments, strict=True):
             setattr(self, name, moment)
-        self.obs_mean, self.obs_scale = moments.view()
+        self.obs_mean, self.obs_scale = moments.view()  # kept, because the rollout asks for them at every step
         self.obs_limit = torch.full_like(self.obs_limit, LIMIT)
 
     @property

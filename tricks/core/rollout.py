@@ -62,7 +62,7 @@ class Player:
 
     @torch.no_grad()
     def step(self, policy: Policy, playing: Tensor) -> tuple[Tensor, Tensor]:
-        """One row. playing [S, N] are the lanes that play; returns which rows are experience, and which end."""
+        """One row. playing [S, N] are the lanes that play; returns which are experience, and which end, [S, N] each."""
         env, family = self.env, self.env.spaces.family
         start, row = divmod(len(self._rows), self.block)
         if row == 0:

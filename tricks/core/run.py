@@ -66,7 +66,9 @@ class Run:
 
         def policy(obs: Tensor, legal: Tensor) -> Tensor:
             logits = self.agent.policy(obs)
-            return mask_logits(logits, legal) if self.tricks.action_mask else logits
+            if self.tricks.action_mask:
+                logits = mask_logits(logits, legal)
+            return logits
 
         everyone = torch.ones(len(self.config.seed_list), dtype=torch.bool)
         rollout = play_episodes(player, policy, rows=1, active=everyone)  # one episode a lane
