@@ -41,6 +41,7 @@ def test_masked_training_never_plays_an_illegal_action() -> None:
     assert (masked.curve["return"] == 0).all()  # the environment pays −1 for each illegal action
     assert masked.curve["max_ratio"].max() < 2
     assert (train(config, switched(["reuse"])).curve["return"] < 0).all()
+    assert (masked.evaluate(5) == 0).all()
     agent = masked.agent[0]
     only = np.array([[False, False, False, True]] * 64)
     assert (agent.act(np.zeros((64, 1)), only, np.random.default_rng(0)) == 3).all()

@@ -108,6 +108,15 @@ def test_whole_episodes_give_each_seed_its_rows_and_nothing_unfinished() -> None
     assert not rollout.cut.any()
 
 
+def test_no_lane_starts_another_episode_once_its_seed_has_its_rows() -> None:
+    env = make_env(Config(env="ShortCartPole-v0", seeds=10, lanes=4))
+    rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(10, 4, 2), 100, torch.ones(10) > 0)
+    enough = rollout.valid.sum(2).cumsum(1) >= 100  # [S, T]
+    starts = ~rollout.valid[:, :-1] & rollout.valid[:, 1:]  # a reset row, and then experience
+    assert starts.any()
+    assert not (starts & enough[:, :-1].unsqueeze(-1)).any()
+
+
 def test_a_row_follows_from_the_one_before_unless_a_reset_lies_between() -> None:
     env = make_env(Config(env="CartPole-v1", seeds=2, lanes=3))
     rollout = play_segment(Player(env, 64), lambda obs, legal: torch.zeros(2, 3, 2), 64, torch.ones(2) > 0)
