@@ -21,7 +21,7 @@ def test_every_step_equals_gymnasium_from_random_states(id: str) -> None:
     state = rng.uniform(-1, 1, size=(lanes, 4)) * (3.0, 3.0, 0.25, 3.0)  # also beyond the limits
     action = rng.integers(2, size=lanes)
     before = torch.tensor(state, dtype=torch.float32)[None]
-    after, reward, terminated = world.dynamics(before, torch.tensor(action)[None])
+    after, reward, terminated = world.dynamics(before, torch.tensor(action)[None], torch.empty(1, lanes, 0))
     obs = world.observe(after)[0].numpy()
     ends = 0
     for i in range(lanes):

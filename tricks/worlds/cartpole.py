@@ -17,7 +17,7 @@ def initial(uniform: Tensor) -> Tensor:
     return uniform * 0.1 - 0.05
 
 
-def dynamics(state: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One Euler step of TAU seconds under a force to the left (0) or to the right (1); every step pays 1."""
     _, x_dot, theta, theta_dot = state.unbind(-1)
     cos, sin = theta.cos(), theta.sin()
@@ -37,11 +37,11 @@ def observe(state: Tensor) -> Tensor:
 
 CARTPOLE = World(
     id="CartPole-v1",
-    time_limit=500,
     observation=gym.spaces.Box(-math.inf, math.inf, (4,)),
     action=gym.spaces.Discrete(2),
-    uniforms=4,
     initial=initial,
     dynamics=dynamics,
     observe=observe,
+    reset_chances=4,
+    time_limit=500,
 )

@@ -12,33 +12,45 @@ from tricks.config import Config
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
 
-BLOCK = 256  # steps of reset noise that are drawn at once
+BLOCK = 256  # steps whose chance is drawn at once
+
+
+def everything_legal(state: Tensor) -> None:
+    """No action is ever forbidden."""
 
 
 @dataclass(frozen=True)
 class World:
-    """A Gymnasium environment's rules. Letters as everywhere: S seeds, N lanes, D features.
+    """An environment's rules. Letters as everywhere: S seeds, N lanes, D features; a state is [S, N, ...] float32.
 
-    initial: uniform numbers in [0, 1), [..., uniforms] -> states [..., D] after a reset.
-    dynamics: state, action -> next state, reward [S, N] float64, terminated [S, N].
+    initial: chance [..., reset_chances] -> the states after a reset.
+    dynamics: state, action, chance [S, N, step_chances] -> next state, reward [S, N] float64, terminated [S, N].
     observe: state -> observation [S, N, D].
+    legal: state -> mask [S, N, A], or None where every action is legal.
+
+    Chance is uniform in [0, 1). Box actions arrive as the policy drew them: clipping them is the dynamics' part.
+    The last `carried` features of a state are not reset when an episode ends: a clock, a place.
     """
 
     id: str
-    time_limit: int
     observation: gym.Space
     action: gym.Space
-    uniforms: int
     initial: Callable[[Tensor], Tensor]
-    dynamics: Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+    dynamics: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
     observe: Callable[[Tensor], Tensor]
+    reset_chances: int
+    step_chances: int = 0
+    time_limit: int | None = None
+    legal: Callable[[Tensor], Tensor | None] = everything_legal
+    carried: int = 0
+    solved: float | None = None
 
 
 class TensorEnv:
     """S seeds × N lanes of a World, with NEXT_STEP autoreset; obs, legal and resetting as in GymnasiumEnv.
 
-    The reset noise of a step is the same whether or not a lane is reset there, and depends on nothing but the
-    seed and the number of steps and resets of all so far. So a seed that stands still may as well be stepped.
+    The chance of a step is the same whether or not a lane is reset there, and depends on nothing but the seed and
+    the number of steps and resets of all so far. So a seed that stands still may as well be stepped.
     """
 
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
@@ -46,39 +58,54 @@ class TensorEnv:
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
         self.spaces = Spaces(world.id, world.observation, world.action)
         width = self.spaces.actions if self.spaces.discrete else 1
-        self.legal = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool)
+        self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool)
+        self._limit = world.time_limit or torch.iinfo(torch.int32).max
         self._resets = 0
         self.reset()
 
     def reset(self) -> None:
-        """A new episode in every lane."""
+        """A new episode in every lane; what is carried stays."""
+        carried = self._state[..., self._kept :] if self._resets and self.world.carried else None
         self._resets, self._t = self._resets + 1, 0
-        self._state = self._fresh()
+        self._state = self._chances()[0]
+        self._kept = self._state.shape[-1] - self.world.carried
+        if carried is not None:
+            self._state = torch.cat([self._state[..., : self._kept], carried], -1)
         self._age = torch.zeros(self._state.shape[:2], dtype=torch.int32)
         self.resetting = torch.zeros_like(self._age, dtype=torch.bool)
-        self.obs = self.world.observe(self._state)
+        self._show()
 
     def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One step of every lane; returns reward (float64), terminated and truncated, each [S, N]."""
         self._t += 1
-        fresh, going = self._fresh(), ~self.resetting
-        state, reward, terminated = self.world.dynamics(self._state, action)
+        fresh, chance = self._chances()
+        going = ~self.resetting
+        state, reward, terminated = self.world.dynamics(self._state, action, chance)
+        if self.world.carried:  # where no step is taken, they stand still
+            moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
+            carried = torch.where(moving, state, self._state)[..., self._kept :]
+            state = torch.cat([state[..., : self._kept], carried], -1)
+            fresh = torch.cat([fresh[..., : self._kept], carried], -1)
         self._state = torch.where(going.view(*going.shape, *(1,) * (state.dim() - 2)), state, fresh)
         self._age = (self._age + 1) * going
-        terminated, truncated = terminated & going, self._age >= self.world.time_limit
+        terminated, truncated = terminated & going, self._age >= self._limit
         self.resetting = terminated | truncated
-        self.obs = self.world.observe(self._state)
+        self._show()
         return reward, terminated, truncated
 
     def close(self) -> None:
         """Nothing to close."""
 
-    def _fresh(self) -> Tensor:
-        """The states after a reset at this step, whether or not a lane needs one: [S, N, ...]."""
+    def _show(self) -> None:
+        self.obs, legal = self.world.observe(self._state), self.world.legal(self._state)
+        self.legal = self._all if legal is None else legal
+
+    def _chances(self) -> tuple[Tensor, Tensor]:
+        """The states after a reset at this step, whether or not a lane needs one, and the step's own chance."""
         block, row = divmod(self._t, BLOCK)
         if row == 0:
-            shape = (BLOCK, self.lanes, self.world.uniforms)
-            index = (self._resets, block)
-            uniform = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
-            self._block = self.world.initial(uniform)  # [S, BLOCK, N, ...]
-        return self._block[:, row]
+            resets = self.world.reset_chances
+            shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
+            chance = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+            self._fresh, self._chance = self.world.initial(chance[..., :resets]), chance[..., resets:]
+        return self._fresh[:, row], self._chance[:, row]
