@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tricks.core.errors import InputError
 
-BACKENDS = ("auto", "gymnasium", "tensor")
+BACKENDS = ("auto", "gymnasium", "tensor", "envpool")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Config:
     env: str = "CartPole-v1"
     """Any Gymnasium id with Box or Discrete observations and Discrete or Box actions."""
     backend: str = "auto"
-    """What steps the environment: gymnasium, tensor, or auto (tensor where this project has the world)."""
+    """What steps the environment: gymnasium, envpool (EnvPool's ids; extra `envpool`), tensor (the worlds of this
+    project), or auto (tensor where there is a world, else gymnasium)."""
     seeds: int | tuple[int, ...] = 10
     """How many independent agents to train at once (seeds 0, 1, ...), or the seeds themselves."""
     steps: int = 100_000

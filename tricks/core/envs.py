@@ -16,7 +16,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.envpool import EnvPoolEnv
 from tricks.core.errors import InputError
+from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.worlds import WORLDS, TensorEnv
@@ -58,6 +60,8 @@ def make_env(config: Config, purpose: str = "env") -> Env:
     """
     if config.backend == "gymnasium" or (config.backend == "auto" and config.env not in WORLDS):
         return GymnasiumEnv(config, purpose)
+    if config.backend == "envpool":
+        return EnvPoolEnv(config, purpose)
     if config.env not in WORLDS:
         raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(WORLDS)}")
     return TensorEnv(WORLDS[config.env], config, purpose)
@@ -117,7 +121,12 @@ class GymnasiumEnv:
 
 
 def make_vec(id: str, lanes: int) -> VectorEnv:
-    """Gymnasium's vector environment with NEXT_STEP autoreset. Raises InputError if the id cannot be made."""
+    """Gymnasium's vector environment with NEXT_STEP autoreset. Raises InputError if the id cannot be made.
+
+    ALE ids are ale-py's own, stepped in C++: [4, 84, 84] gray frames, rewards cut to their sign.
+    """
+    if id.startswith("ALE/"):
+        extra("atari", "ale_py")  # the import registers the ids
     try:
         env = gym.make_vec(id, num_envs=lanes)
         if env.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
