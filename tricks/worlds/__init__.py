@@ -1,15 +1,57 @@
 """Worlds written as tensor functions: all lanes of all seeds in one step, beside the agent that plays them.
 
-`CLASSIC` are Gymnasium's own, under Gymnasium's ids.
+`CLASSIC` are Gymnasium's own, under Gymnasium's ids. `SPECIMENS` were made for one trick each, and say in their
+docstrings why it must matter there; importing this package registers them with Gymnasium.
 """
+
+import gymnasium as gym
 
 from tricks.worlds.acrobot import ACROBOT
 from tricks.worlds.cartpole import CARTPOLE
+from tricks.worlds.chain import NOISY_CHAIN
+from tricks.worlds.commute import COMMUTE
+from tricks.worlds.corridor import CORRIDOR
+from tricks.worlds.grid import GRIDS
+from tricks.worlds.jump import REWARD_JUMP
+from tricks.worlds.line import THERE_AND_BACK
+from tricks.worlds.magnitudes import MAGNITUDES
+from tricks.worlds.marathon import MARATHON
 from tricks.worlds.mountain_car import MOUNTAIN_CAR
+from tricks.worlds.offset import OFFSET_REWARD
 from tricks.worlds.pendulum import PENDULUM
+from tricks.worlds.reward_scale import LARGE_REWARDS, SMALL_REWARDS
+from tricks.worlds.shocks import SHOCKS
 from tricks.worlds.tensor import TensorEnv, World
+from tricks.worlds.tightrope import TIGHTROPE
+from tricks.worlds.trading import TRADING
+from tricks.worlds.units import ODD_UNITS
 
 CLASSIC = {world.id: world for world in (CARTPOLE, ACROBOT, MOUNTAIN_CAR, PENDULUM)}
-WORLDS = CLASSIC
+SPECIMENS = {
+    world.id: world
+    for world in (
+        OFFSET_REWARD,
+        NOISY_CHAIN,
+        THERE_AND_BACK,
+        SMALL_REWARDS,
+        LARGE_REWARDS,
+        ODD_UNITS,
+        SHOCKS,
+        CORRIDOR,
+        *GRIDS,
+        TRADING,
+        REWARD_JUMP,
+        MAGNITUDES,
+        MARATHON,
+        COMMUTE,
+        TIGHTROPE,
+    )
+}
+WORLDS = CLASSIC | SPECIMENS
 
-__all__ = ["CLASSIC", "WORLDS", "TensorEnv", "World"]
+for world in SPECIMENS.values():
+    gym.register(
+        world.id, "tricks.worlds.gymnasium:WorldEnv", max_episode_steps=world.time_limit, kwargs={"world": world.id}
+    )
+
+__all__ = ["CLASSIC", "SPECIMENS", "WORLDS", "TensorEnv", "World"]

@@ -1,0 +1,48 @@
+"""gae: a reward far away, behind rewards that are only noise.
+
+A chain of CELLS cells, one-hot; left and right move along it. The last cell pays GOAL and ends the episode; every
+step pays noise of mean 0 and standard deviation NOISE.
+
+Why: the Monte Carlo return sums the noise of all steps to come, the TD error holds that of one step, but leans on a
+V that is wrong until the goal has spread through it, one cell at a time. λ trades the variance against the bias
+(Schulman et al. 2015, arXiv:1506.02438, sec. 3). Predicted: better with, and best at a λ that is neither 0 nor 1.
+"""
+
+import gymnasium as gym
+import torch
+from torch import Tensor
+
+from tricks.worlds.tensor import World
+
+CELLS, GOAL, NOISE = 12, 10.0, 1.0
+
+
+def initial(chance: Tensor) -> Tensor:
+    """The first cell. [..., 0] -> [..., 1]."""
+    return chance.new_zeros(*chance.shape[:-1], 1)
+
+
+def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """One cell to the left (0) or to the right (1), as far as the chain goes."""
+    state = (state + (2 * action - 1).unsqueeze(-1)).clamp(0, CELLS - 1)
+    terminated = state[..., 0] == CELLS - 1
+    noise = NOISE * 12**0.5 * (chance[..., 0].double() - 0.5)  # uniform, of variance NOISE²
+    return state, GOAL * terminated + noise, terminated
+
+
+def observe(state: Tensor) -> Tensor:
+    """The cell, one-hot."""
+    return torch.nn.functional.one_hot(state[..., 0].long(), CELLS).float()
+
+
+NOISY_CHAIN = World(
+    id="tricks/NoisyChain-v0",
+    observation=gym.spaces.Box(0, 1, (CELLS,)),
+    action=gym.spaces.Discrete(2),
+    initial=initial,
+    dynamics=dynamics,
+    observe=observe,
+    reset_chances=0,
+    step_chances=1,
+    time_limit=100,
+)

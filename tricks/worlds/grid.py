@@ -1,0 +1,63 @@
+"""action_mask: a small grid, and among its actions many that do nothing.
+
+SIZE × SIZE cells from one corner to the opposite one, which pays 1 and ends the episode. Four actions move; `useless`
+more are illegal: they move nothing and cost PENALTY.
+
+Why: without the mask a policy must learn from the penalty alone, for every action and state, what is illegal, and the
+more of them there are the rarer a move is: at first 4 in 4 + useless. With it, the number does not matter (Huang &
+Ontañón 2020, arXiv:2006.14171). Predicted: no effect at 0, and better with the more there are.
+"""
+
+from functools import partial
+
+import gymnasium as gym
+import torch
+from torch import Tensor
+
+from tricks.worlds.tensor import World
+
+SIZE, PENALTY = 5, 0.01
+MOVES = torch.tensor([[0, 1], [1, 0], [0, -1], [-1, 0]])
+
+
+def initial(chance: Tensor) -> Tensor:
+    """Row 0, column 0. [..., 0] -> [..., 2]."""
+    return chance.new_zeros(*chance.shape[:-1], 2)
+
+
+def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """One cell right, down, left or up, as far as the grid goes; an illegal action costs PENALTY instead."""
+    moves = action < len(MOVES)
+    move = MOVES[action.clamp(max=len(MOVES) - 1)] * moves.unsqueeze(-1)
+    state = (state + move).clamp(0, SIZE - 1)
+    terminated = (state == SIZE - 1).all(-1)
+    return state, terminated.double() - PENALTY * (~moves).double(), terminated
+
+
+def observe(state: Tensor) -> Tensor:
+    """Row and column, from −1 to 1."""
+    return 2 * state / (SIZE - 1) - 1
+
+
+def legal(state: Tensor, actions: int) -> Tensor:
+    """The four moves, in every state."""
+    return (torch.arange(actions) < len(MOVES)).expand(*state.shape[:-1], actions)
+
+
+def grid(useless: int) -> World:
+    """The grid with that many illegal actions."""
+    actions = len(MOVES) + useless
+    return World(
+        id=f"tricks/Grid{useless}-v0",
+        observation=gym.spaces.Box(-1, 1, (2,)),
+        action=gym.spaces.Discrete(actions),
+        initial=initial,
+        dynamics=dynamics,
+        observe=observe,
+        reset_chances=0,
+        time_limit=100,
+        legal=partial(legal, actions=actions),
+    )
+
+
+GRIDS = tuple(grid(useless) for useless in (0, 10, 20, 40, 60))

@@ -1,0 +1,49 @@
+"""A World as a Gymnasium environment: the same pure functions, stepped with one lane."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor
+
+from tricks.worlds import WORLDS
+
+
+class WorldEnv(gym.Env):
+    """One lane of the World that `world` names; chance comes from `np_random`, the time limit from the registration.
+
+    info["action_mask"] [A] int8 says what is legal, where the world forbids anything. What the world carries outlives
+    `reset()`, but not `reset(seed=...)`, which starts everything anew.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own interface
+
+    def __init__(self, world: str) -> None:
+        self.world = WORLDS[world]
+        self.observation_space, self.action_space = self.world.observation, self.world.action
+        self._state: Tensor | None = None  # [1, 1, ...]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        state = self.world.initial(self._chance(self.world.reset_chances))
+        if seed is None and self._state is not None:
+            kept = state.shape[-1] - self.world.carried
+            state = torch.cat([state[..., :kept], self._state[..., kept:]], -1)
+        self._state = state
+        return self._seen(state)
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
+        assert self._state is not None, "call reset before step"
+        lane = torch.from_numpy(np.asarray(action)[None, None])
+        chance = self._chance(self.world.step_chances)
+        self._state, reward, terminated = self.world.dynamics(self._state, lane, chance)
+        obs, info = self._seen(self._state)
+        return obs, float(reward), bool(terminated), False, info
+
+    def _chance(self, count: int) -> Tensor:
+        return torch.from_numpy(self.np_random.random((1, 1, count), dtype=np.float32))
+
+    def _seen(self, state: Tensor) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        obs, legal = self.world.observe(state)[0, 0].numpy().copy(), self.world.legal(state)
+        return obs, {} if legal is None else {"action_mask": legal[0, 0].numpy().astype(np.int8)}

@@ -1,0 +1,52 @@
+"""popart: tasks of very different magnitude behind one value head.
+
+Every episode has one of four tasks, shown one-hot; a cue, −1 or 1, is drawn at every step, and the action that matches
+it pays 1, 10, 100 or 1000, as the task goes. LENGTH steps.
+
+Why: a squared error in units of reward is the largest task's alone, and a batch with more or fewer of its episodes
+moves the statistics and, without popart, everything that the head says about the small ones (Hessel et al. 2018,
+arXiv:1809.04474, go on to statistics for each task, which are not used here). Predicted: better with. Returns are
+nine tenths the largest task's, so the score hardly sees the others.
+"""
+
+import gymnasium as gym
+import torch
+from torch import Tensor
+
+from tricks.worlds.tensor import World
+
+LENGTH = 10
+MAGNITUDE = torch.tensor([1.0, 10.0, 100.0, 1000.0], dtype=torch.float64)
+
+
+def initial(chance: Tensor) -> Tensor:
+    """Task 0 to 3, cue 0 or 1, and time 0. [..., 2] -> [..., 3]."""
+    task, cue = chance.unbind(-1)
+    return torch.stack([(task * len(MAGNITUDE)).floor(), cue.round(), torch.zeros_like(cue)], -1)
+
+
+def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The task's magnitude for the action that is the cue; then the next cue."""
+    task, cue, time = state.unbind(-1)
+    reward = MAGNITUDE[task.long()] * (action == cue)
+    state = torch.stack([task, chance[..., 0].round(), time + 1], -1)
+    return state, reward, time + 1 >= LENGTH
+
+
+def observe(state: Tensor) -> Tensor:
+    """The task, one-hot, the cue as −1 or 1, and the share of the time that is left."""
+    task, cue, time = state.unbind(-1)
+    shown = torch.nn.functional.one_hot(task.long(), len(MAGNITUDE))
+    return torch.cat([shown, torch.stack([2 * cue - 1, 1 - time / LENGTH], -1)], -1)
+
+
+MAGNITUDES = World(
+    id="tricks/Magnitudes-v0",
+    observation=gym.spaces.Box(-1, 1, (6,)),
+    action=gym.spaces.Discrete(2),
+    initial=initial,
+    dynamics=dynamics,
+    observe=observe,
+    reset_chances=2,
+    step_chances=1,
+)

@@ -1,0 +1,27 @@
+"""grad_clip: rare rewards that are huge, of either sign, and mean nothing.
+
+CartPole, where a step in SELDOM pays SIZE more, or as much less, with equal chance. The mean of the shocks is 0, so
+the task is the same.
+
+Why: a batch with a shock has a gradient many times the usual one, which Adam's second moments then remember for a
+thousand steps and divide by; a limit on the norm keeps both the step and the memory small (Pascanu et al. 2012,
+arXiv:1211.5063). Predicted: better with.
+"""
+
+from dataclasses import replace
+
+from torch import Tensor
+
+from tricks.worlds.cartpole import CARTPOLE
+
+SIZE, SELDOM = 1000.0, 4096
+
+
+def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """CartPole's step, and now and then a shock."""
+    state, reward, terminated = CARTPOLE.dynamics(state, action, chance)
+    up, down = chance[..., 0] < 0.5 / SELDOM, chance[..., 0] >= 1 - 0.5 / SELDOM
+    return state, reward + SIZE * (up.double() - down.double()), terminated
+
+
+SHOCKS = replace(CARTPOLE, id="tricks/CartPoleShocks-v0", dynamics=dynamics, step_chances=1)
