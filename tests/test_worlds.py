@@ -93,6 +93,7 @@ def test_every_step_equals_gymnasium_from_random_states(id: str, dtype: torch.dt
     calm = (tolerance is DOUBLE) | (id != "Acrobot-v1") | (abs(where[:, 2:]) < 0.5).all(1)
     np.testing.assert_allclose(obs[calm], their_obs[calm], **tolerance)
     assert np.isclose(obs, their_obs, **tolerance).mean() > 0.99
+    assert after[:, 0].abs().max() < 4  # whole turns are not counted: they would cost float32 its accuracy
 
 
 @classic

@@ -21,6 +21,10 @@ class Config:
     backend: str = "auto"
     """What steps the environment: gymnasium, envpool (EnvPool's ids; extra `envpool`), tensor (the worlds of this
     project), or auto (tensor where there is a world, else gymnasium)."""
+    device: str = "cpu"
+    """Where the agents learn and the tensor worlds run: cpu, cuda, cuda:1, ..."""
+    compile: bool = False
+    """Compile a tensor world's rules with torch.compile: seconds at the start, fewer at every step."""
     seeds: int | tuple[int, ...] = 10
     """How many independent agents to train at once (seeds 0, 1, ...), or the seeds themselves."""
     steps: int = 100_000

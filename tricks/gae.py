@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from tricks.core.returns import discounted_sum
+
 
 def gae(
     reward: Tensor,
@@ -20,9 +22,4 @@ def gae(
     Schulman et al. 2015, arXiv:1506.02438, eq. 16.
     """
     delta = reward + gamma * torch.where(terminated, 0, next_value) - value
-    going = gamma * lam * (~done).to(reward)
-    advantage, following = torch.empty_like(delta), torch.zeros_like(delta[:, 0])
-    for t in reversed(range(delta.shape[1])):
-        following = delta[:, t] + going[:, t] * following
-        advantage[:, t] = following
-    return advantage
+    return discounted_sum(delta, gamma * lam * (~done).to(reward))

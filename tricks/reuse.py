@@ -30,24 +30,28 @@ def minibatches(batch: Batch, seeds: Sequence[int], update: int, epochs: int, co
     fewer rows are filled up with rows of valid False.
     """
     valid = batch.valid
-    rows = valid.sum(1, keepdim=True)  # [S, 1]
+    rows = valid.sum(1)  # [S]
     width = -(-int(rows.max()) // count)
-    slot = torch.arange(width, device=valid.device)  # [B]
+    bounds = torch.stack([rows * k // count for k in range(count + 1)]).unsqueeze(-1)  # [count+1, S, 1]
+    place = bounds[:-1] + torch.arange(width, device=valid.device)  # [count, S, B]
+    dealt = place < bounds[1:]
+    place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the filling repeats a row that is real
+    seed = torch.arange(len(valid), device=valid.device).view(-1, 1)
     for epoch in range(epochs):
         keys = draw(seeds, "minibatch", update, epoch, by=lambda rng: rng.random(valid.shape[1])).to(valid.device)
         order = keys.masked_fill(~valid, torch.inf).argsort(1)
+        columns = take(batch, order[seed, place] + seed * valid.shape[1])
         for k in range(count):
-            start, stop = rows * k // count, rows * (k + 1) // count  # [S, 1]
-            place = (start + slot).minimum(stop - 1).clamp(min=0)  # the filling repeats a row that is real
-            index = order.gather(1, place)  # [S, B]
-            yield take(batch, index, valid=start + slot < stop)
+            yield Batch(**{name: column[k] for name, column in columns.items()} | {"valid": dealt[k]})
 
 
-def take(batch: Batch, index: Tensor, valid: Tensor) -> Batch:
-    """The rows index [S, B] of every column."""
-    seed = torch.arange(len(index), device=index.device).unsqueeze(1)
-    columns = {name: column[seed, index] for name, column in vars(batch).items() if name != "valid"}
-    return Batch(valid=valid, **columns)
+def take(batch: Batch, index: Tensor) -> dict[str, Tensor]:
+    """Every column [S, B, ...] at the places `index` of its S·B rows: [*index.shape, ...]."""
+    flat = index.flatten()  # one index_select is several times faster than indexing by seed and row
+    return {
+        name: column.flatten(0, 1).index_select(0, flat).view(*index.shape, *column.shape[2:])
+        for name, column in vars(batch).items()
+    }
 
 
 def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:

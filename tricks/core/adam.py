@@ -25,7 +25,7 @@ class Adam:
     def __init__(
         self, parameters: Iterable[nn.Parameter], eps: float, betas: tuple[float, float] = (0.9, 0.999)
     ) -> None:
-        self.parameters = list(parameters)
+        self.parameters: list[Tensor] = list(parameters)
         self.sizes = [p[0].numel() for p in self.parameters]
         self.eps, self.betas, self.t = eps, betas, 0
         self.m = self.parameters[0].new_zeros(len(self.parameters[0]), sum(self.sizes))  # [S, P]
@@ -34,14 +34,13 @@ class Adam:
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         """One step along gradient [S, P] at learning_rate [S]; where moving [S] is False, none."""
-        beta1, beta2 = self.betas
+        (beta1, beta2), still = self.betas, ~moving.unsqueeze(1)
         self.t += 1
-        still = ~moving.unsqueeze(1)
-        gradient = gradient.masked_fill(still, 0)  # masked, not multiplied by 0: a diverged gradient is NaN
+        root = (1 - beta2**self.t) ** 0.5
+        gradient = gradient.nan_to_num(0, 0, 0).mul_(moving.unsqueeze(1))  # NaN·0 would be NaN, where one diverged
         self.m.lerp_(gradient, 1 - beta1)
         self.v.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        scale = (self.v.sqrt() / (1 - beta2**self.t) ** 0.5).add_(self.eps)
-        rate = (learning_rate / (1 - beta1**self.t)).unsqueeze(1).masked_fill(still, 0)
-        step = rate * self.m / scale
-        for p, part in zip(self.parameters, step.split(self.sizes, 1), strict=True):
-            p.sub_(part.view_as(p))
+        rate = (learning_rate * root / (1 - beta1**self.t)).unsqueeze(1).masked_fill(still, 0)
+        step = (self.m * rate).div_(self.v.sqrt().add_(self.eps * root))
+        parts = [part.view_as(p) for p, part in zip(self.parameters, step.split(self.sizes, 1), strict=True)]
+        torch._foreach_sub_(self.parameters, parts)

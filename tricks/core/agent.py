@@ -23,13 +23,13 @@ MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets are always there; what a rung does not use, it never asks.
 
-    `obs_moments` standardizes observations and is the identity until `state_norm` moves it; `returns` does the
-    same for values, until `return_norm` moves it.
+    `obs_moments` standardize observations once `state_norm` has set them; `returns` does the same for values, and
+    is the identity until `return_norm` moves it.
     """
 
+    obs_rows: Tensor
     obs_mean: Tensor
     obs_scale: Tensor
-    obs_limit: Tensor
     return_mean: Tensor
     return_variance: Tensor
 
@@ -43,9 +43,10 @@ class Agent(nn.Module):
             self.log_std = nn.Parameter(torch.zeros(len(self.seeds), 1, spaces.actions))
         for name, moment in zip(MOMENTS, Moments.empty(len(self.seeds), spaces.features), strict=True):
             self.register_buffer(name, moment)
-        self.register_buffer("obs_mean", torch.zeros(len(self.seeds), 1, spaces.features))
-        self.register_buffer("obs_scale", torch.ones(len(self.seeds), 1, spaces.features))
-        self.register_buffer("obs_limit", torch.tensor(torch.inf))
+        self.standardizes = False
+        for name in ("obs_mean", "obs_scale"):  # follow from the moments
+            self.register_buffer(name, torch.empty(0), persistent=False)
+        self.register_load_state_dict_post_hook(_see_again)
         self.register_buffer("return_mean", torch.zeros(len(self.seeds), dtype=torch.float64))
         self.register_buffer("return_variance", torch.ones(len(self.seeds), dtype=torch.float64))
 
@@ -58,8 +59,8 @@ class Agent(nn.Module):
     def obs_moments(self, moments: Moments) -> None:
         for name, moment in zip(MOMENTS, moments, strict=True):
             setattr(self, name, moment)
+        self.standardizes = True
         self.obs_mean, self.obs_scale = moments.view()  # kept, because the rollout asks for them at every step
-        self.obs_limit = torch.full_like(self.obs_limit, LIMIT)
 
     @property
     def returns(self) -> ReturnStats:
@@ -72,7 +73,9 @@ class Agent(nn.Module):
 
     def features(self, obs: Tensor) -> Tensor:
         """Observations as the nets see them: [S, B, D]."""
-        return ((obs - self.obs_mean) * self.obs_scale).clamp(-self.obs_limit, self.obs_limit)
+        if not self.standardizes:
+            return obs
+        return ((obs - self.obs_mean) * self.obs_scale).clamp(-LIMIT, LIMIT)
 
     def policy(self, obs: Tensor) -> Tensor:
         """The parameters of π(·|s), before any mask: [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian."""
@@ -130,3 +133,9 @@ class Agent(nn.Module):
     @property
     def hidden(self) -> tuple[int, ...]:
         return tuple(weight.shape[1] for weight, _ in self.policy_net.layers[1:])
+
+
+def _see_again(agent: Agent, _: object) -> None:
+    """Observe through the moments that were just loaded, if there are any."""
+    if agent.obs_rows.any():
+        agent.obs_moments = agent.obs_moments

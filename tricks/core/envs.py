@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.devices import find_device
 from tricks.core.envpool import EnvPoolEnv
 from tricks.core.errors import InputError
 from tricks.core.extras import extra
@@ -28,8 +29,8 @@ class Env(Protocol):
     """What the loop knows of an environment.
 
     obs [S, N, D] float32, legal [S, N, A] bool and resetting [S, N] bool say what the lanes show now; a step
-    puts new tensors in their place. legal is True everywhere where the environment gives no action mask, and for
-    Box actions.
+    puts new tensors in their place, on the device of the agent. legal is True everywhere where the environment
+    gives no action mask, and for Box actions.
     """
 
     id: str
@@ -56,15 +57,40 @@ class Env(Protocol):
 def make_env(config: Config, purpose: str = "env") -> Env:
     """The environment of config.env on config.backend; "auto" takes the tensor world where there is one.
 
-    Raises InputError if the backend does not have it.
+    Raises InputError if the backend does not have it, or if the machine does not have the device.
     """
-    if config.backend == "gymnasium" or (config.backend == "auto" and config.env not in WORLDS):
-        return GymnasiumEnv(config, purpose)
-    if config.backend == "envpool":
-        return EnvPoolEnv(config, purpose)
-    if config.env not in WORLDS:
+    device = find_device(config.device)
+    if config.backend in ("auto", "tensor") and config.env in WORLDS:
+        return TensorEnv(WORLDS[config.env], config, purpose)
+    if config.backend == "tensor":
         raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(WORLDS)}")
-    return TensorEnv(WORLDS[config.env], config, purpose)
+    env = EnvPoolEnv(config, purpose) if config.backend == "envpool" else GymnasiumEnv(config, purpose)
+    return env if device.type == "cpu" else HostEnv(env, device)
+
+
+class HostEnv:
+    """An Env that is stepped on the CPU, beside an agent that may live elsewhere."""
+
+    def __init__(self, env: Env, device: torch.device) -> None:
+        self.env, self._device = env, device
+        self.id, self.seeds, self.lanes, self.spaces = env.id, env.seeds, env.lanes, env.spaces
+        self._show()
+
+    def reset(self) -> None:
+        self.env.reset()
+        self._show()
+
+    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        reward, terminated, truncated = self.env.step(action.cpu(), playing.cpu())
+        self._show()
+        return reward.to(self._device), terminated.to(self._device), truncated.to(self._device)
+
+    def close(self) -> None:
+        self.env.close()
+
+    def _show(self) -> None:
+        env = self.env
+        self.obs, self.legal, self.resetting = (x.to(self._device) for x in (env.obs, env.legal, env.resetting))
 
 
 class GymnasiumEnv:

@@ -1,13 +1,13 @@
 """The learning curve while it is drawn: a row per seed and update, and who has budget left."""
 
-from typing import Any
-
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from tricks.config import Config
+from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 
 DIAGNOSTICS = (
@@ -28,14 +28,14 @@ class Log:
 
     def __init__(self, config: Config) -> None:
         self.seeds, self.budget = config.seed_list, config.steps
-        size = len(self.seeds)
-        self.steps = torch.zeros(size, dtype=torch.int64)
-        self.active = torch.ones(size, dtype=torch.bool)
+        size, device = len(self.seeds), find_device(config.device)
+        self.steps = torch.zeros(size, dtype=torch.int64, device=device)
+        self.active = torch.ones(size, dtype=torch.bool, device=device)
         self.update = 0
         self.diverged: dict[int, int] = {}
         self._notes: dict[str, list[Tensor]] = {}
-        self._rows: list[dict[str, Any]] = []
-        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64)  # return and length so far
+        self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
+        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return, length so far
         self._bar = tqdm(total=size * self.budget, unit="step", unit_scale=True, disable=None, leave=False)
 
     @property
@@ -53,14 +53,11 @@ class Log:
         taken = rollout.valid.flatten(1).sum(1)
         self.steps += taken
         self._bar.update(int(taken.sum()))
-        columns = {name: self._summary(name) for name in DIAGNOSTICS}
-        columns |= self._episodes(rollout)
-        for i, seed in enumerate(self.seeds):
-            if self.active[i]:
-                self._rows.append(
-                    {"seed": seed, "update": self.update, "step": int(self.steps[i])}
-                    | {name: float(column[i]) for name, column in columns.items()}
-                )
+        columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)
+        columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
+        columns["update"] = torch.full_like(taken, self.update)
+        table = torch.stack([columns[name].double() for name in COLUMNS], 1)
+        self._rows.append(table[self.active].cpu().numpy())
         finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
         for i in (self.active & ~finite).nonzero()[:, 0].tolist():
             self.diverged[self.seeds[i]] = int(self.steps[i])
@@ -70,12 +67,13 @@ class Log:
     def curve(self) -> pd.DataFrame:
         """The rows, seed by seed."""
         self._bar.close()
-        curve = pd.DataFrame(self._rows, columns=list(COLUMNS)).astype({"episodes": int})
+        curve = pd.DataFrame(np.concatenate(self._rows), columns=list(COLUMNS))
+        curve = curve.astype(dict.fromkeys(("seed", "update", "step", "episodes"), int))
         return curve.sort_values(["seed", "update"], ignore_index=True)
 
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have
-            return torch.full((len(self.seeds),), torch.nan)
+            return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
         notes = torch.stack(self._notes[name])
         return notes.amax(0) if name == "max_ratio" else notes.mean(0)
 

@@ -60,7 +60,7 @@ class Player:
         self.env, self.block, self.purpose, self.rollouts = env, block, purpose, 0
         self._rows: list[tuple[Tensor, ...]] = []
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> tuple[Tensor, Tensor]:
         """One row. playing [S, N] are the lanes that play; returns which are experience, and which end, [S, N] each."""
         env, family = self.env, self.env.spaces.family
@@ -68,21 +68,22 @@ class Player:
         if row == 0:
             shape = (self.block, env.lanes, env.spaces.actions)
             index = (self.rollouts, start)
-            self._noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
+            noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
+            self._noise = noise.to(env.obs.device, non_blocking=True)
         obs, legal, valid = env.obs, env.legal, playing & ~env.resetting
         action = family.sample(policy(obs, legal), self._noise[:, row])
         reward, terminated, truncated = env.step(action, playing.any(1))
-        reward, terminated = torch.where(valid, reward, 0), terminated & valid
-        truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
         self._rows.append((obs, legal, action, reward, terminated, truncated, valid))
-        return valid, terminated | truncated
+        return valid, (terminated | truncated) & valid
 
     def rollout(self) -> Rollout:
         """The rows since the last call. Raises InputError if the environment gave something impossible."""
-        obs, *columns = (torch.stack(column, 1) for column in zip(*self._rows, strict=True))  # [S, T, N, ...]
-        obs = torch.cat([obs, self.env.obs.unsqueeze(1)], 1)
-        rollout = Rollout(obs, *columns)
-        seen = _seen(rollout.valid)
+        columns = (torch.stack(column, 1) for column in zip(*self._rows, strict=True))  # [S, T, N, ...]
+        obs, legal, action, reward, terminated, truncated, valid = columns
+        obs, seen = torch.cat([obs, self.env.obs.unsqueeze(1)], 1), _seen(valid)
+        reward, terminated = torch.where(valid, reward, 0), terminated & valid
+        truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
+        rollout = Rollout(obs, legal, action, reward, terminated, truncated, valid)
         self._check(rollout, seen)
         self._rows, self.rollouts = [], self.rollouts + 1
         return replace(rollout, obs=obs.masked_fill(~seen.unsqueeze(-1), 0))
@@ -113,7 +114,7 @@ def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> 
     """
     player.env.reset()
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
-    count = torch.zeros(len(active))
+    count = torch.zeros_like(active, dtype=torch.int64)
     while playing.any():
         valid, done = player.step(policy, playing)
         count += valid.sum(1)

@@ -61,7 +61,7 @@ class Run:
         """Undiscounted returns of sampled actions, with all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
-        env = make_env(replace(self.config, lanes=episodes), purpose="evaluation")
+        env = make_env(replace(self.config, lanes=episodes, device="cpu"), purpose="evaluation")
         player = Player(env, block=self.config.horizon, purpose="evaluation")
 
         def policy(obs: Tensor, legal: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def load(path: str | Path) -> Run:
         curve = pd.read_csv(folder / "curve.csv")
         if len(curve) != about["rows"]:
             raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")
-        env = make_env(replace(config, seeds=1, lanes=1))
+        env = make_env(replace(config, seeds=1, lanes=1, device="cpu"))
         env.close()
         agent = Agent(env.spaces, config)
         agent.load_state_dict(torch.load(folder / "agent.pt", weights_only=True))

@@ -42,7 +42,7 @@ def train(config: Config, tricks: Tricks) -> Run:
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
-    optimizer = Adam(agent.parameters(), config.adam_eps)
+    optimizer = Adam(agent.to(config.device).parameters(), config.adam_eps)
     log = Log(config)
 
     def policy(obs: Tensor, legal: Tensor) -> Tensor:  # [S, B, D], [S, B, A] -> [S, B, A or 2A]
@@ -52,8 +52,8 @@ def train(config: Config, tricks: Tricks) -> Run:
         return logits
 
     while log.active.any():
-        learning_rate = torch.full((len(config.seed_list),), config.lr)
-        clip_range = torch.full((len(config.seed_list),), config.clip_range)
+        learning_rate = torch.full_like(log.progress, config.lr)
+        clip_range = torch.full_like(log.progress, config.clip_range)
         if tricks.lr_anneal:
             learning_rate = linear_decay(learning_rate, log.progress)
         if tricks.clip_anneal:
@@ -136,4 +136,4 @@ def train(config: Config, tricks: Tricks) -> Run:
         log.end_update(rollout)
 
     env.close()
-    return Run(config, tricks, agent, log.curve(), log.diverged)
+    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged)

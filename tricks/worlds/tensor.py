@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.devices import find_device
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
 
@@ -53,25 +54,32 @@ class TensorEnv:
     the number of steps and resets of all so far. So a seed that stands still may as well be stepped.
     """
 
+    _state: Tensor
+    _kept: int  # features of a state that a reset draws anew
+
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
         self.world, self.purpose = world, purpose
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
         self.spaces = Spaces(world.id, world.observation, world.action)
+        self.device = find_device(config.device)
+        self._dynamics = world.dynamics
+        if config.compile:
+            self._dynamics = torch.compile(world.dynamics, dynamic=False)
         width = self.spaces.actions if self.spaces.discrete else 1
-        self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool)
+        self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool, device=self.device)
         self._limit = world.time_limit or torch.iinfo(torch.int32).max
-        self._resets = 0
-        self.reset()
+        self._resets = self._t = 0
+        self._begin(self._chances()[0])
 
     def reset(self) -> None:
         """A new episode in every lane; what is carried stays."""
-        carried = self._state[..., self._kept :] if self._resets and self.world.carried else None
         self._resets, self._t = self._resets + 1, 0
-        self._state = self._chances()[0]
-        self._kept = self._state.shape[-1] - self.world.carried
-        if carried is not None:
-            self._state = torch.cat([self._state[..., : self._kept], carried], -1)
-        self._age = torch.zeros(self._state.shape[:2], dtype=torch.int32)
+        carried = self._state[..., self._kept :]
+        self._begin(torch.cat([self._chances()[0][..., : self._kept], carried], -1))
+
+    def _begin(self, state: Tensor) -> None:
+        self._state, self._kept = state, state.shape[-1] - self.world.carried
+        self._age = torch.zeros(state.shape[:2], dtype=torch.int32, device=self.device)
         self.resetting = torch.zeros_like(self._age, dtype=torch.bool)
         self._show()
 
@@ -80,7 +88,7 @@ class TensorEnv:
         self._t += 1
         fresh, chance = self._chances()
         going = ~self.resetting
-        state, reward, terminated = self.world.dynamics(self._state, action, chance)
+        state, reward, terminated = self._dynamics(self._state, action, chance)
         if self.world.carried:  # where no step is taken, they stand still
             moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
             carried = torch.where(moving, state, self._state)[..., self._kept :]
@@ -106,6 +114,7 @@ class TensorEnv:
         if row == 0:
             resets = self.world.reset_chances
             shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
-            chance = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+            drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+            chance = drawn.to(self.device, non_blocking=True)
             self._fresh, self._chance = self.world.initial(chance[..., :resets]), chance[..., resets:]
         return self._fresh[:, row], self._chance[:, row]

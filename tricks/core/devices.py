@@ -1,0 +1,16 @@
+"""Where tensors live."""
+
+import torch
+
+from tricks.core.errors import InputError
+
+
+def find_device(name: str) -> torch.device:
+    """The device of this name. Raises InputError if PyTorch does not know it or this machine does not have it."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        here = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        raise InputError(f"no device {name!r}; PyTorch {torch.__version__} finds here {', '.join(here)}") from error
+    return device
