@@ -1,10 +1,10 @@
-"""The commands of `python -m ablations [run|tune]`."""
+"""The commands of `python -m ablations [run|tune|worlds|speed]`."""
 
 import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ablations.designs import DESIGNS, Design
@@ -20,6 +20,8 @@ USAGE = """usage: python -m ablations [COMMAND] ...
 
   run     train a design's arms over many seeds; ends with a table and a figure (the default)
   tune    choose each arm's learning rate on tuning seeds
+  worlds  try each trick in the world that was made for it, with and without
+  speed   environment steps a second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 10 seeds, 100,000 steps. `python -m ablations run --help` shows all
 options. An interrupted run goes on where it was when the same command is given again."""
@@ -50,45 +52,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    commands = {"run": _run, "tune": _tune}
     if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
-    if name not in commands:
-        raise InputError(f"unknown command {name!r}; the commands are {', '.join(commands)}")
+    if name not in COMMANDS:
+        raise InputError(f"unknown command {name!r}; the commands are {', '.join(COMMANDS)}")
+    return COMMANDS[name](arguments)
+
+
+def _design(arguments: list[str], name: str) -> tuple[Options, Design]:
     chosen = options(Options, arguments, f"python -m ablations {name}")
     if chosen.design not in DESIGNS:
         raise InputError(f"unknown design {chosen.design!r}; the designs are {', '.join(DESIGNS)}")
     # what is impossible should fail here, once, and not in every job
     make_env(Config(env=chosen.env, seeds=1, lanes=1, steps=chosen.steps)).close()
-    workers(chosen)
-    return commands[name](chosen, DESIGNS[chosen.design](chosen.env))
+    return chosen, DESIGNS[chosen.design](chosen.env)
 
 
-def _run(chosen: Options, design: Design) -> int:
+def _run(arguments: list[str]) -> int:
     from ablations import report
     from ablations.plot import ladder_figure
 
+    chosen, design = _design(arguments, "run")
+    processes, base = worker_count(chosen.workers), Config(env=chosen.env, steps=chosen.steps)
     store, seeds = Store(chosen.out / "jobs"), parse_seeds(chosen.seeds)
-    rates = {arm: best_rate(chosen.env, chosen.steps, arm.tricks) for arm in design.arms}
+    rates = {arm: best_rate(base, arm.tricks) for arm in design.arms}
     jobs = {
-        arm: [
-            Job(Config(env=chosen.env, steps=chosen.steps, seeds=block, lr=rates[arm][0]), arm.tricks)
-            for block in blocks(seeds)
-        ]
+        arm: [Job(replace(base, seeds=block, lr=rates[arm][0]), arm.tricks) for block in blocks(seeds)]
         for arm in design.arms
     }
     every = [job for of_arm in jobs.values() for job in of_arm]
     start, done = time.perf_counter(), sum(store.read(job) is not None for job in every)
     print(f"{chosen.design} on {chosen.env}: {len(design.arms)} arms × {len(seeds)} seeds × {chosen.steps:,} steps")
     print(f"{len(every)} jobs, {done} of them done before; results in {store.folder}", flush=True)
-    failed = run_jobs(every, store, workers(chosen))
-    trained, missing = [], []
+    failed = run_jobs(every, store, processes)
+    trained: dict[str, report.Trained] = {}
+    missing = []
     for arm in design.arms:
         results = [result for job in jobs[arm] if (result := store.read(job)) is not None]
         if results:
-            trained.append(report.Trained(arm, *rates[arm], results))
+            trained[arm.name] = report.Trained(arm.tricks, *rates[arm], results)
         if len(results) < len(jobs[arm]):
             missing.append(arm.name)
     for job, error in failed.items():
@@ -100,7 +104,7 @@ def _run(chosen: Options, design: Design) -> int:
     words = report.caption(frame, chosen.env, chosen.steps, design.dropped)
     path = chosen.out / f"{chosen.design}_{chosen.env.replace('/', '_')}"
     paths = report.save(frame, f"{text}\n\n{words}", path)
-    curves = {t.arm.name: t.grid(chosen.steps) for t in trained}
+    curves = {name: arm.grid(chosen.steps) for name, arm in trained.items()}
     own = "each rung at its own learning rate" if frame.tuned.eq("").all() else "learning rates not tuned for this"
     paths += ladder_figure(curves, chosen.env, own, missing, path)
     print(f"\n{text}\n\n{words}")
@@ -108,13 +112,32 @@ def _run(chosen: Options, design: Design) -> int:
     return 1 if failed else 0
 
 
-def _tune(chosen: Options, design: Design) -> int:
-    scores = tune(chosen.env, chosen.steps, design.arms, Store(chosen.out / "jobs"), workers(chosen))
+def _tune(arguments: list[str]) -> int:
+    chosen, design = _design(arguments, "tune")
+    base = Config(env=chosen.env, steps=chosen.steps)
+    settings = [(base, arm.tricks) for arm in design.arms]
+    scores = tune(settings, Store(chosen.out / "jobs"), worker_count(chosen.workers))
     print(f"{chosen.env}, seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}: area under the curve by learning rate")
     for arm in design.arms:
         row = scores[scores.tricks == " ".join(arm.tricks.on)].set_index("lr").area
         print(f"{arm.name:18s}" + "".join(f"  {lr:g}: {row[lr]:.1f}" for lr in GRID))
     return 0
+
+
+def _worlds(arguments: list[str]) -> int:
+    from ablations import worlds
+
+    chosen = options(worlds.Options, arguments, "python -m ablations worlds")
+    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers))
+
+
+def _speed(arguments: list[str]) -> int:
+    from ablations import speed
+
+    return speed.main(options(speed.Options, arguments, "python -m ablations speed"))
+
+
+COMMANDS = {"run": _run, "tune": _tune, "worlds": _worlds, "speed": _speed}
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -130,8 +153,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(range(first, last))
 
 
-def workers(chosen: Options) -> int:
-    """How many worker processes: as asked for, or one a core. Raises InputError for a negative number."""
-    if chosen.workers < 0:
-        raise InputError(f"--workers must be at least 1 (or 0: one a core), not {chosen.workers}")
-    return chosen.workers or os.cpu_count() or 1
+def worker_count(asked: int) -> int:
+    """How many worker processes: as asked for, or, for 0, one a core. Raises InputError for a negative number."""
+    if asked < 0:
+        raise InputError(f"--workers must be at least 1 (or 0: one a core), not {asked}")
+    return asked or os.cpu_count() or 1

@@ -1,15 +1,21 @@
-"""The ladder as small multiples: one panel a rung, each against the rung before."""
+"""Learning curves as small multiples: a panel a rung, against the rung before; a panel a world, with and without."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ablations import style
-from ablations.stats import interval
+from ablations.stats import FEWEST, interval
+
+if TYPE_CHECKING:
+    from ablations.worlds import Outcome
 
 COLUMNS = 6
 
@@ -48,6 +54,40 @@ def ladder_figure(curves: dict[str, pd.DataFrame], env: str, rates: str, missing
     if missing:
         title += f"\nINCOMPLETE: no result for {', '.join(missing)}"
     figure.suptitle(title, size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+    return _save(figure, path)
+
+
+def worlds_figure(outcomes: Sequence["Outcome"], path: Path) -> list[Path]:
+    """Draw and save `path` as PNG and SVG: a panel a trial, its curve with the trick and without."""
+    style.use()
+    rows = -(-len(outcomes) // COLUMNS)
+    figure, axes = plt.subplots(rows, COLUMNS, figsize=(14, 2.4 * rows + 0.6), layout="constrained", squeeze=False)
+    for axis, outcome in zip(axes.flat, outcomes, strict=False):
+        trial, steps = outcome.trial, outcome.trial.config.steps
+        _band(axis, outcome.without.grid(steps), style.SOFT, dash=(0, (3, 1.5)))
+        _band(axis, outcome.having.grid(steps), style.color(trial.trick))
+        axis.set_title(trial.trick, color=style.color(trial.trick), pad=16)
+        world = trial.env.removeprefix("tricks/")
+        axis.text(0, 1.03, world, transform=axis.transAxes, size=8, color=style.SOFT)
+        _thousands(axis)
+    for spare in axes.flat[len(outcomes) :]:
+        spare.axis("off")
+    seeds = max(len(outcome.having.grid(outcome.trial.config.steps)) for outcome in outcomes)
+    figure.supxlabel("environment steps (thousands)", size=10, color=style.INK)
+    figure.supylabel("episode return, in each world's own units", size=10, color=style.INK)
+    title = "Each trick in a world where it must matter: with it (color), without it (gray, dashed)"
+    band = f"{seeds} seeds; band: pointwise 95% bootstrap interval of the mean" if seeds >= FEWEST else f"{seeds} seeds"
+    figure.suptitle(f"{title}\n{band}", size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+    return _save(figure, path)
+
+
+def _band(axis: Axes, grid: pd.DataFrame, color: str, dash: Any = "-") -> None:
+    steps, mean = _mean(grid)
+    axis.fill_between(steps, *interval(grid.to_numpy()), color=color, alpha=0.22, lw=0)
+    axis.plot(steps, mean, color=color, ls=dash)
+
+
+def _save(figure: Figure, path: Path) -> list[Path]:
     paths = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
     for target in paths:
         figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
@@ -57,17 +97,18 @@ def ladder_figure(curves: dict[str, pd.DataFrame], env: str, rates: str, missing
 
 def _panel(axis: Axes, name: str, curves: dict[str, pd.DataFrame], before: str | None) -> None:
     for other in curves:
-        axis.plot(*_mean(curves[other]), color=style.FAINT, lw=0.8, zorder=1)
+        axis.plot(*_mean(curves[other]), color=style.FAINT, lw=0.8, zorder=0.5)
     if before is not None:
-        axis.plot(*_mean(curves[before]), color=style.SOFT, lw=1.4, ls=(0, (3, 1.5)), zorder=2)
-    steps, mean = _mean(curves[name])
-    low, high = interval(curves[name].to_numpy())
-    axis.fill_between(steps, low, high, color=style.color(name), alpha=0.22, lw=0, zorder=3)
-    axis.plot(steps, mean, color=style.color(name), zorder=4)
+        axis.plot(*_mean(curves[before]), color=style.SOFT, lw=1.4, ls=(0, (3, 1.5)), zorder=0.8)
+    _band(axis, curves[name], style.color(name))
     axis.set_title(name, color=style.color(name))
+    _thousands(axis)
+    axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+
+
+def _thousands(axis: Axes) -> None:
     axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
     axis.xaxis.set_major_locator(MaxNLocator(3))
-    axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
 
 
 def _mean(grid: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -86,5 +127,5 @@ def _legend(axis: Axes, seeds: int) -> None:
         y = 0.9 - 0.2 * i
         axis.plot([0.02, 0.14], [y, y], color=color, lw=width, ls=dash, transform=axis.transAxes)
         axis.text(0.19, y, text, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
-    note = band if seeds >= 5 else "no band: fewer than 5 seeds"
+    note = band if seeds >= FEWEST else f"no band: fewer than {FEWEST} seeds"
     axis.text(0.02, 0.2, note, va="center", transform=axis.transAxes, color=style.INK, size=8.5)

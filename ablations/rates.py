@@ -5,15 +5,15 @@ difference between collapse and success. The table `learning_rates.csv` holds ev
 also shows how robust an arm is to its rate.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from ablations.designs import Arm
 from ablations.run import run_jobs
-from ablations.stats import area, on_grid
+from ablations.stats import area, late, on_grid
 from ablations.store import Job, Store, write_whole
 from tricks import Config, Tricks
 from tricks.core.errors import InputError
@@ -21,45 +21,62 @@ from tricks.core.errors import InputError
 TABLE = Path(__file__).with_name("learning_rates.csv")
 GRID = (0.0003, 0.001, 0.003, 0.01, 0.03)
 TUNING_SEEDS = tuple(range(1000, 1008))  # disjoint from the seeds that are reported, which start at 0
-COLUMNS = ("env", "steps", "tricks", "lr", "area", "seeds")
+KEY = ["env", "steps", "numbers", "tricks", "lr"]
+COLUMNS = [*KEY, "area", "late", "seeds"]
+APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # what `numbers` does not say
+
+
+def numbers(config: Config) -> str:
+    """The numbers of a config that are not the defaults: `epochs=20 lanes=16`."""
+    own = {f.name: getattr(config, f.name) for f in fields(Config) if f.name not in APART}
+    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own.items() if x != getattr(Config, name))
 
 
 @cache
 def table() -> pd.DataFrame:
-    """Every tuned score: environment, steps, flags, learning rate, mean area under the curve, seeds."""
-    return pd.read_csv(TABLE, keep_default_na=False) if TABLE.exists() else pd.DataFrame(columns=list(COLUMNS))
+    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds."""
+    if not TABLE.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.read_csv(TABLE, keep_default_na=False, na_values={"late": ""})
 
 
-def best_rate(env: str, steps: int, tricks: Tricks) -> tuple[float, str]:
-    """The rate of the grid with the largest area under the curve on the tuning seeds, and a reservation.
+def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[float, str]:
+    """The rate of the grid with the best `score`, area or late, on the tuning seeds, and a reservation.
 
     The reservation is empty if the rate was tuned for this budget; else it says for which, or that it was not tuned.
     """
     scores = table()
-    scores = scores[(scores.env == env) & (scores.tricks == " ".join(tricks.on))]
+    mine = (scores.env == config.env) & (scores.numbers == numbers(config)) & (scores.tricks == " ".join(tricks.on))
+    scores = scores[mine]
     if scores.empty:
         return Config.lr, "not tuned"
-    budget = steps if (scores.steps == steps).any() else int(scores.steps.max())
+    budget = config.steps if (scores.steps == config.steps).any() else int(scores.steps.max())
     scores = scores[scores.steps == budget]
-    best = float(scores.lr.to_numpy()[scores.area.to_numpy().argmax()])
-    return best, "" if budget == steps else f"tuned at {budget:,} steps"
+    best = float(scores.lr.to_numpy()[scores[score].fillna(scores.area.min()).to_numpy().argmax()])
+    return best, "" if budget == config.steps else f"tuned at {budget:,} steps"
 
 
-def tune(env: str, steps: int, arms: tuple[Arm, ...], store: Store, workers: int) -> pd.DataFrame:
-    """Train every arm at every rate of the grid on the tuning seeds, and put the scores into the table."""
-    base = Config(env=env, steps=steps, seeds=TUNING_SEEDS)
-    jobs = {(arm.tricks, lr): Job(replace(base, lr=lr), arm.tricks) for arm in arms for lr in GRID}
+def tune(settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int) -> pd.DataFrame:
+    """Train every setting at every rate of the grid on the tuning seeds, and put the scores into the table."""
+    jobs = {
+        (config, tricks, lr): Job(replace(config, seeds=TUNING_SEEDS, lr=lr), tricks)
+        for config, tricks in settings
+        for lr in GRID
+    }
     failed = run_jobs(list(jobs.values()), store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     rows = []
-    for (tricks, lr), job in jobs.items():
+    for (config, tricks, lr), job in jobs.items():
         result = store.read(job)
         assert result is not None
-        score = area(on_grid(result.curve, steps, dict(result.about["diverged"]))).mean()
-        rows.append((env, steps, " ".join(tricks.on), lr, round(float(score), 2), len(TUNING_SEEDS)))
-    fresh = pd.DataFrame(rows, columns=list(COLUMNS))
-    both = pd.concat([fresh, table()]).drop_duplicates(["env", "steps", "tricks", "lr"])
-    write_whole(TABLE, both.sort_values(["env", "steps", "tricks", "lr"]).to_csv(index=False))
+        diverged = dict(result.about["diverged"])
+        whole = float(area(on_grid(result.curve, config.steps, diverged)).mean())
+        end = float(late(result.curve, config.steps, diverged).mean())
+        key = (config.env, config.steps, numbers(config), " ".join(tricks.on), lr)
+        rows.append((*key, float(f"{whole:.5g}"), float(f"{end:.5g}"), len(TUNING_SEEDS)))
+    fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
+    both = pd.concat([part for part in (fresh, table()) if len(part)]).drop_duplicates(KEY)
+    write_whole(TABLE, both.sort_values(KEY).to_csv(index=False))
     table.cache_clear()
     return fresh

@@ -1,5 +1,6 @@
 """The table of a design: a row an arm."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,16 +8,16 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 
-from ablations.designs import Arm
 from ablations.stats import area, interval, late, on_grid
 from ablations.store import Result
+from tricks.ladder import Tricks
 
 
 @dataclass(frozen=True)
 class Trained:
     """An arm with what came of it: the learning rate, and the results of its blocks of seeds."""
 
-    arm: Arm
+    tricks: Tricks
     lr: float
     tuned: str  # how the rate was chosen, where that was not for this budget
     results: list[Result]
@@ -41,20 +42,20 @@ class Trained:
         return sum(a["steps"] for a in about) / sum(a["seconds"] for a in about)
 
 
-def table(arms: list[Trained], env: str, steps: int) -> pd.DataFrame:
+def table(arms: dict[str, Trained], env: str, steps: int) -> pd.DataFrame:
     """A row an arm: learning rate, area under the curve with its 95% interval, last 10%, share solved, speed.
 
     A seed has solved the environment if its last 10% reach Gymnasium's own threshold; NaN where there is none.
     """
     threshold = gym.spec(env).reward_threshold
     rows = []
-    for trained in arms:
+    for name, trained in arms.items():
         grid = trained.grid(steps)
         areas, ends = area(grid).to_numpy(), late(trained.curve, steps, trained.diverged).to_numpy()
         low, high = interval(areas)
         rows.append(
             {
-                "rung": trained.arm.name,
+                "rung": name,
                 "lr": trained.lr,
                 "tuned": trained.tuned,
                 "area": areas.mean(),
@@ -87,6 +88,11 @@ def as_text(frame: pd.DataFrame, env: str) -> str:
                 f"{row['steps_per_second']:,.0f}",
             )
         )
+    return markdown(lines)
+
+
+def markdown(lines: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table of a head and rows of cells, its columns aligned."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines]
     text.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")

@@ -177,9 +177,9 @@ def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> N
         mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == " ".join(arm.tricks.on))]
         assert sorted(mine.lr) == sorted(rates.GRID)
         best = mine.lr[mine.area.idxmax()]
-        assert rates.best_rate("CartPole-v1", 100_000, arm.tricks) == (best, "")
-        assert rates.best_rate("CartPole-v1", 9, arm.tricks) == (best, "tuned at 100,000 steps")
-    assert rates.best_rate("Nowhere-v0", 9, REINFORCE) == (Config.lr, "not tuned")
+        assert rates.best_rate(Config(), arm.tricks) == (best, "")
+        assert rates.best_rate(Config(steps=9), arm.tricks) == (best, "tuned at 100,000 steps")
+    assert rates.best_rate(Config(env="Nowhere-v0"), REINFORCE) == (Config.lr, "not tuned")
 
 
 def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(
@@ -188,8 +188,8 @@ def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(
     monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
     rates.table.cache_clear()
     arms = ladder("CartPole-v1").arms[:2]
-    scores = rates.tune("CartPole-v1", 200, arms, Store(tmp_path), workers=1)
+    scores = rates.tune([(Config(steps=200), arm.tricks) for arm in arms], Store(tmp_path), workers=1)
     assert len(scores) == len(arms) * len(rates.GRID)
-    assert rates.best_rate("CartPole-v1", 200, arms[0].tricks)[1] == ""
+    assert rates.best_rate(Config(steps=200), arms[0].tricks)[1] == ""
     assert min(rates.TUNING_SEEDS) >= 1000 > runner.BLOCK
     rates.table.cache_clear()

@@ -22,7 +22,7 @@ from tricks.core.errors import InputError
 from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.worlds import WORLDS, TensorEnv
+from tricks.worlds import CLASSIC, WORLDS, TensorEnv
 
 
 class Env(Protocol):
@@ -63,7 +63,7 @@ def make_env(config: Config, purpose: str = "env") -> Env:
     if config.backend in ("auto", "tensor") and config.env in WORLDS:
         return TensorEnv(WORLDS[config.env], config, purpose)
     if config.backend == "tensor":
-        raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(WORLDS)}")
+        raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/...")
     env = EnvPoolEnv(config, purpose) if config.backend == "envpool" else GymnasiumEnv(config, purpose)
     return env if device.type == "cpu" else HostEnv(env, device)
 
