@@ -42,7 +42,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
     The tip above the bar by a link's length, -cos θ₁ - cos(θ₁+θ₂) > 1, ends the episode; every other step costs 1.
     """
-    angle, speed = mirror(state[..., :2]), mirror(state[..., 2:])
+    angle, speed = mirror(state.unflatten(-1, (2, 2))).unbind(-2)
     links = pair(INERTIA[1], INERTIA[0], state), pair(*WEIGHT, state)
     torque = (action.unsqueeze(-1) - 1) / COUPLING
     k1 = acceleration(angle, speed, torque, *links)
@@ -56,7 +56,8 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     speed = speed.add((k1 + k4).add(k2 + k3, alpha=2), alpha=TAU / 6)
     limit = pair(*SPEED_LIMITS, state)
     terminated = angle.cos().sum(-1) < -1
-    state = torch.cat([wrap(mirror(angle)), mirror(speed).clamp(-limit, limit)], -1)
+    angle, speed = mirror(torch.stack([angle, speed], -2)).unbind(-2)
+    state = torch.cat([wrap(angle), speed.clamp(-limit, limit)], -1)
     return state, terminated.double() - 1, terminated
 
 
