@@ -186,7 +186,7 @@ def test_backends_are_chosen_by_name() -> None:
     assert isinstance(make_env(Config(seeds=1)), TensorEnv)
     assert isinstance(make_env(Config(seeds=1, backend="gymnasium")), GymnasiumEnv)
     assert isinstance(make_env(Config(env="Taxi-v4", seeds=1)), GymnasiumEnv)
-    with pytest.raises(InputError, match="backend tensor has no 'Taxi-v4'; it has CartPole-v1, .* and all tricks"):
+    with pytest.raises(InputError, match=r"backend tensor has no 'Taxi-v4'; it has CartPole-v1, .* and all tricks"):
         make_env(Config(env="Taxi-v4", backend="tensor"))
     with pytest.raises(InputError, match="unknown backend 'cuda'"):
         Config(backend="cuda")

@@ -1,0 +1,80 @@
+"""worlds: both arms of a trial differ in the trick alone, are paired by seed, and run at their own rates."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ablations import rates, worlds
+from ablations.commands import main
+from ablations.report import Trained
+from ablations.store import Result
+from ablations.trials import TRIALS, Trial
+from tricks import Config
+from tricks.ladder import NEEDS
+
+TRIAL = Trial("baseline", (), Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10), 1, "why")
+
+
+def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
+    assert {trial.trick for trial in TRIALS} == set(NEEDS)
+    for trial in TRIALS:
+        assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
+        assert set(trial.without.on) <= set(trial.having.on)
+
+
+def arm(returns: dict[int, float], diverged: dict[int, int] | None = None) -> Trained:
+    rows = [
+        {"seed": seed, "step": step, "return": x, "episodes": 1} for seed, x in returns.items() for step in (1, 400)
+    ]
+    return Trained(TRIAL.without, 0.1, "", [Result(pd.DataFrame(rows), {"diverged": list((diverged or {}).items())})])
+
+
+@pytest.mark.parametrize("score", ["area", "late"])
+def test_the_difference_is_paired_by_seed(score: str) -> None:
+    base = dict(zip(range(6), (10.0, 500.0, 20.0, 900.0, 5.0, 70.0), strict=True))
+    trial = replace(TRIAL, score=score)
+    up = worlds.Outcome(trial, arm(base), arm({seed: x + 1 for seed, x in base.items()})).row()
+    assert (up["difference"], up["low"], up["high"], up["seen"]) == (1, 1, 1, 1)  # unpaired, it would be lost
+    swapped = {seed: base[5 - seed] for seed in base}
+    assert worlds.Outcome(trial, arm(base), arm(swapped)).row()["seen"] == 0
+    down = worlds.Outcome(trial, arm(base), arm({seed: x - 1 for seed, x in base.items()})).row()
+    assert down["seen"] == -1
+
+
+def test_the_command_trains_both_arms_and_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(worlds, "TRIALS", (TRIAL,))
+    monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
+    rates.table.cache_clear()
+    arguments = ["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--tune"]
+    assert main(arguments) == 0
+    scores = rates.table()
+    assert set(scores.tricks) == {"", "baseline"}
+    assert set(scores.numbers) == {"lanes=2 horizon=10"}
+    first = (tmp_path / "worlds.csv").read_text()
+    frame = pd.read_csv(tmp_path / "worlds.csv")
+    assert frame.difference[0] == pytest.approx(
+        frame["with"][0] - frame.without[0], abs=1e-3
+    )  # as far as it is written
+    assert np.isnan(frame.low[0])  # two seeds have no interval
+    assert all((tmp_path / f"worlds.{kind}").stat().st_size > 1000 for kind in ("png", "svg"))
+    capsys.readouterr()
+    assert main(arguments[:-1]) == 0
+    assert "2 jobs, 2 of them done before" in capsys.readouterr().out
+    assert (tmp_path / "worlds.csv").read_text() == first
+    rates.table.cache_clear()
+
+
+def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
+    assert rates.numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
+    assert rates.numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
+
+
+def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
+    refuses(main, ["worlds", "--tricks", "glue"], "unknown trick glue; the tricks are baseline,")
+    refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
