@@ -14,7 +14,7 @@ from tricks.core.agent import Agent
 from tricks.core.envs import HostEnv, make_env
 from tricks.core.rollout import Player, Rollout
 from tricks.segments import play_segment
-from tricks.worlds import CLASSIC
+from tricks.worlds import CLASSIC, WORLDS
 
 S, N, T = 64, 4, 300  # more steps than one block of chance has
 DEVICE_TO_HOST = {  # operations whose result, or its shape, the host must know before it can go on
@@ -78,6 +78,25 @@ def test_that_test_sees_every_kind_of_waiting(
     monkeypatch.setattr(Tensor, "numpy", refuse)
     with NoWaiting(), pytest.raises(AssertionError, match="waits for the device"):
         waiting(torch.tensor(True))
+
+
+@pytest.mark.parametrize("id", WORLDS)
+def test_a_world_works_wherever_its_state_is(id: str) -> None:
+    world, spaces = WORLDS[id], make_env(Config(env=id, seeds=1, lanes=1)).spaces
+
+    def chances(count: int) -> Tensor:
+        return torch.empty(2, 3, count, device="meta")  # a device without numbers, so nothing can be read from it
+
+    state = world.initial(chances(world.reset_chances))
+    shape = (2, 3) if spaces.discrete else (2, 3, spaces.actions)
+    action = torch.empty(shape, dtype=spaces.family.dtype, device="meta")
+    after, reward, terminated = world.dynamics(state, action, chances(world.step_chances))
+    assert (after.shape, after.dtype, after.device) == (state.shape, torch.float32, state.device)
+    assert (reward.shape, reward.dtype, reward.device) == ((2, 3), torch.float64, state.device)
+    assert (terminated.shape, terminated.dtype, terminated.device) == ((2, 3), torch.bool, state.device)
+    assert world.observe(after).shape == (2, 3, spaces.features)
+    if (legal := world.legal(after)) is not None:
+        assert (legal.shape, legal.device) == ((2, 3, spaces.actions), state.device)
 
 
 def test_an_environment_of_the_host_plays_the_same_when_it_is_carried() -> None:

@@ -17,7 +17,8 @@ from torch import Tensor
 from tricks.worlds.tensor import World
 
 SIZE, PENALTY = 5, 0.01
-MOVES = torch.tensor([[0, 1], [1, 0], [0, -1], [-1, 0]])
+RIGHT, DOWN, LEFT, UP = range(4)
+MOVES = 4
 
 
 def initial(chance: Tensor) -> Tensor:
@@ -27,11 +28,11 @@ def initial(chance: Tensor) -> Tensor:
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One cell right, down, left or up, as far as the grid goes; an illegal action costs PENALTY instead."""
-    moves = action < len(MOVES)
-    move = MOVES[action.clamp(max=len(MOVES) - 1)] * moves.unsqueeze(-1)
-    state = (state + move).clamp(0, SIZE - 1)
+    down = (action == DOWN).float() - (action == UP).float()
+    right = (action == RIGHT).float() - (action == LEFT).float()
+    state = (state + torch.stack([down, right], -1)).clamp(0, SIZE - 1)
     terminated = (state == SIZE - 1).all(-1)
-    return state, terminated.double() - PENALTY * (~moves).double(), terminated
+    return state, terminated.double() - PENALTY * (action >= MOVES).double(), terminated
 
 
 def observe(state: Tensor) -> Tensor:
@@ -41,12 +42,12 @@ def observe(state: Tensor) -> Tensor:
 
 def legal(state: Tensor, actions: int) -> Tensor:
     """The four moves, in every state."""
-    return (torch.arange(actions) < len(MOVES)).expand(*state.shape[:-1], actions)
+    return (torch.arange(actions, device=state.device) < MOVES).expand(*state.shape[:-1], actions)
 
 
 def grid(useless: int) -> World:
     """The grid with that many illegal actions."""
-    actions = len(MOVES) + useless
+    actions = MOVES + useless
     return World(
         id=f"tricks/Grid{useless}-v0",
         observation=gym.spaces.Box(-1, 1, (2,)),

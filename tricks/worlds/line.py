@@ -34,7 +34,8 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 def observe(state: Tensor) -> Tensor:
     """The cell's number, and REACH if the left end was touched."""
-    return state * torch.tensor([1.0, REACH])
+    cell, touched = state.unbind(-1)
+    return torch.stack([cell, REACH * touched], -1)
 
 
 THERE_AND_BACK = World(

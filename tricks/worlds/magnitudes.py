@@ -15,20 +15,19 @@ from torch import Tensor
 
 from tricks.worlds.tensor import World
 
-LENGTH = 10
-MAGNITUDE = torch.tensor([1.0, 10.0, 100.0, 1000.0], dtype=torch.float64)
+LENGTH, TASKS = 10, 4
 
 
 def initial(chance: Tensor) -> Tensor:
     """Task 0 to 3, cue 0 or 1, and time 0. [..., 2] -> [..., 3]."""
     task, cue = chance.unbind(-1)
-    return torch.stack([(task * len(MAGNITUDE)).floor(), cue.round(), torch.zeros_like(cue)], -1)
+    return torch.stack([(task * TASKS).floor(), cue.round(), torch.zeros_like(cue)], -1)
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The task's magnitude for the action that is the cue; then the next cue."""
     task, cue, time = state.unbind(-1)
-    reward = MAGNITUDE[task.long()] * (action == cue)
+    reward = 10 ** task.double() * (action == cue)
     state = torch.stack([task, chance[..., 0].round(), time + 1], -1)
     return state, reward, time + 1 >= LENGTH
 
@@ -36,7 +35,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 def observe(state: Tensor) -> Tensor:
     """The task, one-hot, the cue as −1 or 1, and the share of the time that is left."""
     task, cue, time = state.unbind(-1)
-    shown = torch.nn.functional.one_hot(task.long(), len(MAGNITUDE))
+    shown = torch.nn.functional.one_hot(task.long(), TASKS)
     return torch.cat([shown, torch.stack([2 * cue - 1, 1 - time / LENGTH], -1)], -1)
 
 

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from tricks.worlds.cartpole import CARTPOLE
 
-OFFSET = torch.tensor([5000.0, 0.0, 0.0, 0.0])
-SCALE = torch.tensor([1000.0, 1000.0, 1 / math.tau, 1 / math.tau])
+WALL, MILLI, TURN = 5.0, 1000.0, math.tau  # m, mm in a m, rad in a turn
 
 
 def observe(state: Tensor) -> Tensor:
     """x [mm from the wall], ẋ [mm/s], θ [turns], θ̇ [turns/s]."""
-    return OFFSET + SCALE * CARTPOLE.observe(state)
+    x, x_dot, theta, theta_dot = CARTPOLE.observe(state).unbind(-1)
+    return torch.stack([MILLI * (x + WALL), MILLI * x_dot, theta / TURN, theta_dot / TURN], -1)
 
 
 ODD_UNITS = replace(CARTPOLE, id="tricks/CartPoleOddUnits-v0", observe=observe)
