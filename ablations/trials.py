@@ -50,7 +50,7 @@ TRIALS = (
     Trial(
         "baseline",
         (),
-        Config("tricks/OffsetReward-v0", steps=100_000, lanes=32, horizon=10, hidden=SMALL),
+        Config("tricks/OffsetReward-v0", steps=100_000, lanes=8, horizon=10, hidden=SMALL),
         1,
         "an offset of ten times the reward's differences drowns them in the gradient's variance",
     ),
@@ -85,7 +85,7 @@ TRIALS = (
     Trial(
         "orthogonal_init",
         PLAIN,
-        Config("tricks/ThereAndBack-v0", steps=200_000, lanes=32, horizon=64, gamma=0.995, hidden=SMALL),
+        Config("tricks/ThereAndBack-v0", steps=100_000, lanes=32, horizon=64, gamma=0.995, hidden=SMALL),
         1,
         "a preference for either side, however slight, makes the way there and back exponentially unlikely",
     ),
@@ -119,7 +119,7 @@ TRIALS = (
     ),
     Trial(
         "entropy",
-        NORMED,
+        PLAIN,
         Config("tricks/Corridor-v0", steps=100_000, lanes=32, horizon=32, entropy_coef=0.05, hidden=SMALL),
         1,
         "the small reward near by is found first, and ends the search",

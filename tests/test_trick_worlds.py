@@ -96,7 +96,7 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
     one, script = gym.make(id), Script()
     one.unwrapped.np_random = script  # type: ignore[assignment]
     shape = (256, 2, world.reset_chances + world.step_chances)
-    chance = stream(5, "env", 1, 0).random(shape, dtype=np.float32)[:, 1]
+    chance = stream(5, "env", 0, 0).random(shape, dtype=np.float32)[:, 1]
     script.next = chance[0, : world.reset_chances]
     obs, info = one.reset()
     everyone, ends = torch.tensor([True]), 0
@@ -172,6 +172,15 @@ def test_line_the_median_newborn_gets_through_only_if_its_policy_head_is_small()
     assert paid["orthogonal"].median() > 0.4
     assert paid["default"].median() < 0.2
     assert (paid["default"] == 0).sum() >= 5 * (paid["orthogonal"] == 0).sum() + 5
+
+
+def test_line_pays_at_the_right_end_after_the_left_one() -> None:
+    world, paid = line.THERE_AND_BACK, []
+    state, chance = world.initial(torch.empty(1, 1, 0)), torch.empty(1, 1, 0)
+    for action in [1] * line.REACH + [0] * 2 * line.REACH + [1] * 2 * line.REACH:
+        state, reward, terminated = world.dynamics(state, torch.tensor([[action]]), chance)
+        paid.append((float(reward), bool(terminated)))
+    assert paid == [(0.0, False)] * (5 * line.REACH - 1) + [(1.0, True)]
 
 
 @pytest.mark.parametrize(("world", "scale"), [(reward_scale.LARGE_REWARDS, 100.0), (reward_scale.SMALL_REWARDS, 0.01)])

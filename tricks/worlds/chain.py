@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tricks.worlds.tensor import World
 
-CELLS, GOAL, NOISE = 12, 10.0, 1.0
+CELLS, GOAL, NOISE = 16, 10.0, 3.0
 
 
 def initial(chance: Tensor) -> Tensor:
@@ -44,5 +44,5 @@ NOISY_CHAIN = World(
     observe=observe,
     reset_chances=0,
     step_chances=1,
-    time_limit=100,
+    time_limit=200,
 )

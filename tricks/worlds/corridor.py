@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tricks.worlds.tensor import World
 
-CELLS, START, NEAR, FAR, COST = 12, 2, 0.1, 1.0, 0.02
+CELLS, START, NEAR, FAR, COST = 16, 2, 0.1, 1.0, 0.03
 
 
 def initial(chance: Tensor) -> Tensor:
@@ -43,5 +43,5 @@ CORRIDOR = World(
     dynamics=dynamics,
     observe=observe,
     reset_chances=0,
-    time_limit=100,
+    time_limit=200,
 )
