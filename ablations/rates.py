@@ -19,7 +19,7 @@ from tricks import Config, Tricks
 from tricks.core.errors import InputError
 
 TABLE = Path(__file__).with_name("learning_rates.csv")
-GRID = (0.0003, 0.001, 0.003, 0.01, 0.03)
+GRID = (0.001, 0.003, 0.01, 0.03)
 TUNING_SEEDS = tuple(range(1000, 1008))  # disjoint from the seeds that are reported, which start at 0
 KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds"]

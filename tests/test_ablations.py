@@ -175,7 +175,7 @@ def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> N
     scores = rates.table()
     for arm in ladder("CartPole-v1").arms:
         mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == " ".join(arm.tricks.on))]
-        assert sorted(mine.lr) == sorted(rates.GRID)
+        assert set(mine.lr) >= set(rates.GRID)
         best = mine.lr[mine.area.idxmax()]
         assert rates.best_rate(Config(), arm.tricks) == (best, "")
         assert rates.best_rate(Config(steps=9), arm.tricks) == (best, "tuned at 100,000 steps")

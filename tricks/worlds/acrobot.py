@@ -81,5 +81,4 @@ ACROBOT = World(
     observe=observe,
     reset_chances=4,
     time_limit=500,
-    solved=-100.0,
 )

@@ -49,5 +49,4 @@ CARTPOLE = World(
     observe=observe,
     reset_chances=4,
     time_limit=500,
-    solved=475.0,
 )

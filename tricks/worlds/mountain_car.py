@@ -42,5 +42,4 @@ MOUNTAIN_CAR = World(
     observe=observe,
     reset_chances=1,
     time_limit=200,
-    solved=-110.0,
 )

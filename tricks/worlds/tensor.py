@@ -44,7 +44,6 @@ class World:
     time_limit: int | None = None
     legal: Callable[[Tensor], Tensor | None] = everything_legal
     carried: int = 0
-    solved: float | None = None
 
 
 class TensorEnv:
