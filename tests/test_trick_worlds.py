@@ -151,7 +151,7 @@ def test_offset_the_gradients_variance_is_the_offsets_and_a_baseline_takes_it_ou
 
 def test_chain_the_return_has_the_variance_of_all_its_steps_the_td_error_of_one() -> None:
     steps = chain.CELLS - 1
-    rewards = played(chain.NOISY_CHAIN, torch.ones(steps, dtype=torch.int64), numbers(50_000, steps + 1))
+    rewards = played(chain.NOISY_CHAIN, 1 - torch.arange(steps) % 2, numbers(50_000, steps + 1))  # along in every cell
     assert rewards.sum(1).mean().item() == pytest.approx(chain.GOAL, abs=0.1)
     assert rewards.sum(1).var().item() == pytest.approx(steps * chain.NOISE**2, rel=0.03)
     assert rewards[:, 0].var().item() == pytest.approx(chain.NOISE**2, rel=0.03)  # with the true V, δ is the noise

@@ -1,11 +1,15 @@
 """gae: a reward far away, behind rewards that are only noise.
 
-A chain of CELLS cells, one-hot; left and right move along it. The last cell pays GOAL and ends the episode; every
-step pays noise of mean 0 and standard deviation NOISE.
+A chain of CELLS cells, one-hot. Action 1 moves along it and action 0 back, in odd cells the other way round, so that
+every cell must be learned by itself. The last cell pays GOAL and ends the episode; every step pays noise of mean 0 and
+standard deviation NOISE.
 
-Why: the Monte Carlo return sums the noise of all steps to come, the TD error holds that of one step, but leans on a
-V that is wrong until the goal has spread through it, one cell at a time. λ trades the variance against the bias
+Why: the Monte Carlo return sums the noise of all steps to come, the TD error holds that of one step, but leans on a V
+that is wrong until the goal has spread through it, one cell at a time. λ trades the variance against the bias
 (Schulman et al. 2015, arXiv:1506.02438, sec. 3). Predicted: better with, and best at a λ that is neither 0 nor 1.
+
+Seen on four tuning seeds, each arm at its best rate: 9.15 at λ = 0.9, 9.06 at 1, 4.3 at 0. So 0 is far worse, and what
+0.9 gains over 1 is less than seeds differ by.
 """
 
 import gymnasium as gym
@@ -23,8 +27,9 @@ def initial(chance: Tensor) -> Tensor:
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """One cell to the left (0) or to the right (1), as far as the chain goes."""
-    state = (state + (2 * action - 1).unsqueeze(-1)).clamp(0, CELLS - 1)
+    """One cell along (1) or back (0), in odd cells the other way round, as far as the chain goes."""
+    along = action.unsqueeze(-1) != state % 2
+    state = (state + 2 * along - 1).clamp(0, CELLS - 1)
     terminated = state[..., 0] == CELLS - 1
     noise = NOISE * 12**0.5 * (chance[..., 0].double() - 0.5)  # uniform, of variance NOISE²
     return state, GOAL * terminated + noise, terminated
@@ -44,5 +49,5 @@ NOISY_CHAIN = World(
     observe=observe,
     reset_chances=0,
     step_chances=1,
-    time_limit=200,
+    time_limit=100,
 )

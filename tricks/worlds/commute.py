@@ -7,6 +7,9 @@ return is LIMIT times the rate at which the lane earns.
 Why: if the cut counts as a death, nothing that is more than LIMIT steps away is worth anything, and the walk from the
 left end to the right one is never worth its first step; V of the state that was cut off says what the rest is worth
 (Pardo et al. 2018, arXiv:1712.00378, sec. 3). Predicted: better with.
+
+Seen on four tuning seeds, each arm at its best rate: 4.4 with and 2.0 without, of 10; lanes that chance has brought
+near the right end stay there in either arm.
 """
 
 import gymnasium as gym

@@ -6,6 +6,9 @@ more are illegal: they move nothing and cost PENALTY.
 Why: without the mask a policy must learn from the penalty alone, for every action and state, what is illegal, and the
 more of them there are the rarer a move is: at first 4 in 4 + useless. With it, the number does not matter (Huang &
 Ontañón 2020, arXiv:2006.14171). Predicted: no effect at 0, and better with the more there are.
+
+Seen on four tuning seeds, each arm at its best rate: 0.99 with and 0.89 without at 10 illegal actions, 0.97 and 0.47
+at 60.
 """
 
 from functools import partial

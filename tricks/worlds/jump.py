@@ -1,11 +1,15 @@
 """popart: CartPole whose rewards grow a thousandfold in the middle of training.
 
-Every lane carries a clock of its steps over its resets (those that it takes while it waits for the end of a batch count
-too); once it has counted JUMP steps, a step pays SCALE instead of 1. The clock cannot be seen.
+Every lane carries a clock of its steps over its resets (those that it takes while it waits for the end of a batch
+count too); once it has counted JUMP steps, a step pays SCALE instead of 1. The clock cannot be seen.
 
 Why: when the returns' scale moves, a standardized value net (return_norm) is asked for other numbers than a moment
-before and says, in units of reward, something else than it did; rescaling its head together with the statistics
-leaves what it says in place (van Hasselt et al. 2016, arXiv:1602.07714, proposition 1). Predicted: better with.
+before and says, in units of reward, something else than it did; rescaling its head together with the statistics leaves
+what it says in place (van Hasselt et al. 2016, arXiv:1602.07714, proposition 1). Predicted: better with.
+
+Seen on four tuning seeds, each arm at its best rate: no gain (149 thousand with, 165 without, and ±30 between seeds).
+A reason that fits: when all returns grow by one factor, the head that is left as it is grows with the statistics and
+is right at once; the preserved one says what was true before the jump.
 """
 
 from dataclasses import replace

@@ -5,8 +5,10 @@ it pays 1, 10, 100 or 1000, as the task goes. LENGTH steps.
 
 Why: a squared error in units of reward is the largest task's alone, and a batch with more or fewer of its episodes
 moves the statistics and, without popart, everything that the head says about the small ones (Hessel et al. 2018,
-arXiv:1809.04474, go on to statistics for each task, which are not used here). Predicted: better with. Returns are
-nine tenths the largest task's, so the score hardly sees the others.
+arXiv:1809.04474, go on to statistics for each task, which are not used here). Predicted: better with. Returns are nine
+tenths the largest task's, so the score hardly sees the others.
+
+Seen on four tuning seeds, each arm at its best rate: no effect (2610 with and without, of 2778).
 """
 
 import gymnasium as gym

@@ -4,9 +4,13 @@ Every step pays 100, or 0.01, instead of 1. Nothing else differs, so the task is
 
 Why: the learning rate, ε of the value clipping, the entropy bonus and the limit of the gradient's norm are numbers in
 the reward's units, and none of them moves along. Advantages are scale-free once standardized, and so is the value
-net's task once returns are (van Hasselt et al. 2016, arXiv:1602.07714); a value that may move 0.2 at a time never
-gets to 10⁴ (Andrychowicz et al. 2020, arXiv:2006.05990, C13). Predicted: advantage_norm and return_norm better with,
-value_clip worse.
+net's task once returns are (van Hasselt et al. 2016, arXiv:1602.07714); a value that may move 0.2 at a time never gets
+to 10⁴ (Andrychowicz et al. 2020, arXiv:2006.05990). Predicted: advantage_norm and return_norm better with, value_clip
+worse.
+
+Seen on four tuning seeds, each arm at its best rate, in steps: advantage_norm at 0.01 330 with and 295 without;
+return_norm at 100 373 and 291; value_clip at 100 no effect (266 and 277), since without standardized returns V does
+not get to 10⁴ either way.
 """
 
 from dataclasses import replace

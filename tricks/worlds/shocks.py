@@ -6,6 +6,8 @@ the task is the same.
 Why: a batch with a shock has a gradient many times the usual one, which Adam's second moments then remember for a
 thousand steps and divide by; a limit on the norm keeps both the step and the memory small (Pascanu et al. 2012,
 arXiv:1211.5063). Predicted: better with.
+
+Seen on four tuning seeds, each arm at its best rate: no effect (253 with, 262 without).
 """
 
 from dataclasses import replace

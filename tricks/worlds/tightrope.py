@@ -6,6 +6,9 @@ NOISE; the other one ends the episode.
 Why: a policy that errs once in n steps lives for n, so the last hundredth of certainty is worth more than all before;
 at a constant rate the noise of the gradient keeps the policy from settling, and one that falls lets it (Robbins &
 Monro 1951, 10.1214/aoms/1177729586). Predicted: better with, late in training; earlier, no better.
+
+Seen on four tuning seeds, each arm at its best rate: lr_anneal 158 with and 149 without, clip_anneal 144 and 140 (of
+200), and seeds differ by more.
 """
 
 import gymnasium as gym

@@ -5,8 +5,10 @@ Hold, buy and sell are the actions; the reward is the change of wealth, which is
 owned. To buy twice or to sell nothing is illegal: it does nothing and costs PENALTY. LENGTH steps.
 
 Why: in every state one action in three is illegal, and which one depends on the state (Huang & Ontañón 2020,
-arXiv:2006.14171). Predicted: better with, but not by much: there are few illegal actions, and what they stand for,
-to hold, is often right.
+arXiv:2006.14171). Predicted: better with, but not by much: there are few illegal actions, and what they stand for, to
+hold, is often right.
+
+Seen on four tuning seeds, each arm at its best rate: 3.7 with and 2.4 without, more than that.
 """
 
 import gymnasium as gym

@@ -1,11 +1,13 @@
 """state_norm: CartPole in badly chosen units.
 
-The cart's place is measured in millimeters from a wall 5 m away, its speed in millimeters per second; the pole's
-angle in full turns, its speed in turns per second. Nothing else differs.
+The cart's place is measured in millimeters from a wall 5 m away, its speed in millimeters per second; the pole's angle
+in full turns, its speed in turns per second. Nothing else differs.
 
 Why: a tanh unit that is fed numbers of thousands is saturated from the start and passes no gradient, and what decides
-is a thousandth of a turn. Standardizing undoes both (Andrychowicz et al. 2020, arXiv:2006.05990, C64).
-Predicted: better with.
+is a thousandth of a turn. Standardizing undoes both (Andrychowicz et al. 2020, arXiv:2006.05990, C64). Predicted:
+better with.
+
+Seen on four tuning seeds, each arm at its best rate: 263 with, 37 without.
 """
 
 import math
