@@ -1,4 +1,4 @@
-"""python -m ablations [run|tune]"""
+"""python -m ablations [run|tune|worlds|speed]"""
 
 import sys
 

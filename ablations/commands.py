@@ -47,8 +47,9 @@ class Options:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
-    kept = "; finished jobs are kept, and the same command goes on from there"
-    return guarded(_dispatch, list(sys.argv[1:] if arguments is None else arguments), kept)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    kept = "" if "speed" in given[:1] else "; finished jobs are kept, and the same command goes on from there"
+    return guarded(_dispatch, given, kept)
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -57,27 +57,33 @@ def ladder_figure(curves: dict[str, pd.DataFrame], env: str, rates: str, missing
     return _save(figure, path)
 
 
-def worlds_figure(outcomes: Sequence["Outcome"], path: Path) -> list[Path]:
-    """Draw and save `path` as PNG and SVG: a panel a trial, its curve with the trick and without."""
+def worlds_figure(outcomes: Sequence["Outcome"], words: Sequence[str], rates: str, path: Path) -> list[Path]:
+    """Draw and save `path` as PNG and SVG: a panel a trial, its curve with the trick and without.
+
+    words says about each trial what was predicted and seen; rates says at which learning rates.
+    """
     style.use()
-    rows = -(-len(outcomes) // COLUMNS)
-    figure, axes = plt.subplots(rows, COLUMNS, figsize=(14, 2.4 * rows + 0.6), layout="constrained", squeeze=False)
-    for axis, outcome in zip(axes.flat, outcomes, strict=False):
+    columns = min(COLUMNS, max(3, len(outcomes)))
+    rows = -(-len(outcomes) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(2.4 * columns, 2.5 * rows + 0.9), layout="constrained", squeeze=False
+    )
+    for axis, outcome, said in zip(axes.flat, outcomes, words, strict=False):
         trial, steps = outcome.trial, outcome.trial.config.steps
         _band(axis, outcome.without.grid(steps), style.SOFT, dash=(0, (3, 1.5)))
         _band(axis, outcome.having.grid(steps), style.color(trial.trick))
-        axis.set_title(trial.trick, color=style.color(trial.trick), pad=16)
-        world = trial.env.removeprefix("tricks/")
-        axis.text(0, 1.03, world, transform=axis.transAxes, size=8, color=style.SOFT)
+        axis.set_title(trial.trick, color=style.color(trial.trick), pad=26)
+        text = axis.text(0, 1.03, said, transform=axis.transAxes, size=7.5, color=style.SOFT)
+        text.set_in_layout(False)  # else the longest would set the width of its column
         _thousands(axis)
     for spare in axes.flat[len(outcomes) :]:
         spare.axis("off")
     seeds = max(len(outcome.having.grid(outcome.trial.config.steps)) for outcome in outcomes)
-    figure.supxlabel("environment steps (thousands)", size=10, color=style.INK)
-    figure.supylabel("episode return, in each world's own units", size=10, color=style.INK)
-    title = "Each trick in a world where it must matter: with it (color), without it (gray, dashed)"
-    band = f"{seeds} seeds; band: pointwise 95% bootstrap interval of the mean" if seeds >= FEWEST else f"{seeds} seeds"
-    figure.suptitle(f"{title}\n{band}", size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+    title = "Each trick in a world made for it: with (color), without (gray, dashed)"
+    band = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"
+    figure.suptitle(f"{title}\n{seeds} seeds, {band}", size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+    figure.supxlabel(f"environment steps (thousands); {rates}", size=9, color=style.INK)
+    figure.supylabel("episode return", size=9, color=style.INK)
     return _save(figure, path)
 
 

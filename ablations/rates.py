@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ablations.run import run_jobs
@@ -37,7 +38,7 @@ def table() -> pd.DataFrame:
     """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds."""
     if not TABLE.exists():
         return pd.DataFrame(columns=COLUMNS)
-    return pd.read_csv(TABLE, keep_default_na=False, na_values={"late": ""})
+    return pd.read_csv(TABLE, keep_default_na=False, na_values={"area": "", "late": ""})
 
 
 def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[float, str]:
@@ -52,7 +53,7 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[floa
         return Config.lr, "not tuned"
     budget = config.steps if (scores.steps == config.steps).any() else int(scores.steps.max())
     scores = scores[scores.steps == budget]
-    best = float(scores.lr.to_numpy()[scores[score].fillna(scores.area.min()).to_numpy().argmax()])
+    best = float(scores.lr.to_numpy()[scores[score].fillna(-np.inf).to_numpy().argmax()])
     return best, "" if budget == config.steps else f"tuned at {budget:,} steps"
 
 
@@ -71,8 +72,8 @@ def tune(settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int) 
         result = store.read(job)
         assert result is not None
         diverged = dict(result.about["diverged"])
-        whole = float(area(on_grid(result.curve, config.steps, diverged)).mean())
-        end = float(late(result.curve, config.steps, diverged).mean())
+        whole = float(area(on_grid(result.curve, config.steps, diverged)).mean(skipna=False))
+        end = float(late(result.curve, config.steps, diverged).mean(skipna=False))
         key = (config.env, config.steps, numbers(config), " ".join(tricks.on), lr)
         rows.append((*key, float(f"{whole:.5g}"), float(f"{end:.5g}"), len(TUNING_SEEDS)))
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)

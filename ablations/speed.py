@@ -6,6 +6,7 @@ caches are its own too.
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -45,10 +46,21 @@ class Options:
 
 def main(chosen: Options) -> int:
     """Measure and print the table; the exit status."""
+    from ablations.store import provenance, write_whole
+    from tricks.core.run import make_folder
+
     if chosen.against not in ("", "sb3"):
         raise InputError(f"unknown peer {chosen.against!r}; the peer is sb3")
+    if chosen.against and chosen.rung != "ppo":
+        raise InputError(f"sb3 does the job of ppo, not of {chosen.rung}")
     if chosen.against:
         extra("parity", "stable_baselines3")
+    if chosen.out is not None:  # what cannot be written should fail now
+        make_folder(chosen.out.parent)
+        write_whole(chosen.out.with_name(f".{chosen.out.name}"), "")
+        chosen.out.with_name(f".{chosen.out.name}").unlink()
+        if chosen.out.is_dir():
+            raise InputError(f"--out must be a file, and {chosen.out} is a folder")
     if chosen.processes < 1 or chosen.steps < 1:
         raise InputError("--processes and --steps must be at least 1")
     tricks, rows = named(chosen.rung), []
@@ -61,13 +73,14 @@ def main(chosen: Options) -> int:
     frame = pd.DataFrame([asdict(row) for row in rows])
     print(f"\n{as_text(frame)}\n\n{caption(chosen, frame)}")
     if chosen.out is not None:
-        chosen.out.parent.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(chosen.out, index=False, float_format="%.5g")
+        what: dict[str, Any] = {"env": chosen.env, "rung": chosen.rung, "compile": chosen.compile, **provenance()}
+        write_whole(chosen.out, frame.assign(**what).to_csv(index=False, float_format="%.5g"))
     return 0
 
 
 def configs(chosen: Options) -> list[Config]:
     """What is to be measured, in order. Raises InputError if one of them is impossible."""
+    from tricks.core.devices import find_device
     from tricks.core.envs import make_env
 
     try:
@@ -78,12 +91,13 @@ def configs(chosen: Options) -> list[Config]:
     asked = backends or [name for name in BACKENDS if name != "auto"]
     found = []
     for device in chosen.devices.split(","):
+        find_device(device)
         for backend in asked:
             base = Config(env=chosen.env, backend=backend, device=device, compile=chosen.compile)
             try:
                 make_env(replace(base, seeds=1, lanes=1, compile=False)).close()
             except InputError as error:
-                if backends or "device" in str(error):
+                if backends:
                     raise
                 print(f"without {backend}: {error}")
                 continue
@@ -94,7 +108,7 @@ def configs(chosen: Options) -> list[Config]:
 
 
 def as_text(frame: pd.DataFrame) -> str:
-    """The table as Markdown; times are in microseconds per environment step of one seed."""
+    """The table as Markdown."""
     peers = frame[frame.who != "tricks"]
     lines: list[tuple[str, ...]] = [
         ("", "backend", "device", "S", "processes", "steps/s", "environment", "rollout", "update", "peak", "cost")
@@ -102,7 +116,7 @@ def as_text(frame: pd.DataFrame) -> str:
     lines[0] += tuple(f"× {name}" for name in peers.who)
     for row in frame.to_dict("records"):
         first = frame[(frame[["who", "backend", "device"]] == [row["who"], row["backend"], row["device"]]).all(axis=1)]
-        alone = first.seeds.iloc[0] / first.steps_per_second.iloc[0]  # the smallest stack, usually one agent
+        alone = (first.seeds / first.steps_per_second).min()  # the smallest stack's: time grows with the stack
         micro = [f"{x:.1f} µs" if x == x else "" for x in (row["environment"], row["rollout"], row["update"])]
         cells = [str(row[name]) for name in ("who", "backend", "device", "seeds", "processes")]
         cells += [f"{row['steps_per_second']:,.0f}", *micro, f"{row['megabytes']:.0f} MB"]
@@ -114,11 +128,14 @@ def as_text(frame: pd.DataFrame) -> str:
 def caption(chosen: Options, frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
     text = f"{chosen.rung} on {chosen.env}, one thread a process. steps/s: of all seeds and processes together."
-    text += " environment, rollout (the rest of it: the policy, keeping what was seen) and update: time per step of one"
-    text += " seed. peak: memory of one process, PyTorch included; on a GPU, that of its tensors. cost: time of a run"
-    text += " relative to that of the smallest S."
+    text += " environment, rollout (the rest of it: the policy, keeping what was seen) and update: wall time of a"
+    text += (
+        " process per environment step, all its seeds counted. peak: memory of one process, PyTorch included; on a GPU,"
+    )
+    text += " that of its tensors. cost: time of a run relative to that of the smallest S."
     if frame.who.ne("tricks").any():
-        text += " × sb3: relative to stable-baselines3's PPO, one agent with the same numbers, in the same call."
+        text += " × sb3: relative to stable-baselines3's PPO, one agent with the same numbers, its"
+        text += " environments stepped one by one as it does by itself, in the same call."
     if chosen.compile:
         text += f" Compiling and warming up took up to {frame.warm_up.max():.0f} s."
     return text

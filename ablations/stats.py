@@ -44,6 +44,17 @@ def late(curve: pd.DataFrame, steps: int, diverged: dict[int, int]) -> pd.Series
     return found.where(~seeds.isin(list(diverged)), first.reindex(seeds))
 
 
+def paired_interval(difference: np.ndarray) -> tuple[float, float]:
+    """95% Student's t interval of the mean difference of two arms, a value a seed; NaN with fewer than FEWEST seeds."""
+    from scipy import stats
+
+    count = len(difference)
+    if count < FEWEST:
+        return np.nan, np.nan
+    reach = stats.t.ppf(0.975, count - 1) * difference.std(ddof=1) / count**0.5
+    return float(difference.mean() - reach), float(difference.mean() + reach)
+
+
 def interval(values: np.ndarray, statistic: Callable = np.mean) -> tuple[np.ndarray, np.ndarray]:
     """95% percentile bootstrap interval over seeds, the first axis; NaN with fewer than FEWEST seeds, or with a NaN.
 

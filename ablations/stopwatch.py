@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tricks.config import Config
@@ -30,7 +31,7 @@ class Measured:
     processes: int
     steps_per_second: float
     environment: float
-    """Microseconds per environment step and seed spent in the environment."""
+    """Microseconds of a process per environment step, all its seeds counted, that the environment took."""
     rollout: float
     """The same for the rest of the rollout: the policy and keeping what was seen."""
     update: float
@@ -117,12 +118,15 @@ def _timed(function: Callable, *arguments: Any) -> tuple[float, Any]:
 
 def _peak(device: str) -> float:
     """Peak memory of this process so far, in megabytes; on a GPU, that of its tensors there."""
-    import resource  # not on Windows
-
     import torch
 
     if torch.device(device).type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
+    if sys.platform == "linux":  # where ru_maxrss would begin with the parent's
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        return int(status.split("VmHWM:")[1].split()[0]) / 2**10
+    import resource  # not on Windows
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
@@ -171,6 +175,9 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
     from stable_baselines3.common.env_util import make_vec_env
     from torch import nn
 
+    from tricks.core.envs import make_vec
+
+    make_vec(config.env, 1).close()  # registers the id, or says in one line why not
     start = time.perf_counter()
     model = PPO(
         "MlpPolicy",

@@ -20,6 +20,7 @@ import pandas as pd
 
 from tricks import Config, Run, Tricks
 from tricks.core.errors import InputError
+from tricks.core.log import COLUMNS
 
 ALGORITHM = 2  # raise it when a change of the library changes curves: old results then no longer count
 
@@ -72,7 +73,8 @@ class Store:
             first, _, rest = path.read_text(encoding="utf-8").partition("\n")
             about = json.loads(first.removeprefix("# "))
             curve = pd.read_csv(io.StringIO(rest))
-            if about["what"] != job.what or len(curve) != about["rows"]:
+            told = {"diverged", "seconds", "steps"} <= set(about) and tuple(curve) == COLUMNS
+            if about["what"] != job.what or len(curve) != about["rows"] or not told:
                 raise ValueError("it does not belong to this job, or rows are missing")
             return Result(curve, about)
         except (ValueError, KeyError, TypeError, OSError) as error:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pandas as pd
 from ablations.rates import best_rate, numbers, tune
 from ablations.report import Trained, markdown, save
 from ablations.run import blocks, run_jobs
-from ablations.stats import area, interval, late, on_grid
+from ablations.stats import area, late, on_grid, paired_interval
 from ablations.store import Job, Store
 from ablations.trials import TRIALS, Trial
 from tricks import Tricks
@@ -53,11 +54,11 @@ class Outcome:
             return late(arm.curve, steps, arm.diverged)
         return area(on_grid(arm.curve, steps, arm.diverged))
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> dict[str, Any]:
         """The table's row: both means, and the paired difference with its 95% interval."""
         without, having = self.scores(self.without), self.scores(self.having)
         difference = (having - without).to_numpy()
-        low, high = interval(difference)
+        low, high = paired_interval(difference)
         return {
             "trick": self.trial.trick,
             "world": self.trial.env,
@@ -67,11 +68,11 @@ class Outcome:
             "steps": self.trial.config.steps,
             "lr_without": self.without.lr,
             "lr_with": self.having.lr,
-            "without": without.mean(),
-            "with": having.mean(),
+            "without": without.mean(skipna=False),
+            "with": having.mean(skipna=False),
             "difference": difference.mean(),
-            "low": float(low),
-            "high": float(high),
+            "low": low,
+            "high": high,
             "predicted": self.trial.predicted,
             "seen": int(low > 0) - int(high < 0),
             "diverged": len(self.without.diverged) + len(self.having.diverged),
@@ -98,14 +99,15 @@ def main(chosen: Options, seeds: Sequence[int], workers: int) -> int:
     frame = pd.DataFrame([outcome.row() for outcome in outcomes])
     text = f"{as_text(frame)}\n\n{caption(frame)}"
     path = chosen.out / "worlds"
-    paths = [*save(frame, text, path), *worlds_figure(outcomes, path)]
+    words = [_in_words(row) for row in frame.to_dict("records")]
+    paths = [*save(frame, text, path), *worlds_figure(outcomes, words, rates_in_words(frame), path)]
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
     return 0
 
 
 def picked(names: str) -> list[Trial]:
     """The trials of the tricks in a comma-separated list, or all. Raises InputError for a name that is no trick."""
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    wanted = [name.strip() for name in names.split(",")] if names else []
     unknown = [name for name in wanted if name not in NEEDS]
     if unknown:
         raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
@@ -128,11 +130,10 @@ def as_text(frame: pd.DataFrame) -> str:
     lines = [("trick", "world", "score", "without (rate)", "with (rate)", "difference", "predicted", "seen")]
     for row in frame.to_dict("records"):
         span = f" [{row['low']:+.4g}, {row['high']:+.4g}]" if np.isfinite(row["low"]) else ""
-        world = row["world"].removeprefix("tricks/") + (f", {row['numbers']}" if row["world"] == "CartPole-v1" else "")
         lines.append(
             (
                 row["trick"],
-                world,
+                place(row["world"], row["numbers"]),
                 SCORES[row["score"]],
                 f"{row['without']:.4g} ({row['lr_without']:g})",
                 f"{row['with']:.4g} ({row['lr_with']:g})",
@@ -144,12 +145,33 @@ def as_text(frame: pd.DataFrame) -> str:
     return markdown(lines)
 
 
+def place(world: str, numbers: str) -> str:
+    """The world, and those of its numbers that are a trick's: `NoisyChain-v0, gae_lambda=0.0`."""
+    own = [number for number in numbers.split() if number.split("=")[0] not in ("lanes", "horizon", "hidden", "gamma")]
+    return ", ".join([world.removeprefix("tricks/"), *own])
+
+
+def _in_words(row: dict[Any, Any]) -> str:
+    """Above a panel: the world, what was predicted, and what was seen where there are seeds enough."""
+    found = f"seen {SEEN[row['seen']]}" if row["seen"] else "none detected"
+    seen = f"; {found}" if np.isfinite(row["low"]) else ""
+    return f"{place(row['world'], row['numbers'])}\npredicted {SEEN[row['predicted']]}{seen}"
+
+
 def caption(frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
-    text = f"Each trick in a world where it must matter, {frame.seeds.max()} seeds an arm, the arms alike but for the"
-    text += " trick and each at its own best learning rate of a grid. Difference: with minus without, paired by seed"
+    text = f"Each trick in a world that was made for it, {frame.seeds.max()} seeds an arm, the arms alike but for the"
+    text += f" trick and {rates_in_words(frame)}. Difference: with minus without, paired by seed"
     if frame.low.notna().any():
-        text += ", with its 95% bootstrap interval, not corrected for the number of rows"
-    text += ". Scores are in each world's own units of return, per episode."
+        text += ", with its 95% interval (Student's t), not corrected for the number of rows"
+    text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."
+    if frame[["without", "with"]].isna().any(axis=None):
+        text += " nan: in some seed no episode ended in time."
+    return text
+
+
+def rates_in_words(frame: pd.DataFrame) -> str:
+    """At which learning rates the arms ran."""
     reservations = sorted(set(frame.tuned) - {""})
-    return text + (f" Learning rates: some {', '.join(reservations)}." if reservations else "")
+    own = "each at its own best learning rate of a grid, chosen on other seeds"
+    return own if not reservations else f"some at learning rates that were {', '.join(reservations)}"

@@ -53,6 +53,10 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
         (["--devices", "toaster"], "no device 'toaster'"),
         (["--against", "toaster"], "unknown peer 'toaster'; the peer is sb3"),
         (["--rung", "toaster"], "unknown rung 'toaster'"),
+        (["--rung", "clip", "--against", "sb3"], "sb3 does the job of ppo, not of clip"),
+        (["--out", "/proc/none/x.csv"], "cannot make the folder /proc/none"),
+        (["--out", "/tmp"], "--out must be a file, and /tmp is a folder"),
+        (["--devices", "meta"], "no device 'meta'"),
         (["--processes", "0"], "must be at least 1"),
     ],
 )

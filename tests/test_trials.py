@@ -1,5 +1,7 @@
 """worlds: both arms of a trial differ in the trick alone, are paired by seed, and run at their own rates."""
 
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +13,14 @@ import pytest
 from ablations import rates, worlds
 from ablations.commands import main
 from ablations.report import Trained
+from ablations.stats import paired_interval
 from ablations.store import Result
 from ablations.trials import TRIALS, Trial
 from tricks import Config
 from tricks.ladder import NEEDS
+from tricks.worlds import SPECIMENS
 
+RESULTS, CARTPOLE = Path(worlds.__file__).parent / "results", "tricks.worlds.cartpole"
 TRIAL = Trial("baseline", (), Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10), 1, "why")
 
 
@@ -75,6 +80,40 @@ def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> No
     assert rates.numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
 
 
+def test_a_paired_interval_is_students() -> None:
+    low, high = paired_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert (low, high) == pytest.approx((3 - 2.776445 * (2.5 / 5) ** 0.5, 3 + 2.776445 * (2.5 / 5) ** 0.5))
+    assert all(np.isnan(paired_interval(np.arange(4.0))))
+
+
+def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
+    base = {seed: float(seed) for seed in range(6)}
+    row = worlds.Outcome(TRIAL, arm(base), arm(base | {3: np.nan})).row()
+    assert np.isnan(row["with"])
+    assert row["seen"] == 0
+    assert "no episode ended" in worlds.caption(pd.DataFrame([row]))
+
+
+def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
+    places = [(trial.trick, worlds.place(trial.env, rates.numbers(trial.config))) for trial in TRIALS]
+    assert len(set(places)) == len(places)
+
+
 def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
     refuses(main, ["worlds", "--tricks", "glue"], "unknown trick glue; the tricks are baseline,")
+    refuses(main, ["worlds", "--tricks", ","], "unknown trick")
     refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
+
+
+def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
+    words = {1: "better with", 0: "no detectable effect", -1: "worse with"}
+    seen: dict[str, set[tuple[str, str]]] = {}
+    for row in pd.read_csv(RESULTS / "worlds.csv").to_dict("records"):
+        if row["world"] in SPECIMENS:
+            world = SPECIMENS[row["world"]]
+            (module,) = {f.__module__ for f in (world.initial, world.dynamics, world.observe)} - {CARTPOLE}
+            seen.setdefault(module, set()).add((row["trick"], words[row["seen"]]))
+    for module, verdicts in seen.items():
+        doc = " ".join((sys.modules[module].__doc__ or "").split())
+        said = doc.split("Seen on seeds 0 to 9: ")[1]
+        assert set(re.findall(rf"(\w+)(?: at [^;,]+?)?,? ({'|'.join(words.values())})", said)) == verdicts, module

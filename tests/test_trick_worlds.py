@@ -324,6 +324,14 @@ def test_tightrope_one_wrong_action_ends_it_and_the_noise_has_mean_zero() -> Non
         assert reward.std().item() == pytest.approx(tightrope.NOISE, rel=0.01)
 
 
+def test_an_action_that_does_not_exist_is_refused() -> None:
+    env = gym.make("tricks/Corridor-v0")
+    env.reset(seed=0)
+    for action in (2, -1):
+        with pytest.raises(AssertionError, match=r"is not in Discrete\(2\)"):
+            env.unwrapped.step(action)
+
+
 def test_a_seeded_reset_starts_the_clock_anew_and_any_other_does_not() -> None:
     env = gym.make("tricks/Commute-v0")
     env.reset(seed=0)

@@ -9,6 +9,8 @@ def find_device(name: str) -> torch.device:
     """The device of this name. Raises InputError if PyTorch does not know it or this machine does not have it."""
     try:
         device = torch.device(name)
+        if device.type not in ("cpu", "cuda"):  # others lack float64, or numbers
+            raise NotImplementedError
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         here = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]

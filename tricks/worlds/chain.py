@@ -8,8 +8,7 @@ Why: the Monte Carlo return sums the noise of all steps to come, the TD error ho
 that is wrong until the goal has spread through it, one cell at a time. λ trades the variance against the bias
 (Schulman et al. 2015, arXiv:1506.02438, sec. 3). Predicted: better with, and best at a λ that is neither 0 nor 1.
 
-Seen on four tuning seeds, each arm at its best rate: 9.15 at λ = 0.9, 9.06 at 1, 4.3 at 0. So 0 is far worse, and what
-0.9 gains over 1 is less than seeds differ by.
+Seen on seeds 0 to 9: gae at λ = 0.9 no detectable effect; gae at λ = 0 worse with.
 """
 
 import gymnasium as gym

@@ -7,8 +7,7 @@ Why: without the mask a policy must learn from the penalty alone, for every acti
 more of them there are the rarer a move is: at first 4 in 4 + useless. With it, the number does not matter (Huang &
 Ontañón 2020, arXiv:2006.14171). Predicted: no effect at 0, and better with the more there are.
 
-Seen on four tuning seeds, each arm at its best rate: 0.99 with and 0.89 without at 10 illegal actions, 0.97 and 0.47
-at 60.
+Seen on seeds 0 to 9: action_mask better with, the more the more illegal actions there are.
 """
 
 from functools import partial

@@ -1,5 +1,6 @@
 """A World as a Gymnasium environment: the same pure functions, stepped with one lane."""
 
+from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
@@ -21,7 +22,7 @@ class WorldEnv(gym.Env):
 
     def __init__(self, world: str) -> None:
         self.world = WORLDS[world]
-        self.observation_space, self.action_space = self.world.observation, self.world.action
+        self.observation_space, self.action_space = deepcopy((self.world.observation, self.world.action))
         self._state: Tensor | None = None  # [1, 1, ...]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
@@ -35,6 +36,7 @@ class WorldEnv(gym.Env):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         assert self._state is not None, "call reset before step"
+        assert self.action_space.contains(action), f"{action!r} is not in {self.action_space}"
         lane = torch.from_numpy(np.asarray(action)[None, None])
         chance = self._chance(self.world.step_chances)
         self._state, reward, terminated = self.world.dynamics(self._state, lane, chance)

@@ -7,9 +7,8 @@ Why: when the returns' scale moves, a standardized value net (return_norm) is as
 before and says, in units of reward, something else than it did; rescaling its head together with the statistics leaves
 what it says in place (van Hasselt et al. 2016, arXiv:1602.07714, proposition 1). Predicted: better with.
 
-Seen on four tuning seeds, each arm at its best rate: no gain (149 thousand with, 165 without, and ±30 between seeds).
-A reason that fits: when all returns grow by one factor, the head that is left as it is grows with the statistics and
-is right at once; the preserved one says what was true before the jump.
+Seen on seeds 0 to 9: popart no detectable effect. A reason that fits: when all returns grow by one factor, the head
+that is left as it is grows with the statistics and is right at once; the preserved one says what was true before.
 """
 
 from dataclasses import replace

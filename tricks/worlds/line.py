@@ -3,14 +3,13 @@
 A line of cells from −REACH to REACH, entered in the middle. Whoever has touched the left end and then comes to the
 right end is paid 1, which ends the episode.
 
-Why: from a uniform policy, this is a random walk, and takes 3·REACH² + 4·REACH² steps on average. An untrained policy
-whose logits differ by d, be it to the left or to the right, has one of the two ways against it, which then takes it of
-the order of exp(2·REACH·|d|) steps. The default initialization, U(±1/√in), starts with such a d; a policy head of gain
-0.01 and bias 0 does not (Andrychowicz et al. 2020, arXiv:2006.05990, C57). Predicted: better with.
+Why: from a uniform policy, this is a random walk, and takes 3·REACH² + 4·REACH² steps on average, as many as the time
+limit allows. An untrained policy whose logits differ by d, be it to the left or to the right, has one of the two ways
+against it, which then takes it of the order of exp(2·REACH·|d|) steps. The default initialization, U(±1/√in), starts
+with such a d; a policy head of gain 0.01 and bias 0 does not (Andrychowicz et al. 2020, arXiv:2006.05990, C57).
+Predicted: better with.
 
-Seen on four tuning seeds, each arm at its best rate: 0.95 with and 0.70 without, where one seed was never paid. That
-is REINFORCE, which stands still until it is paid. With a value net (gae, segments) the trick did not help, 0.53 and
-0.75: its value head of gain 1 starts with values as large as the reward, and the policy follows them.
+Seen on seeds 0 to 9: orthogonal_init no detectable effect; seeds differ too much for ten of them to tell.
 """
 
 import gymnasium as gym

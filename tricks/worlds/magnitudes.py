@@ -8,7 +8,7 @@ moves the statistics and, without popart, everything that the head says about th
 arXiv:1809.04474, go on to statistics for each task, which are not used here). Predicted: better with. Returns are nine
 tenths the largest task's, so the score hardly sees the others.
 
-Seen on four tuning seeds, each arm at its best rate: no effect (2610 with and without, of 2778).
+Seen on seeds 0 to 9: popart no detectable effect.
 """
 
 import gymnasium as gym

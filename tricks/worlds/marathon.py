@@ -5,7 +5,7 @@ A cue, −1 or 1, is drawn at every step; the action that matches it pays 1. LEN
 Why: whoever waits for the end of an episode takes one step of learning in it; whoever cuts it after a hundred steps,
 and lets V stand for the rest, takes many (Mnih et al. 2016, arXiv:1602.01783, sec. 4). Predicted: better with.
 
-Seen on four tuning seeds, each arm at its best rate: 1970 with and 1410 without, of 2000.
+Seen on seeds 0 to 9: segments better with.
 """
 
 import gymnasium as gym

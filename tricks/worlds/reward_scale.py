@@ -8,9 +8,7 @@ net's task once returns are (van Hasselt et al. 2016, arXiv:1602.07714); a value
 to 10⁴ (Andrychowicz et al. 2020, arXiv:2006.05990). Predicted: advantage_norm and return_norm better with, value_clip
 worse.
 
-Seen on four tuning seeds, each arm at its best rate, in steps: advantage_norm at 0.01 330 with and 295 without;
-return_norm at 100 373 and 291; value_clip at 100 no effect (266 and 277), since without standardized returns V does
-not get to 10⁴ either way.
+Seen on seeds 0 to 9: advantage_norm no detectable effect; return_norm better with; value_clip no detectable effect.
 """
 
 from dataclasses import replace

@@ -7,7 +7,7 @@ Why: a batch with a shock has a gradient many times the usual one, which Adam's 
 thousand steps and divide by; a limit on the norm keeps both the step and the memory small (Pascanu et al. 2012,
 arXiv:1211.5063). Predicted: better with.
 
-Seen on four tuning seeds, each arm at its best rate: no effect (253 with, 262 without).
+Seen on seeds 0 to 9: grad_clip no detectable effect.
 """
 
 from dataclasses import replace

@@ -1,14 +1,13 @@
 """lr_anneal, clip_anneal: one wrong step ends it.
 
-A cue, −1 or 1, is drawn at every step. The action that matches it pays 1, give or take noise of standard deviation
-NOISE; the other one ends the episode.
+A number between −1 and 1 is drawn at every step. The action that matches its sign pays 1, give or take noise of
+standard deviation NOISE; the other one ends the episode, which has at most 200 steps.
 
 Why: a policy that errs once in n steps lives for n, so the last hundredth of certainty is worth more than all before;
 at a constant rate the noise of the gradient keeps the policy from settling, and one that falls lets it (Robbins &
 Monro 1951, 10.1214/aoms/1177729586). Predicted: better with, late in training; earlier, no better.
 
-Seen on four tuning seeds, each arm at its best rate: lr_anneal 158 with and 149 without, clip_anneal 144 and 140 (of
-200), and seeds differ by more.
+Seen on seeds 0 to 9: lr_anneal better with; clip_anneal no detectable effect.
 """
 
 import gymnasium as gym

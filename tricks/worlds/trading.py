@@ -8,7 +8,7 @@ Why: in every state one action in three is illegal, and which one depends on the
 arXiv:2006.14171). Predicted: better with, but not by much: there are few illegal actions, and what they stand for, to
 hold, is often right.
 
-Seen on four tuning seeds, each arm at its best rate: 3.7 with and 2.4 without, more than that.
+Seen on seeds 0 to 9: action_mask better with, and by more than that.
 """
 
 import gymnasium as gym

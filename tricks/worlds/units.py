@@ -7,7 +7,7 @@ Why: a tanh unit that is fed numbers of thousands is saturated from the start an
 is a thousandth of a turn. Standardizing undoes both (Andrychowicz et al. 2020, arXiv:2006.05990, C64). Predicted:
 better with.
 
-Seen on four tuning seeds, each arm at its best rate: 263 with, 37 without.
+Seen on seeds 0 to 9: state_norm better with.
 """
 
 import math
