@@ -9,6 +9,7 @@ import torch
 
 import tricks.core.train as loop
 from ablations.commands import main
+from ablations.speed import as_text
 from ablations.stopwatch import stopwatches
 from tricks import PPO, Config, train
 
@@ -62,3 +63,11 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
     refuses(main, ["speed", *arguments], message)
+
+
+def test_the_cost_is_relative_to_the_smallest_stack_wherever_it_stands() -> None:
+    times = {"environment": 1.0, "rollout": 1.0, "update": 1.0, "megabytes": 1.0}
+    base = {"who": "tricks", "backend": "tensor", "device": "cpu", "processes": 1, **times}
+    four, one = {"seeds": 4, "steps_per_second": 20}, {"seeds": 1, "steps_per_second": 10}
+    text = as_text(pd.DataFrame([base | four, base | one]))
+    assert [line.split("|")[-2].strip() for line in text.splitlines()[2:]] == ["2.00", "1.00"]
