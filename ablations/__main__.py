@@ -1,4 +1,4 @@
-"""python -m ablations [run|tune|worlds|speed]"""
+"""python -m ablations [run|report|tune|worlds|speed]"""
 
 import sys
 

@@ -1,48 +1,56 @@
-"""The commands of `python -m ablations [run|tune|worlds|speed]`."""
+"""The commands of `python -m ablations [run|report|tune|worlds|speed]`."""
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from ablations.designs import DESIGNS, Design
-from ablations.rates import GRID, TUNING_SEEDS, best_rate, tune
-from ablations.run import blocks, run_jobs
+from ablations.plan import Plan, What, parse_seeds, plans
+from ablations.rates import GRID, TUNING_SEEDS, tune
+from ablations.run import BLOCK, run_jobs
+from ablations.runs import SUFFIX, Study, load, save
 from ablations.store import Job, Store
-from tricks.config import Config
-from tricks.core.envs import make_env
 from tricks.core.errors import InputError
+from tricks.core.run import make_folder
 from tricks.shell import guarded, options
 
 USAGE = """usage: python -m ablations [COMMAND] ...
 
-  run     train a design's arms over many seeds; ends with a table and a figure (the default)
+  run     train a design's arms over many seeds; ends in tables, figures and a report (the default)
+  report  make the tables, figures and the report again, without training
   tune    choose each arm's learning rate on tuning seeds
   worlds  try each trick in the world that was made for it, with and without
   speed   environment steps a second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 10 seeds, 100,000 steps. `python -m ablations run --help` shows all
 options. An interrupted run goes on where it was when the same command is given again."""
+RESULTS = Path(__file__).with_name("results")
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(What):
     """What to train, and where the results go."""
 
-    design: str = "ladder"
-    """Which combinations of flags."""
-    env: str = "CartPole-v1"
-    """Any Gymnasium id."""
-    seeds: str = "10"
-    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
-    steps: int = 100_000
-    """Budget of environment steps for each seed."""
-    workers: int = 0
-    """Worker processes; 0 is one a core."""
+    seeds: str = ""
+    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29). Trained in blocks of ten, the seeds that were
+    not asked for stay unseen (default: the suite's, or 10)."""
+    scheduler: str = ""
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, that trains instead of this machine (extra cluster)."""
+    dry_run: bool = False
+    """Only say what would be trained, and about how long it would take."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Where the runs are."""
+
     out: Path = Path("runs/ablations")
-    """Folder for results, tables and figures."""
+    """Folder with the files of runs that `run` and `worlds` have written, and for the report."""
+    from_results: bool = False
+    """Take the runs that come with this package instead."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,74 +70,110 @@ def _dispatch(arguments: list[str]) -> int:
     return COMMANDS[name](arguments)
 
 
-def _design(arguments: list[str], name: str) -> tuple[Options, Design]:
-    chosen = options(Options, arguments, f"python -m ablations {name}")
-    if chosen.design not in DESIGNS:
-        raise InputError(f"unknown design {chosen.design!r}; the designs are {', '.join(DESIGNS)}")
-    # what is impossible should fail here, once, and not in every job
-    make_env(Config(env=chosen.env, seeds=1, lanes=1, steps=chosen.steps)).close()
-    return chosen, DESIGNS[chosen.design](chosen.env)
-
-
 def _run(arguments: list[str]) -> int:
-    from ablations import report
-    from ablations.plot import ladder_figure
-
-    chosen, design = _design(arguments, "run")
-    processes, base = worker_count(chosen.workers), Config(env=chosen.env, steps=chosen.steps)
-    store, seeds = Store(chosen.out / "jobs"), parse_seeds(chosen.seeds)
-    rates = {arm: best_rate(base, arm.tricks) for arm in design.arms}
-    jobs = {
-        arm: [Job(replace(base, seeds=block, lr=rates[arm][0]), arm.tricks) for block in blocks(seeds)]
-        for arm in design.arms
-    }
-    every = [job for of_arm in jobs.values() for job in of_arm]
-    start, done = time.perf_counter(), sum(store.read(job) is not None for job in every)
-    print(f"{chosen.design} on {chosen.env}: {len(design.arms)} arms × {len(seeds)} seeds × {chosen.steps:,} steps")
-    print(f"{len(every)} jobs, {done} of them done before; results in {store.folder}", flush=True)
-    failed = run_jobs(every, store, processes)
-    trained: dict[str, report.Trained] = {}
-    missing = []
-    for arm in design.arms:
-        results = [result for job in jobs[arm] if (result := store.read(job)) is not None]
-        if results:
-            trained[arm.name] = report.Trained(arm.tricks, *rates[arm], results)
-        if len(results) < len(jobs[arm]):
-            missing.append(arm.name)
+    command = shlex.join(["python", "-m", "ablations", *(["run", *arguments] if arguments else [])])
+    chosen, start = options(Options, arguments, "python -m ablations run"), time.perf_counter()
+    if chosen.suite == "worlds":
+        return _worlds_suite(chosen)
+    made, processes, store = plans(chosen, chosen.seeds), worker_count(chosen.workers), Store(chosen.out / "jobs")
+    jobs = [job for plan in made for job in plan.jobs]
+    left = [job for job in jobs if store.read(job) is None]
+    for plan in made:
+        print(plan.in_words)
+    print(f"{len(jobs)} jobs of up to {BLOCK} seeds, {len(jobs) - len(left)} of them done before; in {store.folder}")
+    if chosen.dry_run:
+        return _dry_run(made, left, store, processes)
+    sys.stdout.flush()
+    failed = run_jobs(jobs, store, processes, chosen.scheduler)
     for job, error in failed.items():
-        print(f"failed: {' '.join(job.tricks.on) or 'reinforce'}, seeds {job.config.seeds}: {error}", file=sys.stderr)
-    if not trained:
+        print(
+            f"failed: {job.config.env}, {' '.join(job.tricks.on) or 'reinforce'}, seeds {job.config.seed_list[0]} to "
+            f"{job.config.seed_list[-1]}: {error}",
+            file=sys.stderr,
+        )
+    studies, paths = [], []
+    for plan in made:
+        if any(store.read(job) for job in plan.jobs):
+            study, path = save(plan.study(store, {"command": command}), chosen.out)
+            studies.append(study)
+            paths.append(path)
+    if not studies:
         raise InputError("no arm could be trained")
-    frame = report.table(trained, chosen.env, chosen.steps)
-    text = report.as_text(frame, chosen.env)
-    words = report.caption(frame, chosen.env, chosen.steps, design.dropped)
-    path = chosen.out / f"{chosen.design}_{chosen.env.replace('/', '_')}"
-    paths = report.save(frame, f"{text}\n\n{words}", path)
-    curves = {name: arm.grid(chosen.steps) for name, arm in trained.items()}
-    own = "each rung at its own learning rate" if frame.tuned.eq("").all() else "learning rates not tuned for this"
-    paths += ladder_figure(curves, chosen.env, own, missing, path)
-    print(f"\n{text}\n\n{words}")
-    print(f"{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
-    return 1 if failed else 0
+    print(f"{time.perf_counter() - start:.0f} seconds")
+    return max(_document(studies, chosen.out, paths, command), int(bool(failed)))
+
+
+def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int) -> int:
+    from ablations.estimate import estimate
+
+    for plan in made:
+        for design in plan.designs:
+            print(f"\n{design.name} on {plan.config.env}: {len(design.arms)} arms")
+            print("".join(f"  {arm.name}\n" for arm in design.arms), end="")
+            print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
+    print(f"\n{len(left)} jobs to train; measuring ...", flush=True)
+    print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")
+    return 0
+
+
+def spoken(seconds: float) -> str:
+    """`40 seconds`, `12 minutes`, `3.5 hours`."""
+    if seconds < 100:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
+
+
+def _document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], again: str) -> int:
+    """Print the tables, write the report; the exit status: 1 if runs are missing."""
+    from ablations import document, report
+
+    for study in studies:
+        for design in study.designs:
+            print(f"\n{design.name} on {study.env}\n\n{report.as_text(report.table(study, design), study)}")
+    files = [*paths, *document.write(studies, folder, again)]
+    print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made of")
+    return 0
+
+
+def _report(arguments: list[str]) -> int:
+    chosen = options(ReportOptions, arguments, "python -m ablations report")
+    source = RESULTS if chosen.from_results else chosen.out
+    found = sorted(source.glob(f"*{SUFFIX}"), key=lambda path: (path.name == f"worlds{SUFFIX}", path.name))
+    if not found:
+        raise InputError(f"no files of runs (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
+    make_folder(chosen.out)
+    again = shlex.join(["python", "-m", "ablations", "report", *arguments])
+    return _document([load(path) for path in found], chosen.out, [], again)
 
 
 def _tune(arguments: list[str]) -> int:
-    chosen, design = _design(arguments, "tune")
-    base = Config(env=chosen.env, steps=chosen.steps)
-    settings = [(base, arm.tricks) for arm in design.arms]
-    scores = tune(settings, Store(chosen.out / "jobs"), worker_count(chosen.workers))
-    print(f"{chosen.env}, seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}: area under the curve by learning rate")
-    for arm in design.arms:
-        row = scores[scores.tricks == " ".join(arm.tricks.on)].set_index("lr").area
-        print(f"{arm.name:18s}" + "".join(f"  {lr:g}: {row[lr]:.1f}" for lr in GRID))
+    chosen = options(What, arguments, "python -m ablations tune")
+    settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
+    scores = tune([(p.config, t) for p, t in settings], Store(chosen.out / "jobs"), worker_count(chosen.workers))
+    print(f"seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}: area under the curve by learning rate")
+    for plan, tricks in settings:
+        row = scores[(scores.env == plan.config.env) & (scores.tricks == " ".join(tricks.on))].set_index("lr").area
+        print(
+            f"{plan.config.env}  {' '.join(tricks.on) or 'reinforce'}"
+            + "".join(f"  {lr:g}: {row[lr]:.1f}" for lr in GRID)
+        )
     return 0
 
 
 def _worlds(arguments: list[str]) -> int:
     from ablations import worlds
 
+    command = shlex.join(["python", "-m", "ablations", "worlds", *arguments])
     chosen = options(worlds.Options, arguments, "python -m ablations worlds")
-    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers))
+    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers), {"command": command})
+
+
+def _worlds_suite(chosen: Options) -> int:
+    given = [f"--{name}={x}" for name in ("tricks", "seeds", "workers", "out") if (x := getattr(chosen, name))]
+    for name in ("env", "design", "steps", "scheduler", "dry_run"):
+        if getattr(chosen, name):
+            raise InputError(f"--suite worlds has designs and budgets of its own; leave out --{name.replace('_', '-')}")
+    return _worlds(given)
 
 
 def _speed(arguments: list[str]) -> int:
@@ -138,20 +182,7 @@ def _speed(arguments: list[str]) -> int:
     return speed.main(options(speed.Options, arguments, "python -m ablations speed"))
 
 
-COMMANDS = {"run": _run, "tune": _tune, "worlds": _worlds, "speed": _speed}
-
-
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """ "10" is 0 to 9, "10:30" is 10 to 29. Raises InputError for anything else."""
-    try:
-        first, last = (int(part) for part in (text.split(":") if ":" in text else ("0", text)))
-    except ValueError:
-        raise InputError(f"--seeds must be a count (10) or a range (10:30), not {text!r}") from None
-    if not 0 <= first < last:
-        raise InputError(f"--seeds must name at least one seed, not {text!r}")
-    if last > TUNING_SEEDS[0]:
-        raise InputError(f"seeds from {TUNING_SEEDS[0]} are for tuning only, so --seeds {text} cannot be reported")
-    return tuple(range(first, last))
+COMMANDS = {"run": _run, "report": _report, "tune": _tune, "worlds": _worlds, "speed": _speed}
 
 
 def worker_count(asked: int) -> int:

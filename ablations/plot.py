@@ -1,60 +1,180 @@
-"""Learning curves as small multiples: a panel a rung, against the rung before; a panel a world, with and without."""
+"""Small multiples of a design: learning curves, share solved, robustness to the learning rate; and of the worlds."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
 
 from ablations import style
-from ablations.stats import FEWEST, interval
+from ablations.designs import Design
+from ablations.plot_panels import (
+    COLUMNS,
+    DASHED,
+    STORIES,
+    Line,
+    Words,
+    band,
+    behind,
+    multiples,
+    panels,
+    save,
+    thousands,
+    title,
+    warning,
+)
+from ablations.rates import GRID, table
+from ablations.runs import Study
+from ablations.scales import SCALES, threshold
+from ablations.stats import FEWEST, interval, normalized, reached, share_reached
+from tricks.ladder import Tricks
 
 if TYPE_CHECKING:
     from ablations.worlds import Outcome
 
-COLUMNS = 6
 
+def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
+    """Mean return against steps, a panel an arm, with the 95% bootstrap interval of the mean over seeds.
 
-def ladder_figure(curves: dict[str, pd.DataFrame], env: str, rates: str, missing: list[str], path: Path) -> list[Path]:
-    """Draw and save `path` as PNG and SVG. curves: arm name -> grid of returns, a row a seed, a column a step.
-
-    rates says at which learning rates; missing names the arms without all their results, and is shown.
+    path: without suffix. Draws nothing, and returns no path, for a design without a story to tell: a factorial.
     """
-    style.use()
-    rows = -(-(len(curves) + 1) // COLUMNS)
-    figure, axes = plt.subplots(
-        rows,
-        COLUMNS,
-        figsize=(12, 1.9 * rows + 0.9),
-        sharex=True,
-        sharey=True,
-        layout="constrained",
-        squeeze=False,
+    if design.name not in STORIES:
+        return []
+    grids = _grids(study, design)
+    lines = {tricks: curve(grid) for tricks, grid in grids.items()}
+    silent = {tricks: int(grid.isna().any(axis=1).sum()) for tricks, grid in grids.items()}
+    notes = {
+        tricks: f"no episode ended in {count} seeds: mean of the others" for tricks, count in silent.items() if count
+    }
+    own = "each at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
+    words = _words(study, design, own, "episode return", "pointwise 95% bootstrap\ninterval of the mean over seeds")
+    figure, axes = multiples(panels(design, lines, notes), words)
+    thousands(axes[0])
+    axes[0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    return save(figure, path, behind(design, lines, "step", "return"))
+
+
+def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
+    """Share of seeds that have reached the environment's threshold, by step, with Wilson's 95% interval.
+
+    The bootstrap would give a share of 0 or 1 no width at all. path: without suffix. Draws nothing where the
+    environment has no threshold, or the design no story.
+    """
+    goal = threshold(study.env)
+    if goal is None or design.name not in STORIES:
+        return []
+    lines = {tricks: share(grid, goal) for tricks, grid in _grids(study, design).items()}
+    what = f"share that has solved it (return ≥ {goal:g})"
+    words = _words(study, design, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
+    figure, axes = multiples(panels(design, lines, {}), words)
+    thousands(axes[0])
+    axes[0].set_ylim(-0.03, 1.03)
+    axes[0].yaxis.set_major_formatter(PercentFormatter(1))
+    return save(figure, path, behind(design, lines, "step", "solved"))
+
+
+def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
+    """Mean score of the tuning seeds against the learning rate, a panel an arm that was tuned for this setting.
+
+    path: without suffix. Draws nothing if no arm was tuned, or the design has no story.
+    """
+    if design.name not in STORIES:
+        return []
+    lines = {arm.tricks: line for arm in design.arms if len((line := _by_rate(study, arm.tricks)).x)}
+    if not lines:
+        return []
+    shown = panels(design, lines, {tricks: _best_and_mean(line) for tricks, line in lines.items()})
+    seeds = " or ".join(f"{count}" for count in sorted(set(_tuned(study).seeds)))
+    score = (
+        "normalized area under the curve (0: random policy, 1: ceiling)"
+        if study.env in SCALES
+        else "area under the curve (mean return)"
     )
-    panels = list(axes.flat)
-    names = list(curves)
-    for i, name in enumerate(names):
-        _panel(panels[i], name, curves, names[i - 1] if i else None)
-    _legend(panels[len(names)], min(len(grid) for grid in curves.values()))
-    for spare in panels[len(names) + 1 :]:
-        spare.axis("off")
-    for i in range(len(names), len(panels)):  # the panels above an empty cell carry the labels of their column
-        above = panels[i - COLUMNS] if i >= COLUMNS else None
-        if above is not None:
-            above.tick_params(labelbottom=True)
-    figure.supxlabel("environment steps (thousands)", size=10, color=style.INK)
-    figure.supylabel("episode return", size=10, color=style.INK)
-    seeds = max(len(grid) for grid in curves.values())
-    title = f"From REINFORCE up, one trick at a time: {env}, {seeds} seeds, {rates}"
-    if missing:
-        title += f"\nINCOMPLETE: no result for {', '.join(missing)}"
-    figure.suptitle(title, size=12, weight="bold", x=0.01, ha="left", color=style.INK)
-    return _save(figure, path)
+    untuned = [arm.name for arm in design.arms if arm.tricks not in lines]
+    words = Words(
+        f"{STORIES[design.name].title}: {study.env}, score by learning rate" + warning("never tuned:", untuned),
+        "learning rate (log scale)",
+        score,
+        STORIES[design.name].lines,
+        f"dots: means of {seeds} tuning seeds,\nwithout intervals; {study.steps:,} steps.\n"
+        f"mean: over the rates\n{', '.join(f'{lr:g}' for lr in GRID)}",
+    )
+    figure, axes = multiples(shown, words)
+    for axis, panel in zip(axes, shown, strict=True):
+        axis.plot(panel.line.x, panel.line.y, "o", color=style.color(panel.name), ms=4.5)
+    axes[0].set_xscale("log")
+    axes[0].set_xticks(GRID, [f"{lr:g}" for lr in GRID])
+    axes[0].xaxis.set_minor_locator(NullLocator())
+    name = "score" if study.env in SCALES else "area"
+    return save(figure, path, behind(design, lines, "lr", name).drop(columns=["low", "high"]))
+
+
+def curve(grid: pd.DataFrame) -> Line:
+    """The mean over seeds with its interval. grid: a row a seed, a column a step.
+
+    A seed without a return does not count in the mean, and takes the interval away.
+    """
+    return Line(grid.columns.to_numpy(dtype=float), grid.mean().to_numpy(), *interval(grid.to_numpy()))
+
+
+def share(grid: pd.DataFrame, goal: float) -> Line:
+    """The share of seeds that had a return of at least the goal by each step, with Wilson's 95% interval."""
+    from scipy.stats import binomtest
+
+    steps, count = grid.columns.to_numpy(dtype=float), len(grid)
+    solved = share_reached(reached(grid, goal), steps)
+    of = {k: binomtest(k, count).proportion_ci(0.95, "wilson") for k in range(count + 1)}
+    ends = [of[round(part * count)] if count >= FEWEST else (np.nan, np.nan) for part in solved]
+    low, high = np.array(ends).T
+    return Line(steps, solved, low, high)
+
+
+def _tuned(study: Study) -> pd.DataFrame:
+    """The tuning table's rows of the study's environment, budget and numbers."""
+    scores = table()
+    here = (scores.env == study.env) & (scores.steps == study.steps) & (scores.numbers == study.runs.numbers.iloc[0])
+    return scores[here]
+
+
+def _by_rate(study: Study, tricks: Tricks) -> Line:
+    """An arm's tuned scores by learning rate; empty if there are none."""
+    scores = _tuned(study)
+    mine = scores[scores.tricks == " ".join(tricks.on)].sort_values("lr")
+    area, scale = mine.area.to_numpy(dtype=float), SCALES.get(study.env)
+    score = normalized(area, scale.random, scale.ceiling) if scale else area
+    return Line(mine.lr.to_numpy(dtype=float), score, *np.full((2, len(mine)), np.nan))
+
+
+def _best_and_mean(line: Line) -> str:
+    by_rate = dict(zip(line.x, line.y, strict=True))
+    if np.isnan(line.y).all():
+        return "no episode ended"
+    best, mean = np.nanargmax(line.y), np.mean([by_rate.get(lr, np.nan) for lr in GRID])
+    said = f"best {_short(line.y[best])} at {line.x[best]:g}"
+    return said if np.isnan(mean) else f"{said}, mean {_short(mean)}"
+
+
+def _short(score: float) -> str:
+    return f"{score:.2f}" if abs(score) < 10 else f"{score:.0f}"
+
+
+def _grids(study: Study, design: Design) -> dict[Tricks, pd.DataFrame]:
+    """The returns of each arm that has any runs."""
+    return {arm.tricks: grid for arm in design.arms if len(grid := study.grid(arm.tricks))}
+
+
+def _words(study: Study, design: Design, what: str, y: str, band: str) -> Words:
+    story, seeds = STORIES[design.name], study.runs.seed.nunique()
+    return Words(
+        f"{story.title}: {study.env}, {seeds} seeds, {what}" + warning("lacks runs of", study.missing(design)),
+        "environment steps (thousands)",
+        y,
+        story.lines,
+        f"band: {band}" if seeds >= FEWEST else f"no band: fewer than {FEWEST} seeds",
+    )
 
 
 def worlds_figure(outcomes: Sequence["Outcome"], words: Sequence[str], rates: str, path: Path) -> list[Path]:
@@ -70,68 +190,17 @@ def worlds_figure(outcomes: Sequence["Outcome"], words: Sequence[str], rates: st
     )
     for axis, outcome, said in zip(axes.flat, outcomes, words, strict=False):
         trial, steps = outcome.trial, outcome.trial.config.steps
-        _band(axis, outcome.without.grid(steps), style.SOFT, dash=(0, (3, 1.5)))
-        _band(axis, outcome.having.grid(steps), style.color(trial.trick))
+        band(axis, curve(outcome.without.grid(steps)), style.SOFT, DASHED)
+        band(axis, curve(outcome.having.grid(steps)), style.color(trial.trick))
         axis.set_title(trial.trick, color=style.color(trial.trick), pad=26)
         text = axis.text(0, 1.03, said, transform=axis.transAxes, size=7.5, color=style.SOFT)
         text.set_in_layout(False)  # else the longest would set the width of its column
-        _thousands(axis)
+        thousands(axis)
     for spare in axes.flat[len(outcomes) :]:
         spare.axis("off")
     seeds = max(len(outcome.having.grid(outcome.trial.config.steps)) for outcome in outcomes)
-    title = "Each trick in a world made for it: with (color), without (gray, dashed)"
-    band = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"
-    figure.suptitle(f"{title}\n{seeds} seeds, {band}", size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+    said = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"
+    title(figure, f"Each trick in a world made for it: with (color), without (gray, dashed)\n{seeds} seeds, {said}")
     figure.supxlabel(f"environment steps (thousands); {rates}", size=9, color=style.INK)
     figure.supylabel("episode return", size=9, color=style.INK)
-    return _save(figure, path)
-
-
-def _band(axis: Axes, grid: pd.DataFrame, color: str, dash: Any = "-") -> None:
-    steps, mean = _mean(grid)
-    axis.fill_between(steps, *interval(grid.to_numpy()), color=color, alpha=0.22, lw=0)
-    axis.plot(steps, mean, color=color, ls=dash)
-
-
-def _save(figure: Figure, path: Path) -> list[Path]:
-    paths = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
-    for target in paths:
-        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
-    plt.close(figure)
-    return paths
-
-
-def _panel(axis: Axes, name: str, curves: dict[str, pd.DataFrame], before: str | None) -> None:
-    for other in curves:
-        axis.plot(*_mean(curves[other]), color=style.FAINT, lw=0.8, zorder=0.5)
-    if before is not None:
-        axis.plot(*_mean(curves[before]), color=style.SOFT, lw=1.4, ls=(0, (3, 1.5)), zorder=0.8)
-    _band(axis, curves[name], style.color(name))
-    axis.set_title(name, color=style.color(name))
-    _thousands(axis)
-    axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-
-
-def _thousands(axis: Axes) -> None:
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
-    axis.xaxis.set_major_locator(MaxNLocator(3))
-
-
-def _mean(grid: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    return grid.columns.to_numpy(dtype=float), grid.mean().to_numpy()
-
-
-def _legend(axis: Axes, seeds: int) -> None:
-    axis.axis("off")
-    band = "band: pointwise 95% bootstrap\ninterval of the mean over seeds"
-    lines = [
-        (style.INK, 2.0, "-", "this rung, with all before it"),
-        (style.SOFT, 1.4, (0, (3, 1.5)), "the rung before"),
-        (style.FAINT, 0.8, "-", "all other rungs"),
-    ]
-    for i, (color, width, dash, text) in enumerate(lines):
-        y = 0.9 - 0.2 * i
-        axis.plot([0.02, 0.14], [y, y], color=color, lw=width, ls=dash, transform=axis.transAxes)
-        axis.text(0.19, y, text, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
-    note = band if seeds >= FEWEST else f"no band: fewer than {FEWEST} seeds"
-    axis.text(0.02, 0.2, note, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
+    return save(figure, path)

@@ -21,7 +21,9 @@ from tricks.core.errors import InputError
 
 TABLE = Path(__file__).with_name("learning_rates.csv")
 GRID = (0.001, 0.003, 0.01, 0.03)
-TUNING_SEEDS = tuple(range(1000, 1008))  # disjoint from the seeds that are reported, which start at 0
+SEEDS_PER_RATE = 5
+TUNING_SEEDS = tuple(range(1000, 1000 + len(GRID) * SEEDS_PER_RATE))  # those that are reported are below
+UNTUNED = 0.001  # the rate of an arm that was never tuned
 KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds"]
 APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # what `numbers` does not say
@@ -50,7 +52,7 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[floa
     mine = (scores.env == config.env) & (scores.numbers == numbers(config)) & (scores.tricks == " ".join(tricks.on))
     scores = scores[mine]
     if scores.empty:
-        return Config.lr, "not tuned"
+        return UNTUNED, "not tuned"
     budget = config.steps if (scores.steps == config.steps).any() else int(scores.steps.max())
     scores = scores[scores.steps == budget]
     best = float(scores.lr.to_numpy()[scores[score].fillna(-np.inf).to_numpy().argmax()])
@@ -58,26 +60,33 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[floa
 
 
 def tune(settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int) -> pd.DataFrame:
-    """Train every setting at every rate of the grid on the tuning seeds, and put the scores into the table."""
-    jobs = {
-        (config, tricks, lr): Job(replace(config, seeds=TUNING_SEEDS, lr=lr), tricks)
-        for config, tricks in settings
-        for lr in GRID
-    }
+    """Train every setting on the tuning seeds at every rate of the grid, and put the scores into the table.
+
+    One job a setting: its rates are trained beside each other, each on seeds of its own.
+    """
+    jobs = {setting: tuning_job(*setting) for setting in settings}
     failed = run_jobs(list(jobs.values()), store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     rows = []
-    for (config, tricks, lr), job in jobs.items():
+    for (config, tricks), job in jobs.items():
         result = store.read(job)
         assert result is not None
         diverged = dict(result.about["diverged"])
-        whole = float(area(on_grid(result.curve, config.steps, diverged)).mean(skipna=False))
-        end = float(late(result.curve, config.steps, diverged).mean(skipna=False))
-        key = (config.env, config.steps, numbers(config), " ".join(tricks.on), lr)
-        rows.append((*key, float(f"{whole:.5g}"), float(f"{end:.5g}"), len(TUNING_SEEDS)))
+        whole = area(on_grid(result.curve, config.steps, diverged))
+        scores = (whole, late(result.curve, config.steps, diverged))
+        rate = pd.Series(job.config.rates, job.config.seed_list)
+        for lr in GRID:
+            means = (float(f"{score[rate == lr].mean(skipna=False):.5g}") for score in scores)
+            rows.append((config.env, config.steps, numbers(config), " ".join(tricks.on), lr, *means, SEEDS_PER_RATE))
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
     both = pd.concat([part for part in (fresh, table()) if len(part)]).drop_duplicates(KEY)
     write_whole(TABLE, both.sort_values(KEY).to_csv(index=False))
     table.cache_clear()
     return fresh
+
+
+def tuning_job(config: Config, tricks: Tricks) -> Job:
+    """All rates of the grid in one stack."""
+    rates = tuple(lr for lr in GRID for _ in range(SEEDS_PER_RATE))
+    return Job(replace(config, seeds=TUNING_SEEDS, lr=rates), tricks)

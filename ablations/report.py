@@ -1,93 +1,135 @@
-"""The table of a design: a row an arm."""
+"""The report: tables in Markdown, with their figures and the CSVs behind them, and the same as one HTML page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pandas as pd
 
-from ablations.stats import area, interval, late, on_grid
-from ablations.store import Result
-from tricks.ladder import Tricks
+from ablations.designs import Design
+from ablations.effects import scores
+from ablations.runs import Study
+from ablations.scales import SCALES, threshold
+from ablations.stats import interval, iqm, median_reached, share_reached, stratified_interval
+from ablations.suites import PUBLISHED
 
 
-@dataclass(frozen=True)
-class Trained:
-    """An arm with what came of it: the learning rate, and the results of its blocks of seeds."""
+def table(study: Study, design: Design) -> pd.DataFrame:
+    """A row an arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
 
-    tricks: Tricks
-    lr: float
-    tuned: str  # how the rate was chosen, where that was not for this budget
-    results: list[Result]
-
-    @property
-    def diverged(self) -> dict[int, int]:
-        return {seed: step for result in self.results for seed, step in result.about["diverged"]}
-
-    @property
-    def curve(self) -> pd.DataFrame:
-        """The learning curves of all seeds."""
-        return pd.concat([result.curve for result in self.results])
-
-    def grid(self, steps: int) -> pd.DataFrame:
-        """Returns on the common grid of steps, a row a seed."""
-        return on_grid(self.curve, steps, self.diverged)
-
-    @property
-    def speed(self) -> float:
-        """Environment steps a second of one worker, all its seeds together."""
-        about = [result.about for result in self.results]
-        return sum(a["steps"] for a in about) / sum(a["seconds"] for a in about)
-
-
-def table(arms: dict[str, Trained], env: str, steps: int) -> pd.DataFrame:
-    """A row an arm: learning rate, area under the curve with its 95% interval, last 10%, share solved, speed.
-
-    A seed has solved the environment if its last 10% reach Gymnasium's own threshold; NaN where there is none.
+    `steps_to_solve` is the median over seeds, NaN if fewer than half got there; NaN where there is no threshold.
     """
-    threshold = gym.spec(env).reward_threshold
-    rows = []
-    for name, trained in arms.items():
-        grid = trained.grid(steps)
-        areas, ends = area(grid).to_numpy(), late(trained.curve, steps, trained.diverged).to_numpy()
-        low, high = interval(areas)
-        rows.append(
-            {
-                "rung": name,
-                "lr": trained.lr,
-                "tuned": trained.tuned,
-                "area": areas.mean(),
-                "area_low": float(low),
-                "area_high": float(high),
-                "last_10%": ends.mean(),
-                "solved": np.nan if threshold is None else (ends >= threshold).mean(),
-                "diverged": len(trained.diverged),
-                "seeds": len(grid),
-                "steps_per_second": trained.speed,
-            }
-        )
+    goal, rows = threshold(study.env), []
+    for arm in design.arms:
+        runs = study.of(arm.tricks)
+        if runs.empty:
+            continue
+        found, row = scores(study, arm.tricks), {"arm": arm.name, "lr": runs.lr.iloc[0], "tuned": runs.tuned.iloc[0]}
+        for name, values, statistic in (
+            ("area", found.area.to_numpy(), np.mean),
+            ("iqm", found.area.to_numpy(), iqm),
+            ("last_10%", found.late.to_numpy(), np.mean),
+        ):
+            low, high = interval(values, statistic)
+            row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
+        row |= {"score": found.score.mean() if study.env in SCALES else np.nan}
+        row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
+        row |= {"solved": np.nan if goal is None else share_reached(found.reached, np.array([study.steps]))[0]}
+        rows.append(row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)})
     return pd.DataFrame(rows)
 
 
-def as_text(frame: pd.DataFrame, env: str) -> str:
+def as_text(frame: pd.DataFrame, study: Study) -> str:
     """The table as Markdown, which also reads well in a terminal."""
-    threshold = gym.spec(env).reward_threshold
-    solved = f"solved (≥ {threshold:g})" if threshold is not None else "solved"
-    lines = [("rung", "learning rate", "area under the curve", "last 10%", solved, "steps/s")]
+    goal = threshold(study.env)
+    solved = [f"solved (≥ {goal:g})", "steps to solve"] if goal is not None else []
+    lines = [("arm", "learning rate", "area under the curve", "interquartile mean", "last 10%", *solved)]
     for row in frame.to_dict("records"):
-        span = f" [{row['area_low']:.1f}, {row['area_high']:.1f}]" if np.isfinite(row["area_low"]) else ""
-        lines.append(
-            (
-                row["rung"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
-                f"{row['lr']:g}" + (f" ({row['tuned']})" if row["tuned"] else ""),
-                f"{row['area']:.1f}{span}" if np.isfinite(row["area"]) else "no episode ended",
-                f"{row['last_10%']:.1f}" if np.isfinite(row["last_10%"]) else "no episode ended",
-                f"{row['solved']:.0%}" if np.isfinite(row["solved"]) else "no threshold",
-                f"{row['steps_per_second']:,.0f}",
-            )
-        )
+        cells = [
+            row["arm"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
+            f"{row['lr']:g}" + (f" ({row['tuned']})" if row["tuned"] else ""),
+            *(_spanned(row, name, "{:.1f}") for name in ("area", "iqm", "last_10%")),
+        ]
+        if goal is not None:
+            steps = row["steps_to_solve"]
+            cells += [f"{row['solved']:.0%}", f"{steps:,.0f}" if np.isfinite(steps) else f"> {study.steps:,}"]
+        lines.append(tuple(cells))
+    return markdown(lines)
+
+
+def _spanned(row: dict[Any, Any], name: str, number: str) -> str:
+    """A number with its interval, where it has one."""
+    if not np.isfinite(row[name]):
+        return "no episode ended"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    span = f" [{number}, {number}]".format(low, high) if np.isfinite(low) else ""
+    return number.format(row[name]) + span
+
+
+def effects_text(frames: Sequence[pd.DataFrame]) -> str:
+    """Effects of one environment: a row a trick, a column a design, `*` where detected."""
+    both = pd.concat(frames)
+    designs = list(dict.fromkeys(both.design))
+    lines = [("trick", *(f"{design}: difference, P(better)" for design in designs))]
+    for trick in dict.fromkeys(both.trick):
+        cells = []
+        for design in designs:
+            found = both[(both.trick == trick) & (both.design == design)].to_dict("records")
+            cells.append(_effect(found[0]) if found else "")
+        lines.append((trick, *cells))
+    return markdown(lines)
+
+
+def _effect(row: dict[Any, Any]) -> str:
+    span = f" [{row['low']:+.3f}, {row['high']:+.3f}]" if np.isfinite(row["low"]) else ""
+    star = " **\\***" if row["detected"] else ""
+    return f"{row['difference']:+.3f}{span}, {row['improvement']:.0%}{star}"
+
+
+def published_text(study: Study, frame: pd.DataFrame) -> str:
+    """Our last 10% beside the published score, where there is one for this budget; else empty."""
+    known = PUBLISHED.get((study.env, study.steps))
+    if known is None or frame.empty:
+        return ""
+    row = frame.to_dict("records")[0]
+    lines = [
+        ("who", "score", "what"),
+        (
+            "this package",
+            _spanned(row, "last_10%", "{:.1f}"),
+            f"mean of the last 10%, {row['seeds']} seeds, 95% interval",
+        ),
+        (known.source, f"{known.score:g} ± {known.spread:g}", "as published"),
+    ]
+    return markdown(lines)
+
+
+def together(studies: Sequence[Study], name: str) -> pd.DataFrame:
+    """One design over all environments with a scale: a row an arm, normalized scores, environments weighing the same.
+
+    Arms that are not in every environment are left out. Empty with fewer than two environments.
+    """
+    pairs = [(s, d) for s in studies if s.env in SCALES for d in s.designs if d.name == name]
+    if len(pairs) < 2:
+        return pd.DataFrame()
+    arms = [{arm.name: scores(s, arm.tricks).score.to_numpy() for arm in d.arms} for s, d in pairs]
+    rows = []
+    for arm in arms[0]:
+        groups = [of[arm] for of in arms if len(of.get(arm, ()))]
+        if len(groups) == len(pairs):
+            row: dict[str, Any] = {"arm": arm, "environments": len(pairs)}
+            for statistic, function in (("iqm", iqm), ("mean", np.mean)):
+                found = stratified_interval(groups, function)
+                row |= {statistic: found.value, f"{statistic}_low": found.low, f"{statistic}_high": found.high}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def together_text(frame: pd.DataFrame) -> str:
+    """The table of `together` as Markdown."""
+    lines = [("arm", "interquartile mean", "mean")]
+    for row in frame.to_dict("records"):
+        lines.append((row["arm"], _spanned(row, "iqm", "{:.3f}"), _spanned(row, "mean", "{:.3f}")))
     return markdown(lines)
 
 
@@ -97,24 +139,3 @@ def markdown(lines: Sequence[tuple[str, ...]]) -> str:
     text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines]
     text.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
     return "\n".join(text)
-
-
-def caption(frame: pd.DataFrame, env: str, steps: int, dropped: dict[str, str]) -> str:
-    """What the table shows, in words."""
-    text = f"{env}, {frame.seeds.max()} seeds, {steps:,} steps a seed. Area under the curve: mean return over training"
-    text += ", with the 95% bootstrap interval of its mean over seeds." if frame.area_low.notna().any() else "."
-    text += " Last 10%: mean return of the episodes that ended in the last 10% of the steps."
-    if frame.solved.notna().any():
-        text += " Solved: share of seeds whose last 10% reach Gymnasium's threshold."
-    text += " Steps/s: environment steps a second of one worker, all its seeds together."
-    text += " Whole episodes make larger batches than segments do, and so fewer updates within the same steps."
-    text += "".join(f" Dropped: {name} ({reason})." for name, reason in dropped.items())
-    return text
-
-
-def save(frame: pd.DataFrame, text: str, path: Path) -> list[Path]:
-    """Write the table as CSV and as Markdown."""
-    paths = [path.with_suffix(".csv"), path.with_suffix(".md")]
-    frame.to_csv(paths[0], index=False, float_format="%.6g")
-    paths[1].write_text(text + "\n", encoding="utf-8")
-    return paths

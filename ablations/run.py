@@ -1,5 +1,10 @@
-"""Jobs in worker processes, one a core with one thread each; what is finished stays finished."""
+"""Jobs in worker processes, one a core with one thread each, or on a cluster; what is finished stays finished.
 
+Workers compute and return text; only this process writes. So a full disk is met in one place, whatever is killed
+leaves no half-written result, and the machines of a cluster need share no disk.
+"""
+
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -8,58 +13,132 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import TypeVar
 
 from tqdm import tqdm
 
-from ablations.store import Job, Store
+from ablations.store import Job, Store, as_text
 from tricks.core.errors import InputError
 
-BLOCK = 10  # seeds of one job; fixed, so that rounding cannot depend on which other seeds were asked for
+BLOCK = 10  # seeds of one job
+TRIES = 3  # pools that may break one after the other without a single job finished
+
+T = TypeVar("T")
 
 
-def blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
-    """Seeds by block: 0 to 9, 10 to 19, ..."""
-    numbers = sorted({seed // BLOCK for seed in seeds})
-    return [tuple(seed for seed in seeds if seed // BLOCK == number) for number in numbers]
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a job: the text of its result file, or why it failed, in one line and in full."""
+
+    text: str = ""
+    error: str = ""
+    detail: str = ""
 
 
-def run_jobs(jobs: Sequence[Job], store: Store, workers: int) -> dict[Job, str]:
+def blocks(seeds: Sequence[int], size: int = BLOCK) -> list[tuple[int, ...]]:
+    """The whole blocks that contain the seeds: 0 to 9, 10 to 19, ...
+
+    Rounding depends on which seeds share a stack, so a job is a fixed block, whatever was asked for.
+    """
+    return [tuple(range(number * size, (number + 1) * size)) for number in sorted({seed // size for seed in seeds})]
+
+
+def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "") -> dict[Job, str]:
     """Train every job whose result is not there yet; returns the error of each job that failed.
 
-    A failed job does not stop the others. Raises InputError if a result cannot be written.
+    With `scheduler`, the address of a Dask scheduler, they are trained there, else in worker processes. A failed job
+    does not stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
     """
-    missing = [job for job in dict.fromkeys(jobs) if store.read(job) is None]
+    jobs = list(dict.fromkeys(jobs))
+    missing = [job for job in jobs if store.read(job) is None]
+    total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
-    with tqdm(total=len(missing), unit="job", disable=None) as bar:
-        for _ in range(3):  # a worker that is killed from outside takes its pool along; the rest is tried again
-            missing = [job for job in missing if job not in failed and store.read(job) is None]
-            if not missing or not _run_pool(missing, store, workers, failed, bar):
-                break
-            print("a worker process was killed; starting again with what is missing", file=sys.stderr)
-        else:
-            raise InputError("worker processes keep being killed; try --workers 1, or free some memory")
+    outcomes = _anywhere(missing, workers, scheduler)
+    with (
+        tqdm(total=total, initial=total - left, unit="step", unit_scale=True, disable=None) as bar,
+        contextlib.closing(outcomes),  # whatever goes wrong here ends the workers, too
+    ):
+        for job, outcome in outcomes:
+            if error := _record(job, store, outcome):
+                failed[job] = error
+            bar.update(budget(job))
     return failed
 
 
-def _run_pool(jobs: list[Job], store: Store, workers: int, failed: dict[Job, str], bar: tqdm) -> bool:
-    """Run the jobs in one pool. True if the pool broke before it was through."""
+def budget(job: Job) -> int:
+    """Environment steps of all seeds: how long a job takes, up to its rate."""
+    return job.config.steps * len(job.config.seed_list)
+
+
+def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Outcome], None, None]:
+    if not scheduler:
+        return in_pool(jobs, workers, compute)
+    from ablations.cluster import on_cluster
+
+    return on_cluster(jobs, scheduler)
+
+
+def compute(job: Job) -> Outcome:
+    """Train one job."""
+    from tricks import train
+
+    start = time.perf_counter()
+    try:
+        run = train(job.config, job.tricks)
+        return Outcome(as_text(job, run, time.perf_counter() - start))
+    except InputError as error:
+        return Outcome(error=str(error), detail=str(error))
+    except Exception as error:
+        return Outcome(error=f"{type(error).__name__}: {error}", detail=traceback.format_exc())
+
+
+def work(job: Job, store: Store) -> str:
+    """Train one job in this process and keep its result; returns the error if it failed, else nothing."""
+    return _record(job, store, compute(job))
+
+
+def _record(job: Job, store: Store, outcome: Outcome) -> str:
+    if outcome.error:
+        store.fail(job, outcome.detail)
+    else:
+        store.put(job, outcome.text)
+    return outcome.error
+
+
+def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
+    """Each job with what `task` made of it in a worker process, as they finish.
+
+    A worker that is killed from outside takes its pool along; the rest goes into a new one. Raises InputError if
+    that keeps happening.
+    """
+    left, broken = list(jobs), 0
+    while left:
+        try:
+            for job, outcome in _one_pool(left, workers, task):
+                left.remove(job)
+                broken = 0
+                yield job, outcome
+        except BrokenProcessPool as error:
+            broken += 1
+            if broken == TRIES:
+                raise InputError("worker processes keep being killed; try --workers 1, or free some memory") from error
+            left = left[workers:] + left[:workers]  # if one of the first was to blame, the others go before it
+            tqdm.write("a worker process was killed; starting again with what is missing", file=sys.stderr)
+
+
+def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(workers, len(jobs)), context, initializer=_start_worker)
-    futures = {pool.submit(work, job, store): job for job in jobs}
     try:
+        futures = {pool.submit(task, job): job for job in jobs}
         for future in as_completed(futures):
-            error = future.result()
-            if error:
-                failed[futures[future]] = error
-            bar.update()
-        return False
-    except BrokenProcessPool:
-        return True
+            yield futures[future], future.result()
     except BaseException:
-        for process in (pool._processes or {}).values():
+        for process in list((pool._processes or {}).values()):
             process.terminate()
         raise
     finally:
@@ -67,6 +146,7 @@ def _run_pool(jobs: list[Job], store: Store, workers: int, failed: dict[Job, str
 
 
 def _start_worker() -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
@@ -77,17 +157,9 @@ def _start_worker() -> None:
     torch.set_num_threads(1)
 
 
-def work(job: Job, store: Store) -> str:
-    """Train one job and write its result; returns the error if it failed, else nothing."""
-    from tricks import train
-
-    start = time.perf_counter()
-    try:
-        store.write(job, train(job.config, job.tricks), time.perf_counter() - start)
-        return ""
-    except InputError as error:
-        store.fail(job, str(error))
-        return str(error)
-    except Exception as error:
-        store.fail(job, traceback.format_exc())
-        return f"{type(error).__name__}: {error}"
+def _end_with_parent() -> None:
+    """A parent that is killed outright cannot end its workers, so each of them watches it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

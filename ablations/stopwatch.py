@@ -182,7 +182,7 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
     model = PPO(
         "MlpPolicy",
         make_vec_env(config.env, config.lanes),
-        learning_rate=config.lr,
+        learning_rate=config.rates[0],
         n_steps=config.horizon,
         batch_size=config.lanes * config.horizon // config.minibatches,
         n_epochs=config.epochs,

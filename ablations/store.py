@@ -4,12 +4,16 @@ The first line is `# {json}`: what was trained (config and tricks) and how (vers
 is a hash of what was trained, so the same job finds its result again whatever asked for it.
 """
 
+import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import platform
+import re
 import subprocess
+import sys
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
@@ -22,6 +26,7 @@ from tricks import Config, Run, Tricks
 from tricks.core.errors import InputError
 from tricks.core.log import COLUMNS
 
+HOST = platform.node()
 ALGORITHM = 2  # raise it when a change of the library changes curves: old results then no longer count
 
 
@@ -35,8 +40,9 @@ class Job:
     @property
     def what(self) -> dict[str, Any]:
         """Everything that the curve depends on, as plain values."""
-        config = asdict(self.config) | {"seeds": list(self.config.seed_list), "hidden": list(self.config.hidden)}
-        return {"algorithm": ALGORITHM, "config": config, "tricks": list(self.tricks.on)}
+        config = asdict(self.config) | {"seeds": self.config.seed_list}
+        what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
+        return json.loads(json.dumps(what))  # tuples become lists, as they are read back
 
     @property
     def key(self) -> str:
@@ -58,65 +64,135 @@ class Store:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            probe = folder / f".probe-{os.getpid()}"
+            probe = _partial(folder / "probe")
             probe.touch()
             probe.unlink()
+            _sweep(folder)
         except OSError as error:
             raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
 
     def read(self, job: Job) -> Result | None:
-        """The job's result, or None if there is none. A damaged file is set aside, named, and counts as none."""
-        path = self.folder / f"{job.key}.csv"
-        if not path.exists():
-            return None
+        """The job's result, or None if there is none. A damaged file is set aside, named, and counts as none.
+
+        Raises InputError if the file is there but cannot be read.
+        """
+        path = self._result(job)
         try:
-            first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-            about = json.loads(first.removeprefix("# "))
-            curve = pd.read_csv(io.StringIO(rest))
-            told = {"diverged", "seconds", "steps"} <= set(about) and tuple(curve) == COLUMNS
-            if about["what"] != job.what or len(curve) != about["rows"] or not told:
-                raise ValueError("it does not belong to this job, or rows are missing")
-            return Result(curve, about)
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            aside = path.with_suffix(".damaged")
-            os.replace(path, aside)
-            print(f"{path} is damaged and will be made again ({error}); kept as {aside.name}")
+            return parse(job, path.read_bytes().decode())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        except ValueError as error:
+            aside = _set_aside(path)
+            print(f"{path} is damaged and will be made again ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
     def write(self, job: Job, run: Run, seconds: float) -> None:
-        """Write the result in one piece: a reader, or a crash, sees the whole file or none."""
-        about = {
-            "what": job.what,
-            "rows": len(run.curve),
-            "diverged": list(run.diverged.items()),
-            "seconds": round(seconds, 2),
-            "steps": int(run.curve.groupby("seed").step.max().sum()),
-            **provenance(),
-        }
-        text = f"# {json.dumps(about)}\n" + run.curve.to_csv(index=False, float_format="%.6g")
-        write_whole(self.folder / f"{job.key}.csv", text)
+        """Keep what a job's training brought."""
+        self.put(job, as_text(job, run, seconds))
+
+    def put(self, job: Job, text: str) -> None:
+        """Write the text of a result in one piece: a reader, or a crash, sees the whole file or none."""
+        write_whole(self._result(job), text)
         self._error(job).unlink(missing_ok=True)
 
     def fail(self, job: Job, error: str) -> None:
         """Keep the reason why a job failed; it is tried again the next time."""
         write_whole(self._error(job), error)
 
+    def _result(self, job: Job) -> Path:
+        return self.folder / f"{job.key}.csv"
+
     def _error(self, job: Job) -> Path:
         return self.folder / f"{job.key}.error.txt"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write to a temporary file, flush it to the disk, and put it in place. Raises InputError if that fails."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+def as_text(job: Job, run: Run, seconds: float) -> str:
+    """The result file of a job that took so many seconds."""
+    about = {
+        "what": job.what,
+        "rows": len(run.curve),
+        "diverged": list(run.diverged.items()),
+        "seconds": round(seconds, 2),
+        "steps": int(run.curve.groupby("seed").step.max().sum()),
+        **provenance(),
+    }
+    return f"# {json.dumps(about)}\n" + run.curve.to_csv(index=False, float_format="%.6g")
+
+
+def parse(job: Job, text: str) -> Result:
+    """What `as_text` wrote. Raises ValueError, in one line, if it is not all there or another job's."""
+    first, _, rest = text.partition("\n")
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
+        about = json.loads(first.removeprefix("# "))
+        curve = pd.read_csv(io.StringIO(rest))
+        known = tuple(curve) == COLUMNS and {"diverged", "seconds", "steps"} <= set(about)
+        mine, rows = about["what"] == job.what, about["rows"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        known = False
+    if not known:
+        raise ValueError("it is not the result of a job")
+    if not mine:
+        raise ValueError("it belongs to another job")
+    numeric = all(kind.kind in "if" for kind in curve.dtypes)
+    # the last line can be cut, too, and a cut number is a number
+    if len(curve) != rows or not text.endswith("\n") or not numeric or set(curve.seed) != set(job.config.seed_list):
+        raise ValueError("rows are missing or damaged")
+    return Result(curve, about)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write to a temporary file, flush it to the disk, and put it in place. Raises InputError if that fails."""
+    partial = _partial(path)
+    try:
+        with partial.open("wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):  # after success it is gone
+            partial.unlink()
+
+
+def _partial(path: Path) -> Path:
+    """The temporary file, named for its writer: machine (folders can be shared) and process."""
+    return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writers on this machine left half-written when they were killed."""
+    for path in folder.iterdir():
+        found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
+        if found and not _alive(int(found[1])):
+            path.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    if os.name != "posix":  # elsewhere signal 0 is not a question
+        return True
+    with contextlib.suppress(PermissionError):  # another user's
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename to the first of .damaged, .damaged2, ... that is free. Raises InputError if that fails."""
+    names = (path.with_suffix(f".damaged{count if count > 1 else ''}") for count in itertools.count(1))
+    aside = next(name for name in names if not name.exists())
+    try:
+        os.replace(path, aside)
+    except FileNotFoundError:  # another process that read it was faster
+        pass
+    except OSError as error:
+        raise InputError(f"cannot set the damaged {path} aside: {error.strerror}") from error
+    return aside
 
 
 @cache

@@ -1,19 +1,21 @@
 """How figures look, in one place. A trick keeps its color everywhere."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 
 from tricks.ladder import Tricks
 
 INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
+WIDTH = 12  # inches, of the widest figure: a README shows it at about two thirds
 # No 17 colors are all distinct to a color-blind reader: neighbors contrast, and every line is labeled by name
 PALETTE = (
     *("#332288", "#CC6677", "#117733", "#AA4499", "#0077BB", "#999933", "#882255", "#44AA99", "#EE7733"),
     *("#6699CC", "#661100", "#DDAA33", "#004488", "#EE3377", "#228833", "#775599", "#BB5566", "#009988"),
+    *("#AA7744", "#5566AA"),
 )
-COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK}
+COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK, "all": INK}
 
 SETTINGS: Any = {
     "font.size": 9,
@@ -29,6 +31,7 @@ SETTINGS: Any = {
     "ytick.color": SOFT,
     "lines.linewidth": 2,
     "lines.solid_capstyle": "round",
+    "hatch.linewidth": 0.5,
     "savefig.dpi": 150,
     "figure.facecolor": "white",
     "svg.hashsalt": "tricks",  # the same figure gives the same file
@@ -41,6 +44,35 @@ def use() -> None:
     plt.rcParams.update(SETTINGS)
 
 
+class Parts(NamedTuple):
+    """An arm's name taken apart: + or − (nothing for a bare name), the trick it is about, and the tricks around it."""
+
+    sign: str
+    trick: str
+    others: tuple[str, ...]
+
+
+def parts(arm: str) -> Parts:
+    """`− clip, clip_anneal` takes clip away, and clip_anneal along; `+ baseline, gae` adds gae on top of baseline."""
+    if arm.startswith("− "):
+        trick, *others = arm[2:].split(", ")
+        return Parts("−", trick, tuple(others))
+    *others, trick = arm.removeprefix("+ ").split(", ")
+    return Parts("+" if arm.startswith("+ ") else "", trick, tuple(others))
+
+
+def heading(arm: str) -> str:
+    """The arm's name without the tricks around it: `− clip`."""
+    sign, trick, _ = parts(arm)
+    return f"{sign} {trick}".strip()
+
+
+def around(arm: str) -> str:
+    """In words, what goes along with the arm's trick; nothing if nothing does: `and clip_anneal`, `on baseline`."""
+    sign, _, others = parts(arm)
+    return f"{'and' if sign == '−' else 'on'} {', '.join(others)}" if others else ""
+
+
 def color(arm: str) -> str:
-    """The color of an arm, which is that of the trick it is named after."""
-    return COLORS[arm.removeprefix("+ ")]
+    """The color of a trick, or of an arm, which is that of the trick it is about."""
+    return COLORS[parts(arm).trick]

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ablations.designs import tricks_named
+from ablations.plan import made
 from ablations.rates import best_rate, numbers, tune
-from ablations.report import Trained, markdown, save
+from ablations.report import markdown
 from ablations.run import blocks, run_jobs
-from ablations.stats import area, late, on_grid, paired_interval
-from ablations.store import Job, Store
+from ablations.runs import SHARES, Study, gather, grid, save
+from ablations.stats import paired
+from ablations.store import Job, Store, write_whole
 from ablations.trials import TRIALS, Trial
 from tricks import Tricks
 from tricks.core.errors import InputError
-from tricks.ladder import NEEDS
 
 SCORES = {"area": "area under the curve", "late": "last 10%"}
 SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
@@ -40,25 +42,37 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Side:
+    """The runs of one arm of a trial."""
+
+    runs: pd.DataFrame
+
+    @property
+    def lr(self) -> float:
+        return float(self.runs.lr.iloc[0])
+
+    def grid(self, steps: int) -> pd.DataFrame:
+        """Returns on the common grid of steps, a row a seed."""
+        return grid(self.runs, steps)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A trial with its two arms, trained."""
 
     trial: Trial
-    without: Trained
-    having: Trained
+    without: Side
+    having: Side
 
-    def scores(self, arm: Trained) -> pd.Series:
+    def scores(self, arm: Side) -> pd.Series:
         """The trial's score, a value a seed."""
-        steps = self.trial.config.steps
-        if self.trial.score == "late":
-            return late(arm.curve, steps, arm.diverged)
-        return area(on_grid(arm.curve, steps, arm.diverged))
+        runs = arm.runs.set_index("seed").sort_index()
+        return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
 
     def row(self) -> dict[str, Any]:
         """The table's row: both means, and the paired difference with its 95% interval."""
         without, having = self.scores(self.without), self.scores(self.having)
-        difference = (having - without).to_numpy()
-        low, high = paired_interval(difference)
+        found, both = paired((having - without).to_numpy()), pd.concat([self.without.runs, self.having.runs])
         return {
             "trick": self.trial.trick,
             "world": self.trial.env,
@@ -70,59 +84,68 @@ class Outcome:
             "lr_with": self.having.lr,
             "without": without.mean(skipna=False),
             "with": having.mean(skipna=False),
-            "difference": difference.mean(),
-            "low": low,
-            "high": high,
+            "difference": found.mean,
+            "low": found.low,
+            "high": found.high,
+            "p": found.p,
             "predicted": self.trial.predicted,
-            "seen": int(low > 0) - int(high < 0),
-            "diverged": len(self.without.diverged) + len(self.having.diverged),
-            "seeds": len(difference),
-            "tuned": "; ".join(sorted({self.without.tuned, self.having.tuned} - {""})),
+            "seen": int(found.low > 0) - int(found.high < 0),
+            "diverged": int(both.diverged.notna().sum()),
+            "seeds": len(without),
+            "tuned": "; ".join(sorted({*both.tuned} - {""})),
         }
 
 
-def main(chosen: Options, seeds: Sequence[int], workers: int) -> int:
+def main(chosen: Options, seeds: Sequence[int], workers: int, about: dict[str, Any]) -> int:
     """Train what is missing, then print and save the table and the figure; the exit status."""
-    from ablations.plot import worlds_figure
-
     trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
     if chosen.tune:
         tune([(t.config, arm) for t in trials for arm in (t.without, t.having)], store, workers)
-    jobs = {(t, arm): _jobs(t, arm, seeds) for t in trials for arm in (t.without, t.having)}
-    every = list(dict.fromkeys(job for of_arm in jobs.values() for job, _ in of_arm))
-    done = sum(store.read(job) is not None for job in every)
-    print(f"{len(trials)} trials, {len(seeds)} seeds: {len(every)} jobs, {done} of them done before", flush=True)
-    failed = run_jobs(every, store, workers)
+    jobs = {job: tuned for t in trials for arm in (t.without, t.having) for job, tuned in _jobs(t, arm, seeds)}
+    done = sum(store.read(job) is not None for job in jobs)
+    print(f"{len(trials)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
+    failed = run_jobs(list(jobs), store, workers)
     if failed:
-        raise InputError(f"{len(failed)} of {len(every)} jobs failed: {next(iter(failed.values()))}")
-    outcomes = [Outcome(t, *(_trained(jobs[t, arm], store) for arm in (t.without, t.having))) for t in trials]
-    frame = pd.DataFrame([outcome.row() for outcome in outcomes])
-    text = f"{as_text(frame)}\n\n{caption(frame)}"
-    path = chosen.out / "worlds"
-    words = [_in_words(row) for row in frame.to_dict("records")]
-    paths = [*save(frame, text, path), *worlds_figure(outcomes, words, rates_in_words(frame), path)]
-    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
+        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+    results = [(job, tuned, result) for job, tuned in jobs.items() if (result := store.read(job))]
+    study, path = save(Study("worlds", (), gather(results, seeds), about | made(results)), chosen.out)
+    text, paths = write(study, chosen.out)
+    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
     return 0
+
+
+def write(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    """The table as text, and it, its CSV and the figure in the folder, of the trials that the study has."""
+    from ablations.plot import worlds_figure
+
+    outcomes = [outcome for trial in TRIALS if (outcome := _outcome(trial, study.runs))]
+    if not outcomes:
+        raise InputError(f"{study.name} has no runs of any trial")
+    frame, path = pd.DataFrame([outcome.row() for outcome in outcomes]), folder / "worlds"
+    text = f"{as_text(frame)}\n\n{caption(frame)}"
+    frame.to_csv(path.with_suffix(".csv"), index=False, float_format="%.6g")
+    write_whole(path.with_suffix(".md"), text + "\n")
+    words = [_in_words(row) for row in frame.to_dict("records")]
+    figures = worlds_figure(outcomes, words, rates_in_words(frame), path)
+    return text, [path.with_suffix(".csv"), path.with_suffix(".md"), *figures]
+
+
+def _outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
+    config = trial.config
+    here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
+    sides = [Side(here[here.tricks == " ".join(arm.on)]) for arm in (trial.without, trial.having)]
+    return Outcome(trial, *sides) if all(len(side.runs) for side in sides) else None
 
 
 def picked(names: str) -> list[Trial]:
     """The trials of the tricks in a comma-separated list, or all. Raises InputError for a name that is no trick."""
-    wanted = [name.strip() for name in names.split(",")] if names else []
-    unknown = [name for name in wanted if name not in NEEDS]
-    if unknown:
-        raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
+    wanted = tricks_named(names) if names else []
     return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
 
 
 def _jobs(trial: Trial, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, str]]:
     lr, reservation = best_rate(trial.config, arm, trial.score)
     return [(Job(replace(trial.config, seeds=block, lr=lr), arm), reservation) for block in blocks(seeds)]
-
-
-def _trained(jobs: list[tuple[Job, str]], store: Store) -> Trained:
-    results = [result for job, _ in jobs if (result := store.read(job)) is not None]
-    job, reservation = jobs[0]
-    return Trained(job.tricks, job.config.lr, reservation, results)
 
 
 def as_text(frame: pd.DataFrame) -> str:

@@ -100,7 +100,7 @@ def test_a_world_works_wherever_its_state_is(id: str) -> None:
 
 
 def test_an_environment_of_the_host_plays_the_same_when_it_is_carried() -> None:
-    config = Config(env="Taxi-v4", seeds=2, lanes=2)
+    config = Config(env="Taxi-v4", seeds=2, lanes=2, backend="gymnasium")
     everyone = torch.ones(2, dtype=torch.bool)
 
     def played(env: Any) -> Rollout:

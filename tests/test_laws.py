@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import tricks.core.train as loop
-from tricks import EVERY, PPO, REINFORCE, Config, Run, Tricks, train
+from tricks import EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
 from tricks.core.envs import GymnasiumEnv, make_env
 from tricks.core.rollout import Player, Rollout
 from tricks.ladder import switched
@@ -139,3 +139,12 @@ def test_truncation_bootstraps_from_the_true_last_observation() -> None:
     torch.testing.assert_close(last[0], before[0] + 0.02 * before[1])
     assert not torch.isclose(reset[0], last[0] + 0.02 * last[1])
     assert reset.abs().max() <= 0.05
+
+
+def test_each_seed_learns_at_its_own_rate() -> None:
+    both = train(replace(SMALL, seeds=(3, 4), lr=(0.003, 0.03)), PPO)
+    for seed, lr in ((3, 0.003), (4, 0.03)):
+        alone = train(replace(SMALL, seeds=(seed,), lr=lr), PPO)
+        pd.testing.assert_frame_equal(curve_of(both, seed), alone.curve, rtol=2e-3, atol=1e-5)
+    with pytest.raises(InputError, match="one for each of 2 seeds"):
+        replace(SMALL, seeds=(3, 4), lr=(0.003, 0.03, 0.1))

@@ -50,7 +50,7 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
         (["--seeds", "x"], "--seeds must be sizes such as 1,10,100, not 'x'"),
         (["--seeds", "0"], "seeds must be"),
         (["--backends", "toaster"], "unknown backend 'toaster'"),
-        (["--backends", "tensor", "--env", "Taxi-v4"], "backend tensor has no 'Taxi-v4'"),
+        (["--backends", "tensor", "--env", "FrozenLake-v1"], "backend tensor has no 'FrozenLake-v1'"),
         (["--devices", "toaster"], "no device 'toaster'"),
         (["--against", "toaster"], "unknown peer 'toaster'; the peer is sb3"),
         (["--rung", "toaster"], "unknown rung 'toaster'"),

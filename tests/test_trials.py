@@ -12,9 +12,7 @@ import pytest
 
 from ablations import rates, worlds
 from ablations.commands import main
-from ablations.report import Trained
-from ablations.stats import paired_interval
-from ablations.store import Result
+from ablations.runs import COLUMNS
 from ablations.trials import TRIALS, Trial
 from tricks import Config
 from tricks.ladder import NEEDS
@@ -31,11 +29,12 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
         assert set(trial.without.on) <= set(trial.having.on)
 
 
-def arm(returns: dict[int, float], diverged: dict[int, int] | None = None) -> Trained:
-    rows = [
-        {"seed": seed, "step": step, "return": x, "episodes": 1} for seed, x in returns.items() for step in (1, 400)
-    ]
-    return Trained(TRIAL.without, 0.1, "", [Result(pd.DataFrame(rows), {"diverged": list((diverged or {}).items())})])
+def arm(returns: dict[int, float]) -> worlds.Side:
+    """The runs of an arm whose curves are flat."""
+    facts = [TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
+    return worlds.Side(
+        pd.DataFrame([[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()], columns=COLUMNS)
+    )
 
 
 @pytest.mark.parametrize("score", ["area", "late"])
@@ -54,6 +53,8 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(worlds, "TRIALS", (TRIAL,))
+    monkeypatch.setattr(rates, "SEEDS_PER_RATE", 1)
+    monkeypatch.setattr(rates, "TUNING_SEEDS", (1000, 1001, 1002, 1003))
     monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
     rates.table.cache_clear()
     arguments = ["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--tune"]
@@ -78,12 +79,6 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
 def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
     assert rates.numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
     assert rates.numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
-
-
-def test_a_paired_interval_is_students() -> None:
-    low, high = paired_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    assert (low, high) == pytest.approx((3 - 2.776445 * (2.5 / 5) ** 0.5, 3 + 2.776445 * (2.5 / 5) ** 0.5))
-    assert all(np.isnan(paired_interval(np.arange(4.0))))
 
 
 def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:

@@ -33,8 +33,8 @@ class Config:
     """N: parallel environments of one seed."""
     horizon: int = 128
     """T: a segment's length; whole-episode batches have at least N·T steps."""
-    lr: float = 1e-3
-    """Adam's learning rate."""
+    lr: float | tuple[float, ...] = 1e-3
+    """Adam's learning rate, for all seeds or one for each."""
     adam_eps: float = 1e-5
     """Adam's ε."""
     gamma: float = 0.99
@@ -61,7 +61,7 @@ class Config:
     """ε of the value clipping (value_clip), in the value net's own units."""
 
     def __post_init__(self) -> None:
-        positive = ("steps", "lanes", "horizon", "lr", "adam_eps", "epochs", "minibatches", "clip_range")
+        positive = ("steps", "lanes", "horizon", "adam_eps", "epochs", "minibatches", "clip_range")
         for name in (*positive, "max_grad_norm", "value_clip_range"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be more than 0 and finite, not {getattr(self, name)}")
@@ -76,6 +76,10 @@ class Config:
         if self.backend not in BACKENDS:
             raise InputError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
         self._check_seeds()
+        if len(self.rates) != len(self.seed_list):
+            raise InputError(f"lr must be one number, or one for each of {len(self.seed_list)} seeds, not {self.lr}")
+        if not all(0 < rate < math.inf for rate in self.rates):
+            raise InputError(f"lr must be more than 0 and finite, not {self.lr}")
 
     def _check_seeds(self) -> None:
         if not self.seed_list:
@@ -87,3 +91,8 @@ class Config:
     def seed_list(self) -> tuple[int, ...]:
         """The seeds themselves, whether given as a count or one by one."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Each seed's learning rate."""
+        return self.lr if isinstance(self.lr, tuple) else (self.lr,) * len(self.seed_list)

@@ -52,7 +52,7 @@ def train(config: Config, tricks: Tricks) -> Run:
         return logits
 
     while log.active.any():
-        learning_rate = torch.full_like(log.progress, config.lr)
+        learning_rate = log.progress.new_tensor(config.rates)  # [S]
         clip_range = torch.full_like(log.progress, config.clip_range)
         if tricks.lr_anneal:
             learning_rate = linear_decay(learning_rate, log.progress)

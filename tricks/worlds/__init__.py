@@ -21,12 +21,13 @@ from tricks.worlds.offset import OFFSET_REWARD
 from tricks.worlds.pendulum import PENDULUM
 from tricks.worlds.reward_scale import LARGE_REWARDS, SMALL_REWARDS
 from tricks.worlds.shocks import SHOCKS
+from tricks.worlds.taxi import TAXI
 from tricks.worlds.tensor import TensorEnv, World
 from tricks.worlds.tightrope import TIGHTROPE
 from tricks.worlds.trading import TRADING
 from tricks.worlds.units import ODD_UNITS
 
-CLASSIC = {world.id: world for world in (CARTPOLE, ACROBOT, MOUNTAIN_CAR, PENDULUM)}
+CLASSIC = {world.id: world for world in (CARTPOLE, ACROBOT, MOUNTAIN_CAR, PENDULUM, TAXI)}
 SPECIMENS = {
     world.id: world
     for world in (

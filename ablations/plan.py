@@ -1,0 +1,156 @@
+"""What to train: for every environment its designs' arms, each at its own learning rate, in fixed blocks of seeds."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ablations.designs import DESIGNS, Design, tricks_named, usable
+from ablations.rates import TUNING_SEEDS, best_rate
+from ablations.run import BLOCK, blocks
+from ablations.runs import Study, gather
+from ablations.store import Job, Result, Store
+from ablations.suites import SUITES, Setting, Suite
+from tricks.config import Config
+from tricks.core.envs import make_env
+from tricks.core.errors import InputError
+from tricks.ladder import Tricks
+
+VERSIONS = ("tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit")
+
+
+@dataclass(frozen=True)
+class What:
+    """Which arms, where."""
+
+    suite: str = ""
+    """cartpole, classic, published or worlds."""
+    env: str = ""
+    """Any Gymnasium id, or with --suite one of its environments (default: all of the suite, or CartPole-v1)."""
+    backend: str = "auto"
+    """What steps the environment of --env: auto, tensor, gymnasium or envpool."""
+    design: str = ""
+    """Which combinations of flags: ladder, leave-one-out, add-one-in, factorial, screen, ppo, or several of them
+    with commas between (default: the suite's own, or ladder)."""
+    tricks: str = ""
+    """The tricks that the design is about: clip,gae,entropy (default: all; a factorial must be told)."""
+    steps: int = 0
+    """Budget of environment steps for each seed (0: the suite's, or 100,000)."""
+    workers: int = 0
+    """Worker processes; 0 is one a core."""
+    out: Path = Path("runs/ablations")
+    """Folder for results, tables and figures."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Designs in one setting, over some seeds. Arms that several designs share are trained once."""
+
+    config: Config
+    designs: tuple[Design, ...]
+    seeds: Sequence[int]
+    fixed: bool = False
+    """Whether all arms run at the config's learning rate."""
+
+    @property
+    def arms(self) -> list[Tricks]:
+        return list(dict.fromkeys(arm.tricks for design in self.designs for arm in design.arms))
+
+    @cached_property
+    def jobs(self) -> dict[Job, str]:
+        """The jobs, each with what is to be said about its learning rate (nothing, if it was tuned for this)."""
+        found = {}
+        for tricks in self.arms:
+            lr, reservation = best_rate(self.config, tricks)
+            if self.fixed:
+                lr, reservation = self.config.rates[0], "fixed"
+            for block in blocks(self.seeds):
+                found[Job(replace(self.config, seeds=block, lr=lr), tricks)] = reservation
+        return found
+
+    @property
+    def name(self) -> str:
+        """`ladder+add-one-in_CartPole-v1`."""
+        return f"{'+'.join(design.name for design in self.designs)}_{self.config.env.replace('/', '_')}"
+
+    @property
+    def in_words(self) -> str:
+        """What is trained where, in a line."""
+        designs = ", ".join(f"{design.name} ({len(design.arms)} arms)" for design in self.designs)
+        size = f"{len(self.arms)} distinct arms × {len(self.seeds)} seeds × {self.config.steps:,} steps"
+        return f"{self.config.env}: {designs}; {size}"
+
+    def study(self, store: Store, about: dict[str, Any]) -> Study:
+        """What is there of it. Raises InputError if there is nothing."""
+        read = ((job, tuned, store.read(job)) for job, tuned in self.jobs.items())
+        done = [(job, tuned, result) for job, tuned, result in read if result is not None]
+        return Study(self.name, self.designs, gather(done, self.seeds), about | made(done))
+
+
+def made(done: Sequence[tuple[Job, str, Result]]) -> dict[str, Any]:
+    """How long the results took all together, and with which versions they were made."""
+    totals = {name: round(sum(result.about[name] for _, _, result in done), 1) for name in ("seconds", "steps")}
+    return totals | {"made with": {key: sorted({str(r.about[key]) for _, _, r in done}) for key in VERSIONS}}
+
+
+def plans(chosen: What, seeds: str = "") -> list[Plan]:
+    """A plan per environment. Raises InputError for what is unknown or impossible, before anything is trained."""
+    suite = _suite(chosen)
+    found = []
+    for setting in suite.settings:
+        try:
+            found.append(_plan(setting, suite, chosen, seeds))
+        except ImpossibleEnvironment as error:
+            if len(suite.settings) == 1:
+                raise
+            print(f"left out: {error}", file=sys.stderr)
+    return found
+
+
+def _suite(chosen: What) -> Suite:
+    """The suite that is asked for, or a single environment as one."""
+    if not chosen.suite:
+        return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend), BLOCK),))
+    if chosen.suite not in SUITES:
+        raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join([*SUITES, 'worlds'])}")
+    if chosen.backend != "auto":
+        raise InputError("a suite has its own backends; leave out --backend")
+    suite = SUITES[chosen.suite]
+    settings = tuple(setting for setting in suite.settings if chosen.env in ("", setting.config.env))
+    if not settings:
+        known = ", ".join(setting.config.env for setting in suite.settings)
+        raise InputError(f"the suite {chosen.suite} has no {chosen.env!r}; it has {known}")
+    return replace(suite, settings=settings)
+
+
+class ImpossibleEnvironment(InputError):
+    """An environment that cannot be made here, say because its extra is not installed."""
+
+
+def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
+    config = replace(setting.config, steps=chosen.steps or setting.config.steps)
+    try:
+        make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0])).close()
+    except InputError as error:
+        raise ImpossibleEnvironment(str(error)) from error
+    names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(config))
+    asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else suite.designs
+    if unknown := [name for name in asked if name not in DESIGNS]:
+        raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
+    designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
+    return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed)
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """ "10" is 0 to 9, "10:30" is 10 to 29. Raises InputError for anything else."""
+    try:
+        first, last = (int(part) for part in (text.split(":") if ":" in text else ("0", text)))
+    except ValueError:
+        raise InputError(f"--seeds must be a count (10) or a range (10:30), not {text!r}") from None
+    if not 0 <= first < last:
+        raise InputError(f"--seeds must name at least one seed, not {text!r}")
+    if last > TUNING_SEEDS[0]:
+        raise InputError(f"seeds from {TUNING_SEEDS[0]} are for tuning only, so --seeds {text} cannot be reported")
+    return tuple(range(first, last))

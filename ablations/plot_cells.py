@@ -1,0 +1,120 @@
+"""Cells of the matrices of effects: a color centered at 0, the number, hatching where nothing is detected."""
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from ablations import style
+from ablations.scales import SCALES
+
+COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps, also to a color-blind reader
+UNKNOWN = "#e4e4e4"
+HATCH = "////"
+
+
+def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, under: str = "") -> None:
+    """Fill the cell (column, row) with the value's color, from -limit to limit, and write it, with a line `under` it.
+
+    Gray with a dash for NaN; white where the limit is NaN, which says that there is no scale.
+    """
+    column, row = at
+    known = np.isfinite(value)
+    shade = value / limit if known and np.isfinite(limit) else 0.0
+    face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
+    corner, dark = (column - 0.5, row - 0.5), abs(shade) > 0.65
+    axis.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", lw=1.5))
+    if known and hatched:
+        line = "white" if dark else "#9a9a9a"
+        axis.add_patch(Rectangle(corner, 1, 1, facecolor="none", edgecolor=line, lw=0, hatch=HATCH))
+    back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.15"}  # no hatching behind digits
+    said: Any = {"ha": "center", "va": "center", "color": "white" if dark else style.INK, "bbox": back}
+    axis.text(column, row - 0.13 if under else row, number(value), size=8.5, **said)
+    if under:
+        axis.text(column, row + 0.2, under, size=6.5, **said)
+
+
+def number(value: float) -> str:
+    """With its sign and two decimals, fewer for large ones; a dash for NaN."""
+    if np.isnan(value):
+        return "–"
+    text = f"{value:+.2f}" if abs(value) < 10 else f"{value:+.0f}"
+    return "0" if float(text) == 0 else text.replace("-", "−")
+
+
+def bare(axis: Axes, columns: Sequence[str], rows: Sequence[str], aspect: float) -> None:
+    """A matrix's frame: its size, a cell's height over its width, the names at its edges, no lines."""
+    axis.set_xlim(-0.5, len(columns) - 0.5)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_box_aspect(aspect * len(rows) / len(columns))
+    axis.set_xticks(range(len(columns)), columns, size=8, rotation=35, ha="right", rotation_mode="anchor")
+    axis.set_yticks(range(len(rows)), rows)
+    axis.tick_params(length=0, labelcolor=style.INK)
+    axis.spines[:].set_visible(False)
+
+
+def names(labels: Sequence[Text]) -> None:
+    """Each trick's name in its color."""
+    for label in labels:
+        label.set(color=style.color(label.get_text()), weight="bold")
+
+
+def furthest(values: Sequence[float]) -> float:
+    """How far the colors reach: the largest absolute value; NaN if there is none."""
+    known = np.abs([value for value in values if np.isfinite(value)])
+    return float(known.max()) or 1.0 if len(known) else np.nan
+
+
+def caption(figure: Figure, text: str) -> None:
+    """What is said below the matrix, in as many lines as it needs."""
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(h_pad=0.08)  # room between slanted names and the caption  # type: ignore[call-arg]
+    figure.supxlabel(fill(text, int(13 * figure.get_figwidth())), size=8.5, color=style.INK)
+
+
+def colorbar(figure: Figure, axes: Sequence[Axes], limit: float) -> None:
+    """What the colors mean."""
+    colors = ScalarMappable(Normalize(-limit, limit), COLORS)
+    bar = figure.colorbar(colors, ax=list(axes), shrink=0.7, aspect=30, pad=0.015)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8, length=2)
+
+
+def difference_of(env: str) -> str:
+    """In words, what an environment's effects are differences of."""
+    if env in SCALES:
+        return "difference in normalized area under the curve"
+    return "difference in area under the curve (return)"
+
+
+def discovered(p: np.ndarray) -> np.ndarray:
+    """p-values adjusted for the false discovery rate; a NaN stays and does not count. Benjamini & Hochberg 1995."""
+    from scipy.stats import false_discovery_control
+
+    adjusted = np.full(len(p), np.nan)
+    known = ~np.isnan(p)
+    if known.any():
+        adjusted[known] = false_discovery_control(p[known])
+    return adjusted
+
+
+def gaps(effects: pd.DataFrame) -> list[str]:
+    """Comparisons that one design of an environment has and another lacks, or has with fewer seeds."""
+    found = []
+    for env, here in effects.groupby("env", sort=False):
+        seeds = dict(zip(zip(here.design, here.trick, strict=True), here.seeds, strict=True))
+        for design in dict.fromkeys(here.design):
+            less = [trick for trick in dict.fromkeys(here.trick) if seeds.get((design, trick), 0) < max(here.seeds)]
+            found += [f"{design} on {env}: {', '.join(less)}"] if less else []
+    return found

@@ -1,0 +1,122 @@
+"""Runs as one frame, and a study as one file: what every table and figure is made from, with or without training.
+
+A row is one training run of one seed: `env, steps, numbers, tricks, lr, tuned, seed, diverged, late`, and its return
+at 1%, 2%, ... 100% of the budget. The file is a compressed CSV whose first line is `# {json}`: which designs were
+asked for, by which command, and how the runs were made.
+"""
+
+import gzip
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablations.designs import DESIGNS, Design
+from ablations.rates import numbers
+from ablations.stats import POINTS, late, on_grid
+from ablations.store import Job, Result, write_whole
+from tricks.core.errors import InputError
+from tricks.ladder import Tricks
+
+SHARES = [f"{k}%" for k in range(1, POINTS + 1)]
+COLUMNS = ["env", "steps", "numbers", "tricks", "lr", "tuned", "seed", "diverged", "late", *SHARES]
+SUFFIX = ".runs.csv.gz"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Runs, the designs that they belong to, and about them: the command, the versions, the time they took.
+
+    The runs of a study with designs are all of one environment, budget and numbers.
+    """
+
+    name: str
+    designs: tuple[Design, ...]
+    runs: pd.DataFrame
+    about: dict[str, Any]
+
+    @property
+    def env(self) -> str:
+        return str(self.runs.env.iloc[0])
+
+    @property
+    def steps(self) -> int:
+        return int(self.runs.steps.iloc[0])
+
+    def of(self, tricks: Tricks) -> pd.DataFrame:
+        """The runs of one arm, a row a seed; empty if there are none."""
+        return self.runs[self.runs.tricks == " ".join(tricks.on)]
+
+    def grid(self, tricks: Tricks) -> pd.DataFrame:
+        """An arm's returns, a row a seed and a column a step."""
+        return grid(self.of(tricks), self.steps)
+
+    def missing(self, design: Design) -> list[str]:
+        """The names of the design's arms that lack seeds which other arms have."""
+        seeds = self.runs.seed.nunique()
+        return [arm.name for arm in design.arms if len(self.of(arm.tricks)) < seeds]
+
+
+def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
+    """The returns of some runs of one setting and arm: a row a seed, a column a step."""
+    found = runs.set_index("seed")[SHARES].sort_index()
+    return found.set_axis(np.linspace(steps / POINTS, steps, POINTS), axis=1)
+
+
+def gather(done: Iterable[tuple[Job, str, Result]], seeds: Sequence[int]) -> pd.DataFrame:
+    """The runs of finished jobs, each with what is to be said about its learning rate; only these seeds."""
+    frames = [_rows(job, tuned, result) for job, tuned, result in done]
+    if not frames:
+        raise InputError("there are no results")
+    runs = pd.concat(frames)
+    return runs[runs.seed.isin(seeds)].reset_index(drop=True)
+
+
+def _rows(job: Job, tuned: str, result: Result) -> pd.DataFrame:
+    steps, diverged = job.config.steps, dict(result.about["diverged"])
+    rows = on_grid(result.curve, steps, diverged).set_axis(SHARES, axis=1)
+    rows["late"] = late(result.curve, steps, diverged)
+    rows["seed"] = rows.index
+    rows["diverged"] = rows.index.map(diverged).astype(float)
+    facts: tuple[Any, ...] = (
+        job.config.env,
+        steps,
+        numbers(job.config),
+        " ".join(job.tricks.on),
+        job.config.rates[0],
+        tuned,
+    )
+    rows[COLUMNS[: len(facts)]] = facts
+    return rows[COLUMNS]
+
+
+def save(study: Study, folder: Path) -> tuple[Study, Path]:
+    """Write `<name>.runs.csv.gz`; returns the study as it will be read back, with five digits, and the path."""
+    about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
+    text = f"# {json.dumps(about)}\n" + study.runs.to_csv(index=False, float_format="%.5g")
+    path = folder / f"{study.name}{SUFFIX}"
+    write_whole(path, gzip.compress(text.encode(), mtime=0))
+    return load(path), path
+
+
+def load(path: Path) -> Study:
+    """The study that `save` wrote. Raises InputError if the file is missing or damaged."""
+    try:
+        first, _, rest = gzip.decompress(path.read_bytes()).decode().partition("\n")
+        about = json.loads(first.removeprefix("# "))
+        texts = dict.fromkeys(("numbers", "tricks", "tuned"), str)
+        runs = pd.read_csv(io.StringIO(rest), dtype=texts, keep_default_na=False, na_values=dict.fromkeys(NUMERIC, ""))
+        if list(runs) != COLUMNS or runs.empty:
+            raise ValueError("columns or rows are missing")
+        designs = tuple(DESIGNS[name](names) for name, names in about.pop("designs"))
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no file of runs, or damaged: {error}") from error
+    return Study(path.name.removesuffix(SUFFIX), designs, runs, about)
+
+
+NUMERIC = ["diverged", "late", *SHARES]

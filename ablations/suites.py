@@ -1,0 +1,77 @@
+"""Suites: which environments, at which budget and numbers, over how many seeds, and which designs."""
+
+from dataclasses import dataclass
+
+from tricks.config import Config
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An environment with its budget and numbers, and how many seeds are reported by default."""
+
+    config: Config
+    seeds: int
+    fixed: bool = False
+    """Whether every arm runs at the config's learning rate instead of its own from `learning_rates.csv`."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Settings, and the designs that are trained in each by default."""
+
+    settings: tuple[Setting, ...]
+    designs: tuple[str, ...] = ("ladder",)
+
+
+SUITES = {
+    "cartpole": Suite((Setting(Config("CartPole-v1"), 10),)),
+    "classic": Suite(
+        (
+            Setting(Config("CartPole-v1"), 30),
+            Setting(Config("Acrobot-v1"), 30),
+            Setting(Config("Pendulum-v1", gamma=0.9), 10),
+            Setting(Config("Taxi-v4"), 10),
+            Setting(Config("LunarLander-v3", steps=200_000, backend="envpool"), 10),
+        ),
+        ("ladder", "leave-one-out", "add-one-in"),
+    ),
+    # `ppo` at the numbers of those who published a score: CleanRL's ppo.py, and stable-baselines3's zoo
+    "published": Suite(
+        (
+            Setting(Config("CartPole-v1", steps=500_000, lanes=4, lr=2.5e-4), 10, fixed=True),
+            Setting(Config("Acrobot-v1", steps=500_000, lanes=4, lr=2.5e-4), 10, fixed=True),
+            Setting(
+                Config(
+                    "LunarLander-v3",
+                    steps=1_000_000,
+                    backend="envpool",
+                    lanes=16,
+                    horizon=1024,
+                    minibatches=256,
+                    lr=3e-4,
+                    gamma=0.999,
+                    gae_lambda=0.98,
+                ),
+                10,
+                fixed=True,
+            ),
+        ),
+        ("ppo",),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published score of PPO: the mean return at the end of training, with what is given as its spread."""
+
+    score: float
+    spread: float
+    source: str
+
+
+PUBLISHED = {
+    ("CartPole-v1", 500_000): Published(490, 6, "CleanRL's documentation, ppo.py"),
+    ("Acrobot-v1", 500_000): Published(-86.4, 1.3, "CleanRL's documentation, ppo.py"),
+    ("LunarLander-v3", 1_000_000): Published(242, 32, "stable-baselines3's zoo, ppo on LunarLander-v2"),
+}

@@ -1,0 +1,100 @@
+"""The report: the same with and without training, whole in one page, and silent about nothing."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_effects import study
+
+from ablations import document, report
+from ablations.commands import main
+from ablations.designs import factorial, ladder, leave_one_out, ppo
+from ablations.runs import SUFFIX, save
+from ablations.scales import SCALES, threshold
+
+NAMES = ["baseline", "entropy"]
+
+
+def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> None:
+    made = study(ladder(NAMES), lambda on: 320 * ("baseline" in on))  # 420, 430, ..., 490 with a baseline
+    frame = report.table(made, made.designs[0]).set_index("arm")
+    assert frame.area["reinforce"] == 135
+    assert frame.iqm["reinforce"] == 135
+    assert frame.area_low["reinforce"] < 130 < 140 < frame.area_high["reinforce"]
+    assert frame.solved.tolist() == [0, 0.25, 0.25]  # of 8 seeds, those with 480 and 490
+    text = report.as_text(frame.reset_index(), made)
+    assert "| 25%            | > 100,000      |" in text
+    solved = study(ladder(NAMES), lambda on: 400)
+    assert report.table(solved, solved.designs[0]).steps_to_solve.tolist() == [1000, 1000, 1000]
+
+
+def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -> None:
+    made = study(factorial(["baseline", "gae"]), lambda on: 0)
+    runs = made.runs[~((made.runs.tricks == "baseline") & (made.runs.seed == 2))].copy()
+    runs.loc[(runs.tricks == "") & (runs.seed == 1), "diverged"] = 5000
+    document.write([replace(made, runs=runs)], tmp_path, "again")
+    page = (tmp_path / "report.md").read_text()
+    assert "Dropped: + gae (gae needs baseline)." in page
+    assert "**Incomplete**: runs are missing of + baseline." in page
+    assert "Diverged: reinforce: seed 1 at step 5,000." in page
+    assert "reinforce (1 diverged)" in page
+
+
+def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path: Path) -> None:
+    studies = [study(ladder(NAMES), lambda on: 0, env) for env in ("CartPole-v1", "Acrobot-v1")]
+    paths = document.write(studies, tmp_path, "the command")
+    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    images = re.findall(r"!\[[^]]+\]\((.+?)\)", text)
+    assert len(images) == len(set(images)) >= 6
+    assert {tmp_path / image for image in images} <= set(paths)
+    assert all(path.exists() for path in paths)
+    sources = re.findall(r'(?:src|href)="(.{20})', page)
+    assert len(sources) == len(images)
+    assert all(source.startswith("data:image/png") for source in sources)
+    assert "<table>" in page
+    assert "Across environments" in text
+    assert "the command" in text
+
+
+def test_environments_weigh_the_same_together() -> None:
+    low = study(ladder(NAMES), lambda on: 0)
+    high = study(ladder(NAMES), lambda on: 0, "Acrobot-v1", seeds=16)
+    frame = report.together([low, high], "ladder")
+    scale = SCALES["CartPole-v1"], SCALES["Acrobot-v1"]
+    each = [(x - s.random) / (s.ceiling - s.random) for x, s in zip((135, 175), scale, strict=True)]
+    assert frame["mean"].tolist() == pytest.approx([np.mean(each)] * 3)
+    assert report.together([low], "ladder").empty
+    assert report.together([low, high], "screen").empty
+
+
+def test_a_published_score_stands_beside_ours() -> None:
+    made = study(ppo(NAMES), lambda on: 330)
+    made = replace(made, runs=made.runs.assign(steps=500_000))
+    text = report.published_text(made, report.table(made, made.designs[0]))
+    assert "| 490 ± 6" in text
+    assert "| 465.0 [" in text
+    shorter = replace(made, runs=made.runs.assign(steps=1000))
+    assert report.published_text(shorter, report.table(shorter, shorter.designs[0])) == ""
+
+
+def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = study(leave_one_out(NAMES), lambda on: 0)
+    save(made, tmp_path)
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    first = (tmp_path / "report.md").read_bytes()
+    assert "trained by `x`" in first.decode()
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "report.md").read_bytes() == first
+    (tmp_path / f"broken{SUFFIX}").write_bytes(b"")
+    capsys.readouterr()
+    assert main(["report", "--out", str(tmp_path)]) == 2
+    assert "broken.runs.csv.gz is no file of runs, or damaged" in capsys.readouterr().err
+
+
+def test_thresholds_are_gymnasiums_where_there_is_no_scale() -> None:
+    assert threshold("CartPole-v1") == 475
+    assert threshold("MountainCar-v0") == -110
+    assert threshold("tricks/Corridor-v0") is None
+    assert threshold("Elsewhere-v0") is None
