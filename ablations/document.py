@@ -59,7 +59,8 @@ def _environment(study: Study, folder: Path) -> tuple[str, list[Path], list[pd.D
     found = [frame for design in study.designs if not (frame := effects(study, design)).empty]
     if found:
         path = folder / f"effects_{_stem(study)}"
-        files = plot_effects.forest_figure(pd.concat(found), path)
+        missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
+        files = plot_effects.forest_figure(pd.concat(found), path, list(missing))
         parts += ["### What each trick does", _image(files, f"Effects of the tricks on {study.env}")]
         parts.append(report.effects_text(found))
         paths += files
@@ -74,9 +75,9 @@ def _design(study: Study, design: Design, folder: Path) -> tuple[str, list[Path]
     """A design's table and figures, what was dropped, what is missing, what diverged."""
     stem, frame = folder / f"{design.name}_{_stem(study)}", report.table(study, design)
     table = report.as_text(frame, study)
-    frame.to_csv(stem.with_suffix(".csv"), index=False, float_format="%.6g")
-    write_whole(stem.with_suffix(".md"), table + "\n")
-    paths, parts = [stem.with_suffix(".csv"), stem.with_suffix(".md")], [f"### {design.name}: {study.env}"]
+    paths, parts = [Path(f"{stem}{suffix}") for suffix in (".csv", ".md")], [f"### {design.name}: {study.env}"]
+    frame.to_csv(paths[0], index=False, float_format="%.6g")
+    write_whole(paths[1], table + "\n")
     if missing := study.missing(design):
         parts.append(f"**Incomplete**: runs are missing of {', '.join(missing)}.")
     figures = {
@@ -87,7 +88,7 @@ def _design(study: Study, design: Design, folder: Path) -> tuple[str, list[Path]
     if design.name in CROSSED:
         main, pairs = main_effects(study, design), interactions(study, design)
         figures["Effects and interactions"] = plot_effects.interactions_figure(
-            main, pairs, study.env, stem.with_name(f"interactions_{stem.name}")
+            main, pairs, study.env, stem.with_name(f"interactions_{stem.name}"), missing
         )
     for title, files in figures.items():
         if files:

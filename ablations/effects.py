@@ -1,5 +1,6 @@
 """What each trick does: the scores of every run, and the differences between arms, paired by seed."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tricks.ladder import Tricks
 LEVEL = 0.05
 
 
+@cache
 def scores(study: Study, tricks: Tricks) -> pd.DataFrame:
     """An arm's runs in numbers, a row a seed: area, late, score, reached.
 

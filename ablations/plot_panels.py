@@ -191,6 +191,7 @@ def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list
     paths = [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]  # with_suffix would cut Reward0.01
     for target in paths:
         figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+        figure.set_layout_engine("none")  # what is laid out stays so; laying out takes longer than drawing
     plt.close(figure)
     if behind is not None:
         paths.append(path.with_name(path.name + ".csv"))

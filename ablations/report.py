@@ -1,6 +1,7 @@
 """The report: tables in Markdown, with their figures and the CSVs behind them, and the same as one HTML page."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ablations.stats import interval, iqm, median_reached, share_reached, strati
 from ablations.suites import PUBLISHED
 
 
+@cache
 def table(study: Study, design: Design) -> pd.DataFrame:
     """A row an arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
 

@@ -28,7 +28,7 @@ COLUMNS = ["env", "steps", "numbers", "tricks", "lr", "tuned", "seed", "diverged
 SUFFIX = ".runs.csv.gz"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a study is itself, so that what is computed from it can be kept
 class Study:
     """Runs, the designs that they belong to, and about them: the command, the versions, the time they took.
 

@@ -20,7 +20,7 @@ from ablations.stats import interval
 from tricks.ladder import NEEDS, PPO, REINFORCE, Tricks
 
 NAMES = ("baseline", "reuse", "clip")
-DESIGNS = [ladder(NAMES), leave_one_out(NAMES), add_one_in(NAMES)]
+DESIGNS = [ladder(NAMES), leave_one_out(NAMES), add_one_in(NAMES), add_one_in(("baseline", "value_clip"))]
 
 
 def study(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
@@ -119,6 +119,8 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
     silent.runs.loc[3, COLUMNS[9:]] = np.nan
     for data in (few, silent):
         plot.curves_figure(data, design, tmp_path / "x")
+    plot.solved_figure(few, design, tmp_path / "few")
+    assert pd.read_csv(tmp_path / "few.csv")[["low", "high"]].isna().all(axis=None)
     said = [" ".join(text.get_text() for axis in figure.axes for text in axis.texts) for figure in figures]
     assert "no band: fewer than 5 seeds" in said[0]
     assert "no episode ended in 1 seeds: mean of the others" in " ".join(said[1].split())

@@ -1,0 +1,41 @@
+"""What is stored is whole, was made as it says, and supports every sentence that is said of it."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ablations import document, report, words, worlds
+from ablations.commands import RESULTS
+from ablations.runs import SUFFIX, Study, load
+from ablations.suites import SUITES
+
+README = Path(__file__).parents[1] / "README.md"
+STUDIES = [load(path) for path in sorted(RESULTS.glob(f"*{SUFFIX}"))]
+DESIGNED = [study for study in STUDIES if study.designs]
+
+
+@pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
+def test_a_stored_study_is_complete_and_every_arm_ran_at_a_rate_tuned_for_it(study: Study) -> None:
+    assert study.designs
+    assert [study.missing(design) for design in study.designs] == [[]] * len(study.designs)
+    suites = {(s.config.env, s.config.steps) for suite in SUITES.values() for s in suite.settings}
+    assert (study.env, study.steps) in suites
+    assert set(study.runs.tuned) <= {"", "fixed"}
+    assert study.runs.lr.groupby(study.runs.tricks).nunique().eq(1).all()
+    assert study.runs.seed.max() < 1000  # none of those that chose the rates
+
+
+def test_the_readme_says_of_the_results_what_they_say_and_nothing_else() -> None:
+    text = README.read_text(encoding="utf-8")
+    said = text.split("<!-- sentences -->\n")[1].split("<!-- /sentences -->")[0]
+    # else paste what `ablations.words.sentences` gives
+    assert said == "".join(f"- {sentence}\n" for sentence in words.sentences(STUDIES))
+
+
+@pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
+def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
+    for design in study.designs:
+        path = RESULTS / f"{design.name}_{study.env}.md"
+        if path.exists():
+            assert path.read_text() == report.as_text(report.table(study, design), study) + "\n"
