@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from ablations import document, report, words, worlds
+from ablations import report, words
 from ablations.commands import RESULTS
 from ablations.runs import SUFFIX, Study, load
 from ablations.suites import SUITES
