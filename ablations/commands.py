@@ -1,6 +1,7 @@
 """The commands of `python -m ablations [run|report|tune|worlds|speed]`."""
 
 import os
+import re
 import shlex
 import sys
 import time
@@ -71,7 +72,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    command = shlex.join(["python", "-m", "ablations", *(["run", *arguments] if arguments else [])])
+    command = again("run", arguments) if arguments else "python -m ablations"
     chosen, start = options(Options, arguments, "python -m ablations run"), time.perf_counter()
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)
@@ -123,14 +124,20 @@ def spoken(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
-def _document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], again: str) -> int:
+def again(command: str, arguments: Sequence[str]) -> str:
+    """The command line that makes the same results again, wherever they go and however many train them."""
+    text = shlex.join(["python", "-m", "ablations", command, *arguments])
+    return re.sub(r" --(out|workers|scheduler)[= ]\S+", "", text)
+
+
+def _document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str) -> int:
     """Print the tables, write the report; the exit status: 1 if runs are missing."""
     from ablations import document, report
 
     for study in studies:
         for design in study.designs:
             print(f"\n{design.name} on {study.env}\n\n{report.as_text(report.table(study, design), study)}")
-    files = [*paths, *document.write(studies, folder, again)]
+    files = [*paths, *document.write(studies, folder, made_by)]
     print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made of")
     return 0
 
@@ -142,8 +149,7 @@ def _report(arguments: list[str]) -> int:
     if not found:
         raise InputError(f"no files of runs (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     make_folder(chosen.out)
-    again = shlex.join(["python", "-m", "ablations", "report", *arguments])
-    return _document([load(path) for path in found], chosen.out, [], again)
+    return _document([load(path) for path in found], chosen.out, [], again("report", arguments))
 
 
 def _tune(arguments: list[str]) -> int:
@@ -163,7 +169,7 @@ def _tune(arguments: list[str]) -> int:
 def _worlds(arguments: list[str]) -> int:
     from ablations import worlds
 
-    command = shlex.join(["python", "-m", "ablations", "worlds", *arguments])
+    command = again("worlds", arguments)
     chosen = options(worlds.Options, arguments, "python -m ablations worlds")
     return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers), {"command": command})
 

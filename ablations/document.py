@@ -8,13 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from ablations import plot, plot_effects, report, worlds
+from ablations import plot, plot_effects, report, words, worlds
 from ablations.designs import Design
 from ablations.effects import effects
 from ablations.factors import interactions, main_effects
 from ablations.runs import Study
 from ablations.scales import SCALES
 from ablations.store import write_whole
+from tricks.ladder import NEEDS
 
 CROSSED = ("factorial", "screen")
 
@@ -57,6 +58,7 @@ def _environment(study: Study, folder: Path) -> tuple[str, list[Path], list[pd.D
     parts = [f"## {study.env}\n\n{study.runs.seed.nunique()} seeds, {study.steps:,} steps a seed{numbers}."]
     paths: list[Path] = []
     found = [frame for design in study.designs if not (frame := effects(study, design)).empty]
+    parts += words.of(study)
     if found:
         path = folder / f"effects_{_stem(study)}"
         missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
@@ -96,6 +98,8 @@ def _design(study: Study, design: Design, folder: Path) -> tuple[str, list[Path]
             paths += files
     parts += [report.published_text(study, frame), table]
     parts += [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
+    if set(NEEDS) - set(design.names) == {"action_mask"}:
+        parts.append(f"Left out: action_mask ({study.env} gives no action mask).")
     for arm in design.arms:
         gone = study.of(arm.tricks).set_index("seed").diverged.dropna()
         if len(gone):
@@ -116,15 +120,19 @@ def _across(studies: Sequence[Study], found: list[pd.DataFrame], folder: Path) -
     if len({frame.env.iloc[0] for frame in scaled}) < 2:
         return "", []
     paths = plot_effects.heatmap_figure(pd.concat(scaled), folder / "heatmap")
-    parts = ["## Across environments", _image(paths, "Effect of each trick in each environment")]
+    parts = [
+        "## Across environments",
+        words.across([study for study in studies if study.designs]),
+        _image(paths, "Effect of each trick in each environment"),
+    ]
     for name in dict.fromkeys(design.name for study in studies for design in study.designs):
         frame = report.together(studies, name)
         if not frame.empty:
             path = folder / f"together_{name}.csv"
             frame.to_csv(path, index=False, float_format="%.6g")
             paths.append(path)
-            words = f"Normalized area of {frame.environments.iloc[0]} environments, each weighing the same."
-            parts.append(f"### {name}, all environments\n\n{words}\n\n{report.together_text(frame)}")
+            what = f"Normalized area of {frame.environments.iloc[0]} environments, each weighing the same."
+            parts.append(f"### {name}, all environments\n\n{what}\n\n{report.together_text(frame)}")
     return "\n\n".join(parts), paths
 
 

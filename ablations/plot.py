@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
 
 from ablations import style
@@ -51,9 +52,12 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     }
     own = "each at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
     words = _words(study, design, own, "episode return", "pointwise 95% bootstrap\ninterval of the mean over seeds")
-    figure, axes = multiples(panels(design, lines, notes), words)
-    thousands(axes[0])
-    axes[0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+
+    def scale(axis: Axes) -> None:
+        thousands(axis)
+        axis.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+
+    figure = multiples(panels(design, lines, notes), words, scale)
     return save(figure, path, behind(design, lines, "step", "return"))
 
 
@@ -69,10 +73,13 @@ def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
     lines = {tricks: share(grid, goal) for tricks, grid in _grids(study, design).items()}
     what = f"share that has solved it (return ≥ {goal:g})"
     words = _words(study, design, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
-    figure, axes = multiples(panels(design, lines, {}), words)
-    thousands(axes[0])
-    axes[0].set_ylim(-0.03, 1.03)
-    axes[0].yaxis.set_major_formatter(PercentFormatter(1))
+
+    def scale(axis: Axes) -> None:
+        thousands(axis)
+        axis.set_ylim(-0.03, 1.03)
+        axis.yaxis.set_major_formatter(PercentFormatter(1))
+
+    figure = multiples(panels(design, lines, {}), words, scale)
     return save(figure, path, behind(design, lines, "step", "solved"))
 
 
@@ -102,12 +109,14 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
         f"dots: means of {seeds} tuning seeds,\nwithout intervals; {study.steps:,} steps.\n"
         f"mean: over the rates\n{', '.join(f'{lr:g}' for lr in GRID)}",
     )
-    figure, axes = multiples(shown, words)
-    for axis, panel in zip(axes, shown, strict=True):
-        axis.plot(panel.line.x, panel.line.y, "o", color=style.color(panel.name), ms=4.5)
-    axes[0].set_xscale("log")
-    axes[0].set_xticks(GRID, [f"{lr:g}" if i % 2 == 0 else "" for i, lr in enumerate(GRID)])  # all would touch
-    axes[0].xaxis.set_minor_locator(NullLocator())
+
+    def scale(axis: Axes) -> None:
+        axis.lines[-1].set(marker="o", markersize=4.5)  # the panel's own
+        axis.set_xscale("log")
+        axis.set_xticks(GRID, [f"{lr:g}" if i % 2 == 0 else "" for i, lr in enumerate(GRID)])  # all would touch
+        axis.xaxis.set_minor_locator(NullLocator())
+
+    figure = multiples(shown, words, scale)
     name = "score" if study.env in SCALES else "area"
     return save(figure, path, behind(design, lines, "lr", name).drop(columns=["low", "high"]))
 

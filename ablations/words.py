@@ -9,11 +9,9 @@ from ablations.report import table
 from ablations.runs import Study
 
 
-def sentences(studies: Sequence[Study]) -> list[str]:
-    """What the ladder, adding and leaving out, and several environments together support, a sentence each."""
-    made = [study for study in studies if study.designs]
-    found = [_ladder(study) for study in made] + [_alone_and_together(study) for study in made] + [_across(made)]
-    return [sentence for sentence in found if sentence]
+def of(study: Study) -> list[str]:
+    """What the ladder, and adding and leaving out, say about one environment; nothing where there are too few seeds."""
+    return [sentence for sentence in (_ladder(study), _alone_and_together(study)) if sentence]
 
 
 def _effects(study: Study, name: str) -> pd.DataFrame:
@@ -29,10 +27,10 @@ def _ladder(study: Study) -> str:
     (ladder,) = (design for design in study.designs if design.name == "ladder")
     areas = table(study, ladder).area
     up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
-    seen = [f"up: {up}"] * bool(up) + [f"down: {down}"] * bool(down)
+    seen = [f"{up} up"] * bool(up) + [f"{down} down"] * bool(down)
     return (
         f"On {study.env}, {_seeds(study)}, the ladder takes the area under the curve from {areas.iloc[0]:.0f} to "
-        f"{areas.iloc[-1]:.0f}. Detected among its {len(steps)} steps: {'; '.join(seen) or 'none'}."
+        f"{areas.iloc[-1]:.0f}; of its {len(steps)} steps, those detected are {', '.join(seen) or 'none'}."
     )
 
 
@@ -49,8 +47,8 @@ def _alone_and_together(study: Study) -> str:
     )
 
 
-def _across(studies: Sequence[Study]) -> str:
-    """Which tricks help in one environment and hurt in another."""
+def across(studies: Sequence[Study]) -> str:
+    """Which tricks help in one environment and hurt in another; empty with fewer than two environments."""
     frames = [
         frame for study in studies for name in ("add-one-in", "leave-one-out") if len(frame := _effects(study, name))
     ]
