@@ -139,7 +139,7 @@ def _document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], mad
             print(f"\n{design.name} on {study.env}\n\n{report.as_text(report.table(study, design), study)}")
     files = [*paths, *document.write(studies, folder, made_by)]
     print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made of")
-    return 0
+    return int(any(study.missing(design) for study in studies for design in study.designs))
 
 
 def _report(arguments: list[str]) -> int:
@@ -154,7 +154,11 @@ def _report(arguments: list[str]) -> int:
 
 def _tune(arguments: list[str]) -> int:
     chosen = options(What, arguments, "python -m ablations tune")
+    if chosen.suite == "worlds":
+        raise InputError("the worlds are tuned by `python -m ablations worlds --tune`")
     settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
+    if not settings:
+        raise InputError(f"the suite {chosen.suite} has fixed learning rates")
     scores = tune([(p.config, t) for p, t in settings], Store(chosen.out / "jobs"), worker_count(chosen.workers))
     print(f"seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}: area under the curve by learning rate")
     for plan, tricks in settings:
@@ -176,8 +180,8 @@ def _worlds(arguments: list[str]) -> int:
 
 def _worlds_suite(chosen: Options) -> int:
     given = [f"--{name}={x}" for name in ("tricks", "seeds", "workers", "out") if (x := getattr(chosen, name))]
-    for name in ("env", "design", "steps", "scheduler", "dry_run"):
-        if getattr(chosen, name):
+    for name in ("env", "backend", "design", "steps", "scheduler", "dry_run"):
+        if getattr(chosen, name) != getattr(Options, name):
             raise InputError(f"--suite worlds has designs and budgets of its own; leave out --{name.replace('_', '-')}")
     return _worlds(given)
 

@@ -127,7 +127,7 @@ def _crossed(name: str, factors: Sequence[str], rows: Iterable[Sequence[bool]]) 
 
 
 def ppo(names: Sequence[str]) -> Design:
-    """The preset `ppo` and nothing else, to hold it against published scores; `names` do not matter."""
+    """The preset `ppo` and nothing else, to hold it against published scores; `names` do not matter to it."""
     return Design("ppo", tuple(names), (Arm("ppo", PPO),))
 
 
@@ -176,7 +176,12 @@ def gives_mask(config: Config) -> bool:
 
 
 def _base(names: Sequence[str]) -> list[str]:
-    return [need for need in closed(names) if need not in names]
+    """What the chosen tricks need and is not chosen. Raises InputError if that needs a chosen trick in its turn."""
+    base = [need for need in closed(names) if need not in names]
+    for need in base:
+        if between := [name for name in names if name in closed([need])]:
+            raise InputError(f"{need} is needed and needs {', '.join(between)}: add {need} to --tricks")
+    return base
 
 
 def _plain(tricks: Tricks) -> str:

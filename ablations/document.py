@@ -15,25 +15,26 @@ from ablations.factors import interactions, main_effects
 from ablations.runs import Study
 from ablations.scales import SCALES
 from ablations.store import write_whole
+from tricks.core.run import make_folder
 from tricks.ladder import NEEDS
 
 CROSSED = ("factorial", "screen")
 
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
-    """Write every table and figure into the folder, and report.md and report.html that show them; the paths.
+    """Write report.md and report.html, which show every study, and its tables and figures into a folder of its name.
 
-    again: the command that writes the same document once more.
+    again: the command that writes the same document once more. Returns the paths.
     """
     parts, paths = ["# Ablation report", _how_to_read()], []
-    found: list[pd.DataFrame] = []
     for study in studies:
-        text, files, frames = _worlds(study, folder) if not study.designs else _environment(study, folder)
+        text, files = _worlds(study, folder) if not study.designs else _environment(study, folder)
         parts.append(text)
         paths += files
-        found += frames
-    text, files = _across(studies, found, folder)
-    parts += [text, f"## How it was made\n\nThis document: `{again}`", *(_made(study) for study in studies)]
+    text, files = _across(report.distinct(studies), folder)
+    left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
+    parts += [text, *(f"Left out: {said}." for said in left_out)]
+    parts += [f"## How it was made\n\nThis document: `{again}`", *(_made(study) for study in studies)]
     page = "\n\n".join(part for part in parts if part) + "\n"
     write_whole(folder / "report.md", page)
     write_whole(folder / "report.html", as_html(page, folder))
@@ -41,117 +42,119 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
 
 
 def _how_to_read() -> str:
-    return """Area under the curve: a seed's mean return over training. Interquartile mean: of the seeds' areas, \
-without the lowest and the highest quarter. Last 10%: mean return of the episodes that ended in the last tenth of the \
-budget. Solved: share of seeds whose curve reached the threshold; steps to solve: the median over seeds. Intervals are \
-95%: of single arms by the expanded percentile bootstrap over seeds, of differences by Student's t, paired by seed. \
+    return """Area under the curve: a seed's mean return over training; before its first episode ends a seed counts \
+with that episode's return, after it diverged with it again. Interquartile mean: of the seeds' areas, without the \
+lowest and the highest quarter. Last 10%: mean return of the episodes that ended in the last tenth of the budget. \
+Solved: share of seeds whose curve reached the threshold; steps to solve: the median over seeds. Intervals are 95%: \
+of single arms by the expanded percentile bootstrap over seeds, of differences by Student's t, paired by seed. \
 Differences are with minus without, in normalized area where the environment has a scale (0 a random policy, 1 the \
 ceiling), with the probability that a seed with the trick beats one without; **\\*** marks those that are detected \
-after Holm's correction over the tricks of a column. Each arm runs at the best learning rate of a grid, chosen on \
-seeds that are not reported, unless its table says otherwise. Whole episodes make larger batches than segments do, and \
-so fewer updates within the same steps."""
+after Holm's correction over the tricks of a column. All leave-one-out differences have one arm in common, the full \
+set: if that was unlucky, they all move together. Each arm runs at the best learning rate of a grid, chosen on seeds \
+that are not reported, unless its table says otherwise; the noise of that choice is in no interval. Whole episodes \
+make larger batches than segments do, and so fewer updates within the same steps."""
 
 
-def _environment(study: Study, folder: Path) -> tuple[str, list[Path], list[pd.DataFrame]]:
-    """The section of one environment, its files, and the effects of its designs."""
+def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    """The section of one environment, and its files."""
     numbers = f", {study.runs.numbers.iloc[0]}" if study.runs.numbers.iloc[0] else ""
     parts = [f"## {study.env}\n\n{study.runs.seed.nunique()} seeds, {study.steps:,} steps a seed{numbers}."]
-    paths: list[Path] = []
-    found = [frame for design in study.designs if not (frame := effects(study, design)).empty]
+    place, paths = folder / study.name, []
+    make_folder(place)
     parts += words.of(study)
-    if found:
-        path = folder / f"effects_{_stem(study)}"
+    if found := [frame for design in study.designs if not (frame := effects(study, design)).empty]:
         missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
-        files = plot_effects.forest_figure(pd.concat(found), path, list(missing))
-        parts += ["### What each trick does", _image(files, f"Effects of the tricks on {study.env}")]
+        paths = plot_effects.forest_figure(pd.concat(found), place / "effects", list(missing))
+        parts += ["### What each trick does", _image(paths, f"Effects of the tricks on {study.env}", place.name)]
         parts.append(report.effects_text(found))
-        paths += files
     for design in study.designs:
-        text, files = _design(study, design, folder)
+        text, files = _design(study, design, place)
         parts.append(text)
-        paths += files
-    return "\n\n".join(parts), paths, found
+        paths = [*paths, *files]
+    return "\n\n".join(parts), paths
 
 
-def _design(study: Study, design: Design, folder: Path) -> tuple[str, list[Path]]:
+def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]:
     """A design's table and figures, what was dropped, what is missing, what diverged."""
-    stem, frame = folder / f"{design.name}_{_stem(study)}", report.table(study, design)
+    frame, missing, name = report.table(study, design), study.missing(design), design.name
     table = report.as_text(frame, study)
-    paths, parts = [Path(f"{stem}{suffix}") for suffix in (".csv", ".md")], [f"### {design.name}: {study.env}"]
+    paths, parts = [place / f"{name}.csv", place / f"{name}.md"], [f"### {name}: {study.env}"]
     frame.to_csv(paths[0], index=False, float_format="%.6g")
     write_whole(paths[1], table + "\n")
-    if missing := study.missing(design):
+    if missing:
         parts.append(f"**Incomplete**: runs are missing of {', '.join(missing)}.")
     figures = {
-        "Learning curves": plot.curves_figure(study, design, stem.with_name(f"curves_{stem.name}")),
-        "Share of seeds that solved it": plot.solved_figure(study, design, stem.with_name(f"solved_{stem.name}")),
-        "Score by learning rate": plot.robustness_figure(study, design, stem.with_name(f"rates_{stem.name}")),
+        "Learning curves": plot.curves_figure(study, design, place / f"curves_{name}"),
+        "Share of seeds that solved it": plot.solved_figure(study, design, place / f"solved_{name}"),
+        "Score by learning rate": plot.robustness_figure(study, design, place / f"rates_{name}"),
     }
-    if design.name in CROSSED:
+    if name in CROSSED:
         main, pairs = main_effects(study, design), interactions(study, design)
-        figures["Effects and interactions"] = plot_effects.interactions_figure(
-            main, pairs, study.env, stem.with_name(f"interactions_{stem.name}"), missing
-        )
+        path = place / f"interactions_{name}"
+        figures["Effects and interactions"] = plot_effects.interactions_figure(main, pairs, study.env, path, missing)
+        parts.append(report.main_text(main))
     for title, files in figures.items():
         if files:
-            parts.append(_image(files, f"{title}, {study.env}, {design.name}"))
+            parts.append(_image(files, f"{title}, {study.env}, {name}", place.name))
             paths += files
-    parts += [report.published_text(study, frame), table]
-    parts += [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
+    parts += [report.published_text(study, design), table, *_notes(study, design)]
+    return "\n\n".join(part for part in parts if part), paths
+
+
+def _notes(study: Study, design: Design) -> list[str]:
+    """What is not in a design's table, and what diverged."""
+    notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
+    if design.name == "screen" and design.dropped:
+        notes.append("With arms dropped, main effects of this screen are not clear of interactions of two tricks.")
     if set(NEEDS) - set(design.names) == {"action_mask"}:
-        parts.append(f"Left out: action_mask ({study.env} gives no action mask).")
+        notes.append(f"Left out: action_mask ({study.env} gives no action mask).")
     for arm in design.arms:
         gone = study.of(arm.tricks).set_index("seed").diverged.dropna()
         if len(gone):
             when = ", ".join(f"seed {seed} at step {step:,.0f}" for seed, step in gone.items())
-            parts.append(f"Diverged: {arm.name}: {when}.")
-    return "\n\n".join(part for part in parts if part), paths
+            notes.append(f"Diverged: {arm.name}: {when}.")
+    return notes
 
 
-def _worlds(study: Study, folder: Path) -> tuple[str, list[Path], list[pd.DataFrame]]:
+def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
     table, paths = worlds.write(study, folder)
     image = _image(paths, "Each trick in its world, with and without")
-    return f"## A world for every trick\n\n{image}\n\n{table}", paths, []
+    return f"## A world for every trick\n\n{image}\n\n{table}", paths
 
 
-def _across(studies: Sequence[Study], found: list[pd.DataFrame], folder: Path) -> tuple[str, list[Path]]:
-    """What can only be said of several environments together; empty with one."""
-    scaled = [frame for frame in found if frame.env.iloc[0] in SCALES]
-    if len({frame.env.iloc[0] for frame in scaled}) < 2:
+def _across(studies: Sequence[Study], folder: Path) -> tuple[str, list[Path]]:
+    """What can only be said of several environments together; empty with one. studies: one an environment."""
+    scaled = [study for study in studies if study.env in SCALES]
+    found = [frame for study in scaled for design in study.designs if len(frame := effects(study, design))]
+    if len({frame.env.iloc[0] for frame in found}) < 2:
         return "", []
-    paths = plot_effects.heatmap_figure(pd.concat(scaled), folder / "heatmap")
-    parts = [
-        "## Across environments",
-        words.across([study for study in studies if study.designs]),
-        _image(paths, "Effect of each trick in each environment"),
-    ]
-    for name in dict.fromkeys(design.name for study in studies for design in study.designs):
-        frame = report.together(studies, name)
+    paths = plot_effects.heatmap_figure(pd.concat(found), folder / "heatmap")
+    parts = ["## Across environments", words.across(scaled), _image(paths, "Effect of each trick in each environment")]
+    for name in dict.fromkeys(design.name for study in scaled for design in study.designs):
+        frame = report.together(scaled, name)
         if not frame.empty:
             path = folder / f"together_{name}.csv"
             frame.to_csv(path, index=False, float_format="%.6g")
             paths.append(path)
             what = f"Normalized area of {frame.environments.iloc[0]} environments, each weighing the same."
             parts.append(f"### {name}, all environments\n\n{what}\n\n{report.together_text(frame)}")
-    return "\n\n".join(parts), paths
+    return "\n\n".join(part for part in parts if part), paths
 
 
 def _made(study: Study) -> str:
     """Seeds, learning rates, time, versions, and the command that trained a study."""
     about, seeds = study.about, sorted(study.runs.seed.unique())
     facts = [f"trained by `{about['command']}`", f"seeds {seeds[0]} to {seeds[-1]}"]
-    facts.append(f"{about['steps']:,.0f} environment steps in {about['seconds'] / 60:.0f} minutes of one worker")
+    time = f"{about['seconds'] / 60:.0f} minutes of one worker"
+    facts.append(f"{about['steps']:,.0f} environment steps, whole blocks of ten seeds, in {time}")
     facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
     return f"**{study.name}**: {'; '.join(facts)}."
 
 
-def _stem(study: Study) -> str:
-    return study.env.replace("/", "_")
-
-
-def _image(files: Sequence[Path], title: str) -> str:
+def _image(files: Sequence[Path], title: str, place: str = ".") -> str:
+    """The PNG among the files, as it is seen from the report; place: the folder in it."""
     (png,) = (path for path in files if path.suffix == ".png")
-    return f"![{title}]({png.name})"
+    return f"![{title}]({Path(place) / png.name})"
 
 
 def as_html(page: str, folder: Path) -> str:

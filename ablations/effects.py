@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.designs import Design
+from ablations.designs import Comparison, Design
 from ablations.runs import SHARES, Study, grid
 from ablations.scales import SCALES, threshold
 from ablations.stats import holm, improvement, normalized, paired, reached
@@ -30,11 +30,17 @@ def scores(study: Study, tricks: Tricks) -> pd.DataFrame:
     return found
 
 
+def _reservation(study: Study, pair: Comparison) -> str:
+    """What is to be said about the learning rates of two arms; nothing if both were tuned for this."""
+    said = {*study.of(pair.without).tuned, *study.of(pair.having).tuned} - {""}
+    return ", ".join(sorted(said))
+
+
 def effects(study: Study, design: Design) -> pd.DataFrame:
     """A row a comparison of the design: the difference in score with its 95% interval, and whether it is detected.
 
     Detected (1 up, -1 down, 0 no) is corrected for the number of the design's comparisons by Holm's method.
-    Comparisons without all their runs are left out.
+    Seeds that one of two arms lacks are left out of their comparison, and comparisons without any.
     """
     rows: list[dict[str, Any]] = []
     for pair in design.comparisons:
@@ -52,6 +58,7 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
             {"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label}
             | {"without": without.score.mean(), "with": having.score.mean(), "difference": found.mean}
             | {"low": found.low, "high": found.high, "p": found.p, "seeds": len(seeds)}
+            | {"tuned": _reservation(study, pair)}
             | {"improvement": better.share, "improvement_low": better.low, "improvement_high": better.high}
             | {"late_difference": later.mean, "late_low": later.low, "late_high": later.high}
         )

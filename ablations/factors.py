@@ -14,13 +14,17 @@ from ablations.designs import Design
 from ablations.effects import LEVEL, scores
 from ablations.runs import Study
 from ablations.stats import holm, paired
+from tricks.core.errors import InputError
 
+DIGITS = 9  # what is less is rounding, whose sign can be the same for all seeds
 Scores = dict[frozenset[str], np.ndarray]  # which factors are on -> a score a seed
 
 
 def by_factors(study: Study, design: Design) -> Scores:
     """The score of every arm with results, by which of the design's tricks are on."""
     found = {arm: scores(study, arm.tricks).score for arm in design.arms if len(study.of(arm.tricks))}
+    if not found:
+        raise InputError(f"no arm of the {design.name} has results")
     seeds = sorted(set.intersection(*(set(score.index) for score in found.values())))
     return {frozenset(arm.tricks.on) & {*design.names}: s.loc[seeds].to_numpy() for arm, s in found.items()}
 
@@ -34,11 +38,13 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
     values = by_factors(study, design)
     found = _coefficients(values, design.names) if design.name == "screen" else _differences(values, design.names)
     rows: list[dict[str, Any]] = []
+    reservation = ", ".join(sorted({*study.runs.tuned} - {""}))
     for name in design.names:
-        effect = paired(found[name])
+        effect = paired(found[name].round(DIGITS))
         share = _shapley(values, name, design.names)
         rows.append({"trick": name, "effect": effect.mean, "low": effect.low, "high": effect.high, "p": effect.p})
         rows[-1] |= {"shapley": share.mean, "shapley_low": share.low, "shapley_high": share.high}
+        rows[-1] |= {"seeds": len(found[name]), "tuned": reservation}
     frame = pd.DataFrame(rows)
     frame["p_holm"] = holm(frame.p.to_numpy())
     frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.effect), 0).astype(int)
@@ -51,7 +57,7 @@ def interactions(study: Study, design: Design) -> pd.DataFrame:
     for a, b in combinations(design.names, 2):
         others = [on for on in values if not on & {a, b} and {on | {a}, on | {b}, on | {a, b}} <= set(values)]
         each = [values[on | {a, b}] - values[on | {b}] - values[on | {a}] + values[on] for on in others]
-        found = paired(np.mean(each, axis=0)) if each else paired(np.array([np.nan]))
+        found = paired(np.mean(each, axis=0).round(DIGITS)) if each else paired(np.array([np.nan]))
         rows.append({"a": a, "b": b, "interaction": found.mean, "low": found.low, "high": found.high, "p": found.p})
     return pd.DataFrame(rows)
 

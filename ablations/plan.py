@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.designs import DESIGNS, Design, tricks_named, usable
-from ablations.rates import TUNING_SEEDS, best_rate
+from ablations.rates import TUNING_SEEDS, UNTUNED, best_rate
 from ablations.run import BLOCK, blocks
 from ablations.runs import Study, gather
 from ablations.store import Job, Result, Store
@@ -53,6 +53,10 @@ class Plan:
     seeds: Sequence[int]
     fixed: bool = False
     """Whether all arms run at the config's learning rate."""
+    all_tricks: bool = True
+    """Whether the designs are about every trick that can act."""
+    left_out: tuple[str, ...] = ()
+    """Environments of the suite that cannot be made here, with the reason."""
 
     @property
     def arms(self) -> list[Tricks]:
@@ -62,31 +66,51 @@ class Plan:
     def jobs(self) -> dict[Job, str]:
         """The jobs, each with what is to be said about its learning rate (nothing, if it was tuned for this)."""
         found = {}
-        for tricks in self.arms:
-            lr, reservation = best_rate(self.config, tricks)
-            if self.fixed:
-                lr, reservation = self.config.rates[0], "fixed"
+        for tricks, (lr, reservation) in self.rates.items():
             for block in blocks(self.seeds):
                 found[Job(replace(self.config, seeds=block, lr=lr), tricks)] = reservation
         return found
 
+    @cached_property
+    def rates(self) -> dict[Tricks, tuple[float, str]]:
+        """Each arm's learning rate, and what is to be said about it.
+
+        Tuned arms beside untuned ones would show the effect of tuning as that of a trick: one without a rate of its
+        own puts all at the same.
+        """
+        if self.fixed:
+            return dict.fromkeys(self.arms, (self.config.rates[0], "fixed"))
+        own = {tricks: best_rate(self.config, tricks) for tricks in self.arms}
+        if "not tuned" in {reservation for _, reservation in own.values()}:
+            return dict.fromkeys(self.arms, (UNTUNED, "not tuned"))
+        return own
+
     @property
     def name(self) -> str:
-        """`ladder+add-one-in_CartPole-v1`."""
-        return f"{'+'.join(design.name for design in self.designs)}_{self.config.env.replace('/', '_')}"
+        """`ladder+add-one-in_CartPole-v1`, and after that what is not as usual: tricks, steps, first seed."""
+        first = f"from{self.seeds[0]}" if self.seeds[0] else ""
+        steps = f"{self.config.steps}steps" if self.config.steps != Config.steps else ""
+        chosen = "" if self.all_tricks else "-".join(self.designs[0].names)
+        designs = "+".join(design.name for design in self.designs)
+        return "_".join(part for part in (designs, self.config.env.replace("/", "_"), chosen, steps, first) if part)
 
     @property
     def in_words(self) -> str:
         """What is trained where, in a line."""
         designs = ", ".join(f"{design.name} ({len(design.arms)} arms)" for design in self.designs)
         size = f"{len(self.arms)} distinct arms × {len(self.seeds)} seeds × {self.config.steps:,} steps"
-        return f"{self.config.env}: {designs}; {size}"
+        said = {reservation for _, reservation in self.rates.values()} - {""}
+        untuned = f"; learning rates {', '.join(sorted(said))}" if said else ""
+        if "not tuned" in said:
+            untuned = f"; not all arms are tuned here, so all run at {UNTUNED:g} (`tune` gives each its own rate)"
+        return f"{self.config.env}: {designs}; {size}{untuned}"
 
     def study(self, store: Store, about: dict[str, Any]) -> Study:
         """What is there of it. Raises InputError if there is nothing."""
         read = ((job, tuned, store.read(job)) for job, tuned in self.jobs.items())
         done = [(job, tuned, result) for job, tuned, result in read if result is not None]
-        return Study(self.name, self.designs, gather(done, self.seeds), about | made(done))
+        about = about | made(done) | {"seeds": [self.seeds[0], self.seeds[-1] + 1], "left out": self.left_out}
+        return Study(self.name, self.designs, gather(done, self.seeds), about)
 
 
 def made(done: Sequence[tuple[Job, str, Result]]) -> dict[str, Any]:
@@ -97,16 +121,16 @@ def made(done: Sequence[tuple[Job, str, Result]]) -> dict[str, Any]:
 
 def plans(chosen: What, seeds: str = "") -> list[Plan]:
     """A plan per environment. Raises InputError for what is unknown or impossible, before anything is trained."""
-    suite = _suite(chosen)
-    found = []
+    suite, found, left_out = _suite(chosen), [], []
     for setting in suite.settings:
         try:
             found.append(_plan(setting, suite, chosen, seeds))
         except ImpossibleEnvironment as error:
             if len(suite.settings) == 1:
                 raise
-            print(f"left out: {error}", file=sys.stderr)
-    return found
+            left_out.append(f"{setting.config.env} ({error})")
+            print(f"left out: {left_out[-1]}", file=sys.stderr)
+    return [replace(plan, left_out=tuple(left_out)) for plan in found]
 
 
 def _suite(chosen: What) -> Suite:
@@ -135,12 +159,17 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
         make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0])).close()
     except InputError as error:
         raise ImpossibleEnvironment(str(error)) from error
-    names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(config))
+    able = list(usable(config))
+    names = tricks_named(chosen.tricks) if chosen.tricks else able
+    if idle := [name for name in names if name not in able]:
+        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} can change nothing there")
     asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else suite.designs
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
+    if chosen.tricks and "ppo" in asked:
+        raise InputError("the design ppo is about no trick; leave out --tricks")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
-    return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed)
+    return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

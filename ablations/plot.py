@@ -20,6 +20,7 @@ from ablations.plot_panels import (
     Words,
     band,
     behind,
+    headline,
     multiples,
     panels,
     save,
@@ -102,7 +103,7 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     )
     untuned = [arm.name for arm in design.arms if arm.tricks not in lines]
     words = Words(
-        f"{STORIES[design.name].title}: {study.env}, score by learning rate" + warning("never tuned:", untuned),
+        f"{headline(design)}: {study.env}, score by learning rate" + warning("never tuned:", untuned),
         "learning rate (log scale)",
         score,
         STORIES[design.name].lines,
@@ -178,7 +179,7 @@ def _grids(study: Study, design: Design) -> dict[Tricks, pd.DataFrame]:
 def _words(study: Study, design: Design, what: str, y: str, band: str) -> Words:
     story, seeds = STORIES[design.name], study.runs.seed.nunique()
     return Words(
-        f"{story.title}: {study.env}, {seeds} seeds, {what}" + warning("lacks runs of", study.missing(design)),
+        f"{headline(design)}: {study.env}, {seeds} seeds, {what}" + warning("lacks runs of", study.missing(design)),
         "environment steps (thousands)",
         y,
         story.lines,

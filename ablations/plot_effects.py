@@ -14,13 +14,13 @@ from matplotlib.lines import Line2D
 
 from ablations import style
 from ablations.designs import DESIGNS
+from ablations.effects import LEVEL
 from ablations.plot_cells import bare, caption, cell, colorbar, difference_of, discovered, furthest, gaps, names, number
 from ablations.plot_panels import save, title, warning
 from ablations.scales import SCALES
 from ablations.stats import FEWEST
 from tricks.ladder import NEEDS
 
-LEVEL = 0.05
 MARKS = {"add-one-in": "o", "leave-one-out": "s", "ladder": "D"}  # from the top of a row to its bottom
 MEANS = {"add-one-in": "alone, on what it needs", "leave-one-out": "in the full set", "ladder": "on the rung before"}
 
@@ -45,10 +45,16 @@ def forest_figure(effects: pd.DataFrame, path: Path, missing: Sequence[str] = ()
     _key(axis, shown)
     seeds = effects.seeds.max()
     bars = "95% intervals (Student's t, paired by seed)" if seeds >= FEWEST else f"no intervals: under {FEWEST} seeds"
-    said = f"What each trick does: {effects.env.iloc[0]}, {seeds} seeds, {bars}"
+    said = f"What each trick does: {effects.env.iloc[0]}, {seeds} seeds, {bars}{rates(effects)}"
     title(figure, said + warning("lacks runs of", missing or gaps(effects)))
     columns = ["design", "trick", "label", "difference", "low", "high", "p", "p_holm", "detected", "seeds"]
     return save(figure, path, effects[columns])
+
+
+def rates(effects: pd.DataFrame) -> str:
+    """What is to be said about the learning rates of some effects; nothing if all were tuned for this."""
+    said = sorted({*effects.tuned} - {""})
+    return f"; learning rates {', '.join(said)}" if said else ""
 
 
 def _mark(axis: Axes, y: float, row: dict[Any, Any], shape: str, filled: bool) -> None:
@@ -106,7 +112,11 @@ def heatmap_figure(effects: pd.DataFrame, path: Path, missing: Sequence[str] = (
     names(axes[0, 0].get_yticklabels())
     if np.isfinite(limit):
         colorbar(figure, list(axes[0]), limit)
-    title(figure, "What each trick does in each environment" + warning("lacks runs of", missing or gaps(effects)))
+    title(
+        figure,
+        f"What each trick does in each environment{rates(effects)}"
+        + warning("lacks runs of", missing or gaps(effects)),
+    )
     seeds = " or ".join(str(count) for count in sorted(set(effects.seeds)))
     unit = "Difference in normalized area under the curve" + ("" if set(envs) <= set(SCALES) else ", or as named")
     words = f"{unit}, with minus without, {seeds} seeds. Hatched: no effect detected (false discovery rate 5%,"
@@ -131,20 +141,23 @@ def interactions_figure(
     """Main effects on the diagonal, below it how much more one trick does where the other is on than where it is off.
 
     Hatched where the 95% interval contains 0, gray where the design cannot tell. Where it can tell of no pair, the main
-    effects alone. main: trick, effect, low, high. pairs: a, b, interaction, low, high, of which b is later in main.
+    effects alone, filled where detected. main: trick, effect, low, high, detected, seeds, tuned. pairs: a, b (later in
+    main), interaction, low, high.
     """
     style.use()
     if pairs.interaction.notna().any():
         figure = _matrix(main, pairs, difference_of(env))
-        said = f"Effects and interactions: {env}"
+        said = f"Effects and interactions: {env}, {main.seeds.max()} seeds{rates(main)}"
     else:
         figure, axis = plt.subplots(figsize=(8, 0.3 * len(main) + 1.4), layout="constrained")
         for i, row in enumerate(main.rename(columns={"effect": "difference"}).to_dict("records")):
-            _mark(axis, i, row, "o", _clear(row["low"], row["high"]))
+            _mark(axis, i, row, "o", bool(row["detected"]))
         _rows(
-            axis, list(main.trick), f"{difference_of(env)}\n95% intervals (Student's t over seeds); filled: clear of 0"
+            axis,
+            list(main.trick),
+            f"{difference_of(env)}\n95% intervals (Student's t over seeds); filled: detected after Holm's correction",
         )
-        said = f"Main effects: {env} (this design cannot tell interactions)"
+        said = f"Main effects: {env}, {main.seeds.max()} seeds{rates(main)} (this design cannot tell interactions)"
     title(figure, said + warning("lacks runs of", missing))
     first = main[["trick", "effect", "low", "high"]].set_axis(["a", "value", "low", "high"], axis=1).assign(kind="main")
     second = pairs[["a", "b", "interaction", "low", "high"]].rename(columns={"interaction": "value"})
@@ -169,7 +182,7 @@ def _matrix(main: pd.DataFrame, pairs: pd.DataFrame, words: str) -> Figure:
         cell(axis, (tricks.index(a), tricks.index(b)), value, limit, not _clear(low, high), under)
     colorbar(figure, [axis], limit)
     said = "Diagonal: with a trick minus without, averaged. Below: how much more one does where the other is on."
-    rest = "[ ]: 95% interval (Student's t over seeds). Hatched: not clear of 0. –: cannot be told."
+    rest = "[ ]: 95% interval (Student's t over seeds). Hatched: not clear of 0, uncorrected. –: cannot be told."
     caption(figure, f"{words.capitalize()}. {said} {rest}")
     return figure
 

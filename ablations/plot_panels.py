@@ -78,6 +78,12 @@ STORIES = {
 }
 
 
+def headline(design: Design) -> str:
+    """What the design tells; a ladder of some tricks only starts with what they need."""
+    title, first = STORIES[design.name].title, design.arms[0].name
+    return title if design.name != "ladder" or first == "reinforce" else title.replace("REINFORCE", first[2:])
+
+
 def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None]) -> Figure:
     """Draw a panel an arm, and the key, all on the same scales; `scale` sets what a panel's axes count in."""
     style.use()

@@ -9,9 +9,10 @@ import pandas as pd
 
 from ablations.designs import Design
 from ablations.effects import scores
+from ablations.rates import GRID
 from ablations.runs import Study
 from ablations.scales import SCALES, threshold
-from ablations.stats import interval, iqm, median_reached, share_reached, stratified_interval
+from ablations.stats import interval, iqm, median_reached, restricted_mean, share_reached, stratified_interval
 from ablations.suites import PUBLISHED
 
 
@@ -19,7 +20,8 @@ from ablations.suites import PUBLISHED
 def table(study: Study, design: Design) -> pd.DataFrame:
     """A row an arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
 
-    `steps_to_solve` is the median over seeds, NaN if fewer than half got there; NaN where there is no threshold.
+    `steps_to_solve` is the median over seeds, NaN if fewer than half got there, `steps_within_budget` their mean, where
+    those that did not get there count with the whole budget; NaN where there is no threshold.
     """
     goal, rows = threshold(study.env), []
     for arm in design.arms:
@@ -36,6 +38,7 @@ def table(study: Study, design: Design) -> pd.DataFrame:
             row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
         row |= {"score": found.score.mean() if study.env in SCALES else np.nan}
         row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
+        row |= {"steps_within_budget": np.nan if goal is None else restricted_mean(found.reached, study.steps)}
         row |= {"solved": np.nan if goal is None else share_reached(found.reached, np.array([study.steps]))[0]}
         rows.append(row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)})
     return pd.DataFrame(rows)
@@ -49,7 +52,7 @@ def as_text(frame: pd.DataFrame, study: Study) -> str:
     for row in frame.to_dict("records"):
         cells = [
             row["arm"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
-            f"{row['lr']:g}" + (f" ({row['tuned']})" if row["tuned"] else ""),
+            f"{row['lr']:g}" + _about_rate(row["lr"], row["tuned"]),
             *(_spanned(row, name, "{:.1f}") for name in ("area", "iqm", "last_10%")),
         ]
         if goal is not None:
@@ -59,11 +62,18 @@ def as_text(frame: pd.DataFrame, study: Study) -> str:
     return markdown(lines)
 
 
-def _spanned(row: dict[Any, Any], name: str, number: str) -> str:
-    """A number with its interval, where it has one."""
+def _about_rate(lr: float, tuned: str) -> str:
+    """What is to be said about a learning rate: a better one may lie beyond the edge of the grid."""
+    said = tuned or ("the grid's edge" if lr in (GRID[0], GRID[-1]) else "")
+    return f" ({said})" if said else ""
+
+
+def _spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = None) -> str:
+    """A number with its interval, where it has one; the interval's ends are `low` and `high`, or `<name>_low`, ..."""
     if not np.isfinite(row[name]):
-        return "no episode ended"
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
+        return "no episode ended in some seed"
+    before = f"{name}_" if ends is None else ends
+    low, high = row[f"{before}low"], row[f"{before}high"]
     span = f" [{number}, {number}]".format(low, high) if np.isfinite(low) else ""
     return number.format(row[name]) + span
 
@@ -88,10 +98,20 @@ def _effect(row: dict[Any, Any]) -> str:
     return f"{row['difference']:+.3f}{span}, {row['improvement']:.0%}{star}"
 
 
-def published_text(study: Study, frame: pd.DataFrame) -> str:
-    """Our last 10% beside the published score, where there is one for this budget; else empty."""
-    known = PUBLISHED.get((study.env, study.steps))
-    if known is None or frame.empty:
+def main_text(frame: pd.DataFrame) -> str:
+    """Main effects of crossed tricks, `*` where detected, with their Shapley values where there are any."""
+    shapley = frame.shapley.notna().any()
+    lines = [("trick", "effect", *(["Shapley value"] if shapley else []))]
+    for row in frame.to_dict("records"):
+        cells = [_spanned(row, "effect", "{:+.3f}", ""), *([_spanned(row, "shapley", "{:+.3f}")] if shapley else [])]
+        lines.append((row["trick"], cells[0] + (" **\\***" if row["detected"] else ""), *cells[1:]))
+    return markdown(lines)
+
+
+def published_text(study: Study, design: Design) -> str:
+    """`ppo`'s last 10% at the published numbers beside the published score; empty for anything else."""
+    known, frame = PUBLISHED.get((study.env, study.steps)), table(study, design)
+    if known is None or design.name != "ppo" or set(study.runs.tuned) != {"fixed"}:
         return ""
     row = frame.to_dict("records")[0]
     lines = [
@@ -106,10 +126,17 @@ def published_text(study: Study, frame: pd.DataFrame) -> str:
     return markdown(lines)
 
 
+def distinct(studies: Sequence[Study]) -> list[Study]:
+    """Of each environment the study with the most runs, so that none counts twice."""
+    best = {s.env: s for s in sorted(studies, key=lambda study: len(study.runs)) if s.designs}
+    return [study for study in studies if best.get(study.env) is study]
+
+
 def together(studies: Sequence[Study], name: str) -> pd.DataFrame:
     """One design over all environments with a scale: a row an arm, normalized scores, environments weighing the same.
 
-    Arms that are not in every environment are left out. Empty with fewer than two environments.
+    Arms that are not in every environment are left out. Empty with fewer than two environments. studies: at most one an
+    environment, as `distinct` picks them.
     """
     pairs = [(s, d) for s in studies if s.env in SCALES for d in s.designs if d.name == name]
     if len(pairs) < 2:

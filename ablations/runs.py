@@ -8,6 +8,7 @@ asked for, by which command, and how the runs were made.
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,9 +58,9 @@ class Study:
         return grid(self.of(tricks), self.steps)
 
     def missing(self, design: Design) -> list[str]:
-        """The names of the design's arms that lack seeds which other arms have."""
-        seeds = self.runs.seed.nunique()
-        return [arm.name for arm in design.arms if len(self.of(arm.tricks)) < seeds]
+        """The names of the design's arms that lack seeds which were asked for."""
+        first, end = self.about["seeds"]
+        return [arm.name for arm in design.arms if len(self.of(arm.tricks)) < end - first]
 
 
 def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
@@ -113,8 +114,10 @@ def load(path: Path) -> Study:
         runs = pd.read_csv(io.StringIO(rest), dtype=texts, keep_default_na=False, na_values=dict.fromkeys(NUMERIC, ""))
         if list(runs) != COLUMNS or runs.empty:
             raise ValueError("columns or rows are missing")
+        if missing := {"designs", "command", "seconds", "steps", "made with", "seeds"} - set(about):
+            raise ValueError(f"it does not say its {', '.join(sorted(missing))}")
         designs = tuple(DESIGNS[name](names) for name, names in about.pop("designs"))
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise InputError(f"{path} is no file of runs, or damaged: {error}") from error
     return Study(path.name.removesuffix(SUFFIX), designs, runs, about)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ablations.effects import effects
-from ablations.report import table
+from ablations.report import distinct, table
 from ablations.runs import Study
 
 
@@ -22,7 +22,7 @@ def _effects(study: Study, name: str) -> pd.DataFrame:
 def _ladder(study: Study) -> str:
     """How far the ladder goes, and on which steps."""
     steps = _effects(study, "ladder")
-    if steps.empty or steps.p.isna().all():
+    if steps.empty or steps.p.isna().all() or any(study.missing(design) for design in study.designs):
         return ""
     (ladder,) = (design for design in study.designs if design.name == "ladder")
     areas = table(study, ladder).area
@@ -37,12 +37,12 @@ def _ladder(study: Study) -> str:
 def _alone_and_together(study: Study) -> str:
     """What helps or hurts alone, and what is missed when it is taken out of the full set."""
     alone, full = _effects(study, "add-one-in"), _effects(study, "leave-one-out")
-    if alone.empty or full.empty or alone.p.isna().all():
+    if alone.empty or full.empty or alone.p.isna().all() or any(study.missing(design) for design in study.designs):
         return ""
     return (
         f"On {study.env}, {_seeds(study)}, detected as helping alone: {_named(alone[alone.detected > 0]) or 'none'}; "
-        f"as hurting alone: {_named(alone[alone.detected < 0]) or 'none'}; as missed when taken out of the full set: "
-        f"{_named(full[full.detected > 0]) or 'none'}; as better left out of it: "
+        f"as hurting alone: {_named(alone[alone.detected < 0]) or 'none'}; as missed when taken out of the full set, "
+        f"with what needs them: {_named(full[full.detected > 0]) or 'none'}; as better left out of it: "
         f"{_named(full[full.detected < 0]) or 'none'}."
     )
 
@@ -50,7 +50,10 @@ def _alone_and_together(study: Study) -> str:
 def across(studies: Sequence[Study]) -> str:
     """Which tricks help in one environment and hurt in another; empty with fewer than two environments."""
     frames = [
-        frame for study in studies for name in ("add-one-in", "leave-one-out") if len(frame := _effects(study, name))
+        frame
+        for study in distinct(studies)
+        for name in ("add-one-in", "leave-one-out")
+        if len(frame := _effects(study, name))
     ]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""

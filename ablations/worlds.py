@@ -108,7 +108,8 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, about: dict[str, A
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     results = [(job, tuned, result) for job, tuned in jobs.items() if (result := store.read(job))]
-    study, path = save(Study("worlds", (), gather(results, seeds), about | made(results)), chosen.out)
+    about = about | made(results) | {"seeds": [seeds[0], seeds[-1] + 1]}
+    study, path = save(Study("worlds", (), gather(results, seeds), about), chosen.out)
     text, paths = write(study, chosen.out)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
     return 0

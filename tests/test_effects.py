@@ -1,5 +1,6 @@
 """Effects: paired by seed, corrected for their number, and exact in a factorial; studies come back as they were."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,8 +26,8 @@ def study(design: Design, value: Callable[[set[str]], float], env: str = "CartPo
         for seed in range(seeds):
             score = 100.0 + 10 * seed + value(set(arm.tricks.on))
             rows.append([env, 100_000, "", " ".join(arm.tricks.on), 0.01, "", seed, np.nan, score, *[score] * 100])
-    about = {"command": "x", "seconds": 1.0, "steps": 1.0, "made with": {"torch": ["2"]}}
-    return Study("made", (design,), pd.DataFrame(rows, columns=COLUMNS), about)
+    about = {"command": "x", "seconds": 1.0, "steps": 1.0, "made with": {"torch": ["2"]}, "seeds": [0, seeds]}
+    return Study(f"made_{env}", (design,), pd.DataFrame(rows, columns=COLUMNS), about)
 
 
 def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None:
@@ -84,6 +85,7 @@ def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> Non
     main = main_effects(made, design).set_index("trick")
     assert (main.effect * unit).to_dict() == pytest.approx({"baseline": 2, "gae": 10, "entropy": 0})
     assert main.shapley.isna().all()
+    assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
     assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
 
 
@@ -108,7 +110,8 @@ def test_a_study_is_read_back_as_it_was_saved_and_a_damaged_file_is_named(tmp_pa
     pd.testing.assert_frame_equal(again.runs, saved.runs)
     assert saved.runs.tricks[0] == ""  # not NaN
     whole = path.read_bytes()
-    for damage in (whole[: len(whole) // 2], b"", b"not compressed"):
+    told = gzip.decompress(whole).replace(b'"command"', b'"comment"')
+    for damage in (whole[: len(whole) // 2], whole[:90] + bytes(20) + whole[110:], gzip.compress(told), b"", b"x"):
         path.write_bytes(damage)
         with pytest.raises(InputError, match="is no file of runs, or damaged"):
             load(path)

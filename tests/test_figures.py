@@ -30,7 +30,7 @@ def study(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
         for seed in range(seeds):
             curve = 50 + 100 * len(tricks.on) * np.linspace(0, 1, 100) + rng.normal(0, 5)
             rows.append([env, 1000, "", " ".join(tricks.on), 0.01, "", seed, np.nan, curve[-10:].mean(), *curve])
-    return Study("x", designs, pd.DataFrame(rows, columns=COLUMNS), {})
+    return Study("x", designs, pd.DataFrame(rows, columns=COLUMNS), {"seeds": [0, seeds]})
 
 
 def lacking(whole: Study, tricks: Tricks, seeds: int) -> Study:
@@ -219,6 +219,7 @@ def effect(design: str, env: str, trick: str, difference: float, p: float, label
         "p_holm": p,
         "detected": detected,
         "seeds": 9,
+        "tuned": "",
     }
 
 
@@ -315,7 +316,9 @@ def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Pa
         ],
         columns=["a", "b", "interaction", "low", "high"],
     )
+    main = main.assign(seeds=9, tuned="not tuned", detected=[-1, 0, 1])
     paths = interactions_figure(main, pairs, "CartPole-v1", tmp_path / "x", ["+ clip"])
+    assert "9 seeds; learning rates not tuned" in heading(figures[0])
     found = cells(figures[0].axes[0])
     assert {at: (text, hatched) for at, (text, _, hatched) in found.items()} == {
         (0, 0): ("−0.20", False),

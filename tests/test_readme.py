@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
+import ablations.commands as harness
+from ablations import speed, worlds
+from ablations.designs import DESIGNS
+from ablations.plan import plans
+from ablations.suites import SUITES
 from tricks import PPO
 from tricks.commands import main, parse
 from tricks.config import Config
 from tricks.ladder import table
+from tricks.shell import options
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"^python -m tricks (.+?)(?:\s+#.*)?$", README, re.MULTILINE)
@@ -33,6 +39,28 @@ def test_the_training_command_asks_for_what_it_says() -> None:
     tricks, (config,) = parse(words[:place], "train", Config)
     assert set(PPO.on) - set(tricks.on) == {"gae"}
     assert (config.env, config.seeds, config.steps) == ("CartPole-v1", 10, 100_000)
+
+
+ABLATIONS = re.findall(r"^python -m ablations (.+?)(?:\s+#.*)?$", README, re.MULTILINE)
+KINDS = {
+    "run": harness.Options,
+    "report": harness.ReportOptions,
+    "worlds": worlds.Options,
+    "speed": speed.Options,
+}
+
+
+@pytest.mark.parametrize("command", ABLATIONS)
+def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> None:
+    name, *words = command.split()
+    chosen = options(KINDS[name], words, "")
+    if isinstance(chosen, harness.Options):
+        assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
+
+
+def test_the_designs_and_suites_in_the_readme_are_those_that_there_are() -> None:
+    for name in set(DESIGNS) - {"ppo"} | {*SUITES, "worlds"}:
+        assert re.search(rf"`[^`]*\b{name}\b[^`]*`", README), name
 
 
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,17 +66,19 @@ def test_environments_weigh_the_same_together() -> None:
     each = [(x - s.random) / (s.ceiling - s.random) for x, s in zip((135, 175), scale, strict=True)]
     assert frame["mean"].tolist() == pytest.approx([np.mean(each)] * 3)
     assert report.together([low], "ladder").empty
+    again = study(ladder(NAMES), lambda on: 0, seeds=5)
+    assert report.distinct([again, low, high]) == [low, high]  # none counts twice; the one with more runs
     assert report.together([low, high], "screen").empty
 
 
 def test_a_published_score_stands_beside_ours() -> None:
     made = study(ppo(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
-    text = report.published_text(made, report.table(made, made.designs[0]))
+    assert report.published_text(made, made.designs[0]) == ""  # at rates of our own
+    text = report.published_text(replace(made, runs=made.runs.assign(tuned="fixed")), made.designs[0])
     assert "| 490 ± 6" in text
     assert "| 465.0 [" in text
-    shorter = replace(made, runs=made.runs.assign(steps=1000))
-    assert report.published_text(shorter, report.table(shorter, shorter.designs[0])) == ""
+    assert report.published_text(replace(made, runs=made.runs.assign(steps=1000)), made.designs[0]) == ""
 
 
 def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

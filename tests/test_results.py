@@ -1,5 +1,6 @@
 """What is stored is whole, was made as it says, and supports every sentence that is said of it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_the_readme_says_of_the_results_what_they_say() -> None:
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
 def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
     for design in study.designs:
-        path = RESULTS / f"{design.name}_{study.env}.md"
+        path = RESULTS / study.name / f"{design.name}.md"
         if path.exists():
             assert path.read_text() == report.as_text(report.table(study, design), study) + "\n"
+
+
+def test_what_the_readme_shows_is_there() -> None:
+    shown = re.findall(r"\((ablations/[^)]+)\)", README.read_text(encoding="utf-8"))
+    assert len(shown) >= 4
+    assert all((README.parent / path).exists() for path in shown)
