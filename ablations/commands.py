@@ -12,7 +12,7 @@ from pathlib import Path
 from ablations.plan import Plan, What, parse_seeds, plans
 from ablations.rates import GRID, TUNING_SEEDS, tune
 from ablations.run import BLOCK, run_jobs
-from ablations.runs import SUFFIX, Study, load, save
+from ablations.runs import SUFFIX, Study, load, merged, save
 from ablations.store import Job, Store
 from tricks.core.errors import InputError
 from tricks.core.run import make_folder
@@ -149,7 +149,7 @@ def _report(arguments: list[str]) -> int:
     if not found:
         raise InputError(f"no files of runs (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     make_folder(chosen.out)
-    return _document([load(path) for path in found], chosen.out, [], again("report", arguments))
+    return _document(merged([load(path) for path in found]), chosen.out, [], again("report", arguments))
 
 
 def _tune(arguments: list[str]) -> int:

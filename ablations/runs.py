@@ -8,6 +8,7 @@ asked for, by which command, and how the runs were made.
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -120,6 +121,43 @@ def load(path: Path) -> Study:
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise InputError(f"{path} is no file of runs, or damaged: {error}") from error
     return Study(path.name.removesuffix(SUFFIX), designs, runs, about)
+
+
+def merged(studies: Sequence[Study]) -> list[Study]:
+    """Studies that differ in nothing but their seeds, as one: seeds 0 to 9 of today, 10 to 29 of tomorrow.
+
+    A name that ends in the first seed, `_from10`, goes with the one without; their seeds must not leave a gap, and
+    every arm must have run at the same learning rate.
+    """
+    found: dict[str, Study] = {}
+    for study in sorted(studies, key=lambda study: study.about["seeds"][0]):
+        name = re.sub(r"_from\d+$", "", study.name)
+        before = found.get(name)
+        if before is not None and _continues(before, study):
+            found[name] = _joined(before, study)
+        else:
+            found[study.name] = study
+    return list(found.values())
+
+
+def _continues(one: Study, other: Study) -> bool:
+    facts = ["env", "steps", "numbers", "tricks", "lr", "tuned"]
+    alike = one.runs[facts].drop_duplicates().merge(other.runs[facts].drop_duplicates(), how="outer", indicator=True)
+    return bool(
+        one.designs == other.designs
+        and one.about["seeds"][1] == other.about["seeds"][0]
+        and (alike["_merge"] == "both").all()
+    )
+
+
+def _joined(one: Study, other: Study) -> Study:
+    about: dict[str, Any] = {name: one.about[name] + other.about[name] for name in ("seconds", "steps")}
+    about["command"] = f"{one.about['command']}; {other.about['command']}"
+    about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
+    both, last = one.about["made with"], other.about["made with"]
+    about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
+    runs = pd.concat([one.runs, other.runs], ignore_index=True)
+    return Study(one.name, one.designs, runs, one.about | about)
 
 
 NUMERIC = ["diverged", "late", *SHARES]

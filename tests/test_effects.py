@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from ablations.designs import Design, factorial, ladder, screen
 from ablations.effects import effects, scores
 from ablations.factors import interactions, main_effects
-from ablations.runs import COLUMNS, SHARES, Study, load, save
+from ablations.runs import COLUMNS, SHARES, Study, load, merged, save
 from ablations.scales import SCALES
 from tricks import InputError
 from tricks.ladder import Tricks
@@ -117,3 +118,19 @@ def test_a_study_is_read_back_as_it_was_saved_and_a_damaged_file_is_named(tmp_pa
             load(path)
     with pytest.raises(InputError, match="nothing"):
         load(tmp_path / "nothing")
+
+
+def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
+    design = ladder(["baseline", "entropy"])
+    whole = study(design, lambda on: len(on), seeds=8)
+    first = replace(whole, runs=whole.runs[whole.runs.seed < 5], about=whole.about | {"seeds": [0, 5]})
+    rest = replace(whole, runs=whole.runs[whole.runs.seed >= 5], about=whole.about | {"seeds": [5, 8]})
+    rest = replace(rest, name=f"{whole.name}_from5")
+    (both,) = merged([rest, first])
+    assert both.about["seeds"] == [0, 8]
+    assert both.about["steps"] == 2.0
+    pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
+    gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
+    elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))
+    for other in (gap, elsewhere):
+        assert merged([first, other]) == [first, other]

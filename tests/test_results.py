@@ -8,11 +8,11 @@ import pytest
 from ablations import report, words
 from ablations.commands import RESULTS
 from ablations.effects import effects
-from ablations.runs import SUFFIX, Study, load
+from ablations.runs import SUFFIX, Study, load, merged
 from ablations.suites import SUITES
 
 README = Path(__file__).parents[1] / "README.md"
-STUDIES = [load(path) for path in sorted(RESULTS.glob(f"*{SUFFIX}"))]
+STUDIES = merged([load(path) for path in sorted(RESULTS.glob(f"*{SUFFIX}"))])
 DESIGNED = [study for study in STUDIES if study.designs]
 
 
