@@ -118,10 +118,10 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
 
 
 def spoken(seconds: float) -> str:
-    """`40 seconds`, `12 minutes`, `3.5 hours`."""
+    """`40 seconds`, `4.5 minutes`, `3.5 hours`."""
     if seconds < 100:
         return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
+    return f"{seconds / 60:.1f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def again(command: str, arguments: Sequence[str]) -> str:

@@ -27,10 +27,10 @@ def _ladder(study: Study) -> str:
     (ladder,) = (design for design in study.designs if design.name == "ladder")
     areas = table(study, ladder).area
     up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
-    seen = [f"{up} up"] * bool(up) + [f"{down} down"] * bool(down)
+    seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
     return (
-        f"On {study.env}, {_seeds(study)}, the ladder takes the area under the curve from {areas.iloc[0]:.0f} to "
-        f"{areas.iloc[-1]:.0f}; of its {len(steps)} steps, those detected are {', '.join(seen) or 'none'}."
+        f"On {study.env} ({_seeds(study)}), the ladder takes the area under the curve from {areas.iloc[0]:.0f} to "
+        f"{areas.iloc[-1]:.0f}. Detected among its {len(steps)} steps: {', '.join(seen) or 'none'}."
     )
 
 
@@ -39,11 +39,11 @@ def _alone_and_together(study: Study) -> str:
     alone, full = _effects(study, "add-one-in"), _effects(study, "leave-one-out")
     if alone.empty or full.empty or alone.p.isna().all() or any(study.missing(design) for design in study.designs):
         return ""
+    helps, hurts = (_named(alone[alone.detected == sign]) or "none" for sign in (1, -1))
+    missed, better = (_named(full[full.detected == sign]) or "none" for sign in (1, -1))
     return (
-        f"On {study.env}, {_seeds(study)}, detected as helping alone: {_named(alone[alone.detected > 0]) or 'none'}; "
-        f"as hurting alone: {_named(alone[alone.detected < 0]) or 'none'}; as missed when taken out of the full set, "
-        f"with what needs them: {_named(full[full.detected > 0]) or 'none'}; as better left out of it: "
-        f"{_named(full[full.detected < 0]) or 'none'}."
+        f"On {study.env} ({_seeds(study)}), detected when a trick is alone: {helps} helping, {hurts} hurting. Detected "
+        f"when it is taken out of the full set, with what needs it: {missed} missed, {better} better left out."
     )
 
 
@@ -62,8 +62,8 @@ def across(studies: Sequence[Study]) -> str:
     mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
     return (
-        f"In {both.env.nunique()} environments, alone or taken out of the full set, both help and harm are detected "
-        f"for {_listed(mixed) or 'no trick'}, and no effect anywhere for {_listed(never) or 'no trick'}."
+        f"In {both.env.nunique()} environments, alone or taken out of the full set, detected as helping in one place "
+        f"and hurting in another: {_listed(mixed) or 'none'}. No effect detected anywhere: {_listed(never) or 'none'}."
     )
 
 

@@ -131,7 +131,7 @@ def test_a_dry_run_says_what_and_how_long_and_trains_nothing(
     assert "dropped: + gae (gae needs baseline)" in said
     assert re.search(r"about \d+ seconds with 2 workers", said)
     assert not list((tmp_path / "jobs").iterdir())
-    assert [spoken(x) for x in (40, 700, 12600)] == ["40 seconds", "12 minutes", "3.5 hours"]
+    assert [spoken(x) for x in (40, 270, 12600)] == ["40 seconds", "4.5 minutes", "3.5 hours"]
 
 
 def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> None:

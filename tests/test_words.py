@@ -1,0 +1,46 @@
+"""Sentences say what effects say, and nothing where runs are missing."""
+
+from dataclasses import replace
+
+import pandas as pd
+from test_effects import study
+
+from ablations import words
+from ablations.designs import add_one_in, ladder, leave_one_out
+from ablations.runs import Study
+
+NAMES = ["baseline", "clip", "entropy"]
+
+
+def several(env: str, value: int) -> Study:
+    """Three designs of which each is as `value` says: what clip adds; entropy always takes 20."""
+    made = [
+        study(d(NAMES), lambda on: value * ("clip" in on) - 20 * ("entropy" in on), env)
+        for d in (ladder, leave_one_out, add_one_in)
+    ]
+    runs = pd.concat([one.runs for one in made]).drop_duplicates(["tricks", "seed"])
+    return replace(made[0], designs=tuple(one.designs[0] for one in made), runs=runs)
+
+
+def test_what_is_detected_is_said() -> None:
+    one, two = words.of(several("CartPole-v1", 60))
+    assert one == (
+        "On CartPole-v1 (8 seeds), the ladder takes the area under the curve from 135 to 175. "
+        "Detected among its 3 steps: up with `clip` (+0.13), down with `entropy` (-0.04)."
+    )
+    assert two == (
+        "On CartPole-v1 (8 seeds), detected when a trick is alone: `clip` helping, `entropy` hurting. Detected when it "
+        "is taken out of the full set, with what needs it: `clip` missed, `entropy` better left out."
+    )
+
+
+def test_environments_are_set_against_each_other() -> None:
+    here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
+    assert words.across([here]) == ""
+    assert words.across([here, here]) == ""  # one environment, twice
+    assert words.across([here, there]).endswith("hurting in another: `clip`. No effect detected anywhere: `baseline`.")
+
+
+def test_with_runs_missing_nothing_is_said() -> None:
+    whole = several("CartPole-v1", 60)
+    assert words.of(replace(whole, runs=whole.runs[whole.runs.tricks != ""])) == []
