@@ -169,11 +169,6 @@ def paired(difference: np.ndarray) -> Paired:
     return Paired(mean, float(mean - reach), float(mean + reach), float(p))
 
 
-def paired_interval(difference: np.ndarray) -> tuple[float, float]:
-    """95% Student's t interval of the mean difference of two arms, a value a seed; NaN with fewer than FEWEST seeds."""
-    return paired(difference)[1:3]
-
-
 class Improvement(NamedTuple):
     """The probability that one arm beats another, with its 95% interval."""
 

@@ -33,7 +33,6 @@ from ablations.stats import (
     median_reached,
     normalized,
     paired,
-    paired_interval,
     reached,
     restricted_mean,
     share_reached,
@@ -112,7 +111,6 @@ def test_there_is_no_interval_of_a_nan_or_of_too_few() -> None:
         assert np.isnan(found.value) == np.isnan(broken).any()
         assert all(np.isnan(improvement(broken, broken)[1:]))
         assert all(np.isnan(paired(broken)[1:]))
-        assert all(np.isnan(paired_interval(broken)))
     curves = np.full((FEWEST, 2), 3.0)
     assert [x.tolist() for x in interval(curves)] == [[3, 3], [3, 3]]
     curves[0, 0] = np.nan
