@@ -112,7 +112,7 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
 
 
 def _same_scales(axes: Sequence[Axes], columns: int, scale: Callable[[Axes], None]) -> None:
-    """What sharing axes would do, in a fifth of the time. The lowest and the leftmost panels carry the labels."""
+    """What sharing axes would do, in less time. The lowest and the leftmost panels carry the labels."""
     for i, axis in enumerate(axes):
         scale(axis)
         axis.tick_params(labelbottom=i + columns >= len(axes), labelleft=i % columns == 0)
