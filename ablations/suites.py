@@ -31,7 +31,7 @@ SUITES = {
             Setting(Config("Acrobot-v1"), 30),
             Setting(Config("Pendulum-v1", gamma=0.9), 10),
             Setting(Config("Taxi-v4"), 10),
-            Setting(Config("LunarLander-v3", steps=200_000, backend="envpool"), 10),
+            Setting(Config("LunarLander-v3", backend="envpool"), 10),
         ),
         ("ladder", "leave-one-out", "add-one-in"),
     ),
