@@ -119,7 +119,7 @@ def write(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """The table as text, and it, its CSV and the figure in the folder, of the trials that the study has."""
     from ablations.plot import worlds_figure
 
-    outcomes = [outcome for trial in TRIALS if (outcome := _outcome(trial, study.runs))]
+    outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
     if not outcomes:
         raise InputError(f"{study.name} has no runs of any trial")
     frame, path = pd.DataFrame([outcome.row() for outcome in outcomes]), folder / "worlds"
@@ -131,7 +131,8 @@ def write(study: Study, folder: Path) -> tuple[str, list[Path]]:
     return text, [path.with_suffix(".csv"), path.with_suffix(".md"), *figures]
 
 
-def _outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
+def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
+    """The trial's two arms among the runs, or None if one of them is not there."""
     config = trial.config
     here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
     sides = [Side(here[here.tricks == " ".join(arm.on)]) for arm in (trial.without, trial.having)]

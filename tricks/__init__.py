@@ -7,12 +7,26 @@ from tricks.config import Config
 from tricks.core.errors import InputError
 from tricks.ladder import EVERY, PPO, REINFORCE, Tricks
 from tricks.listing import diff, listing
+from tricks.source import source
 
 if TYPE_CHECKING:
     from tricks.core.run import Run, load
     from tricks.core.train import train
 
-__all__ = ["EVERY", "PPO", "REINFORCE", "Config", "InputError", "Run", "Tricks", "diff", "listing", "load", "train"]
+__all__ = [
+    "EVERY",
+    "PPO",
+    "REINFORCE",
+    "Config",
+    "InputError",
+    "Run",
+    "Tricks",
+    "diff",
+    "listing",
+    "load",
+    "source",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,9 +12,10 @@ from importlib import resources
 import libcst as cst
 
 from tricks.ladder import Tricks
+from tricks.source import Code
 
 
-def listing(tricks: Tricks) -> str:
+def listing(tricks: Tricks) -> Code:
     """The module of the training loop for these flags: the imports that it uses, and `train(config)`."""
     function = _loop(tricks)
     used = _names(function)
@@ -24,14 +25,14 @@ def listing(tricks: Tricks) -> str:
     flags = "".join(f"    {name}=True,\n" for name in tricks.on)
     constant = f"TRICKS = Tricks(\n{flags})" if flags else "TRICKS = Tricks()"
     code = cst.Module(body=[function]).code.strip()
-    return f'"""{header}"""\n\n{imports.strip()}\n\n{constant}\n\n\n{code}\n'
+    return Code(f'"""{header}"""\n\n{imports.strip()}\n\n{constant}\n\n\n{code}\n')
 
 
-def diff(before: Tricks, after: Tricks) -> str:
+def diff(before: Tricks, after: Tricks) -> Code:
     """What changes in the loop from the flags `before` to the flags `after`, as a unified diff."""
     old, new = (cst.Module(body=[_loop(tricks)]).code.strip().splitlines() for tricks in (before, after))
     lines = difflib.unified_diff(old, new, _title(before), _title(after), lineterm="")
-    return "".join(f"{line}\n" for line in lines)
+    return Code("".join(f"{line}\n" for line in lines), "diff")
 
 
 def _title(tricks: Tricks) -> str:

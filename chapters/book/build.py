@@ -1,0 +1,116 @@
+"""Run chapters and keep what they show: `python -m book.build [04_gae ...]`, in the folder `chapters`.
+
+Writes each chapter's executed notebook and its thumbnail; without names all of them, and the map in README.md.
+"""
+
+import base64
+import io
+import re
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import jupytext
+from nbconvert.preprocessors import ExecutePreprocessor
+from nbformat import NotebookNode
+
+CHAPTERS = Path(__file__).parents[1]
+START, END = "<!-- map -->\n", "<!-- /map -->"
+THUMBNAIL = 240  # pixels wide
+TIMEOUT = 300  # seconds for a cell
+
+
+def names() -> list[str]:
+    """The chapters in reading order: `00_reinforce`, `01_baseline`, ..."""
+    return sorted(path.stem for path in CHAPTERS.glob("[0-9][0-9]_*.py"))
+
+
+def execute(name: str) -> NotebookNode:
+    """Run a chapter from its .py and write its .ipynb with all outputs. Raises CellExecutionError if a cell fails."""
+    notebook = jupytext.read(CHAPTERS / f"{name}.py")
+    notebook.metadata.kernelspec = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
+    runner.preprocess(notebook, {"metadata": {"path": str(CHAPTERS)}})
+    notebook.metadata.pop("language_info", None)
+    for index, cell in enumerate(notebook.cells):
+        cell["id"] = f"{name}-{index}"  # random ones would change with every build
+    jupytext.write(notebook, CHAPTERS / f"{name}.ipynb")
+    return notebook
+
+
+def thumbnail(name: str, notebook: NotebookNode) -> None:
+    """Keep a small version of the figure that the cell tagged `thumbnail` draws. Raises ValueError if there is none."""
+    pictures = [
+        output.data["image/png"]
+        for cell in notebook.cells
+        if "thumbnail" in cell.metadata.get("tags", [])
+        for output in cell.outputs
+        if "image/png" in output.get("data", {})
+    ]
+    if not pictures:
+        raise ValueError(f"{name}: no cell with the tag `thumbnail` draws a figure")
+    path = CHAPTERS / "thumbnails" / f"{name}.png"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(_shrunk(base64.b64decode(pictures[0])))
+
+
+def _shrunk(png: bytes) -> bytes:
+    """The picture, THUMBNAIL pixels wide."""
+    from PIL import Image  # comes with matplotlib
+
+    with Image.open(io.BytesIO(png)) as picture:
+        height = round(picture.height * THUMBNAIL / picture.width)
+        small = picture.convert("RGB").resize((THUMBNAIL, height), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    small.quantize(64).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def title(name: str) -> tuple[str, str]:
+    """A chapter's title and the question that it answers: its first heading, and the line in italics below it."""
+    cell = jupytext.read(CHAPTERS / f"{name}.py").cells[0].source
+    heading, asked = re.search(r"^# (.+)$", cell, re.M), re.search(r"^\*(.+)\*$", cell, re.M)
+    if heading is None or asked is None:
+        raise ValueError(f"{name}: the first cell must hold `# a title`, and below it `*a question*`")
+    return heading[1], asked[1]
+
+
+def minutes(name: str) -> int:
+    """How long a chapter takes to read: 180 words or 30 lines of code a minute, and five for each exercise."""
+    cells = jupytext.read(CHAPTERS / f"{name}.py").cells
+    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+    lines = sum(cell.source.count("\n") + 1 for cell in cells if cell.cell_type == "code")
+    exercises = sum(bool(re.match(r"\*\*Exercise", cell.source)) for cell in cells)
+    return round(words / 180 + lines / 30 + 5 * exercises)
+
+
+def table_of_contents() -> str:
+    """The map: a row a chapter."""
+    rows = ["| | chapter | the question | minutes |", "|---|---|---|---|"]
+    for name in names():
+        heading, asked = title(name)
+        picture = f'<img src="thumbnails/{name}.png" width="120" alt="">'
+        rows.append(f"| {picture} | [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
+    return "\n".join(rows) + "\n"
+
+
+def main(chosen: Sequence[str]) -> None:
+    """Build the chapters that are named, or all; then, unless some were named, the map."""
+    for name in chosen or names():
+        start = time.perf_counter()
+        thumbnail(name, execute(name))
+        print(f"{name}: {time.perf_counter() - start:.0f} seconds")
+    if not chosen:
+        write_map()
+
+
+def write_map() -> None:
+    """Put the table of contents into README.md."""
+    page = CHAPTERS / "README.md"
+    text = page.read_text()
+    page.write_text(text.split(START)[0] + START + table_of_contents() + END + text.split(END)[1])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

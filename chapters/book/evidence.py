@@ -1,0 +1,169 @@
+"""What the stored ablations say about a trick: a table of effects with their intervals, and the curves behind it."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ablations import style
+from ablations.commands import RESULTS
+from ablations.effects import effects
+from ablations.plot import curve
+from ablations.plot_panels import DASHED, band, thousands
+from ablations.rates import numbers
+from ablations.report import markdown
+from ablations.runs import SUFFIX, Study, load, merged
+from ablations.scales import SCALES
+from ablations.stats import area, interval
+from ablations.trials import TRIALS
+from ablations.worlds import Outcome, outcome, place
+from book.figures import label_lines
+from tricks import InputError, Tricks
+from tricks.ladder import NEEDS
+
+QUESTIONS = {
+    "ladder": "as the next rung",
+    "add-one-in": "alone, on REINFORCE",
+    "leave-one-out": "taken out of everything",
+}
+CAPTION = (
+    "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling), paired "
+    "by seed; the verdict is corrected for the number of tricks in the design (Holm). In worlds made for a trick (in "
+    "italics): from without to with, in the world's own units, not corrected.*"
+)
+WITH = "with it, beside without"
+VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
+
+
+Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the trick and with it
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Stored results about one trick. In a notebook it shows itself as its table; `plot()` draws the curves.
+
+    table: a row an environment and question: env, question, difference (normalized area under the curve: 0 is a random
+    policy, 1 the ceiling), low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design), verdict
+    (that in words), seeds. worlds: a row a trial in a world that was made for the trick, in the world's own units of
+    return: place, without, with, difference, low, high, seen (1, -1, 0; not corrected), verdict, seeds.
+    """
+
+    trick: str
+    table: pd.DataFrame
+    worlds: pd.DataFrame
+
+    def _repr_markdown_(self) -> str:
+        lines = [("environment", f"`{self.trick}` ...", "difference", "95% interval", "seeds", "verdict")]
+        for row in self.table.to_dict("records"):
+            span, seeds = f"{row['low']:+.3f} to {row['high']:+.3f}", f"{row['seeds']}"
+            lines.append((row["env"], row["question"], f"{row['difference']:+.3f}", span, seeds, row["verdict"]))
+        for row in self.worlds.to_dict("records"):
+            said, span = f"{row['without']:.4g} → {row['with']:.4g}", f"{row['low']:+.3g} to {row['high']:+.3g}"
+            lines.append((f"*{row['place']}*", WITH, said, span, f"{row['seeds']}", row["verdict"]))
+        return f"{markdown(lines)}\n\n{CAPTION}"
+
+    def plot(self) -> Figure:
+        """Learning curves with the trick and without: CartPole's ladder, and the worlds made for the trick."""
+        pairs = [*_ladder_pairs(self.trick)[:1], *_world_pairs(self.trick)[:2]]
+        figure, axes = plt.subplots(1, len(pairs), figsize=(3.6 * len(pairs), 2.7), squeeze=False)
+        for axis, (title, without, having) in zip(axes[0], pairs, strict=True):
+            band(axis, curve(without), style.SOFT, DASHED)
+            axis.lines[-1].set_label("without")
+            band(axis, curve(having), style.COLORS[self.trick])
+            axis.lines[-1].set_label("with")
+            thousands(axis)
+            axis.margins(x=0)
+            axis.set(title=title, xlabel="environment steps (thousands)")
+            label_lines(axis)
+        axes[0][0].set_ylabel("episode return")
+        return figure
+
+
+@cache
+def studies() -> tuple[Study, ...]:
+    """The studies of `ablations/results` that compare arms, one per environment."""
+    found = merged([load(path) for path in sorted(RESULTS.glob(f"*{SUFFIX}"))])
+    order = {"CartPole-v1": 0, "Acrobot-v1": 1}
+    kept = [study for study in found if {design.name for design in study.designs} >= set(QUESTIONS)]
+    return tuple(sorted(kept, key=lambda study: order.get(study.env, 2)))
+
+
+def stored_curves(tricks: Tricks) -> Figure:
+    """An arm's stored learning curves in the first two environments, between a random policy and the ceiling."""
+    figure, axes = plt.subplots(1, 2, figsize=(8, 2.7))
+    for axis, study in zip(axes, studies(), strict=False):
+        band(axis, curve(study.grid(tricks)), style.INK)
+        axis.lines[-1].set_label("mean")
+        for name, level in (("random", SCALES[study.env].random), ("ceiling", SCALES[study.env].ceiling)):
+            axis.plot([0, study.steps], [level, level], color=style.SOFT, lw=1, label=name)
+        thousands(axis)
+        axis.margins(x=0)
+        axis.set(title=study.env, xlabel="environment steps (thousands)")
+        label_lines(axis)
+    axes[0].set_ylabel("episode return")
+    return figure
+
+
+def stored_area(study: Study, tricks: Tricks) -> str:
+    """An arm's area under the curve with its 95% interval over seeds, in words."""
+    areas = area(study.grid(tricks)).to_numpy()
+    low, high = interval(areas)
+    return f"{study.env}, {len(areas)} seeds: area {areas.mean():.0f}, 95% interval {low:.0f} to {high:.0f}"
+
+
+@cache
+def all_effects() -> pd.DataFrame:
+    """Every effect of every stored study, a row a comparison; see `ablations.effects.effects`."""
+    return pd.concat([effects(study, design) for study in studies() for design in study.designs])
+
+
+@cache
+def evidence(trick: str) -> Evidence:
+    """What the stored ablations say about a trick. Raises InputError for a name that is no trick."""
+    if trick not in NEEDS:
+        raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
+    rows = all_effects()
+    rows = rows[(rows.trick == trick) & rows.design.isin(list(QUESTIONS))]
+    table = rows[["env", "difference", "low", "high", "detected", "seeds"]].reset_index(drop=True)
+    table.insert(1, "question", [question(*pair) for pair in zip(rows.design, rows.label, strict=True)])
+    worlds = pd.DataFrame([found.row() for found in _outcomes(trick)])
+    if len(worlds):
+        worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]
+        worlds["verdict"] = worlds.seen.map(VERDICTS)
+    table["verdict"] = table.detected.map(VERDICTS)
+    return Evidence(trick, table, worlds)
+
+
+def question(design: str, label: str) -> str:
+    """A comparison in words: `as the next rung`; `alone, on baseline`; `taken out of everything, with clip`."""
+    others = label[2:].split(", ")[1:] if design == "leave-one-out" else label[2:].split(", ")[:-1]
+    if design == "add-one-in" and others:
+        return f"alone, on {', '.join(others)}"
+    return QUESTIONS[design] + (f", with {', '.join(others)}" if others and design == "leave-one-out" else "")
+
+
+def _outcomes(trick: str) -> list[Outcome]:
+    runs = load(RESULTS / f"worlds{SUFFIX}").runs
+    return [found for trial in TRIALS if trial.trick == trick and (found := outcome(trial, runs))]
+
+
+def _ladder_pairs(trick: str) -> list[Pair]:
+    """The trick's rung and the one below it, in each environment whose ladder has it."""
+    found = []
+    for study in studies():
+        (design,) = (design for design in study.designs if design.name == "ladder")
+        for pair in design.comparisons:
+            if pair.trick == trick:
+                found.append((f"{study.env}, ladder", study.grid(pair.without), study.grid(pair.having)))
+    return found
+
+
+def _world_pairs(trick: str) -> list[Pair]:
+    """The trick's trials in the worlds made for it."""
+    return [
+        (place(found.trial.env, numbers(found.trial.config)), found.without.grid(steps), found.having.grid(steps))
+        for found in _outcomes(trick)
+        for steps in [found.trial.config.steps]
+    ]

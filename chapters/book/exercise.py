@@ -1,0 +1,84 @@
+"""Exercises that check themselves, and say what is wrong."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+Cases = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A function to write. Calling the exercise with the reader's function prints whether it is right, or what is not.
+
+    right: what it should compute. cases: its arguments, case by case. mistakes: wrong functions that readers write,
+    each by what is to be said about it. tolerance: relative and absolute.
+    """
+
+    right: Callable[..., Any]
+    cases: Cases
+    mistakes: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    tolerance: float = 1e-5
+
+    def __call__(self, answer: Callable[..., Any]) -> None:
+        print(self.verdict(answer))
+
+    def verdict(self, answer: Callable[..., Any]) -> str:
+        """`Right`, `Not yet` for a function that returns nothing, or the first case that differs, and how."""
+        name = getattr(answer, "__name__", "your function")
+        given = []
+        for case in self.cases:
+            try:
+                given.append(answer(**case))
+            except Exception as error:  # whatever a reader's function can raise
+                return f"Not yet: {name}({_call(case)}) raises {type(error).__name__}: {error}"
+        if all(each is None or each is Ellipsis for each in given):
+            return f"Not yet: {name} returns nothing. Write it, and run this cell again."
+        for case, got in zip(self.cases, given, strict=True):
+            if fault := self._fault(got, self.right(**case)):
+                return f"Not yet: {self._mistake(given) or f'{name}({_call(case)}) {fault}'}"
+        return f"Right, in {len(self.cases)} of {len(self.cases)} cases."
+
+    def _fault(self, got: Any, wanted: Any) -> str:
+        """How a result differs from the wanted one; empty if it does not."""
+        want = _plain(wanted)
+        try:
+            have = _plain(got)
+        except (TypeError, ValueError, RuntimeError):
+            return f"returns {type(got).__name__}, and should return numbers"
+        if have.shape != want.shape:
+            return f"has the shape {list(have.shape)}, and should have {list(want.shape)}"
+        if np.allclose(have, want, rtol=self.tolerance, atol=self.tolerance, equal_nan=True):
+            return ""
+        return f"gives\n{_numbers(have)}\nand should give\n{_numbers(want)}"
+
+    def _mistake(self, given: Sequence[Any]) -> str:
+        """What is to be said about the known mistake that gives the same results in all cases."""
+        for said, wrong in self.mistakes.items():
+            if not any(self._fault(got, wrong(**case)) for case, got in zip(self.cases, given, strict=True)):
+                return said
+        return ""
+
+
+def _plain(x: Any) -> np.ndarray:
+    """Numbers as a float array; a tuple of results side by side."""
+    if isinstance(x, tuple):
+        return np.concatenate([_plain(each).ravel() for each in x])
+    return torch.as_tensor(x).detach().numpy().astype(float)
+
+
+def _call(case: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_short(value)}" for name, value in case.items())
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return _numbers(value.detach().numpy()) if value.numel() <= 12 else f"tensor {list(value.shape)}"
+    return getattr(value, "__name__", None) or repr(value)
+
+
+def _numbers(x: np.ndarray) -> str:
+    return np.array2string(np.asarray(x), precision=4, suppress_small=True, separator=", ", threshold=20)

@@ -1,0 +1,83 @@
+"""Figures in a chapter: the style of the ablations, drawn into the notebook."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+
+from ablations import style
+from ablations.plot import curve
+from ablations.plot_panels import band, thousands
+from ablations.rates import best_rate
+from ablations.stats import on_grid
+from tricks import Config, Run, Tricks
+
+OTHERS = (style.SOFT, style.INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # of lines that are about no trick
+
+
+def begin() -> None:
+    """Draw in the book's style, and compute in one thread, which is fastest for tensors this small."""
+    torch.set_num_threads(1)
+    plt.rcParams.update(style.SETTINGS)
+    plt.rcParams.update({"figure.figsize": (7, 3), "figure.dpi": 110, "figure.constrained_layout.use": True})
+    warnings.filterwarnings("ignore", module="gymnasium")
+
+
+def at_best_rate(config: Config, tricks: Tricks) -> Config:
+    """The config with the learning rate that these tricks were given on tuning seeds, which are none of the usual."""
+    return replace(config, lr=best_rate(config, tricks)[0])
+
+
+def curves(runs: Mapping[str, Run], axis: Axes | None = None) -> Axes:
+    """Mean return over seeds against steps, with the pointwise 95% bootstrap interval of that mean.
+
+    runs: by the name that the line gets; the name of a trick gives the trick's color. An interval needs five seeds.
+    """
+    axis = plt.subplots()[1] if axis is None else axis
+    colors = iter(OTHERS)
+    for name, run in runs.items():
+        line = curve(on_grid(run.curve, run.config.steps, run.diverged))
+        band(axis, line, style.COLORS.get(name) or next(colors))
+        axis.lines[-1].set_label(name)
+    thousands(axis)
+    axis.margins(x=0)
+    axis.set(xlabel="environment steps (thousands)", ylabel="episode return")
+    label_lines(axis)
+    return axis
+
+
+def label_lines(axis: Axes, size: float = 9) -> None:
+    """Write each labeled line's name at its right end, in its color, moved apart where names would overlap."""
+    lines = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
+    ends = [_end(axis, np.asarray(line.get_ydata(), float)) for line in lines]
+    height = axis.get_window_extent().height / axis.figure.dpi * 72  # points
+    places = spread(ends, gap=1.5 * size / height)
+    for line, place in zip(lines, places, strict=True):
+        text = axis.text(1.02, place, str(line.get_label()), transform=axis.transAxes, va="center", size=size)
+        text.set(color=line.get_color(), weight="bold")
+
+
+def _end(axis: Axes, y: np.ndarray) -> float:
+    """Where a line ends, as a share of the axis' height."""
+    known = y[np.isfinite(y)]
+    last = known[-1] if len(known) else 0.0
+    return float(axis.transAxes.inverted().transform(axis.transData.transform((axis.get_xlim()[1], last)))[1])
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Places at least `gap` apart, in the same order, and as near to the given ones as can be had by pushing."""
+    order = np.argsort(places, kind="stable")
+    moved = np.array(places, float)[order]
+    for _ in range(100):
+        overlap = np.maximum(gap - np.diff(moved), 0)
+        if not overlap.any():
+            break
+        moved[:-1] -= overlap / 2
+        moved[1:] += overlap / 2
+    found = np.empty(len(places))
+    found[order] = moved
+    return found.tolist()

@@ -1,0 +1,1 @@
+"""The exercises: what is to be written, and the mistakes that are recognized."""
