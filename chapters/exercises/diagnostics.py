@@ -1,0 +1,108 @@
+"""Exercises of the chapter on diagnostics: planted faults, and runs to be diagnosed."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from book import planted
+from book.exercise import Exercise
+from tricks import Config, Tricks, train
+from tricks.core.stats import mean
+from tricks.gae import gae
+
+
+def unclipped(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
+    """The surrogate, with its brake line cut: r·A."""
+    return ratio * advantage
+
+
+def forgetful_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
+    """The ratio to the policy of this very minibatch, not to the one that played."""
+    return (log_prob - log_prob.detach()).exp()
+
+
+def entropy_malus(entropy: Tensor, valid: Tensor, coef: float) -> Tensor:
+    """The bonus with its sign turned, and twenty times too large."""
+    return -20 * coef * mean(entropy, valid)
+
+
+def crossed_error(value: Tensor, target: Tensor) -> Tensor:
+    """The squared error of every prediction with every target: [S, B, 1] against [S, 1, B]."""
+    return 0.5 * (value.unsqueeze(2) - target.unsqueeze(1)).square().mean(2)
+
+
+def summed(x: Tensor, valid: Tensor) -> Tensor:
+    """The sum over the valid rows, where the mean was meant."""
+    return (x * valid).sum(1)
+
+
+FAULTS: dict[str, dict[str, Callable]] = {
+    "unclipped": {"clipped_surrogate": unclipped},
+    "forgetful": {"importance_ratio": forgetful_ratio},
+    "malus": {"entropy_bonus": entropy_malus},
+    "crossed": {"squared_error": crossed_error, "clipped_error": lambda v, o, t, c: crossed_error(v, t)},
+    "summed": {"mean": summed},
+}
+
+
+def patients(config: Config, tricks: Tricks) -> pd.DataFrame:
+    """Medians over seeds and updates, but the first, of a sound run and of three with a fault each, a row a run."""
+    rows = {"sound": _medians(config, tricks)}
+    rows["X"] = _medians(replace(config, entropy_coef=1.0), tricks)
+    with planted(gae=_immortal):
+        rows["Y"] = _medians(config, tricks)
+    rows["Z"] = _medians(replace(config, lr=0.03), tricks)
+    return pd.DataFrame(rows).T
+
+
+def _medians(config: Config, tricks: Tricks) -> pd.Series:
+    curve = train(replace(config, seeds=3, steps=20_000), tricks).curve
+    return curve[curve.step > 3000].drop(columns="seed").median()
+
+
+def _immortal(reward, value, next_value, terminated, done, gamma, lam):  # type: ignore[no-untyped-def]
+    never = torch.zeros_like(done)
+    return gae(reward, value, next_value, never, never, gamma, lam)
+
+
+def _correlation(value: Tensor, target: Tensor) -> float:
+    return float(torch.corrcoef(torch.stack([value, target]))[0, 1] ** 2)
+
+
+check_explained_variance = Exercise(
+    lambda value, target: 1 - (target - value).var() / target.var(),
+    cases=(
+        {"value": torch.tensor([1.0, 2.0, 3.0]), "target": torch.tensor([11.0, 12.0, 13.0])},
+        {"value": torch.tensor([0.0, 0.0, 0.0, 0.0]), "target": torch.tensor([1.0, 2.0, 3.0, 4.0])},
+        {"value": torch.tensor([3.0, 2.0, 1.0]), "target": torch.tensor([1.0, 2.0, 3.0])},
+        {"value": torch.tensor([0.5, 1.0, 1.5]), "target": torch.tensor([1.0, 2.0, 3.0])},
+    ),
+    mistakes={
+        "this is 1 − mean((G − V)²)/Var(G), which also punishes a constant offset. Subtract the mean of G − V.": (
+            lambda value, target: 1 - (target - value).square().mean() / target.var(correction=0)
+        ),
+        "this is the squared correlation, which forgives a wrong scale and even a wrong sign.": _correlation,
+        "this is the share that is *not* explained: 1 minus it.": (
+            lambda value, target: (target - value).var() / target.var()
+        ),
+    },
+)
+
+check_diagnosis = Exercise(
+    lambda patient: {"X": 2, "Y": 3, "Z": 1}[patient],
+    cases=({"patient": "X"}, {"patient": "Y"}, {"patient": "Z"}),
+    mistakes={
+        "look at the entropy again: which fault leaves a policy undecided, and which makes it sure at once?": (
+            lambda patient: {"X": 1, "Y": 3, "Z": 2}[patient]
+        ),
+        "look at explained_variance: which fault gives targets that no value net can predict?": (
+            lambda patient: {"X": 3, "Y": 2, "Z": 1}[patient]
+        ),
+        "look at approx_kl and max_ratio: which fault makes a step large?": (
+            lambda patient: {"X": 2, "Y": 1, "Z": 3}[patient]
+        ),
+    },
+)
