@@ -76,7 +76,8 @@ def _run(arguments: list[str]) -> int:
     chosen, start = options(Options, arguments, "python -m ablations run"), time.perf_counter()
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)
-    made, processes, store = plans(chosen, chosen.seeds), worker_count(chosen.workers), Store(chosen.out / "jobs")
+    made, processes = plans(chosen, chosen.seeds), worker_count(chosen.workers)
+    store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
     jobs = [job for plan in made for job in plan.jobs]
     left = [job for job in jobs if store.read(job) is None]
     for plan in made:
@@ -110,7 +111,10 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
     for plan in made:
         for design in plan.designs:
             print(f"\n{design.name} on {plan.config.env}: {len(design.arms)} arms")
-            print("".join(f"  {arm.name}\n" for arm in design.arms), end="")
+            for arm in design.arms:
+                jobs = [job for job in plan.jobs if job.tricks == arm.tricks]
+                done = sum(job not in left for job in jobs)
+                print(f"  {arm.name}" + (f" ({done} of {len(jobs)} jobs done)" if done else ""))
             print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
     print(f"\n{len(left)} jobs to train; measuring ...", flush=True)
     print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +13,6 @@ from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
 from ablations import style
 from ablations.designs import Design
 from ablations.plot_panels import (
-    COLUMNS,
     DASHED,
     STORIES,
     Line,
@@ -36,6 +35,8 @@ from tricks.ladder import Tricks
 
 if TYPE_CHECKING:
     from ablations.worlds import Outcome
+
+WORLDS = 5  # panels in a row, each with axes of its own
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
@@ -72,7 +73,7 @@ def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
     if goal is None or design.name not in STORIES:
         return []
     lines = {tricks: share(grid, goal) for tricks, grid in _grids(study, design).items()}
-    what = f"share that has solved it (return ≥ {goal:g})"
+    what = f"share that has solved it (return ≥ {goal:g})".replace("-", "−")
     words = _words(study, design, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
 
     def scale(axis: Axes) -> None:
@@ -97,7 +98,7 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     shown = panels(design, lines, {tricks: _best_and_mean(line) for tricks, line in lines.items()})
     seeds = " or ".join(f"{count}" for count in sorted(set(_tuned(study).seeds)))
     score = (
-        "normalized area under the curve (0: random policy, 1: ceiling)"
+        "normalized area under the curve\n(0: random policy, 1: ceiling)"
         if study.env in SCALES
         else "area under the curve (mean return)"
     )
@@ -111,10 +112,13 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
         f"mean: over the rates\n{', '.join(f'{lr:g}' for lr in GRID)}",
     )
 
+    rates = sorted({lr for line in lines.values() for lr in line.x})  # some arms were tried beyond the grid
+
     def scale(axis: Axes) -> None:
         axis.lines[-1].set(marker="o", markersize=4.5)  # the panel's own
         axis.set_xscale("log")
-        axis.set_xticks(GRID, [f"{lr:g}" if i % 2 == 0 else "" for i, lr in enumerate(GRID)])  # all would touch
+        slanted: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "size": 8}  # level, they would touch
+        axis.set_xticks(rates, [f"{lr:g}" for lr in rates], **slanted)
         axis.xaxis.set_minor_locator(NullLocator())
 
     figure = multiples(shown, words, scale)
@@ -168,7 +172,7 @@ def _best_and_mean(line: Line) -> str:
 
 
 def _short(score: float) -> str:
-    return f"{score:.2f}" if abs(score) < 10 else f"{score:.0f}"
+    return (f"{score:.2f}" if abs(score) < 10 else f"{score:.0f}").replace("-", "−")
 
 
 def _grids(study: Study, design: Design) -> dict[Tricks, pd.DataFrame]:
@@ -193,11 +197,10 @@ def worlds_figure(outcomes: Sequence["Outcome"], words: Sequence[str], rates: st
     words says about each trial what was predicted and seen; rates says at which learning rates.
     """
     style.use()
-    columns = min(COLUMNS, max(3, len(outcomes)))
+    columns = min(WORLDS, max(3, len(outcomes)))
     rows = -(-len(outcomes) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(2.4 * columns, 2.5 * rows + 0.9), layout="constrained", squeeze=False
-    )
+    size = (style.WIDTH / WORLDS * columns, 2.5 * rows + 0.9)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for axis, outcome, said in zip(axes.flat, outcomes, words, strict=False):
         trial, steps = outcome.trial, outcome.trial.config.steps
         band(axis, curve(outcome.without.grid(steps)), style.SOFT, DASHED)

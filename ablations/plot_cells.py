@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
@@ -32,23 +32,26 @@ def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: b
     known = np.isfinite(value)
     shade = value / limit if known and np.isfinite(limit) else 0.0
     face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
-    corner, dark = (column - 0.5, row - 0.5), abs(shade) > 0.65
-    axis.add_patch(Rectangle(corner, 1, 1, facecolor=face, edgecolor="white", lw=1.5))
+    light = np.power(to_rgb(face), 2.2) @ (0.21, 0.72, 0.07)
+    ink = "white" if light < 0.21 else style.INK  # there both contrast as much with the cell
+    axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=face, edgecolor="white", lw=1.5))
     if known and hatched:
-        line = "white" if dark else "#9a9a9a"
-        axis.add_patch(Rectangle(corner, 1, 1, facecolor="none", edgecolor=line, lw=0, hatch=HATCH))
-    back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.15"}  # no hatching behind digits
-    said: Any = {"ha": "center", "va": "center", "color": "white" if dark else style.INK, "bbox": back}
-    axis.text(column, row - 0.13 if under else row, number(value), size=8.5, **said)
+        line = np.average([to_rgb(face), to_rgb(ink)], axis=0, weights=(0.65, 0.35))  # fainter than the digits
+        inner = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor="none", edgecolor=line, lw=0, hatch=HATCH)
+        axis.add_patch(inner)
+    back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
+    said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
+    axis.text(column, row - 0.15 if under else row, number(value, limit), size=9, **said)
     if under:
-        axis.text(column, row + 0.2, under, size=6.5, **said)
+        axis.text(column, row + 0.2, under, size=7.5, **said)
 
 
-def number(value: float) -> str:
-    """With its sign and two decimals, fewer for large ones; a dash for NaN."""
+def number(value: float, limit: float) -> str:
+    """With its sign and two decimals, three where no value exceeds a small limit, none for large ones; NaN: a dash."""
     if np.isnan(value):
         return "–"
-    text = f"{value:+.2f}" if abs(value) < 10 else f"{value:+.0f}"
+    places = 3 if limit < 0.1 else 2
+    text = f"{value:+.{places}f}" if abs(value) < 10 else f"{value:+.0f}"
     return "0" if float(text) == 0 else text.replace("-", "−")
 
 

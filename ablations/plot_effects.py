@@ -40,7 +40,7 @@ def forest_figure(effects: pd.DataFrame, path: Path, missing: Sequence[str] = ()
         _mark(axis, y, effect, MARKS[effect["design"]], bool(effect["detected"]))
         if effect["design"] == "leave-one-out" and style.parts(effect["label"]).others:
             said = fill(f"□ {effect['label']}", 42, subsequent_indent="     ")
-            axis.annotate(said, (1.01, y), xycoords=("axes fraction", "data"), va="center", size=7, color=style.SOFT)
+            axis.annotate(said, (1.01, y), xycoords=("axes fraction", "data"), va="center", size=7.5, color=style.SOFT)
     _rows(axis, tricks, f"{difference_of(effects.env.iloc[0])}, with minus without")
     _key(axis, shown)
     seeds = effects.seeds.max()
@@ -157,7 +157,7 @@ def interactions_figure(
             list(main.trick),
             f"{difference_of(env)}\n95% intervals (Student's t over seeds); filled: detected after Holm's correction",
         )
-        said = f"Main effects: {env}, {main.seeds.max()} seeds{rates(main)} (this design cannot tell interactions)"
+        said = f"Main effects: {env}, {main.seeds.max()} seeds{rates(main)}\n(this design cannot tell interactions)"
     title(figure, said + warning("lacks runs of", missing))
     first = main[["trick", "effect", "low", "high"]].set_axis(["a", "value", "low", "high"], axis=1).assign(kind="main")
     second = pairs[["a", "b", "interaction", "low", "high"]].rename(columns={"interaction": "value"})
@@ -178,7 +178,7 @@ def _matrix(main: pd.DataFrame, pairs: pd.DataFrame, words: str) -> Figure:
     cells += [(row["a"], row["b"], row["interaction"], row) for row in pairs.to_dict("records")]
     for a, b, value, row in cells:
         low, high = row["low"], row["high"]
-        under = f"[{number(low)}, {number(high)}]" if np.isfinite(low) else ""
+        under = f"[{number(low, limit)}, {number(high, limit)}]" if np.isfinite(low) else ""
         cell(axis, (tricks.index(a), tricks.index(b)), value, limit, not _clear(low, high), under)
     colorbar(figure, [axis], limit)
     said = "Diagonal: with a trick minus without, averaged. Below: how much more one does where the other is on."

@@ -23,8 +23,8 @@ from tricks.ladder import Tricks
 
 COLUMNS = 6
 DASHED: Any = (0, (3, 1.5))
-LETTERS = 30  # of small print that fit above a panel
-LINE = 9.5  # points, of small print
+LETTERS = 29  # of small print that fit above a panel
+LINE = 10  # points, of small print
 
 
 class Line(NamedTuple):
@@ -165,7 +165,7 @@ def _heading(axis: Axes, name: str, note: list[str], lines: int) -> None:
     """The arm's name above as many lines of small print as the panels beside it need, so that names stand in a row."""
     pad = 5 + (LINE * lines + 2 if lines else 0)
     axis.set_title(style.heading(name), color=style.color(name), pad=pad)
-    text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7)
+    text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
     text.set_color(style.SOFT)
     text.set_in_layout(False)  # else the longest would set the width of its column
 

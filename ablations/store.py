@@ -58,10 +58,12 @@ class Result:
 
 
 class Store:
-    """A folder of results. Raises InputError if it cannot be written."""
+    """A folder of results, to look at only or to write, too. Raises InputError if it has to be written and cannot."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, look_only: bool = False) -> None:
+        self.folder, self.look_only = folder, look_only
+        if look_only:  # it need not exist, and nothing in it changes
+            return
         try:
             folder.mkdir(parents=True, exist_ok=True)
             probe = _partial(folder / "probe")
@@ -74,6 +76,7 @@ class Store:
     def read(self, job: Job) -> Result | None:
         """The job's result, or None if there is none. A damaged file is set aside, named, and counts as none.
 
+        Who only looks leaves it where it is, without a word.
         Raises InputError if the file is there but cannot be read.
         """
         path = self._result(job)
@@ -84,6 +87,8 @@ class Store:
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
         except ValueError as error:
+            if self.look_only:
+                return None
             aside = _set_aside(path)
             print(f"{path} is damaged and will be made again ({error}); kept as {aside.name}", file=sys.stderr)
             return None
@@ -95,7 +100,11 @@ class Store:
     def put(self, job: Job, text: str) -> None:
         """Write the text of a result in one piece: a reader, or a crash, sees the whole file or none."""
         write_whole(self._result(job), text)
-        self._error(job).unlink(missing_ok=True)
+        stale = self._error(job)
+        try:
+            stale.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot remove {stale}: {error.strerror}") from error
 
     def fail(self, job: Job, error: str) -> None:
         """Keep the reason why a job failed; it is tried again the next time."""

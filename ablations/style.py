@@ -9,11 +9,12 @@ from tricks.ladder import Tricks
 
 INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
 WIDTH = 12  # inches, of the widest figure: a README shows it at about two thirds
-# No 17 colors are all distinct to a color-blind reader: neighbors contrast, and every line is labeled by name
+# No 20 colors are all distinct to a color-blind reader, and every line is labeled by name. But neighbors in the ladder,
+# and names that share a word, are far apart to a deuteranope, too, and each is dark enough for text on white
 PALETTE = (
-    *("#332288", "#CC6677", "#117733", "#AA4499", "#0077BB", "#999933", "#882255", "#44AA99", "#EE7733"),
-    *("#6699CC", "#661100", "#DDAA33", "#004488", "#EE3377", "#228833", "#775599", "#BB5566", "#009988"),
-    *("#AA7744", "#5566AA"),
+    *("#E465A7", "#A70019", "#B86FFD", "#40A200", "#0079A8", "#004F00", "#B38B43", "#0090FF", "#63007B"),
+    *("#31A38D", "#2251CB", "#457700", "#8B8ACE", "#32249C", "#713900", "#AF47BA", "#F36412", "#76053D"),
+    *("#7660E5", "#B95100"),
 )
 COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK, "all": INK}
 

@@ -131,7 +131,7 @@ def test_a_dry_run_says_what_and_how_long_and_trains_nothing(
     assert "factorial (3 arms); 3 distinct arms × 2 seeds × 300 steps" in said
     assert "dropped: + gae (gae needs baseline)" in said
     assert re.search(r"about \d+ seconds with 2 workers", said)
-    assert not list((tmp_path / "jobs").iterdir())
+    assert not list(tmp_path.iterdir())
     assert [spoken(x) for x in (40, 270, 12600)] == ["40 seconds", "4.5 minutes", "3.5 hours"]
 
 

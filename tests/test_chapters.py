@@ -3,7 +3,6 @@
 import re
 import runpy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
@@ -15,11 +14,10 @@ NAMES = sorted(path.stem for path in CHAPTERS.glob("[0-9][0-9]_*.py"))
 
 
 @pytest.fixture(autouse=True)
-def _book(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _book(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a chapter imports lies beside it."""
     monkeypatch.syspath_prepend(str(CHAPTERS))
     monkeypatch.chdir(CHAPTERS)
-    yield
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,5 +1,6 @@
 """Figures: the numbers behind each picture, its colors, bands and hatching, and that it says what is missing."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,13 +8,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from ablations import plot, style
 from ablations.designs import Design, add_one_in, factorial, ladder, leave_one_out, screen
 from ablations.effects import effects
-from ablations.plot_cells import UNKNOWN
+from ablations.plot_cells import UNKNOWN, number
 from ablations.plot_effects import forest_figure, heatmap_figure, interactions_figure
 from ablations.runs import COLUMNS, Study
 from ablations.stats import interval
@@ -112,6 +113,36 @@ def test_a_trick_has_one_color_whatever_goes_along() -> None:
     assert style.around("+ gae") == style.around("reinforce") == ""
 
 
+def seen(color: str, deuteranope: bool) -> np.ndarray:
+    """In OKLab (Ottosson 2020), as seen with normal vision or without the middle cones (Machado et al. 2009)."""
+    rgb = linear(color)
+    if deuteranope:
+        rgb = [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]] @ rgb
+    cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]] @ np.clip(rgb, 0, 1)
+    return [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]] @ np.cbrt(cones)
+
+
+def linear(color: str) -> np.ndarray:
+    """Red, green and blue light."""
+    rgb = np.array(to_rgb(color))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+@pytest.mark.parametrize("deuteranope", [False, True])
+def test_tricks_side_by_side_or_of_related_names_are_far_apart_in_color(deuteranope: bool) -> None:
+    white, black = (seen(color, deuteranope) for color in ("white", "black"))
+    assert np.linalg.norm(white - black) == pytest.approx(1, abs=0.001)
+    for (i, one), (j, other) in itertools.combinations(enumerate(NEEDS), 2):
+        if j == i + 1 or {*one.split("_")} & {*other.split("_")}:
+            distance = np.linalg.norm(seen(style.color(one), deuteranope) - seen(style.color(other), deuteranope))
+            assert distance > 0.2, (one, other)  # a fifth of that from white to black
+
+
+def test_every_color_can_be_read_on_white() -> None:
+    for color in style.PALETTE:
+        assert 1.05 / (0.05 + linear(color) @ (0.2126, 0.7152, 0.0722)) >= 3, color  # as WCAG defines contrast
+
+
 def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, figures: list[Figure]) -> None:
     design = ladder(("baseline",))
     few, silent = study(design, seeds=4), study(design)
@@ -203,6 +234,7 @@ def test_robustness_shows_every_tuned_rate_the_best_and_the_grids_mean(
     assert "INCOMPLETE: never tuned: + reuse" in heading(figures[0])
     axis = panel(figures[0], "+ clip")
     assert axis.get_xscale() == "log"
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["0.001", "0.003", "0.01", "0.03", "0.1"]
     best, mean = (450 - 22.3) / 477.7, (170 - 22.3) / 477.7
     assert f"best {best:.2f} at 0.1, mean {mean:.2f}" in " ".join(text.get_text() for text in axis.texts)
     monkeypatch.setattr(plot, "table", lambda: tuned(design, "").query("steps == 2000"))
@@ -301,6 +333,11 @@ def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path,
     assert cells(figures[0].axes[0])[1, 0][:2] == ("−50", "#ffffff")
     assert figures[0].axes[0].get_xticklabels()[1].get_text() == "Unknown-v0 (return)"
     assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
+
+
+def test_a_number_has_the_decimals_that_the_scale_of_its_figure_needs() -> None:
+    asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
+    assert [number(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
 
 
 def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Path, figures: list[Figure]) -> None:

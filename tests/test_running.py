@@ -16,7 +16,9 @@ import psutil
 import pytest
 
 from ablations import run as running
+from ablations.commands import main
 from ablations.estimate import PROBES, SHARE, estimate, makespan, price, probes, short
+from ablations.plan import What, plans
 from ablations.run import blocks, in_pool, run_jobs, work
 from ablations.store import HOST, Job, Store, parse, write_whole
 from tricks import REINFORCE, Config, InputError
@@ -184,6 +186,14 @@ def test_a_result_that_cannot_be_read_or_a_folder_that_cannot_be_written_is_one_
             write_whole(folder / "x", "text")
 
 
+def test_a_stale_error_that_cannot_be_removed_is_one_line_and_the_result_is_kept(tmp_path: Path) -> None:
+    store, stale = Store(tmp_path), tmp_path / f"{JOB.key}.error.txt"
+    stale.mkdir()  # no unlink removes a folder, root's neither
+    with pytest.raises(InputError, match=rf"^cannot remove {stale}: .+$"):
+        work(JOB, store)
+    assert store.read(JOB) is not None
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_a_full_disk_ends_in_one_line_and_keeps_what_is_finished(tmp_path: Path) -> None:
     store = Store(tmp_path)
@@ -220,6 +230,29 @@ def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_each() -> None:
     prices = {short(ladder[0]): 1.0, short(ladder[2]): 3.0, short(ladder[6]): 8.0}
     assert price(ladder[5], prices) == 8.0
     assert price(ladder[1], prices) == 2.0  # one flag from both
+
+
+def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    what = ["run", "--tricks", "baseline", "--steps", "300", "--seeds", "2", "--workers", "1", "--dry-run"]
+    assert main([*what, "--out", str(tmp_path / "absent")]) == 0
+    assert "2 jobs of up to 10 seeds, 0 of them done before" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+    (plan,) = plans(What(tricks="baseline", steps=300), "2")
+    done, damaged = plan.jobs
+    store = Store(tmp_path / "jobs")
+    assert not work(done, store)
+    (store.folder / f"{damaged.key}.csv").write_text("damaged")
+    (store.folder / f".{done.key}.csv.{HOST}.{2**22 + 1}").write_text("half")  # of a process that cannot be
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in store.folder.iterdir()}
+    assert len(before) == 3
+    assert main([*what, "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "1 of them done before" in said
+    assert "  reinforce (1 of 1 jobs done)\n  + baseline\n" in said
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in store.folder.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["jobs"]
 
 
 def test_an_estimate_leaves_out_what_is_done_and_says_what_cannot_be(tmp_path: Path) -> None:
