@@ -1,0 +1,271 @@
+# %% [markdown]
+# # The whole ladder
+#
+# *Seventeen flags later: which of them did the work, and how sure can we be?*
+#
+# Each chapter has looked at one trick. Now all of them at once, from the stored runs: no training here, only reading. And
+# since a table of effects is easier to misread than a learning curve, half of this chapter is about that.
+
+# %%
+from itertools import permutations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import Markdown
+from scipy import stats
+
+from ablations import style, words
+from ablations.effects import scores
+from ablations.rates import GRID, table
+from ablations.report import markdown
+from ablations.stats import holm, interval
+from book import begin, studies
+from book.evidence import all_effects
+from exercises.whole_ladder import biased_comparison, check_holm
+from tricks.ladder import NEEDS
+
+begin()
+
+# %% [markdown]
+# ## Rung by rung
+#
+# Every rung adds one trick to all those before it. The score is the area under the learning curve on a scale where a
+# random policy has 0 and the best that is possible has 1. Each arm ran at the best of four learning rates, chosen on other
+# seeds. Bars are 95% intervals over seeds.
+
+# %% tags=["thumbnail"]
+figure, axes = plt.subplots(1, 2, figsize=(8.5, 4.6), sharey=True)
+for axis, study in zip(axes, studies(), strict=False):
+    (ladder,) = (design for design in study.designs if design.name == "ladder")
+    for height, arm in enumerate(ladder.arms):
+        score = scores(study, arm.tricks).score.to_numpy()
+        color = style.color(arm.name)
+        axis.plot(interval(score), [height, height], color=color, lw=2.5)
+        axis.plot(score.mean(), height, "o", color=color, ms=6)
+    axis.set(title=f"{study.env}, {len(score)} seeds", xlabel="normalized area under the curve", xlim=(0, 1))
+axes[0].set_yticks(range(len(ladder.arms)), [arm.name for arm in ladder.arms])
+axes[0].invert_yaxis()
+plt.show()
+
+# %% [markdown]
+# The ladder goes up, and most of its height is gained on a few rungs. Here is what the stored runs support, written by
+# the same code that writes this project's README:
+
+# %%
+said = [sentence for study in studies() for sentence in words.of(study)] + [words.across(studies())]
+Markdown("\n".join(f"- {sentence}" for sentence in said))
+
+# %% [markdown]
+# ## The trap: a step is not the trick
+#
+# Say that two tricks do the same job. With neither, the score is 0; with either or both, it is 1. Climb the ladder with A
+# first, and A gets all the credit: +1, then B: +0. Climb it with B first, and B does. Take one out of the full set, and
+# neither is missed. **What a trick does depends on what is there already.**
+#
+# There is a fair way to split the credit. Average a trick's step over all orders in which the ladder could have been
+# climbed. That is the *Shapley value* of game theory; here each trick gets ½. For two tricks that help only together
+# (score 1 with both, 0 otherwise), it is ½ each, too, though alone neither does anything.
+
+
+# %%
+def shapley(score, tricks):
+    """Each trick's step, averaged over all orders. score: from a set of tricks to a number."""
+    credit = dict.fromkeys(tricks, 0.0)
+    orders = list(permutations(tricks))
+    for order in orders:
+        for k, trick in enumerate(order):
+            credit[trick] += (score(set(order[: k + 1])) - score(set(order[:k]))) / len(orders)
+    return credit
+
+
+redundant = shapley(lambda on: float(len(on) > 0), "AB")
+synergy = shapley(lambda on: float(len(on) == 2), "AB")
+print("the same job twice:", redundant, "\nonly together:     ", synergy)
+assert redundant == synergy == {"A": 0.5, "B": 0.5}
+
+# %% [markdown]
+# With 17 tricks there are $2^{17}$ sets, too many to train. (For up to five tricks, `python -m ablations run --design
+# factorial --tricks clip,gae,entropy` trains all of them and prints the Shapley values.) The stored runs ask three
+# questions of each trick, which bracket the answer:
+#
+# - **alone**: what does it do on REINFORCE, with nothing but what it needs?
+# - **as a rung**: what does it do on top of those before it?
+# - **in the full set**: what is lost when it is taken out, together with what needs it?
+
+# %%
+effects = all_effects()
+marks = {"add-one-in": ("o", "alone"), "ladder": ("D", "as a rung"), "leave-one-out": ("s", "in the full set")}
+
+
+def forest(axis, env):
+    """A row a trick, a mark a question; filled where an effect is detected after Holm's correction."""
+    here = effects[effects.env == env]
+    names = [name for name in NEEDS if name in set(here.trick)]
+    for shift, (design, (mark, _)) in zip((-0.25, 0, 0.25), marks.items(), strict=True):
+        for row in here[here.design == design].itertuples():
+            color, y = style.COLORS[row.trick], names.index(row.trick) + shift
+            axis.plot([row.low, row.high], [y, y], color=color, lw=1.2)
+            axis.plot(row.difference, y, mark, color=color, ms=5, mfc=color if row.detected else "white")
+    axis.axvline(0, color=style.INK, lw=0.8)
+    axis.set(title=env, xlabel="difference in normalized area")
+    axis.set_yticks(range(len(names)), names)
+
+
+figure, axes = plt.subplots(1, 2, figsize=(8.5, 6), sharey=True)
+for axis, study in zip(axes, studies(), strict=False):
+    forest(axis, study.env)
+axes[0].invert_yaxis()
+handles = [plt.Line2D([], [], color=style.SOFT, marker=mark, ls="", label=said) for mark, said in marks.values()]
+figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+plt.show()
+
+# %% [markdown]
+# Filled marks are detected effects, hollow ones are not. Count them, over all environments whose runs are stored:
+
+# %%
+counted = [("trick", "helps", "hurts", "no detectable effect")]
+for name in [name for name in NEEDS if name in set(effects.trick)]:
+    mine = effects[effects.trick == name]
+    counted.append((f"`{name}`", *(str((mine.detected == sign).sum()) for sign in (1, -1, 0))))
+Markdown(markdown(counted))
+
+# %%
+tally = effects.groupby("trick", sort=False).detected.agg(
+    helps=lambda d: (d == 1).sum(), hurts=lambda d: (d == -1).sum()
+)
+first = tally[(tally.hurts == 0) & (tally.helps >= tally.helps.max() - 1)].index
+mixed = tally[(tally.hurts > 0) & (tally.helps > 0)].index
+silent = tally[(tally.helps == 0) & (tally.hurts == 0)].index
+print("most often detected as helping, never as hurting:", ", ".join(first) or "none")
+print("both, depending on the environment or on what else is on:", ", ".join(mixed) or "none")
+print("never detected:", ", ".join(silent) or "none")
+
+# %% [markdown]
+# **What to switch on first,** then: the first line above, with what it needs. The second line is the reason for this
+# project: tricks of which a single environment would have told half of the truth. The third line does *not* list useless
+# tricks. It lists those whose effect, here, is smaller than these runs can see, and most of them have a world in which
+# they matter very much (`python -m ablations worlds`, and their chapters).
+#
+# ## How sure?
+#
+# Two faults make an ablation say what is not there. The first is **asking many questions**. Suppose that none of 16
+# tricks does anything. Each comparison calls an effect "significant at 5%" in one case of 20. The chance that at least
+# one of 16 does so is $1 - 0.95^{16} = 56\%$: the typical ablation of nothing finds something.
+#
+# Holm's correction repairs this. Sort the $m$ p-values. Multiply the smallest by $m$, the next by $m - 1$, and so on;
+# let none be less than the one before. Call an effect detected if the result is below 5%. Then the chance of *any*
+# false alarm is at most 5%. By hand: 0.01, 0.04, 0.03 become $3 \cdot 0.01 = 0.03$; then $2 \cdot 0.03 = 0.06$ for the
+# 0.03; then $1 \cdot 0.04 = 0.04$, which may not be less than the one before, so 0.06.
+
+# %%
+np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+
+rng = np.random.default_rng(0)
+nothing = rng.normal(size=(1000, 16, 10))  # a thousand ablations of 16 tricks that do nothing, ten seeds each
+p = stats.ttest_1samp(nothing, 0, axis=2).pvalue
+alarms = (p < 0.05).any(axis=1).mean(), np.mean([(holm(row) < 0.05).any() for row in p])
+print(f"a false alarm in {alarms[0]:.0%} of the ablations without correction, in {alarms[1]:.0%} with Holm's")
+assert alarms[0] > 0.5
+assert alarms[1] < 0.07
+
+# %% [markdown]
+# The second is **too few seeds**. With ten seeds an effect must be about as large as the spread between seeds to be
+# seen reliably. "No detectable effect" from three seeds says nothing at all. The picture shows the chance to detect an
+# effect by its size, in units of the seeds' spread, one trick alone and as one of 16:
+
+# %%
+sizes = np.linspace(0, 2.5, 11)
+figure, axis = plt.subplots(figsize=(6.5, 2.8))
+for seeds, color in ((5, "#AA4499"), (10, "#0077BB"), (30, "#117733")):
+    samples = rng.normal(size=(1000, 1, seeds)) + sizes[:, None]
+    found = stats.ttest_1samp(samples, 0, axis=2).pvalue  # [1000, sizes]
+    axis.plot(sizes, (found < 0.05).mean(axis=0), color=color)
+    axis.plot(sizes, (found < 0.05 / 16).mean(axis=0), color=color, ls=":")
+    half = np.interp(0.5, (found < 0.05).mean(axis=0), sizes)
+    axis.text(half, 0.5, f"{seeds} seeds", color=color, weight="bold", ha="center", bbox={"fc": "white", "ec": "none"})
+axis.set(xlabel="true effect / spread between seeds", ylabel="chance to detect it", ylim=(0, 1.02))
+axis.set_title("dotted: as the smallest p of 16, after Holm", size=9, weight="normal", color=style.SOFT)
+plt.show()
+
+# %% [markdown]
+# This is why the intervals are printed beside every difference: a hollow mark with a wide bar means "not known", a hollow
+# mark with a narrow bar at zero means "little or nothing".
+#
+# ## What the learning rate has to do with it
+#
+# Had all arms run at one learning rate, the story would be another one. Here are a few rungs on CartPole, by rate; the
+# dots are means over five tuning seeds.
+
+# %%
+tuned = table()
+tuned = tuned[(tuned.env == "CartPole-v1") & (tuned.numbers == "") & tuned.lr.isin(GRID)]
+(ladder,) = (design for design in studies()[0].designs if design.name == "ladder")
+shown = {arm.name.removeprefix("+ "): " ".join(arm.tricks.on) for arm in ladder.arms}
+figure, axis = plt.subplots(figsize=(6.5, 3))
+for name in ("reinforce", "reuse", "clip", "clip_anneal"):
+    line = tuned[tuned.tricks == shown[name]].sort_values("lr")
+    axis.plot(line.lr, line.area, "o-", color=style.COLORS[name], lw=1.5)
+    label = "all of them" if name == "clip_anneal" else name if name == "reinforce" else f"+ {name}"
+    axis.text(GRID[-1] * 1.08, line.area.iloc[-1], label, color=style.COLORS[name], va="center", weight="bold")
+axis.set(xscale="log", xlabel="learning rate", ylabel="area under the curve\n(episode return)")
+axis.set_xticks(GRID, [f"{rate:g}" for rate in GRID])
+axis.minorticks_off()
+plt.show()
+
+worst = {name: tuned[tuned.tricks == shown[name]].area.min() for name in ("reuse", "clip", "clip_anneal")}
+print("at the worst rate of the grid:", ", ".join(f"{name} {area:.0f}" for name, area in worst.items()))
+assert worst["clip_anneal"] > worst["reuse"]
+
+# %% [markdown]
+# At a small rate, `reuse` needs no clip. At a large one, it collapses without. **A good part of what the tricks buy is
+# not a higher score at the best rate, but a decent score at a rate that you did not tune.** A comparison at one fixed rate
+# shows a mixture of both, and at which rate is often chosen by accident: whoever tunes the new arm and leaves the old
+# one at its default has measured the tuning.
+#
+# ## What this does not say
+#
+# - **Small worlds.** A few classic control tasks, small nets, 100,000 steps. On MuJoCo, over 250,000 agents, Andrychowicz
+#   et al. 2020 (arXiv:2006.05990) found state normalization crucial on four of five tasks, return normalization between
+#   +78% and −42% by task, and value clipping harmful at every threshold. Where the table above says otherwise, both are
+#   true of what they measured.
+# - **One ladder.** Another order of rungs gives other steps. Alone and full set do not depend on the order.
+# - **Details are tricks, too.** Engstrom et al. 2020 (arXiv:2005.12729) found that what is left out of PPO's own paper
+#   matters about as much as the clipped objective: without clipping, their agents lost some on Walker2d and Hopper, and
+#   gained a little on Humanoid.
+#
+# ## Exercises
+#
+# **Exercise 1: write it.** Holm's correction. The order of the p-values must be kept.
+
+
+# %%
+def my_holm(p):  # [m] -> [m]
+    ...
+
+
+check_holm(my_holm)
+
+# %% [markdown]
+# **Exercise 2: spot the bug.** This function compares a trick with its absence, on runs at several learning rates. It is
+# short, it is clear, and versions of it are in many papers. Below it is fed with pure noise: there is no effect at all.
+
+# %%
+from tricks import source
+
+source(biased_comparison)
+
+# %%
+runs = rng.normal(size=(1000, 2, 4, 10))  # experiments, arms, learning rates, seeds: nothing has any effect
+verdicts = [biased_comparison(*experiment) for experiment in runs]
+print(f"it reports a significant gain in {np.mean(verdicts):.0%} of the experiments, where 2.5% were promised")
+assert np.mean(verdicts) > 0.05
+
+# %% [markdown]
+# Where does the gain come from? How would you repair it, so that each arm may still have its own rate?
+#
+# **Exercise 3: plan it.** Take a trick that is hollow in the forest above, and read off its interval. About how many
+# seeds would it need to be narrow enough for you to call the trick useless? (The width shrinks with $1/\sqrt{n}$.) Then
+# do it: `python -m ablations run --design add-one-in --tricks entropy --seeds 30:60`.
+#
+# Solutions: [`solutions/20_the_whole_ladder.py`](solutions/20_the_whole_ladder.py). Next:
+# [reading the diagnostics](21_reading_the_diagnostics.ipynb), for when your own curve is flat.
