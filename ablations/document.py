@@ -97,7 +97,7 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
         if files:
             parts.append(_image(files, f"{title}, {study.env}, {name}", place.name))
             paths += files
-    parts += [report.published_text(study, design), table, *_notes(study, design)]
+    parts += [report.published_text([study]), table, *_notes(study, design)]
     return "\n\n".join(part for part in parts if part), paths
 
 

@@ -108,22 +108,17 @@ def main_text(frame: pd.DataFrame) -> str:
     return markdown(lines)
 
 
-def published_text(study: Study, design: Design) -> str:
-    """`ppo`'s last 10% at the published numbers beside the published score; empty for anything else."""
-    known, frame = PUBLISHED.get((study.env, study.steps)), table(study, design)
-    if known is None or design.name != "ppo" or set(study.runs.tuned) != {"fixed"}:
-        return ""
-    row = frame.to_dict("records")[0]
-    lines = [
-        ("who", "score", "what"),
-        (
-            "this package",
-            _spanned(row, "last_10%", "{:.1f}"),
-            f"mean of the last 10%, {row['seeds']} seeds, 95% interval",
-        ),
-        (known.source, f"{known.score:g} ± {known.spread:g}", "as published"),
-    ]
-    return markdown(lines)
+def published_text(studies: Sequence[Study]) -> str:
+    """`ppo`'s last 10% at the numbers of a published score, beside that score; empty if no study is about that."""
+    lines = [("environment", "`ppo` here, last 10%", "seeds", "published", "by")]
+    for study in studies:
+        known = PUBLISHED.get((study.env, study.steps))
+        ppo = next((design for design in study.designs if design.name == "ppo"), None)
+        if known and ppo and set(study.runs.tuned) == {"fixed"}:
+            row, score = table(study, ppo).to_dict("records")[0], f"{known.score:g} ± {known.spread:g}"
+            ours = _spanned(row, "last_10%", "{:.1f}")
+            lines.append((f"{study.env}, {study.steps:,} steps", ours, f"{row['seeds']}", score, known.source))
+    return markdown(lines) if len(lines) > 1 else ""
 
 
 def distinct(studies: Sequence[Study]) -> list[Study]:

@@ -74,11 +74,11 @@ def test_environments_weigh_the_same_together() -> None:
 def test_a_published_score_stands_beside_ours() -> None:
     made = study(ppo(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
-    assert report.published_text(made, made.designs[0]) == ""  # at rates of our own
-    text = report.published_text(replace(made, runs=made.runs.assign(tuned="fixed")), made.designs[0])
+    assert report.published_text([made]) == ""  # at rates of our own
+    text = report.published_text([replace(made, runs=made.runs.assign(tuned="fixed"))])
     assert "| 490 ± 6" in text
     assert "| 465.0 [" in text
-    assert report.published_text(replace(made, runs=made.runs.assign(steps=1000)), made.designs[0]) == ""
+    assert report.published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
 
 
 def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
