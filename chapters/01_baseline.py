@@ -1,0 +1,379 @@
+# %% [markdown]
+# # A baseline: good, compared with what?
+#
+# *A machine paid you 102. Was that good?*
+#
+# You cannot say. If the others pay 101, it was; if they pay 104, it was not. REINFORCE cannot say either, and what it
+# does is to celebrate all three. This chapter subtracts from each return what was to be expected anyway, shows why that
+# leaves the gradient's mean exactly where it was, and how much of its noise goes away.
+
+# %%
+import matplotlib.pyplot as plt
+import torch
+
+from ablations import style
+from book import begin, curves, evidence, label_lines, planted
+from exercises.baseline import check_best_baseline, row_error
+from tricks import REINFORCE, Config, diff, source, train
+from tricks.baseline import explained_variance, squared_error
+from tricks.core.returns import reward_to_go
+from tricks.ladder import named
+
+begin()
+torch.set_default_dtype(torch.float64)  # sums over three machines can be exact
+
+# %% [markdown]
+# ## A hundred for everybody
+#
+# Take the three slot machines of the [chapter before](00_reinforce.ipynb), which pay 1, 2 and 4, and let a friendly
+# sponsor add 100 to every payout: 101, 102, 104. Which machine is best has not changed, nor by how much. Here are fifty
+# agents with the learning rate of the last chapter; then, since payouts are now a few dozen times larger, with
+# a hundredth of that rate.
+
+# %%
+PAYS = torch.tensor([1.0, 2.0, 4.0])
+
+
+def play_machines(pays, baseline=0.0, rate=0.05, agents=50, steps=300):
+    """Mean probability of the best machine, step by step: REINFORCE with a constant subtracted from the payout."""
+    torch.manual_seed(0)
+    theta, share = torch.zeros(agents, 3), []
+    for _ in range(steps):
+        policy = torch.distributions.Categorical(logits=theta)
+        action = policy.sample()
+        score = torch.eye(3)[action] - policy.probs  # ∇ log π(a)
+        theta = theta + rate * (pays[action] - baseline).unsqueeze(1) * score
+        share.append(policy.probs[:, 2].mean().item())
+    return share
+
+
+plain = play_machines(PAYS)
+richer = play_machines(PAYS + 100)
+slower = play_machines(PAYS + 100, rate=0.0005)
+
+figure, axis = plt.subplots(figsize=(6.5, 2.8))
+for share, color, text in (
+    (plain, style.INK, "1, 2, 4"),
+    (richer, style.PALETTE[1], "101, 102, 104"),
+    (slower, style.SOFT, "101, 102, 104,\n  a hundredth of the rate"),
+):
+    axis.plot(share, color=color)
+    place = {plain[-1]: 0, richer[-1]: 0.05, slower[-1]: -0.1}[share[-1]]
+    axis.text(300, share[-1] + place, f"  {text}", va="center", color=color)
+axis.set(xlabel="pull", ylabel="probability of the\nbest machine", ylim=(0, 1), xlim=(0, 300))
+plt.show()
+assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
+
+# %% [markdown]
+# Nothing that matters was changed, and nothing is learned. At the old rate each agent throws itself at one of the
+# first machines that it pulls, because 101 is a lot, and never leaves it again. At a hundredth of the rate nobody runs away, and
+# nobody gets anywhere either.
+#
+# Does the sponsor bend the gradient? With three machines we need not sample: the mean over what might be pulled
+# is a sum of three terms.
+
+
+# %%
+def moments(pays, probs, baseline=0.0):
+    """Exact mean [3] of a single sample (r − b)·∇log π, and its variance, summed over the three components."""
+    score = torch.eye(3) - probs  # a row a machine
+    samples = (pays - baseline).unsqueeze(1) * score
+    mean = probs @ samples
+    return mean, (probs @ (samples - mean).square()).sum().item()
+
+
+uniform = torch.full((3,), 1 / 3)
+for name, pays in (("1, 2, 4", PAYS), ("101, 102, 104", PAYS + 100)):
+    mean, variance = moments(pays, uniform)
+    print(f"{name:14} mean {mean.numpy().round(3)}  standard deviation {variance**0.5:6.2f}")
+torch.testing.assert_close(moments(PAYS, uniform)[0], moments(PAYS + 100, uniform)[0])
+
+# %% [markdown]
+# The **mean is the same**, to the last digit. The spread is forty times as wide, so it would take more than a thousand
+# times the pulls to see the mean through it. The sponsor did not turn the arrow; he only shook the hand that draws it.
+#
+# ## Why subtracting does not bias
+#
+# So let us take the hundred away again. We may not know it, so subtract any number $b$, the **baseline**, from every
+# payout, and ask what that does to the expected gradient. An expectation of a difference is a difference of expectations:
+#
+# $$\mathbb{E}\big[(r(a) - b)\,\nabla \log \pi(a)\big]
+#   = \mathbb{E}\big[r(a)\,\nabla \log \pi(a)\big] - \mathbb{E}\big[b\,\nabla \log \pi(a)\big].$$
+#
+# The first term is $\nabla J$. In the second, $b$ is the same number whichever machine is pulled, so it moves out of the
+# sum over machines; and what remains is the mean score, which the last chapter found to be zero:
+#
+# $$\mathbb{E}\big[b\,\nabla \log \pi(a)\big] = b \sum_a \pi(a)\,\nabla\log\pi(a)
+#   = b \sum_a \nabla \pi(a) = b\,\nabla \sum_a \pi(a) = b\,\nabla 1 = 0.$$
+#
+# In words: probabilities sum to 1, so what you add to one you take from the others. Praising *every* action equally pushes
+# each of them up by as much as the rest push it down.
+#
+# In an episode there is a state. Everything above then holds for the actions in that one state $s$, so the baseline may be
+# another number in each: $b(s)$. **The condition is only that it must not depend on the action.** If it does, it cannot
+# leave the sum, and the proof breaks at the first equals sign. So does the gradient: subtract $b(a) = r(a)$
+# and nothing is left to learn from; subtract 3 from the best machine only, and the second best wins.
+
+# %%
+exact, _ = moments(PAYS, uniform)
+baselines = {"b = 0": 0.0, "b = 7/3": 7 / 3, "b = -1000": -1000.0}
+baselines |= {"b(a) = r(a)": PAYS, "b(a) = 0, 0, 3": torch.tensor([0.0, 0.0, 3.0])}
+for name, baseline in baselines.items():
+    mean, variance = moments(PAYS, uniform, baseline)
+    print(f"{name:15} mean {mean.numpy().round(3) + 0.0}   variance {variance:10.2f}")
+    unbiased = not isinstance(baseline, torch.Tensor)
+    assert torch.allclose(mean, exact) == unbiased
+
+# %% [markdown]
+# ## The best constant
+#
+# Any number is allowed, and $-1000$ is not a good one. Which is best? Write $s = \nabla \log \pi(a)$ for the score and
+# $|s|^2$ for its squared length. The variance of one sample, summed over its components, is the mean of the square
+# minus the square of the mean:
+#
+# $$\operatorname{Var}(b) = \mathbb{E}\big[|s|^2\,(r - b)^2\big] - |\nabla J|^2 .$$
+#
+# The last term does not depend on $b$: that was the point. The first is a parabola in $b$. Set its slope to zero:
+#
+# $$-2\,\mathbb{E}\big[|s|^2\,(r - b)\big] = 0
+#   \quad\Longrightarrow\quad b^* = \frac{\mathbb{E}\big[|s|^2\, r\big]}{\mathbb{E}\big[|s|^2\big]} .$$
+#
+# It is an average payout, in which an action counts for more when its score is longer. For a softmax those are the
+# *unlikely* actions: $|s|^2 = 1 - 2\pi(a) + \sum_k \pi(k)^2$. The plain average $\mathbb{E}[r]$ is not quite the same.
+#
+# By hand, for a policy that prefers the worst machine, $\pi = (0.7, 0.2, 0.1)$: here $\sum_k \pi(k)^2 = 0.54$, so
+# $|s|^2 = 0.14, 1.14, 1.34$. Below the line $0.7 \cdot 0.14 + 0.2 \cdot 1.14 + 0.1 \cdot 1.34 = 0.46$; above it, with
+# payouts 1, 2, 4, $0.098 + 0.456 + 0.536 = 1.09$. So $b^* = 1.09 / 0.46 \approx 2.37$, against
+# $\mathbb{E}[r] = 0.7 + 0.4 + 0.4 = 1.5$.
+
+# %%
+probs = torch.tensor([0.7, 0.2, 0.1])
+best, average = 1.09 / 0.46, (probs @ PAYS).item()
+heights = torch.linspace(-1, 5, 121)
+variances = [moments(PAYS, probs, height)[1] for height in heights.tolist()]
+
+figure, axis = plt.subplots(figsize=(6.5, 2.8))
+axis.plot(heights, variances, color=style.COLORS["baseline"])
+for height, name, offset in (
+    (0.0, "no baseline", (8, 2)),
+    (average, "E[r]", (-24, -12)),
+    (best, "b*", (-4, 8)),
+):
+    axis.plot(height, moments(PAYS, probs, height)[1], "o", color=style.INK)
+    axis.annotate(name, (height, moments(PAYS, probs, height)[1]), offset, textcoords="offset points")
+    print(f"{name:12} b = {height:.2f}: variance {moments(PAYS, probs, height)[1]:.3f}")
+axis.set(xlabel="height of the baseline b (payout)", ylabel="variance of a\nsingle gradient", ylim=(0, None))
+plt.show()
+assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
+
+# %% [markdown]
+# The bottom of the valley is at $b^*$. $\mathbb{E}[r]$ is not there, but it has most of the way down behind it, and it is
+# much easier to have, since $b^*$ needs the length of every score. So what is subtracted in practice is the mean. Had the
+# sponsor added his 100, the whole valley would lie 100 to the right, and no baseline at all would be far up the slope.
+#
+# Note that the bottom is not at zero: **a baseline removes what is common to all actions, and no more.** What is left is
+# the luck of which action was drawn.
+#
+# ## What the subtraction looks like
+#
+# Each dot below is a gradient from 25 pulls. (The payouts now also vary from pull to pull, by a standard deviation of 1.)
+# The three components of a score sum to zero, so all dots lie in a plane, and a picture in two dimensions loses nothing.
+
+# %% tags=["thumbnail"]
+torch.manual_seed(0)
+action = torch.randint(3, (500, 25))
+paid = PAYS[action] + 100 + torch.randn(500, 25)
+plane = torch.tensor([[1.0, -1.0, 0.0], [-1.0, -1.0, 2.0]])
+plane = (plane / plane.norm(dim=1, keepdim=True)).T  # [3, 2]
+scores = (torch.eye(3)[action] - 1 / 3) @ plane  # [500, 25, 2]
+without, having = ((level.unsqueeze(2) * scores).mean(1) for level in (paid, paid - 100 - 7 / 3))
+
+figure, axes = plt.subplots(1, 2, figsize=(6.5, 3.2))
+for axis, size in zip(axes, (48, 1.2), strict=True):
+    axis.scatter(*without.T, s=6, color=style.SOFT, alpha=0.4, lw=0)
+    axis.scatter(*having.T, s=6, color=style.COLORS["baseline"], alpha=0.5, lw=0)
+    axis.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=(-size, 0, size), yticks=(-size, 0, size))
+axes[0].set_title("101, 102, 104, in gray")
+axes[0].text(0, 41, "minus 102⅓", ha="center", color=style.COLORS["baseline"], weight="bold")
+axes[0].plot((0, 0), (2, 39), color=style.COLORS["baseline"], lw=0.8)
+axes[1].set_title("the middle, 40 times larger")
+tip = exact @ plane
+axes[1].annotate("", tip, (0, 0), arrowprops={"arrowstyle": "-|>", "color": style.INK, "lw": 1.5})
+axes[1].text(0.06, -0.06, "∇J, from 0", va="top", color=style.INK)
+plt.show()
+
+wide, narrow = (cloud.var(0).sum().sqrt().item() for cloud in (without, having))
+print(f"length of ∇J {tip.norm():.2f}; spread without a baseline {wide:.1f}, with one {narrow:.2f}")
+assert wide > 40 * narrow
+
+# %% [markdown]
+# Both clouds have their center at the tip of the arrow. The gray one is so wide that many batches point somewhere
+# else, ruled by which machine happened to be drawn more often. The colored one is the same pulls minus 102⅓: now a
+# poor machine is answered by "less of this one!", and nearly every batch is roughly right.
+#
+# ## The states have different levels
+#
+# On a task with states, one number does not fit all. An episode of ten steps with 10 to 11 points at each promises about
+# 105 at its start and about 10 before its last step. The right level is the expected return from here:
+#
+# $$V(s) = \mathbb{E}[G_t \mid s_t = s],$$
+#
+# **what the state promises.** What the action brought beyond that is its **advantage**, $A_t = G_t - V(s_t)$; it takes the
+# place of $G_t$ in the loss. $V(s)$ depends on the state only, so the proof above holds.
+#
+# Nobody gives you $V$, so a second net learns it, from the returns that come in anyway. Which loss makes a net learn a
+# *mean*? The squared error. For the returns $G$ seen in one state, the best single prediction $v$ is where the slope
+# vanishes:
+#
+# $$\frac{d}{dv}\, \mathbb{E}\big[\tfrac{1}{2} (v - G)^2\big] = v - \mathbb{E}[G] = 0 .$$
+#
+# Is the value net any good? Its loss does not say, for it is in squared points: 50 may be excellent or useless.
+# The **explained variance** compares what is left with what there was:
+#
+# $$\text{EV} = 1 - \frac{\operatorname{Var}(G - V)}{\operatorname{Var}(G)} .$$
+#
+# 1 is perfect, 0 is no better than a constant, and below 0 it would be better to ask nobody.
+
+# %%
+source(squared_error, explained_variance)
+
+# %% [markdown]
+# (`valid` marks rows that are real experience; `S` is seeds, `B` rows of a batch.) By hand: returns 2, 4, 6, 8
+# have mean 5 and variance $(9 + 1 + 1 + 9)/4 = 5$. A net that says 3, 3, 7, 7 leaves the rests $-1, 1, -1, 1$, of
+# variance 1: EV $= 1 - 1/5 = 0.8$. One that says 5 everywhere leaves everything: 0. One that has it backward, 8, 6, 4, 2,
+# leaves $-6, -2, 2, 6$, of variance 20: $1 - 20/5 = -3$.
+
+# %%
+returns = torch.tensor([[2.0, 4.0, 6.0, 8.0]])  # [S, B]
+for said, wanted in (([3, 3, 7, 7], 0.8), ([5, 5, 5, 5], 0.0), ([8, 6, 4, 2], -3.0)):
+    found = explained_variance(torch.tensor([said]), returns, torch.ones(1, 4, dtype=torch.bool)).item()
+    print(said, "->", round(found, 3))
+    assert abs(found - wanted) < 1e-9
+torch.testing.assert_close(squared_error(torch.tensor([[3.0]]), torch.tensor([[7.0]])), torch.tensor([[8.0]]))
+
+# %% [markdown]
+# ## What changes in the loop
+#
+# A few lines. `agent.values` asks the value net, without a gradient: in the policy's loss, the advantage is a constant.
+# Then the squared error joins the loss. (`cut` and `beyond` are about episodes that are cut off before their end. At this
+# rung none are, and `beyond` adds 0; the [chapter on segments](13_segments.ipynb) is about them.)
+
+# %%
+diff(REINFORCE, named("baseline"))
+
+# %% [markdown]
+# ## A small run
+#
+# This world is the slot machines with a state. A cue, −1 or 1, is drawn at every step; the action that matches it pays 11,
+# the other 10. An episode has ten steps, so guessing is worth 105 points and knowing 110. Ten agents, 20,000 steps.
+#
+# Since we know this world, there is a third arm: someone who knows from the start that guessing pays 10.5 a step, and
+# subtracts what the steps that are left promise. To take 10.5 from every reward does just that to the return.
+
+# %%
+torch.set_default_dtype(torch.float32)  # as the library's nets have it
+config = Config("tricks/OffsetReward-v0", seeds=10, steps=20_000, lanes=4, horizon=10, hidden=(32, 32), lr=0.01)
+runs = {"reinforce": train(config, REINFORCE), "baseline": train(config, named("baseline"))}
+with planted(reward_to_go=lambda reward, done, gamma: reward_to_go(reward - 10.5, done, gamma)):
+    runs["known b(s)"] = train(config, REINFORCE)
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
+curves(runs, axes[0])
+explained = runs["baseline"].curve.groupby("update")[["step", "explained_variance"]].mean()
+axes[1].plot(explained.step / 1000, explained.explained_variance, color=style.COLORS["baseline"])
+axes[1].set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1.05), xlim=(0, 20))
+plt.show()
+
+for name, run in runs.items():
+    print(f"{name:10} last tenth: {run.late().mean():.1f} points, {(run.late() > 109).sum()} of 10 agents above 109")
+early, late = explained.explained_variance.iloc[:50].mean(), explained.explained_variance.iloc[-50:].mean()
+print(f"explained variance: {early:.2f} in the first 50 batches, {late:.2f} in the last 50")
+assert early < 0.2 and late > 0.7
+assert runs["known b(s)"].late().mean() > 109 > runs["reinforce"].late().mean()
+
+# %% [markdown]
+# The known baseline shows what there is to gain: all agents learn, within a few thousand steps, and nothing was changed
+# but the level. The learned one shows the price of having to find it: **a baseline is worth what the value net knows**,
+# and at first that is nothing. The net begins near 0 and climbs to 100 by steps of the size of the learning rate. Until it
+# is there, both arms learn from the same noise, and an agent that has meanwhile been talked into always doing the same
+# thing rarely comes back.
+
+# %% [markdown]
+# ## What the stored runs say
+
+# %%
+evidence("baseline")
+
+# %%
+evidence("baseline").plot()
+plt.show()
+
+verdicts = evidence("baseline").table.verdict.value_counts()
+print("; ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
+
+# %% [markdown]
+# Read the intervals, not only the verdicts. CartPole pays 1 at every step, and Acrobot takes 1 at every step: on both,
+# the level of the return depends on how long the episode will still last. Where it helps, this level is what it
+# removes. The row of the world with the offset is the comparison that you have just run, for longer, with twice as many lanes, and
+# each arm at its own learning rate.
+#
+# **What it does not say:** that a baseline is dispensable where no effect was detected. Most later rungs stand on the
+# value net: `gae`, `segments` and `bootstrap` all need $V(s)$, and taking the baseline out of everything takes them along.
+#
+# ## When it does not help
+#
+# - **While $V$ knows nothing**, as you have seen. A value net that is far off can even add noise: with explained variance
+#   below 0, $G - V$ spreads more than $G$ does.
+# - **When the noise has another source.** A baseline removes what the state promises. If the spread comes from which
+#   action was drawn, or from luck later in the episode, it stays. The chapter on [GAE](04_gae.ipynb) is about the
+#   luck.
+# - **When the policy must not be nudged anyway.** If every payout is about 0 on average, there is no level to remove.
+#
+# Williams (1992) already has the baseline $b$, and the proof that any will do.
+#
+# ## Exercises
+#
+# **Exercise 1: write it.** Compute $b^*$ for a softmax policy with probabilities `probs` over machines that pay `pays`.
+# Run the cell to see what is wrong with your version.
+
+
+# %%
+def my_best_baseline(probs, pays):  # [A], [A] -> a number
+    ...
+
+
+check_best_baseline(my_best_baseline)
+
+# %% [markdown]
+# **Exercise 2: think.** A cheap baseline that needs no net: pull $n$ times and subtract from each payout the mean of the
+# batch. Is the gradient still unbiased? (Does that mean depend on the action whose payout it is subtracted from?) What if
+# you subtract the mean of the *other* $n - 1$ payouts?
+#
+# **Exercise 3: spot the bug.** A value net puts out one column per seed, so its shape is `[B, 1]`. The function below
+# computes the value loss from that. It runs, and the loss falls.
+
+# %%
+source(row_error)
+
+# %%
+with planted(squared_error=row_error):
+    faulty = train(config, named("baseline")).curve.groupby("update").mean()
+right = runs["baseline"].curve.groupby("update").mean()
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.6))
+for axis, name in zip(axes, ("value_loss", "explained_variance"), strict=True):
+    axis.plot(right.step / 1000, right[name], color=style.COLORS["baseline"], label="right")
+    axis.plot(faulty.step / 1000, faulty[name], color=style.INK, label="with the bug")
+    axis.set(xlabel="environment steps (thousands)", title=name.replace("_", " "), xlim=(0, 20))
+    label_lines(axis)
+plt.show()
+print(f"explained variance at the end: right {right.explained_variance.iloc[-1]:.2f}", end=", ")
+print(f"with the bug {faulty.explained_variance.iloc[-1]:.2f}")
+assert faulty.explained_variance.abs().max() < 0.2 < right.explained_variance.iloc[-1]
+
+# %% [markdown]
+# Both losses fall at first, since both nets climb to the level of the returns. Then one goes on and the other does not.
+# What does the net learn to predict, and why is its explained variance 0? (Write down the shape of `output - g`.)
+#
+# Solutions: [`solutions/01_baseline.py`](solutions/01_baseline.py). Next: [reuse](02_reuse.ipynb), which takes more than
+# one step from each batch.

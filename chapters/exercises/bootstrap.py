@@ -1,0 +1,99 @@
+"""Exercises of the chapter on bootstrapping at a time limit."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.core.rollout import Player, Policy, Rollout
+from tricks.segments import play_segment
+
+
+def play_same_step(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
+    """A segment as environments give it whose `step` begins the next episode by itself, like most before Gymnasium 1.0.
+
+    What `step` returns as the observation is what the policy acts on next.
+    """
+    rollout = play_segment(player, policy, length, active)
+    done = (rollout.terminated | rollout.truncated).unsqueeze(-1)
+    fresh = torch.cat([rollout.obs[:, 2:], rollout.obs[:, -1:]], 1)
+    returned = torch.where(done, fresh, rollout.obs[:, 1:])
+    return replace(rollout, obs=torch.cat([rollout.obs[:, :1], returned], 1))
+
+
+def _right(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    following, targets = next_value[-1], []
+    for t in reversed(range(len(reward))):
+        if truncated[t]:
+            following = next_value[t]
+        if terminated[t]:
+            following = torch.tensor(0.0)
+        following = reward[t] + gamma * following
+        targets.append(following)
+    return torch.stack(targets[::-1])
+
+
+def _limit_is_death(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    return _right(reward, terminated | truncated, truncated, next_value, gamma)
+
+
+def _death_is_a_limit(
+    reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float
+) -> Tensor:
+    return _right(reward, torch.zeros_like(terminated), terminated | truncated, next_value, gamma)
+
+
+def _limit_first(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    return _right(reward, terminated & ~truncated, truncated, next_value, gamma)
+
+
+def _running_on(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    return _right(reward, terminated, torch.zeros_like(truncated), next_value, gamma)
+
+
+def _row_after(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    return _right(reward, terminated, truncated, torch.cat([next_value[1:], next_value[-1:]]), gamma)
+
+
+def _flags(*at: int) -> Tensor:
+    return torch.tensor([t in at for t in range(4)])
+
+
+check_targets = Exercise(
+    _right,
+    cases=(
+        {
+            "reward": torch.ones(4),
+            "terminated": _flags(3),
+            "truncated": _flags(1),
+            "next_value": torch.tensor([5.0, 6.0, 7.0, 8.0]),
+            "gamma": 0.5,
+        },
+        {
+            "reward": torch.tensor([1.0, 2.0, 3.0, 4.0]),
+            "terminated": _flags(1),
+            "truncated": _flags(1, 2),
+            "next_value": torch.tensor([5.0, 6.0, 7.0, 8.0]),
+            "gamma": 0.5,
+        },
+        {
+            "reward": torch.ones(4),
+            "terminated": _flags(),
+            "truncated": _flags(0, 2),
+            "next_value": torch.tensor([10.0, 20.0, 30.0, 40.0]),
+            "gamma": 0.9,
+        },
+    ),
+    mistakes={
+        "at a time limit the future counts 0. It was cut off, not lost: there, V of the last state counts.": (
+            _limit_is_death
+        ),
+        "a death is worth V of the state in which it died. After a death there is nothing.": _death_is_a_limit,
+        "in a row with both flags, V is counted. A death that falls on the time limit is a death.": _limit_first,
+        "a time limit is passed over: what the next episode earns counts for this one.": _running_on,
+        "the value at a time limit is the next row's. That row is another episode; next_value[t] belongs to row t.": (
+            _row_after
+        ),
+    },
+)

@@ -1,0 +1,84 @@
+"""Exercises of the chapter on segments."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.core.rollout import Player, Policy, Rollout
+
+
+def play_every_row(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
+    """`length` rows of every lane of the active seeds [S]."""
+    playing = active.unsqueeze(1).expand(-1, player.env.lanes)
+    for _ in range(length):
+        player.step(policy, playing)
+    rollout = player.rollout()
+    return replace(rollout, valid=playing.unsqueeze(1).expand_as(rollout.valid))
+
+
+def _right(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    following, targets = torch.tensor(last_value), []
+    for now, ended in zip(reversed(reward), reversed(done), strict=True):
+        following = now + gamma * (torch.tensor(0.0) if ended else following)
+        targets.append(following)
+    return torch.stack(targets[::-1])
+
+
+def _cut_is_an_end(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    return _right(reward, done, 0.0, gamma)
+
+
+def _undiscounted(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    return _right(reward, done, last_value / gamma, gamma)
+
+
+def _always_cut(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    paid = reward.clone()
+    paid[-1] = paid[-1] + gamma * last_value
+    return _right(paid, done, 0.0, gamma)
+
+
+def _leaking(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    return _right(reward, torch.zeros_like(done), last_value, gamma)
+
+
+def _last_reward_lost(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    paid = reward.clone()
+    paid[-1] = paid[-1] if done[-1] else last_value
+    return _right(paid, done, 0.0, gamma)
+
+
+check_targets = Exercise(
+    _right,
+    cases=(
+        {
+            "reward": torch.tensor([1.0, 2.0, 1.0, 1.0]),
+            "done": torch.tensor([False, True, False, False]),
+            "last_value": 6.0,
+            "gamma": 0.5,
+        },
+        {
+            "reward": torch.tensor([1.0, 1.0, 3.0]),
+            "done": torch.tensor([False, False, True]),
+            "last_value": 6.0,
+            "gamma": 0.5,
+        },
+        {
+            "reward": torch.tensor([0.0, 1.0]),
+            "done": torch.tensor([False, False]),
+            "last_value": 10.0,
+            "gamma": 0.9,
+        },
+    ),
+    mistakes={
+        "the cut is treated as an end: what lies beyond it counts 0. It is unseen, not worthless.": _cut_is_an_end,
+        "V(s_T) is one step further on than the last row, so from there it counts γ times.": _undiscounted,
+        "V(s_T) is added although the last row ended its episode. Then there is nothing beyond.": _always_cut,
+        "the returns run on across the end of an episode. After a step that is done, nothing follows.": _leaking,
+        "V(s_T) takes the place of the last reward. That reward was seen: it counts, and γ·V(s_T) comes on top.": (
+            _last_reward_lost
+        ),
+    },
+)

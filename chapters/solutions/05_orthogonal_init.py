@@ -1,0 +1,50 @@
+"""Solutions to the chapter on orthogonal_init. `python -m solutions.05_orthogonal_init`, in `chapters`, checks them.
+
+Exercise 2. The gradient reaches the hidden layers through the head's weights. If those are 0, so is the gradient of the
+hidden layers in the first step. The head's own gradient is not: it is made of the activations, which are not 0. So the
+head moves in the first step, and from the second on everything learns. With all layers at 0 the activations are 0 as
+well, and then neither the head's weights nor any other ever get a gradient: only the head's bias can learn, which says
+the same in every state.
+
+Exercise 3. `layer == len(net.layers)` is never true: the last index is one less. So the head gets the hidden layers'
+gain, √2 instead of 0.01, and the value net's head, too. The logits are then as large as the activations, and the
+policy starts with strong opinions. On CartPole, where every episode shows both actions,
+that is easily missed. The entropy of the first update gives it away:
+nothing has been learned yet, so with a head of 0.01 it must be log(number of actions) to three digits, with every seed.
+"""
+
+import numpy as np
+import torch
+
+from exercises.orthogonal_init import check_orthogonal, opinionated_
+from tricks.core.nets import MLP
+from tricks.core.seeds import stream
+from tricks.orthogonal_init import orthogonal_
+
+
+def my_orthogonal(normals):
+    rows, columns = normals.shape
+    if rows < columns:
+        return my_orthogonal(normals.T).T
+    q, r = np.linalg.qr(normals)
+    return q * np.sign(np.diag(r))
+
+
+check_orthogonal(my_orthogonal)
+
+net = MLP([stream(0, "init")], (4, 64, 64, 2))
+for initialize, gain in ((orthogonal_, 0.01), (opinionated_, 2**0.5)):
+    initialize(net, (0,), 0, gain=2**0.5, head_gain=0.01)
+    head = torch.linalg.svdvals(net.layers[-1][0])
+    torch.testing.assert_close(head, torch.full_like(head, gain), rtol=1e-4, atol=0)
+print("Right: the faulty version gives the head the gain of the hidden layers.")
+
+for sizes, learns in (((4, 64, 64, 2), True), ((4, 2), False)):
+    net = MLP([stream(0, "init")], sizes)
+    with torch.no_grad():
+        net.layers[-1][0].zero_()
+        net.layers[-1][1].zero_()
+    net(torch.ones(1, 5, 4))[..., 0].sum().backward()
+    assert net.layers[-1][0].grad.abs().max() > 0
+    assert not learns or net.layers[0][0].grad.abs().max() == 0
+print("Right: behind a head of 0 the hidden layers have no gradient in the first step, and the head has one.")
