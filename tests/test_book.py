@@ -48,6 +48,15 @@ def test_evidence_says_what_the_stored_effects_say():
     assert f"{row.difference:+.3f}" in evidence("clip")._repr_markdown_()
 
 
+def test_the_summary_counts_every_comparison_once():
+    found = evidence("clip")
+    usual, made = found.summary().splitlines()
+    assert usual.startswith(f"{found.table.env.nunique()} usual environments: ")
+    counts = [int(part.split(" × ")[0]) for part in usual.split(": ")[1].split(", ")]
+    assert sum(counts) == len(found.table)
+    assert made == f"worlds made for it: 1 × {found.worlds.verdict.iloc[0]}"
+
+
 def test_evidence_about_no_trick_is_an_error():
     with pytest.raises(InputError, match="unknown trick 'klip'"):
         evidence("klip")

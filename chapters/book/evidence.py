@@ -64,6 +64,12 @@ class Evidence:
             lines.append((f"*{row['place']}*", WITH, said, span, f"{row['seeds']}", row["verdict"]))
         return f"{markdown(lines)}\n\n{CAPTION}"
 
+    def summary(self) -> str:
+        """How many comparisons came out how, in the usual environments, and in the worlds made for the trick."""
+        rows = [(f"{self.table.env.nunique()} usual environments", self.table), ("worlds made for it", self.worlds)]
+        counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
+        return "\n".join(f"{name}: " + ", ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
+
     def plot(self) -> Figure:
         """Learning curves with the trick and without: CartPole's ladder, and the worlds made for the trick."""
         pairs = [*_ladder_pairs(self.trick)[:1], *_world_pairs(self.trick)[:2]]
