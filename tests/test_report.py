@@ -66,6 +66,8 @@ def test_environments_weigh_the_same_together() -> None:
     each = [(x - s.random) / (s.ceiling - s.random) for x, s in zip((135, 175), scale, strict=True)]
     assert frame["mean"].tolist() == pytest.approx([np.mean(each)] * 3)
     assert report.together([low], "ladder").empty
+    elsewhere = study(ladder(NAMES), lambda on: 0, "MountainCar-v0")  # without a scale nothing can be averaged
+    assert report.together([low, high, elsewhere], "ladder").equals(frame)
     again = study(ladder(NAMES), lambda on: 0, seeds=5)
     assert report.distinct([again, low, high]) == [low, high]  # none counts twice; the one with more runs
     assert report.together([low, high], "screen").empty

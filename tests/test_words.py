@@ -39,6 +39,8 @@ def test_environments_are_set_against_each_other() -> None:
     assert words.across([here]) == ""
     assert words.across([here, here]) == ""  # one environment, twice
     assert words.across([here, there]).endswith("hurting in another: `clip`. No effect detected anywhere: `baseline`.")
+    nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
+    assert words.across([here, nothing]).endswith("in another: none. No effect detected anywhere: `baseline`.")
 
 
 def test_with_runs_missing_nothing_is_said() -> None:
