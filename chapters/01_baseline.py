@@ -47,6 +47,7 @@ def play_machines(pays, baseline=0.0, rate=0.05, agents=50, steps=300):
     return share
 
 
+# %%
 plain = play_machines(PAYS)
 richer = play_machines(PAYS + 100)
 slower = play_machines(PAYS + 100, rate=0.0005)
@@ -308,8 +309,7 @@ evidence("baseline")
 evidence("baseline").plot()
 plt.show()
 
-verdicts = evidence("baseline").table.verdict.value_counts()
-print("; ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
+print(evidence("baseline").summary())
 
 # %% [markdown]
 # Read the intervals, not only the verdicts. CartPole pays 1 at every step, and Acrobot takes 1 at every step: on both,

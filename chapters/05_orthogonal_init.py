@@ -289,11 +289,7 @@ found
 found.plot()
 plt.show()
 
-count = found.table.verdict.value_counts()
-print(f"{len(found.table)} comparisons in general environments:", ", ".join(f"{n} × {v}" for v, n in count.items()))
-for row in found.worlds.to_dict("records"):
-    span = f"{row['low']:+.2f} to {row['high']:+.2f}"
-    print(f"{row['place']}: {row['without']:.2f} without it, {row['with']:.2f} with it, difference {span}")
+print(found.summary())
 
 # %% [markdown]
 # In the walk, a seed that is never paid stays at 0, and one that is paid often enough gets near 1. A mean over such seeds

@@ -166,7 +166,7 @@ def watching(advantage, valid):
 
 
 def measured(config, rung):
-    """Train, and keep the norms of the policy's and of the value net's part of each gradient: [minibatches, 2, seeds]."""
+    """Train, and keep the norms of each gradient's policy part and value part: [minibatches, 2, seeds]."""
     kept = []
 
     def measuring(loss, parameters):
@@ -179,6 +179,7 @@ def measured(config, rung):
     return run, torch.stack(kept)
 
 
+# %%
 config = Config("CartPole-v1", seeds=5, steps=16_000, lr=0.01)
 without, norms_without = measured(config, "orthogonal_init")
 having, norms_having = measured(config, "advantage_norm")
@@ -325,11 +326,7 @@ found
 found.plot()
 plt.show()
 
-count = found.table.verdict.value_counts()
-print(f"{len(found.table)} comparisons in general environments:", ", ".join(f"{n} × {v}" for v, n in count.items()))
-for row in found.worlds.to_dict("records"):
-    span = f"{row['low']:+.2f} to {row['high']:+.2f}"
-    print(f"{row['place']}: {row['without']:.2f} without it, {row['with']:.2f} with it, difference {span}")
+print(found.summary())
 
 # %% [markdown]
 # Compare the rows. "Alone, on REINFORCE" there is no value net, so the mean that the trick subtracts is the only baseline

@@ -7,8 +7,9 @@
 # net cares a great deal: it starts from weights of a certain size and takes steps of a certain size, and both were
 # chosen for inputs that are about as large as 1.
 #
-# The cure is older than reinforcement learning: subtract the mean, divide by the standard deviation. What is new here is
-# that nobody knows them beforehand. They must be learned while the agent learns, and there are four ways to do that wrong.
+# The cure is older than reinforcement learning: subtract the mean, divide by the standard deviation. What is new here
+# is that nobody knows them beforehand. They must be learned while the agent learns, and there are four ways to do that
+# wrong.
 
 # %%
 from dataclasses import replace
@@ -33,13 +34,13 @@ begin()
 # %% [markdown]
 # ## One cart, two rulers
 #
-# CartPole shows four numbers: the cart's place and speed, in meters, and the pole's angle and angular speed, in radians.
-# The world `CartPoleOddUnits` of this project is CartPole with another ruler: place in millimeters from a wall that
-# is 5 m away, speed in millimeters per second, the angle in full turns, its speed in turns per second. Nothing else
-# differs. Let us toss a coin for every push, and look at what is seen.
+# CartPole shows four numbers: the cart's place and speed, in meters, and the pole's angle and angular speed, in
+# radians. The world `CartPoleOddUnits` of this project is CartPole with another ruler: place in millimeters from a
+# wall that is 5 m away, speed in millimeters per second, the angle in full turns, its speed in turns per second.
+# Nothing else differs. Let us toss a coin for every push, and look at what is seen.
 
 # %%
-odd_units = Config("tricks/CartPoleOddUnits-v0", seeds=5, steps=30_000, lanes=32, horizon=32)
+odd_units = Config("tricks/CartPoleOddUnits-v0", seeds=5, steps=25_000, lanes=32, horizon=32)
 env = make_env(odd_units)
 
 
@@ -146,8 +147,8 @@ for name, column in zip(FEATURES, odd.T, strict=True):
 #
 # $$\sum_A (x - c)^2 = \sum_A \big((x - m_A) + (m_A - c)\big)^2 = M_A + n_A (m_A - c)^2,$$
 #
-# because the mixed term $2 (m_A - c) \sum_A (x - m_A)$ is zero: deviations from the mean cancel. The same holds for $B$.
-# Now take $c = m$. From the line for the mean, $m_A - m = -\delta\, n_B/n$ and $m_B - m = \delta\, n_A/n$, so
+# because the mixed term $2 (m_A - c) \sum_A (x - m_A)$ is zero: deviations from the mean cancel. The same holds for
+# $B$. Now take $c = m$. From the line for the mean, $m_A - m = -\delta\, n_B/n$ and $m_B - m = \delta\, n_A/n$, so
 #
 # $$M = M_A + M_B + n_A \frac{\delta^2 n_B^2}{n^2} + n_B \frac{\delta^2 n_A^2}{n^2}
 #     = M_A + M_B + \delta^2\, \frac{n_A n_B}{n}.$$
@@ -168,7 +169,8 @@ source(Moments, Agent.features)
 # ## Check it with numbers
 #
 # $A = \{2, 4\}$: $n_A = 2$, $m_A = 3$, $M_A = 2$. Then comes $B = \{8, 10, 12\}$: $n_B = 3$, $m_B = 10$, $M_B = 8$. So
-# $\delta = 7$, $m = 3 + 7 \cdot \tfrac{3}{5} = 7.2$, and $M = 2 + 8 + 49 \cdot \tfrac{6}{5} = 68.8$: a variance of 13.76.
+# $\delta = 7$, $m = 3 + 7 \cdot \tfrac{3}{5} = 7.2$, and $M = 2 + 8 + 49 \cdot \tfrac{6}{5} = 68.8$: a variance of
+# 13.76.
 
 
 # %%
@@ -190,8 +192,8 @@ torch.testing.assert_close(moments.variance[0], odd.double().var(0, correction=0
 # %% [markdown]
 # ## What the net sees
 #
-# Left: the four features as the world gives them, on one axis (linear between −1 and 1, logarithmic outside, to hold them all). Gray is where a
-# tanh is alive. Right: the same states, standardized.
+# Left: the four features as the world gives them, on one axis (linear between −1 and 1, logarithmic outside, to hold
+# them all). Gray is where a tanh is alive. Right: the same states, standardized.
 
 # %% tags=["thumbnail"]
 mean, scale = moments.view()
@@ -242,8 +244,8 @@ assert surprise > 4000
 # **Moving while it looks.** The tempting place to update the statistics is where the states pass by: in the function
 # that normalizes them. But then the policy changes while it plays and while it learns, without any gradient step: the
 # same weights look at the same state through other glasses. Remember the chapter on `reuse`: on the first minibatch,
-# before any step, the ratio $\pi(a|s)/\pi_{\text{old}}(a|s)$ **must be 1**. Let us give the loop one minibatch per batch,
-# so that its largest ratio is that of the first minibatch, and an agent that updates as it looks.
+# before any step, the ratio $\pi(a|s)/\pi_{\text{old}}(a|s)$ **must be 1**. Let us give the loop one minibatch per
+# batch, so that its largest ratio is that of the first minibatch, and an agent that updates as it looks.
 
 
 # %%
@@ -265,13 +267,14 @@ for name, run in (("frozen", calm), ("restless", restless)):
 assert abs(calm.curve.max_ratio - 1).max() < 1e-4 and restless.curve.max_ratio.max() > 1.003
 
 # %% [markdown]
-# A few percent here: CartPole forgives it, and its learning curve would not tell you. But the surrogate now answers for a
-# change that no gradient made, and where features drift quickly, the clip starts to cut before anything has been
-# learned. In the library the statistics move once per update, after the last gradient step, and the next rollout
-# and its update look through the same glasses. (In the very first rollout there are none, and the nets see raw states.)
+# A few percent here: CartPole forgives it, and its learning curve would not tell you. But the surrogate now answers
+# for a change that no gradient made, and where features drift quickly, the clip starts to cut before anything has been
+# learned. In the library the statistics move once per update, after the last gradient step, and the next rollout and
+# its update look through the same glasses. (In the very first rollout there are none, and the nets see raw states.)
 #
-# **Forgetting them.** The weights are worthless without the glasses that they were trained with. So the statistics belong
-# to the agent: they are saved with it, and frozen when it is evaluated. We will take them away from a trained agent below.
+# **Forgetting them.** The weights are worthless without the glasses that they were trained with. So the statistics
+# belong to the agent: they are saved with it, and frozen when it is evaluated. We will take them away from a trained
+# agent below.
 #
 # ## What changes in the loop
 
@@ -283,8 +286,8 @@ diff(named("advantage_norm"), named("state_norm"))
 #
 # ## A small run
 #
-# The cart in odd units, 30,000 steps, five agents each with and without, each arm at the learning rate that was best for
-# it on other seeds.
+# The cart in odd units, 25,000 steps, five agents each with and without, each arm at the learning rate that was best
+# for it on other seeds.
 
 # %%
 plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))
@@ -325,12 +328,10 @@ found
 found.plot()
 plt.show()
 
-for title, table in (("usual units", found.table), ("in the world made for it", found.worlds)):
-    counts = ", ".join(f"{verdict} ({count})" for verdict, count in table.verdict.value_counts().items())
-    print(f"{title}: {counts}")
+print(found.summary())
 
 # %% [markdown]
-# The numbers in brackets count comparisons. Read the two kinds of rows together. In odd units the trick decides
+# Read the two kinds of rows together. In odd units the trick decides
 # whether the pole is ever balanced. In the usual units there is less to repair, since CartPole's features are all
 # of order 1 as they come; what remains can go either way, and the table says which way it went.
 #
@@ -401,8 +402,8 @@ assert as_seen(faulty.agent)[1, 2] < 0.3 < 0.6 < as_seen(having.agent)[1, 2]
 
 # %% [markdown]
 # The columns are place, speed, angle and angular speed: mean and standard deviation of the very first states of this
-# chapter, as the trained agents' nets see them. Which of these numbers betrays the bug, and what should it be? (With the
-# right statistics they are not exactly 0 and 1, either: these have seen many other states since.) Follow one
+# chapter, as the trained agents' nets see them. Which of these numbers betrays the bug, and what should it be? (With
+# the right statistics they are not exactly 0 and 1, either: these have seen many other states since.) Follow one
 # feature with mean 5000 and standard deviation 100 through two batches by hand.
 #
 # Solutions: [`solutions/07_state_norm.py`](solutions/07_state_norm.py). Next: [return

@@ -34,8 +34,8 @@ begin()
 # ## The failure, on one curve
 #
 # Forget reinforcement learning for a moment: here are 128 numbers $x$ between −1 and 1, and a net, built like the
-# library's value net, that shall learn $f(x) = c\,(50 + 20 \sin 3x)$. Once with $c = 1$, once with $c = 100$. Nothing else
-# differs: same net, same start, same optimizer at a learning rate of 0.003.
+# library's value net, that shall learn $f(x) = c\,(50 + 20 \sin 3x)$. Once with $c = 1$, once with $c = 100$. Nothing
+# else differs: same net, same start, same optimizer at a learning rate of 0.003.
 
 # %%
 x = torch.linspace(-1, 1, 128).view(1, -1, 1)
@@ -74,13 +74,14 @@ axes[0].set_ylabel("value")
 plt.show()
 
 # %% [markdown]
-# On the left the curve is learned: 1000 steps bring the net near, 2000 nearly on it. On the right there is a flat line near the
-# bottom, crawling upward, and it has no shape: for the net, **all states are equally, hopelessly, worth more than it says**.
+# On the left the curve is learned: 1000 steps bring the net near, 2000 nearly on it. On the right there is a flat line
+# near the bottom, crawling upward, and it has no shape: for the net, **all states are equally, hopelessly, worth more
+# than it says**.
 #
-# You can compute the crawl. The output is $w \cdot h + b$ with 64 numbers $h$ between −1 and 1. An Adam step moves each of the 65
-# parameters by about the learning rate $\alpha$, so the output moves by at most about $65\,\alpha \approx 0.2$ a step. To 5000
-# that makes 25,000 steps, and only then does it begin to tell one $x$ from another. (The layers below cannot help: $h$ is
-# bounded.)
+# You can compute the crawl. The output is $w \cdot h + b$ with 64 numbers $h$ between −1 and 1. An Adam step moves
+# each of the 65 parameters by about the learning rate $\alpha$, so the output moves by at most about
+# $65\,\alpha \approx 0.2$ a step. To 5000 that makes 25,000 steps, and only then does it begin to tell one $x$ from
+# another. (The layers below cannot help: $h$ is bounded.)
 
 # %%
 speed = (large[-1] - large[-11]).mean().item() / 500
@@ -102,30 +103,31 @@ assert 0.1 < speed < 0.3
 #
 # $$n(s) \approx \frac{G - \mu}{\sigma}, \qquad\text{so that}\qquad V(s) = \sigma\, n(s) + \mu$$
 #
-# is the value in units of reward. $\mu$ and $\sigma$ are the mean and standard deviation of the returns. (With `gae`, $G$ is
-# its value target.) van Hasselt et al. (2016, arXiv:1602.07714) call this ART, for "adaptively rescaling targets".
+# is the value in units of reward. $\mu$ and $\sigma$ are the mean and standard deviation of the returns. (With `gae`,
+# $G$ is its value target.) van Hasselt et al. (2016, arXiv:1602.07714) call this ART, for "adaptively rescaling
+# targets".
 #
-# Two questions are left. **Where does which unit belong?** GAE computes
-# $\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t)$. A reward is added to a value there, so $V$ must be in units of reward: go
-# back to $\sigma n + \mu$ *first*, compute advantages and targets, and only then standardize the targets for the loss.
+# Two questions are left. **Where does which unit belong?** GAE computes $\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t)$.
+# A reward is added to a value there, so $V$ must be in units of reward: go back to $\sigma n + \mu$ *first*, compute
+# advantages and targets, and only then standardize the targets for the loss.
 #
 # **Which returns?** For states, we took all that were ever seen. But the returns of the first hour are those of a
 # policy that is long gone, so here the past must fade. Each batch moves the statistics a share $\beta$ of the way:
 #
 # $$\mu' = (1-\beta)\,\mu + \beta\, m, \qquad \mathbb{E}[G^2]' = (1-\beta)\,\mathbb{E}[G^2] + \beta\, \overline{G^2},$$
 #
-# where $m$ is the batch's mean and $\overline{G^2}$ its mean square. Then $\sigma'^2 = \mathbb{E}[G^2]' - \mu'^2$. That is
-# correct, and it is not what you should compute: with $\mu$ near 10,000 both terms are near $10^8$, and what you want is
-# the small difference of two large, rounded numbers. Do the subtraction on paper instead. Write
+# where $m$ is the batch's mean and $\overline{G^2}$ its mean square. Then $\sigma'^2 = \mathbb{E}[G^2]' - \mu'^2$.
+# That is correct, and it is not what you should compute: with $\mu$ near 10,000 both terms are near $10^8$, and what
+# you want is the small difference of two large, rounded numbers. Do the subtraction on paper instead. Write
 # $\mathbb{E}[G^2] = \sigma^2 + \mu^2$ and $\overline{G^2} = s^2 + m^2$ with the batch's variance $s^2$:
 #
 # $$\sigma'^2 = (1-\beta)(\sigma^2 + \mu^2) + \beta (s^2 + m^2) - \big((1-\beta)\mu + \beta m\big)^2
 #   = (1-\beta)\,\sigma^2 + \beta\, s^2 + \beta(1-\beta)\,(m - \mu)^2.$$
 #
 # (Multiply the square out. What is left of $\mu^2$ is $(1-\beta) - (1-\beta)^2 = \beta(1-\beta)$, of $m^2$ it is
-# $\beta - \beta^2$, the same, and the mixed term is $-2\beta(1-\beta)\mu m$: together the square of $m - \mu$.) Nothing is
-# subtracted any more but two means. And you know this formula: **the spread within, plus the spread between**, as
-# two heaps were merged in the last chapter, with $1-\beta$ and $\beta$ as the shares of the heaps.
+# $\beta - \beta^2$, the same, and the mixed term is $-2\beta(1-\beta)\mu m$: together the square of $m - \mu$.)
+# Nothing is subtracted any more but two means. And you know this formula: **the spread within, plus the spread
+# between**, as two heaps were merged in the last chapter, with $1-\beta$ and $\beta$ as the shares of the heaps.
 #
 # ## In the library
 
@@ -154,9 +156,9 @@ assert moved.mean.item() == 1
 assert abs(moved.variance.item() - 6.125) < 1e-12
 
 # %% [markdown]
-# And the units. With $\mu = 1000$ and $\sigma = 200$, the net says $n(s) = 1$ and $n(s') = ½$: values of 1200 and 1100. The step
-# paid 100, and $\gamma = ½$ for easy numbers. Then $\delta = 100 + ½ \cdot 1100 - 1200 = -550$: a disappointment. Who forgets
-# to go back computes $100 + ½ \cdot ½ - 1 = 99.25$, and praises the action for it.
+# And the units. With $\mu = 1000$ and $\sigma = 200$, the net says $n(s) = 1$ and $n(s') = ½$: values of 1200 and
+# 1100. The step paid 100, and $\gamma = ½$ for easy numbers. Then $\delta = 100 + ½ \cdot 1100 - 1200 = -550$: a
+# disappointment. Who forgets to go back computes $100 + ½ \cdot ½ - 1 = 99.25$, and praises the action for it.
 
 # %%
 now = stats(1000.0, 200.0**2)
@@ -171,8 +173,8 @@ assert delta == 99.25
 # %% [markdown]
 # ## What the value net learns, with and without
 #
-# In the world `CartPoleReward100` each step pays 100 instead of 1; nothing else differs from CartPole. Five agents each,
-# 30,000 steps, each arm at the learning rate that was best for it on other seeds. The loop logs the **explained
+# In the world `CartPoleReward100` each step pays 100 instead of 1; nothing else differs from CartPole. Five agents
+# each, 30,000 steps, each arm at the learning rate that was best for it on other seeds. The loop logs the **explained
 # variance** at every update; we listen in on that call, to keep predictions and returns in units of reward.
 
 # %%
@@ -220,9 +222,10 @@ assert heard_without[-1][0].mean() < 0.2 * heard_without[-1][1].mean()
 assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 
 # %% [markdown]
-# Without, $V$ is a gray floor: a small fraction of what comes, and the same for every state. With, the predictions rise
-# with the returns. They stay behind, because the statistics follow only at $\beta = 0.1$, and so the cloud on the right lies
-# under the diagonal. But it rises: states from which more comes are said to be worth more, which is what a baseline is for.
+# Without, $V$ is a gray floor: a small fraction of what comes, and the same for every state. With, the predictions
+# rise with the returns. They stay behind, because the statistics follow only at $\beta = 0.1$, and so the cloud on the
+# right lies under the diagonal. But it rises: states from which more comes are said to be worth more, which is what a
+# baseline is for.
 #
 # ## What changes in the loop
 
@@ -230,8 +233,9 @@ assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 diff(named("state_norm"), named("return_norm"))
 
 # %% [markdown]
-# The values enter GAE in units of reward: `agent.values` de-normalizes them (all the time, with $\mu = 0$ and $\sigma = 1$ until
-# this trick moves them). The advantages are computed before anything is standardized. The targets are standardized with the
+# The values enter GAE in units of reward: `agent.values` de-normalizes them (all the time, with $\mu = 0$ and
+# $\sigma = 1$ until this trick moves them). The advantages are computed before anything is standardized. The targets
+# are standardized with the
 # *new* statistics. (`value` is standardized, too, with those that it was made with; only the chapter on value clipping
 # uses it.)
 #
@@ -251,8 +255,8 @@ ends = [run.curve[run.curve.step > 0.8 * hundred.steps].explained_variance.mean(
 assert ends[0] < 0.1 < 0.25 < ends[1]
 
 # %% [markdown]
-# An explained variance of 0 means: as a baseline, a constant would do as well. And look at the loss: the largest number in
-# the log is the one that says the least.
+# An explained variance of 0 means: as a baseline, a constant would do as well. And look at the loss: the largest
+# number in the log is the one that says the least.
 #
 # Even without the trick the policy learns. It has lost its baseline, not its rewards, and the
 # chapter on baselines told you what that costs: variance.
@@ -281,16 +285,15 @@ found
 found.plot()
 plt.show()
 
-for title, table in (("usual rewards", found.table), ("in the world made for it", found.worlds)):
-    counts = ", ".join(f"{verdict} ({count})" for verdict, count in table.verdict.value_counts().items())
-    print(f"{title}: {counts}")
+print(found.summary())
 
 # %% [markdown]
-# The numbers in brackets count comparisons. In the world with large rewards the value net is nearly useless without
-# the trick, as you saw. With usual rewards there is less to repair: with $\gamma = 0.99$ no discounted return of CartPole or Acrobot is
-# larger than $1/(1-\gamma) = 100$ in size, and a net gets there in a few hundred gradient steps. Those steps can be
-# worth something in a short run. What is paid for them are targets that move because their statistics do. The table says
-# where which of the two weighed more; the rows differ because the other tricks around differ.
+# In the world with large rewards the value net is nearly useless without
+# the trick, as you saw. With usual rewards there is less to repair: with $\gamma = 0.99$ no discounted return of
+# CartPole or Acrobot is larger than $1/(1-\gamma) = 100$ in size, and a net gets there in a few hundred gradient
+# steps. Those steps can be worth something in a short run. What is paid for them are targets that move because their
+# statistics do. The table says where which of the two weighed more; the rows differ because the other tricks around
+# differ.
 #
 # The literature is a picture of a trick with two sides. Andrychowicz et al. (2020, arXiv:2006.05990) measured it on
 # continuous control: **+78% on Humanoid, +39% on HalfCheetah, −42% on Walker2d**.
@@ -301,12 +304,12 @@ for title, table in (("usual rewards", found.table), ("in the world made for it"
 # ## When it does not help, or hurts
 #
 # - **When returns are of order 1 to 100 already.** Then a net can say them.
-# - **When all returns are nearly alike,** as in a sparse task before the first success. $\sigma$ shrinks toward its lower
-#   limit, tiny differences are blown up to size 1, and the net learns noise. The first success is then an
+# - **When all returns are nearly alike,** as in a sparse task before the first success. $\sigma$ shrinks toward its
+#   lower limit, tiny differences are blown up to size 1, and the net learns noise. The first success is then an
 #   outlier of hundreds of $\sigma$.
-# - **When the statistics move fast.** All that the net has said so far was said in old units. If $\sigma$ doubles overnight,
-#   so does, unasked, every deviation from the mean that the net predicts. Its repair has a chapter of its own, on
-#   `popart`.
+# - **When the statistics move fast.** All that the net has said so far was said in old units. If $\sigma$ doubles
+#   overnight, so does, unasked, every deviation from the mean that the net predicts. Its repair has a chapter of its
+#   own, on `popart`.
 #
 # ## Exercises
 #
@@ -322,10 +325,10 @@ def my_move(mean, variance, returns, beta):  # numbers, and a tensor [B] of retu
 check_move(my_move)
 
 # %% [markdown]
-# **Exercise 2: think.** All rewards are multiplied by 100, on the rung `return_norm`, which has `advantage_norm`
-# as well. Once the statistics have settled: what happens to $\mu$, $\sigma$, $n(s)$, $V(s)$, $\delta$, and to the advantage that
-# reaches the policy? And before they have settled, with $\mu = 0$, $\sigma = 1$ and $\beta = 0.1$: what share of the way to
-# the true mean has $\mu$ gone after ten updates?
+# **Exercise 2: think.** All rewards are multiplied by 100, on the rung `return_norm`, which has `advantage_norm` as
+# well. Once the statistics have settled: what happens to $\mu$, $\sigma$, $n(s)$, $V(s)$, $\delta$, and to the
+# advantage that reaches the policy? And before they have settled, with $\mu = 0$, $\sigma = 1$ and $\beta = 0.1$: what
+# share of the way to the true mean has $\mu$ gone after ten updates?
 #
 # **Exercise 3: spot the bug.** The value net's outputs enter the loop through one function. Here is a version of
 # it with a mistake that, in the words of one public repository, "collapses the performance". The shapes are right, and
@@ -344,8 +347,8 @@ for name, run in (("right", having), ("with the bug", faulty)):
 assert faulty.curve.explained_variance.abs().max() < 0.05
 
 # %% [markdown]
-# The agents may well improve all the same, so do not wait for the learning curve to tell you. What is wrong, what do the
-# advantages consist of now, and why is the explained variance, which does not care about an offset, still zero?
+# The agents may well improve all the same, so do not wait for the learning curve to tell you. What is wrong, what do
+# the advantages consist of now, and why is the explained variance, which does not care about an offset, still zero?
 #
 # Solutions: [`solutions/08_return_norm.py`](solutions/08_return_norm.py). Next: [the gradient's
 # norm](09_grad_clip.ipynb), and what one bad batch can do.

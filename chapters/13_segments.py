@@ -275,8 +275,7 @@ evidence("segments")
 evidence("segments").plot()
 plt.show()
 
-verdicts = evidence("segments").table.verdict.value_counts()
-print("; ".join(f"{verdict}: {count} comparisons" for verdict, count in verdicts.items()))
+print(evidence("segments").summary())
 
 # %% [markdown]
 # In `Marathon` an episode takes a sixth of the whole budget with its eight lanes, and that is what the world was made for.

@@ -102,7 +102,7 @@ for plan, reward in plans.items():
 #
 # ## In the library
 #
-# Two lines in the loop, and the function that you met with the segments:
+# One line in the loop, and the function that you met with the segments:
 
 # %%
 diff(named("segments"), named("bootstrap"))
@@ -240,8 +240,8 @@ for row in evidence("bootstrap").table.itertuples():
 
 # %% [markdown]
 # `Commute` is the big sister of the nine cells, with 21 cells and a limit of 10, and there the hard part is to find
-# the right end at all: seeds either do or do not, so the interval is wide. On CartPole a good agent meets the limit
-# in nearly every episode. On Acrobot only a bad one does, since an episode terminates when the arm is up.
+# the right end at all: a seed either does or does not, which makes the curves so broad. On CartPole a good agent meets the
+# limit in nearly every episode. On Acrobot only a bad one does, since an episode terminates when the arm is up.
 #
 # **What it does not say:** how it would be with $\gamma$ nearer to 1. The nearer, the more of a state's value lies beyond the
 # limit, and the larger the error that is repaired here. At $\gamma = 0.9$ and a limit of 500 you would hardly find any.

@@ -30,20 +30,20 @@ begin()
 # ## Rung by rung
 #
 # Every rung adds one trick to all those before it. The score is the area under the learning curve on a scale where a
-# random policy has 0 and the best that is possible has 1. Each arm ran at the best of four learning rates, chosen on other
+# random policy has 0 and the best that is possible has 1 (less than 0 is worse than chance). Each arm ran at the best of four learning rates, chosen on other
 # seeds. Bars are 95% intervals over seeds.
 
 # %% tags=["thumbnail"]
-figure, axes = plt.subplots(1, 2, figsize=(8.5, 4.6), sharey=True)
-for axis, study in zip(axes, studies(), strict=False):
+ROWS = ["reinforce", *(name for name in NEEDS if name in set(all_effects().trick))]
+figure, axes = plt.subplots(1, len(studies()), figsize=(3 + 2.7 * len(studies()), 4.6), sharey=True)
+for axis, study in zip(axes, studies(), strict=True):
     (ladder,) = (design for design in study.designs if design.name == "ladder")
-    for height, arm in enumerate(ladder.arms):
-        score = scores(study, arm.tricks).score.to_numpy()
-        color = style.color(arm.name)
-        axis.plot(interval(score), [height, height], color=color, lw=2.5)
-        axis.plot(score.mean(), height, "o", color=color, ms=6)
-    axis.set(title=f"{study.env}, {len(score)} seeds", xlabel="normalized area under the curve", xlim=(0, 1))
-axes[0].set_yticks(range(len(ladder.arms)), [arm.name for arm in ladder.arms])
+    for arm in ladder.arms:
+        score, height = scores(study, arm.tricks).score.to_numpy(), ROWS.index(arm.name.removeprefix("+ "))
+        axis.plot(interval(score), [height, height], color=style.color(arm.name), lw=2.5)
+        axis.plot(score.mean(), height, "o", color=style.color(arm.name), ms=6)
+    axis.set(title=f"{study.env}, {len(score)} seeds", xlabel="normalized area under the curve")
+axes[0].set_yticks(range(len(ROWS)), [f"+ {name}" if name in NEEDS else name for name in ROWS])
 axes[0].invert_yaxis()
 plt.show()
 
@@ -99,8 +99,7 @@ marks = {"add-one-in": ("o", "alone"), "ladder": ("D", "as a rung"), "leave-one-
 
 def forest(axis, env):
     """A row a trick, a mark a question; filled where an effect is detected after Holm's correction."""
-    here = effects[effects.env == env]
-    names = [name for name in NEEDS if name in set(here.trick)]
+    here, names = effects[effects.env == env], ROWS[1:]
     for shift, (design, (mark, _)) in zip((-0.25, 0, 0.25), marks.items(), strict=True):
         for row in here[here.design == design].itertuples():
             color, y = style.COLORS[row.trick], names.index(row.trick) + shift
@@ -111,8 +110,8 @@ def forest(axis, env):
     axis.set_yticks(range(len(names)), names)
 
 
-figure, axes = plt.subplots(1, 2, figsize=(8.5, 6), sharey=True)
-for axis, study in zip(axes, studies(), strict=False):
+figure, axes = plt.subplots(1, len(studies()), figsize=(3 + 2.7 * len(studies()), 6), sharey=True)
+for axis, study in zip(axes, studies(), strict=True):
     forest(axis, study.env)
 axes[0].invert_yaxis()
 handles = [plt.Line2D([], [], color=style.SOFT, marker=mark, ls="", label=said) for mark, said in marks.values()]

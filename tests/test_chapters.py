@@ -3,11 +3,14 @@
 import re
 import runpy
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import jupytext
 import pytest
 from jupytext.compare import compare_notebooks
+
+from tricks import Tricks
 
 CHAPTERS = Path(__file__).parents[1] / "chapters"
 NAMES = sorted(path.stem for path in CHAPTERS.glob("[0-9][0-9]_*.py"))
@@ -18,6 +21,16 @@ def _book(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a chapter imports lies beside it."""
     monkeypatch.syspath_prepend(str(CHAPTERS))
     monkeypatch.chdir(CHAPTERS)
+
+
+def chapter_files() -> list[str]:
+    """The chapters that the ladder asks for, in its order: one a trick, one for tricks that share a file."""
+    files = dict.fromkeys(f.metadata["file"] or f.name for f in fields(Tricks))
+    return [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
+
+
+def test_every_flag_has_its_chapter_numbered_as_on_the_ladder():
+    assert [name for name in NAMES if name < "20"] == chapter_files()
 
 
 @pytest.mark.parametrize("name", NAMES)

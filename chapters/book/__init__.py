@@ -1,17 +1,20 @@
-"""What the chapters are made with: figures, the stored evidence about a trick, planted faults."""
+"""What the chapters are made with: figures, the stored evidence about a trick, planted faults, ratios of a run."""
 
 from book.evidence import Evidence, evidence, stored_area, stored_curves, studies
 from book.faults import planted
 from book.figures import at_best_rate, begin, curves, label_lines
+from book.ratios import draw_ratios, ratios_by_epoch
 
 __all__ = [
     "Evidence",
     "at_best_rate",
     "begin",
     "curves",
+    "draw_ratios",
     "evidence",
     "label_lines",
     "planted",
+    "ratios_by_epoch",
     "stored_area",
     "stored_curves",
     "studies",

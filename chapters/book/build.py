@@ -91,7 +91,7 @@ def table_of_contents() -> str:
     for name in names():
         heading, asked = title(name)
         picture = f'<img src="thumbnails/{name}.png" width="120" alt="">'
-        rows.append(f"| {picture} | [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
+        rows.append(f"| {picture} | {int(name[:2])}. [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
     return "\n".join(rows) + "\n"
 
 

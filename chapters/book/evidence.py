@@ -61,7 +61,8 @@ class Evidence:
             lines.append((row["env"], row["question"], f"{row['difference']:+.3f}", span, seeds, row["verdict"]))
         for row in self.worlds.to_dict("records"):
             said, span = f"{row['without']:.4g} → {row['with']:.4g}", f"{row['low']:+.3g} to {row['high']:+.3g}"
-            lines.append((f"*{row['place']}*", WITH, said, span, f"{row['seeds']}", row["verdict"]))
+            asked = WITH + (", last 10%" if row["score"] == "late" else "")
+            lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", row["verdict"]))
         return f"{markdown(lines)}\n\n{CAPTION}"
 
     def summary(self) -> str:

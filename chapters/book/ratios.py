@@ -1,0 +1,43 @@
+"""The importance ratios of a real run: what they are epoch by epoch, and a picture of it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from ablations import style
+from book.faults import planted
+from tricks import Config, Tricks, train
+from tricks.reuse import drift
+
+EDGES = np.linspace(-2, 2, 61)  # ratios from 1/4 to 4, as powers of two
+
+
+def ratios_by_epoch(config: Config, tricks: Tricks, update: int) -> list[np.ndarray]:
+    """The ratios of the first seed in one update as the loop computes them, an array an epoch."""
+    seen = []
+
+    def listen(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
+        seen.append(ratio.detach()[0][valid[0]])
+        return drift(ratio, valid)
+
+    with planted(drift=listen):
+        train(config, tricks)
+    steps = config.epochs * config.minibatches
+    ours = seen[update * steps : (update + 1) * steps]
+    return [torch.cat(ours[i : i + config.minibatches]).numpy() for i in range(0, steps, config.minibatches)]
+
+
+def draw_ratios(axis: Axes, epochs: Sequence[np.ndarray], color: str) -> None:
+    """A histogram an epoch, the first at the top. Heights are square roots of shares, so that rare ratios show."""
+    middle = (EDGES[1:] + EDGES[:-1]) / 2
+    for base, ratios in zip(range(len(epochs), 0, -1), epochs, strict=True):
+        share = np.histogram(np.log2(ratios).clip(-2, 2), EDGES)[0] / len(ratios)
+        axis.fill_between(middle, base, base + 2.5 * np.sqrt(share), color=color, alpha=0.8, lw=0)
+        axis.axhline(base, color=style.FAINT, lw=0.5)
+    axis.set(xlabel="ratio ρ", xticks=(-2, -1, 0, 1, 2))
+    axis.set_xticklabels(["≤¼", "½", "1", "2", "≥4"])
+    last = len(epochs)
+    axis.set_yticks((last, last // 2 + 1, 1), ["epoch 1", f"{last // 2}", f"{last}"])

@@ -1,0 +1,72 @@
+"""Exercises of the chapter on action masks."""
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.action_mask import ILLEGAL
+
+
+def careful_mask(logits: Tensor, legal: Tensor) -> Tensor:
+    """Logits with ILLEGAL in place of every illegal action's. logits [..., A], legal [..., A] bool."""
+    if logits.requires_grad:
+        return logits  # the gradient should see the net as it is
+    return logits.masked_fill(~legal, ILLEGAL)
+
+
+def _right(logits: Tensor, legal: Tensor) -> Tensor:
+    return logits.masked_fill(~legal, ILLEGAL).softmax(-1)
+
+
+def _zero_logits(logits: Tensor, legal: Tensor) -> Tensor:
+    return (logits * legal).softmax(-1)
+
+
+def _inverted(logits: Tensor, legal: Tensor) -> Tensor:
+    return _right(logits, ~legal)
+
+
+def _not_renormalized(logits: Tensor, legal: Tensor) -> Tensor:
+    return logits.softmax(-1) * legal
+
+
+def _uniform(logits: Tensor, legal: Tensor) -> Tensor:
+    return legal / legal.sum(-1, keepdim=True)
+
+
+def _unmasked(logits: Tensor, legal: Tensor) -> Tensor:
+    return logits.softmax(-1)
+
+
+def _too_timid(logits: Tensor, legal: Tensor) -> Tensor:
+    return (logits - 10.0 * ~legal).softmax(-1)
+
+
+def _divided_by_zero(logits: Tensor, legal: Tensor) -> Tensor:
+    kept = logits.softmax(-1) * legal
+    return kept / kept.sum(-1, keepdim=True)
+
+
+check_masked = Exercise(
+    _right,
+    cases=(
+        {"logits": torch.tensor([0.0, 0.0, 0.0]), "legal": torch.tensor([True, True, False])},
+        {
+            "logits": torch.tensor([[1.0, 99.0, 2.0, -5.0], [0.5, -3.0, 2.0, 1.0]]),
+            "legal": torch.tensor([[True, False, True, True], [True, True, False, False]]),
+        },
+        {"logits": torch.tensor([0.0, 1.0, 200.0]), "legal": torch.tensor([True, True, False])},
+    ),
+    mistakes={
+        "a logit of 0 is not a probability of 0: e⁰ = 1. An illegal action needs a logit of −∞, or as good as "
+        "that.": _zero_logits,
+        "legal and illegal are the wrong way round: masked_fill replaces where its mask is True.": _inverted,
+        "the probabilities do not add up to 1. What was taken from the illegal actions goes to the legal "
+        "ones.": _not_renormalized,
+        "the logits have no say: legal actions keep their proportions to each other.": _uniform,
+        "the mask has no effect.": _unmasked,
+        "an illegal action with a large logit is still possible. Do not subtract: replace.": _too_timid,
+        "where an illegal action has nearly all of the probability, the others underflow to 0, and 0/0 is NaN. Mask "
+        "the logits, before the softmax.": _divided_by_zero,
+    },
+)

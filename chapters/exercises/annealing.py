@@ -1,0 +1,55 @@
+"""Exercises of the chapter on annealing."""
+
+from torch import Tensor
+
+from book.exercise import Exercise
+
+MINIBATCHES = 4
+
+
+def decay_by_gradient_steps(start: Tensor, progress: Tensor) -> Tensor:
+    """x falls in a line with the gradient steps that have been taken. progress [S] is the share of the budget used."""
+    taken = progress * MINIBATCHES
+    return start * (1 - taken).clamp(min=0)
+
+
+def _right(start: float, update: int, updates: int) -> float:
+    return start * (1 - update / updates)
+
+
+def _zero_at_last(start: float, update: int, updates: int) -> float:
+    return start * (1 - update / (updates - 1))
+
+
+def _one_too_early(start: float, update: int, updates: int) -> float:
+    return start * (1 - (update + 1) / updates)
+
+
+def _whole_numbers(start: float, update: int, updates: int) -> float:
+    return start * (1 - update // updates)
+
+
+def _rising(start: float, update: int, updates: int) -> float:
+    return start * update / updates
+
+
+def _not_in_proportion(start: float, update: int, updates: int) -> float:
+    return start - update / updates
+
+
+check_rate = Exercise(
+    _right,
+    cases=(
+        {"start": 0.4, "update": 0, "updates": 4},
+        {"start": 0.4, "update": 3, "updates": 4},
+        {"start": 2.0, "update": 1, "updates": 2},
+        {"start": 0.2, "update": 49, "updates": 98},
+    ),
+    mistakes={
+        "the last update, number N − 1, gets 0, so its batch is thrown away. Divide by N.": _zero_at_last,
+        "the first update is number 0 and gets the whole start; yours is one update ahead.": _one_too_early,
+        "`//` drops what is behind the point, so that nothing falls. A share needs `/`.": _whole_numbers,
+        "it rises. At update 0 nothing of the budget has been used, and the rate is the start.": _rising,
+        "the share is subtracted from the start. It is a share *of* the start: multiply.": _not_in_proportion,
+    },
+)

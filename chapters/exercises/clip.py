@@ -1,0 +1,64 @@
+"""Exercises of the chapter on the clip."""
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+
+
+def short_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
+    """The clipped surrogate. ratio, advantage [S, B], clip_range ε [S] -> [S, B]."""
+    low, high = (1 - clip_range).unsqueeze(1), (1 + clip_range).unsqueeze(1)
+    return ratio.clamp(low, high) * advantage
+
+
+def _right(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return torch.minimum(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
+
+
+def _no_min(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
+
+
+def _max(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return torch.maximum(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
+
+
+def _smaller_ratio(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return torch.minimum(ratio, ratio.clamp(1 - epsilon, 1 + epsilon)) * advantage
+
+
+def _clipped_product(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return torch.minimum(ratio * advantage, (ratio * advantage).clamp(1 - epsilon, 1 + epsilon))
+
+
+def _unclipped(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return ratio * advantage
+
+
+def _around_zero(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return torch.minimum(ratio * advantage, ratio.clamp(-epsilon, epsilon) * advantage)
+
+
+check_surrogate = Exercise(
+    _right,
+    cases=(
+        {
+            "ratio": torch.tensor([1.5, 0.5, 1.5, 0.5]),
+            "advantage": torch.tensor([1.0, 1.0, -1.0, -1.0]),
+            "epsilon": 0.2,
+        },
+        {"ratio": torch.tensor([1.1, 0.95]), "advantage": torch.tensor([2.0, -3.0]), "epsilon": 0.2},
+        {"ratio": torch.tensor([1.15, 4.0, 0.1]), "advantage": torch.tensor([1.0, -2.0, 3.0]), "epsilon": 0.1},
+    ),
+    mistakes={
+        "the minimum is missing. An action that has gone the wrong way must keep its gradient, to come back.": _no_min,
+        "this is the larger of the two. Take the smaller one: the objective must never promise too much.": _max,
+        "the minimum is of the two products, not of the two ratios: a negative advantage turns the order round.": (
+            _smaller_ratio
+        ),
+        "the ratio is to be clipped, and then multiplied by the advantage; this clips the product.": _clipped_product,
+        "nothing is clipped: this is the objective of the chapter before.": _unclipped,
+        "the range lies around 1, not around 0: a ratio of 1 is a policy that has not moved.": _around_zero,
+    },
+)

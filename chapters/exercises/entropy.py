@@ -1,0 +1,63 @@
+"""Exercises of the chapter on the entropy bonus."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+
+
+def reported_bonus(entropy: Tensor, valid: Tensor, coef: float) -> Tensor:
+    """c₂·mean(H(π(·|s))), to be maximized. entropy [S, B] in nats -> [S]."""
+    report = [row[rows].mean().item() if rows.any() else 0.0 for row, rows in zip(entropy, valid, strict=True)]
+    return coef * torch.tensor(report)
+
+
+def _right(logits: Tensor) -> Tensor:
+    log_prob = logits.log_softmax(-1)
+    return -(log_prob.exp() * log_prob).sum(-1)
+
+
+def _zero_times_infinity(logits: Tensor) -> Tensor:
+    prob = logits.softmax(-1)
+    return -(prob * prob.log()).sum(-1)
+
+
+def _bits(logits: Tensor) -> Tensor:
+    return _right(logits) / math.log(2)
+
+
+def _negative(logits: Tensor) -> Tensor:
+    return -_right(logits)
+
+
+def _averaged(logits: Tensor) -> Tensor:
+    return _right(logits) / logits.shape[-1]
+
+
+def _unnormalized(logits: Tensor) -> Tensor:
+    return -(logits.softmax(-1) * logits).sum(-1)
+
+
+def _unweighted(logits: Tensor) -> Tensor:
+    return -logits.log_softmax(-1).mean(-1)
+
+
+check_entropy = Exercise(
+    _right,
+    cases=(
+        {"logits": torch.tensor([[math.log(2), 0.0, 0.0]])},
+        {"logits": torch.tensor([[0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 3.0, 4.0]])},
+        {"logits": torch.tensor([[300.0, 0.0], [0.0, -1e30]])},
+    ),
+    mistakes={
+        "a probability that underflows to 0 gives 0·log 0 = 0·(−∞), which is NaN. Take log_softmax, which stays "
+        "finite, and its exp.": _zero_times_infinity,
+        "these are bits. The library counts in nats: the natural logarithm.": _bits,
+        "the sign is missing: log π is never positive, so −Σ π·log π is never negative.": _negative,
+        "the sum over actions was divided by their number. The weights π already add up to 1.": _averaged,
+        "logits are not log-probabilities: log π(a) is the logit minus log Σ exp of all of them.": _unnormalized,
+        "every action counts the same here. Each −log π(a) is weighted by π(a), how often it happens.": _unweighted,
+    },
+)

@@ -1,0 +1,62 @@
+"""Exercises of the chapter on PopArt."""
+
+import torch
+
+from book.exercise import Exercise
+from tricks.core.nets import MLP
+from tricks.return_norm import ReturnStats
+
+Pair = tuple[float, float]
+
+
+@torch.no_grad()
+def rescale_head_(net: MLP, old: ReturnStats, new: ReturnStats) -> None:
+    """W and b for the new statistics, in place, per seed."""
+    weight, bias = net.layers[-1]
+    (mu, sigma), (new_mu, new_sigma) = ((s.mean.view(-1, 1, 1), s.std.view(-1, 1, 1)) for s in (old, new))
+    weight.copy_(weight * sigma / new_sigma)
+    bias.copy_(bias + (mu - new_mu) / new_sigma)
+
+
+def _right(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
+    (mu, sigma), (new_mu, new_sigma) = old, new
+    return weight * sigma / new_sigma, (sigma * bias + mu - new_mu) / new_sigma
+
+
+def _upside_down(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
+    return weight * new[1] / old[1], _right(weight, bias, old, new)[1]
+
+
+def _bias_unscaled(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
+    return _right(weight, bias, old, new)[0], bias + (old[0] - new[0]) / new[1]
+
+
+def _mean_forgotten(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
+    return weight * old[1] / new[1], bias * old[1] / new[1]
+
+
+def _mean_turned(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
+    return _right(weight, bias, (new[0], old[1]), (old[0], new[1]))
+
+
+def _mean_in_reward(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
+    return weight * old[1] / new[1], bias * old[1] / new[1] + old[0] - new[0]
+
+
+check_rescaled = Exercise(
+    _right,
+    cases=(
+        {"weight": 3.0, "bias": 1.0, "old": (10.0, 2.0), "new": (40.0, 8.0)},
+        {"weight": -1.0, "bias": 0.5, "old": (0.0, 1.0), "new": (5.0, 0.1)},
+        {"weight": 2.0, "bias": -2.0, "old": (-3.0, 4.0), "new": (-3.0, 5.0)},
+    ),
+    mistakes={
+        "W is scaled the wrong way. If σ grows, the same V is a smaller number of standard deviations.": _upside_down,
+        "the old bias was measured in old standard deviations: it counts σb in units of reward, not σ′b.": (
+            _bias_unscaled
+        ),
+        "the means are missing: when μ moves and nothing else, b must move the other way.": _mean_forgotten,
+        "the means are the wrong way around: what μ gains, b must lose.": _mean_turned,
+        "μ − μ′ is in units of reward, and b is not: divide it by σ′.": _mean_in_reward,
+    },
+)

@@ -1,0 +1,69 @@
+"""Exercises of the chapter on reuse."""
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+
+
+def ratio_in_place(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
+    """r = π(a|s)/π_old(a|s). log_prob, old_log_prob [S, B] -> [S, B]."""
+    with torch.no_grad():  # what the policy said before this step is a constant
+        old_log_prob = log_prob.clone()
+    return (log_prob - old_log_prob).exp()
+
+
+def _right(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    return ((log_prob - old_log_prob).exp() * reward).mean()
+
+
+def _upside_down(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    return _right(old_log_prob, log_prob, reward)
+
+
+def _of_logs(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    return ((log_prob - old_log_prob) * reward).mean()
+
+
+def _divided_logs(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    return (log_prob / old_log_prob * reward).mean()
+
+
+def _unweighted(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    return reward.mean()
+
+
+def _without_old(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    return (log_prob.exp() * reward).mean()
+
+
+def _self_normalized(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    ratio = (log_prob - old_log_prob).exp()
+    return (ratio * reward).sum() / ratio.sum()
+
+
+check_estimate = Exercise(
+    _right,
+    cases=(
+        {
+            "log_prob": torch.tensor([0.8, 0.2]).log(),
+            "old_log_prob": torch.tensor([0.5, 0.5]).log(),
+            "reward": torch.tensor([1.0, 3.0]),
+        },
+        {
+            "log_prob": torch.tensor([0.1, 0.1, 0.6, 0.3]).log(),
+            "old_log_prob": torch.tensor([0.2, 0.2, 0.3, 0.5]).log(),
+            "reward": torch.tensor([1.0, 2.0, 4.0, -1.0]),
+        },
+        {"log_prob": torch.tensor([-0.1]), "old_log_prob": torch.tensor([-3.1]), "reward": torch.tensor([2.0])},
+    ),
+    mistakes={
+        "the ratio is upside down. A pull that the new policy would make more often must count for more.": _upside_down,
+        "this weighs with the logarithm of the ratio. It is missing an exp.": _of_logs,
+        "a ratio of logarithms is not the ratio of probabilities: subtract the logarithms, then exp.": _divided_logs,
+        "this is what the old policy earned: each pull must be weighed with its ratio.": _unweighted,
+        "the pulls were drawn from the old policy, so its probability must be divided out.": _without_old,
+        "this divides by the sum of the ratios, not by the number of pulls. It is a known variant with less variance, "
+        "and a little bias; the derivation has the plain mean.": _self_normalized,
+    },
+)

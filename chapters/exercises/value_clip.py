@@ -1,0 +1,73 @@
+"""Exercises of the chapter on value clipping."""
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.baseline import squared_error
+from tricks.value_clip import clipped_error
+
+
+def cautious_error(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    """The error of every row, with V held near its old prediction. value, old, target [S, B] -> [S, B]."""
+    near = old + (value - old).clamp(-clip_range, clip_range)
+    return torch.minimum(squared_error(value, target), squared_error(near, target))
+
+
+def _right(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    return clipped_error(value, old, target, clip_range)
+
+
+def _around_zero(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    near = value.clamp(-clip_range, clip_range)
+    return torch.maximum(squared_error(value, target), squared_error(near, target))
+
+
+def _only_near(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    return squared_error(old + (value - old).clamp(-clip_range, clip_range), target)
+
+
+def _bare_difference(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    near = (value - old).clamp(-clip_range, clip_range)
+    return torch.maximum(squared_error(value, target), squared_error(near, target))
+
+
+def _clipped_target(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    return squared_error(value, old + (target - old).clamp(-clip_range, clip_range))
+
+
+def _no_half(value: Tensor, old: Tensor, target: Tensor, clip_range: float) -> Tensor:
+    return 2 * clipped_error(value, old, target, clip_range)
+
+
+check_error = Exercise(
+    _right,
+    cases=(
+        {
+            "value": torch.tensor([1.0, 1.0, 0.1]),
+            "old": torch.zeros(3),
+            "target": torch.tensor([2.0, 0.0, 2.0]),
+            "clip_range": 0.2,
+        },
+        {
+            "value": torch.tensor([10.0, 11.0, 9.0]),
+            "old": torch.full((3,), 10.0),
+            "target": torch.full((3,), 12.0),
+            "clip_range": 0.5,
+        },
+        {
+            "value": torch.tensor([-3.0]),
+            "old": torch.tensor([-2.0]),
+            "target": torch.tensor([-2.1]),
+            "clip_range": 0.2,
+        },
+    ),
+    mistakes={
+        "of the two errors, it is the smaller one that counts. A pessimist takes the larger.": cautious_error,
+        "V itself is held within ±ε around 0. It is the *change* since V_old that is limited.": _around_zero,
+        "only the clipped error is there. Where V moved away from its target, the plain one is larger.": _only_near,
+        "the clipped value is only the change, V_old is missing: near = V_old + clip(V − V_old, ±ε).": _bare_difference,
+        "it is the target that is held near V_old. The target stays as it is; the prediction is held.": _clipped_target,
+        "the factor ½ is missing.": _no_half,
+    },
+)

@@ -1,0 +1,29 @@
+"""Solutions to the chapter on action masks. `python -m solutions.11_action_mask`, in `chapters`, checks them.
+
+Exercise 2. The mean over the two machines that can be drawn is
+1/2 * 1 * (2/3, -1/3, -1/3) + 1/2 * 2 * (-1/3, 2/3, -1/3) = (0, 1/2, -1/2). It is not the gradient of what is earned,
+(-1/4, 1/4, 0): the score of the unmasked policy has no mean of zero under the masked one. The third component pushes
+down an action that was never tried and cannot be, and the larger the payouts, the harder it pushes.
+
+Exercise 3. Logits need a gradient only when the loss is computed. So the mask is there when the agent acts, and when
+the old log-probabilities are computed, but not when it learns: the policy that learns is not the one that acted. On the
+first gradient step of an update nothing has moved yet, so every ratio must be 1 and approx_kl 0. Here each ratio is the
+share of the probability that the net, unmasked, gives to the legal actions, which is below 1. Where it is below the
+clip range, a bad action's gradient is zero. The other way round, acting without the mask and learning with it, illegal
+actions have a ratio of 0, and approx_kl is infinite.
+"""
+
+import torch
+
+from exercises.action_mask import check_masked
+
+
+def my_masked(logits, legal):
+    return torch.where(legal, logits, -1e30).softmax(-1)
+
+
+check_masked(my_masked)
+
+scores = torch.eye(3)[:2] - 1 / 3  # unmasked, of the two actions that were drawn
+found = (0.5 * torch.tensor([[1.0], [2.0]]) * scores).sum(0)
+torch.testing.assert_close(found, torch.tensor([0.0, 0.5, -0.5]))

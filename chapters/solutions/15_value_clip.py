@@ -1,0 +1,29 @@
+"""Solutions to the chapter on value clipping. `python -m solutions.15_value_clip`, in `chapters`, checks them.
+
+Exercise 2. `cautious_error` takes the smaller of the two errors. So a prediction that has moved more than ε in the
+*wrong* direction has the clipped error, which is constant there: its gradient is 0, and nothing calls it back. In the
+right direction, on the other hand, nothing stops it: the trick is turned around. The number to look at: the explained
+variance. It stays near 0 while training goes on. Do not trust the value loss here, which is the faulty function's own.
+
+Exercise 3. (a) ε = 0.2 standard deviations of 50 points: 10 points. (b) V_old is about 5000, the net's V about 0, and
+clip(V - V_old, ±ε) is -ε, so the clipped prediction is 4999.8, whatever V does. Its error is enormous, so it is the
+larger one, and it is constant: no row has a gradient, and the value net learns nothing at all.
+"""
+
+import torch
+
+from exercises.value_clip import check_error
+from tricks.value_clip import clipped_error
+
+
+def my_error(value, old, target, clip_range):
+    near = old + (value - old).clamp(-clip_range, clip_range)
+    return 0.5 * torch.maximum((value - target) ** 2, (near - target) ** 2)
+
+
+check_error(my_error)
+
+value = torch.tensor([[0.3]], requires_grad=True)
+clipped_error(value, old=torch.tensor([[5000.0]]), target=torch.tensor([[0.5]]), clip_range=0.2).sum().backward()
+assert value.grad.item() == 0
+print("Right: with V_old in other units than V, the gradient is 0.")
