@@ -63,7 +63,8 @@ def across(studies: Sequence[Study]) -> str:
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
     return (
         f"In {both.env.nunique()} environments, alone or taken out of the full set, detected as helping in one place "
-        f"and hurting in another: {_listed(mixed) or 'none'}. No effect detected anywhere: {_listed(never) or 'none'}."
+        f"and hurting in another: {_listed(mixed) or 'none'}. Detected neither alone nor when taken out: "
+        f"{_listed(never) or 'none'}."
     )
 
 

@@ -30,7 +30,8 @@ begin()
 # $$\pi_\theta(a) = \frac{e^{\theta_a}}{e^{\theta_1} + e^{\theta_2} + e^{\theta_3}}.$$
 #
 # What you want is a large **expected reward** $J(\theta) = \sum_a \pi_\theta(a)\, r(a)$. If you knew what every machine
-# pays, this would be calculus: compute $\nabla J$, take a step along it, repeat. But you only see the payout of the
+# pays, this would be calculus: compute $\nabla J$, take a step along it, repeat. ($\nabla J$, the gradient, is the list of the
+# derivatives of $J$ with respect to each number in $\theta$; $\mathbb{E}$ below is a mean weighted by probabilities.) But you only see the payout of the
 # machine that you pulled.
 #
 # A first idea: whatever you did, do more of it. A second: do more of it *in proportion to what it paid*. Let us try
@@ -66,8 +67,8 @@ plt.show()
 assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 
 # %% [markdown]
-# The first idea goes nowhere: each agent falls in love with what it happened to try, and on average nothing has been
-# learned. The second finds the best machine, though it never compares two machines, and never learns what any of them
+# The first idea goes nowhere: each agent drifts toward what it happened to try, one to this machine and one to that, and on
+# average nothing has been learned. The second finds the best machine, though it never compares two machines, and never learns what any of them
 # pays. Why does it work?
 #
 # ## The derivation
@@ -93,8 +94,12 @@ assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 # ## Check it with numbers
 #
 # With $\theta = 0$ every machine has probability ⅓ and $J = 7/3$. For a softmax,
-# $\partial \log \pi(a) / \partial \theta_k = [a = k] - \pi(k)$, so by hand
-# $\partial J / \partial \theta_k = \pi(k)\,(r(k) - J)$, which is $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$.
+# $\partial \log \pi(a) / \partial \theta_k = [a = k] - \pi(k)$, where $[a = k]$ is 1 if $a$ is $k$ and 0 otherwise. So by hand
+#
+# $$\frac{\partial J}{\partial \theta_k} = \sum_a \pi(a)\, r(a)\, \big([a = k] - \pi(k)\big)
+#   = \pi(k)\, r(k) - \pi(k)\, J = \pi(k)\,\big(r(k) - J\big),$$
+#
+# which is $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$.
 
 # %%
 theta = torch.zeros(3, requires_grad=True)
@@ -132,13 +137,15 @@ print("standard deviation:", ", ".join(f"{n} pulls {deviation:.3f}" for n, devia
 assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth of the error
 
 # %% [markdown]
-# All four clouds are centered at the truth, and the error shrinks with $1/\sqrt{n}$: a hundred times the pulls for a
+# The mean of every row is the truth, also of the lowest, where no single estimate comes near it; and the error shrinks with $1/\sqrt{n}$: a hundred times the pulls for a
 # tenth of the error. **Unbiased, but noisy.** Remember the width of that first cloud. Most of the chapters that follow
 # are about making it narrower, or about not falling over because of it.
 #
 # ## From one pull to a whole episode
 #
-# On CartPole you see a state $s_0$, act, get a reward $r_0$, see $s_1$, act again. An episode
+# On CartPole you see a state $s_0$, act, get a reward $r_0$, see $s_1$, act again. The policy
+# is now a small neural net: a state goes in, a logit for each action comes out, and $\theta$ are all of its weights.
+# $\pi_\theta(a|s)$ is the softmax of these logits. An episode
 # $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$ is one big "pull", and its return $R(\tau) = \sum_t r_t$ is what it pays.
 # The same derivation holds with $\tau$ in place of $a$:
 #
@@ -169,13 +176,13 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # The **discount** $\gamma$ (0.99 here) counts a reward $k$ steps ahead as $\gamma^k$ of itself. It is a compromise: what
 # happens in a thousand steps has little to do with this action and a lot to do with luck.
 #
-# What is minimized is the *loss* $-\frac{1}{n} \sum_t G_t \log \pi_\theta(a_t | s_t)$, with $G_t$ a constant: its gradient is
-# the estimate with the sign turned.
+# What is minimized is the *loss* $-\frac{1}{n} \sum_t G_t \log \pi_\theta(a_t | s_t)$, with $G_t$ a constant and $n$ the number of steps
+# in the batch: its gradient is the estimate with the sign turned, per step instead of per episode.
 #
 # ## In the library
 #
-# The right-hand form of $G_t$ says how to compute it: from the last step backward. Where an episode is `done`, nothing
-# follows.
+# The right-hand form of $G_t$ says how to compute it: from the last step backward. Where an episode is `done`,
+# nothing follows. (`unbind(1)` cuts a tensor into its time steps, and `addcmul(a, b, c)` is $a + b\,c$.)
 
 # %%
 source(reward_to_go, discounted_sum)
@@ -198,7 +205,9 @@ torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 # %% [markdown]
 # And this is the whole training loop, with every trick switched off. It is not a copy for this page: it is cut from the
 # library's own loop, and if you run the text below, you get the same curve. Read it top to bottom. **Play** collects
-# episodes, **judge** computes what came of each action, **learn** takes one gradient step.
+# episodes, **judge** computes what came of each action, **learn** takes one gradient step. (`Adam` is gradient descent with two additions: it divides
+# each weight's step by the recent size of its gradient, so that a step is about as long as the learning rate, and it
+# carries some of the last steps along, its *momentum*.)
 
 # %%
 listing(REINFORCE)
@@ -234,11 +243,13 @@ plt.show()
 
 for study in studies()[:2]:
     print(stored_area(study, REINFORCE))
+acrobot = studies()[1].grid(REINFORCE).mean(axis=1)
+print(f"Acrobot-v1 seeds below -490, all of training long: {(acrobot < -490).sum()} of {len(acrobot)}")
 
 # %% [markdown]
 # On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot, where a two-link arm has to
-# be swung up and every step costs a point until it is, most of the way is left, and some seeds never get anywhere: that is
-# why the band is so wide. This gap is what the tricks are for.
+# be swung up and every step costs a point until it is, most of the way is left, and
+# some seeds never get anywhere, as the last line says: that is why the band is so wide. This gap is what the tricks are for.
 #
 # **What it does not say:** that REINFORCE cannot do better. A larger net, other batch sizes or a learning rate off the
 # grid of four would give other curves.
@@ -248,8 +259,7 @@ for study in studies()[:2]:
 # - **When no reward is ever seen.** If every episode pays 0, every gradient is 0. The policy must stumble on a reward
 #   before it can learn from it (the chapter on `entropy` has such a world).
 # - **When the noise is larger than the budget.** The estimate's variance grows with the length of an episode and with
-#   the size of the rewards, wanted or not. Add 100 to every payout of the three machines: the best policy stays the
-#   same, the true gradient stays the same, and the single estimates become useless. That is the next chapter.
+#   the size of the rewards, wanted or not. Exercise 2 shows how little it takes, and the next chapter what helps.
 # - **When data is expensive.** Each batch of episodes serves one gradient step and is thrown away, because the derivation
 #   needs actions drawn from the *current* policy. The chapter on `reuse` bends that rule.
 #
@@ -268,7 +278,8 @@ check_returns(my_returns)
 
 # %% [markdown]
 # **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To the
-# spread of a single $g$? Change `PAYS` above and look.
+# spread of a single $g$? Change `PAYS` above and look (the assertions that
+# fail then are part of the answer).
 #
 # **Exercise 3: spot the bug.** Here is a version of the rewards-to-go that was once in a real code base. It runs, the
 # shapes are right, the loss looks like a loss. Below, the library's loop is trained with it.

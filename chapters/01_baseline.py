@@ -66,8 +66,9 @@ plt.show()
 assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
 
 # %% [markdown]
-# Nothing that matters was changed, and nothing is learned. At the old rate each agent throws itself at one of the
-# first machines that it pulls, because 101 is a lot, and never leaves it again. At a hundredth of the rate nobody runs away, and
+# Nothing that matters was changed, and nothing is learned. At the old rate each agent throws itself at one of the first machines that
+# it pulls, because 101 is a lot, and from then on it pulls hardly anything else; the few steps in the line are agents that a
+# single pull threw over to another machine. At a hundredth of the rate nobody runs away, and
 # nobody gets anywhere either.
 #
 # Does the sponsor bend the gradient? With three machines we need not sample: the mean over what might be pulled
@@ -108,7 +109,7 @@ torch.testing.assert_close(moments(PAYS, uniform)[0], moments(PAYS + 100, unifor
 #   = b \sum_a \nabla \pi(a) = b\,\nabla \sum_a \pi(a) = b\,\nabla 1 = 0.$$
 #
 # In words: probabilities sum to 1, so what you add to one you take from the others. Praising *every* action equally pushes
-# each of them up by as much as the rest push it down.
+# each of them up, on average, by as much as the rest push it down.
 #
 # In an episode there is a state. Everything above then holds for the actions in that one state $s$, so the baseline may be
 # another number in each: $b(s)$. **The condition is only that it must not depend on the action.** If it does, it cannot
@@ -128,22 +129,22 @@ for name, baseline in baselines.items():
 # %% [markdown]
 # ## The best constant
 #
-# Any number is allowed, and $-1000$ is not a good one. Which is best? Write $s = \nabla \log \pi(a)$ for the score and
-# $|s|^2$ for its squared length. The variance of one sample, summed over its components, is the mean of the square
+# Any number is allowed, and $-1000$ is not a good one. Which is best? Write $u = \nabla \log \pi(a)$ for the score and
+# $|u|^2$ for its squared length. The variance of one sample, summed over its components, is the mean of the square
 # minus the square of the mean:
 #
-# $$\operatorname{Var}(b) = \mathbb{E}\big[|s|^2\,(r - b)^2\big] - |\nabla J|^2 .$$
+# $$\operatorname{Var}(b) = \mathbb{E}\big[|u|^2\,(r - b)^2\big] - |\nabla J|^2 .$$
 #
 # The last term does not depend on $b$: that was the point. The first is a parabola in $b$. Set its slope to zero:
 #
-# $$-2\,\mathbb{E}\big[|s|^2\,(r - b)\big] = 0
-#   \quad\Longrightarrow\quad b^* = \frac{\mathbb{E}\big[|s|^2\, r\big]}{\mathbb{E}\big[|s|^2\big]} .$$
+# $$-2\,\mathbb{E}\big[|u|^2\,(r - b)\big] = 0
+#   \quad\Longrightarrow\quad b^* = \frac{\mathbb{E}\big[|u|^2\, r\big]}{\mathbb{E}\big[|u|^2\big]} .$$
 #
 # It is an average payout, in which an action counts for more when its score is longer. For a softmax those are the
-# *unlikely* actions: $|s|^2 = 1 - 2\pi(a) + \sum_k \pi(k)^2$. The plain average $\mathbb{E}[r]$ is not quite the same.
+# *unlikely* actions: $|u|^2 = 1 - 2\pi(a) + \sum_k \pi(k)^2$. The plain average $\mathbb{E}[r]$ is not quite the same.
 #
 # By hand, for a policy that prefers the worst machine, $\pi = (0.7, 0.2, 0.1)$: here $\sum_k \pi(k)^2 = 0.54$, so
-# $|s|^2 = 0.14, 1.14, 1.34$. Below the line $0.7 \cdot 0.14 + 0.2 \cdot 1.14 + 0.1 \cdot 1.34 = 0.46$; above it, with
+# $|u|^2 = 0.14, 1.14, 1.34$. Below the line $0.7 \cdot 0.14 + 0.2 \cdot 1.14 + 0.1 \cdot 1.34 = 0.46$; above it, with
 # payouts 1, 2, 4, $0.098 + 0.456 + 0.536 = 1.09$. So $b^* = 1.09 / 0.46 \approx 2.37$, against
 # $\mathbb{E}[r] = 0.7 + 0.4 + 0.4 = 1.5$.
 
@@ -208,14 +209,15 @@ print(f"length of ∇J {tip.norm():.2f}; spread without a baseline {wide:.1f}, w
 assert wide > 40 * narrow
 
 # %% [markdown]
-# Both clouds have their center at the tip of the arrow. The gray one is so wide that many batches point somewhere
+# Both clouds have the same mean, the tip of the arrow. (The gray dots form a grid because nearly all that matters is how
+# often each machine was drawn.) The gray one is so wide that many batches point somewhere
 # else, ruled by which machine happened to be drawn more often. The colored one is the same pulls minus 102⅓: now a
 # poor machine is answered by "less of this one!", and nearly every batch is roughly right.
 #
 # ## The states have different levels
 #
 # On a task with states, one number does not fit all. An episode of ten steps with 10 to 11 points at each promises about
-# 105 at its start and about 10 before its last step. The right level is the expected return from here:
+# 100 at its start (105, discounted) and 10.5 before its last step. The right level is the expected return from here:
 #
 # $$V(s) = \mathbb{E}[G_t \mid s_t = s],$$
 #
@@ -266,9 +268,10 @@ diff(REINFORCE, named("baseline"))
 # ## A small run
 #
 # This world is the slot machines with a state. A cue, −1 or 1, is drawn at every step; the action that matches it pays 11,
-# the other 10. An episode has ten steps, so guessing is worth 105 points and knowing 110. Ten agents, 20,000 steps.
+# the other 10. An episode has ten steps, so guessing is worth 105 points and knowing 110. The agent sees the cue and how many steps are left.
+# Ten agents, 20,000 steps.
 #
-# Since we know this world, there is a third arm: someone who knows from the start that guessing pays 10.5 a step, and
+# Since we know this world, there is a third arm (`planted` swaps one function of the library's loop for another): someone who knows from the start that guessing pays 10.5 a step, and
 # subtracts what the steps that are left promise. To take 10.5 from every reward does just that to the return.
 
 # %%
@@ -301,6 +304,12 @@ assert runs["known b(s)"].late().mean() > 109 > runs["reinforce"].late().mean()
 
 # %% [markdown]
 # ## What the stored runs say
+#
+# Up to three comparisons an environment: the trick added to the rung below it, added alone to REINFORCE (for the baseline
+# these two are the same runs), and taken out of the agent that has everything. The interval is that of one comparison by
+# itself. Where sixteen tricks are compared at once, some intervals miss 0 by luck, so the verdict asks for more than that
+# (Holm's correction, explained in [the whole ladder](20_the_whole_ladder.ipynb)): an interval may exclude 0, and the
+# verdict still be *no detectable effect*.
 
 # %%
 evidence("baseline")
@@ -313,8 +322,8 @@ print(evidence("baseline").summary())
 
 # %% [markdown]
 # Read the intervals, not only the verdicts. CartPole pays 1 at every step, and Acrobot takes 1 at every step: on both,
-# the level of the return depends on how long the episode will still last. Where it helps, this level is what it
-# removes. The row of the world with the offset is the comparison that you have just run, for longer, with twice as many lanes, and
+# the level of the return depends on how long the episode will still last, and this level is what it can remove. (A row
+# that takes other tricks out with it speaks for all of them together.) The row of the world with the offset is the comparison that you have just run, for longer, with twice as many lanes, and
 # each arm at its own learning rate.
 #
 # **What it does not say:** that a baseline is dispensable where no effect was detected. Most later rungs stand on the
@@ -327,7 +336,7 @@ print(evidence("baseline").summary())
 # - **When the noise has another source.** A baseline removes what the state promises. If the spread comes from which
 #   action was drawn, or from luck later in the episode, it stays. The chapter on [GAE](04_gae.ipynb) is about the
 #   luck.
-# - **When the policy must not be nudged anyway.** If every payout is about 0 on average, there is no level to remove.
+# - **When there is no level.** If the return is about 0 on average in every state, there is nothing to subtract.
 #
 # Williams (1992) already has the baseline $b$, and the proof that any will do.
 #

@@ -59,8 +59,9 @@ torch.testing.assert_close(naive_policy, PAYS / 7, atol=1e-3, rtol=0)
 
 # %% [markdown]
 # It stops at 1/7, 2/7, 4/7, and would stop there with any number of steps. This is no accident. The gradient is
-# $\sum_a \pi_\text{old}(a)\, r(a)\, \nabla \log \pi(a)$, and it vanishes when $\pi(a)$ is proportional to
-# $\pi_\text{old}(a)\, r(a)$: the loss wants the policy to be a *copy of the batch*, with each pull counted as often as
+# $\sum_a \pi_\text{old}(a)\, r(a)\, \nabla \log \pi(a)$, whose component $k$ is
+# $\pi_\text{old}(k)\, r(k) - \pi(k) \sum_a \pi_\text{old}(a)\, r(a)$, by the formula for a softmax's score. It vanishes when
+# $\pi(a)$ is proportional to $\pi_\text{old}(a)\, r(a)$: the loss wants the policy to be a *copy of the batch*, with each pull counted as often as
 # it paid. A policy that already prefers the third machine would pull it more often, so its pulls should count for
 # more by now; but the batch keeps saying "one in three". **Only the first step is the gradient of what we want. From the
 # second on, the actions in the batch are those of somebody else.**
@@ -109,9 +110,10 @@ assert abs(naive[1] - weighted[1]) < 1e-5 and weighted[-1] > 3.9
 #
 # ## In the library
 #
-# Ratios are computed from logarithms, since the probability of a long tuple of actions may be too small for a float.
+# Ratios are computed from logarithms, since the probability of an action with many parts may be too small for a
+# float.
 # Each **epoch** is one pass over the batch, newly shuffled into **minibatches**; 4 epochs of 4 minibatches are 16 steps,
-# where there was one.
+# where there was one. (You may skip `minibatches` at first: it shuffles each agent's rows and deals them out.)
 
 # %%
 source(importance_ratio, minibatches, drift)
@@ -186,14 +188,15 @@ for axis, lr in zip(axes, (0.001, 0.003), strict=True):
     epochs = ratios_by_epoch(Config(seeds=1, steps=4000, lr=lr, epochs=10), named("reuse"), update=2)
     draw_ratios(axis, epochs, style.COLORS["reuse"])
     axis.set_title(f"learning rate {lr}")
-    print(f"rate {lr}: standard deviation of ρ, epoch 1 {epochs[0].std():.2f}, epoch 10 {epochs[-1].std():.2f}")
+    worth = 1000 * epochs[-1].mean() ** 2 / np.square(epochs[-1]).mean()
+    print(f"rate {lr}: spread of ρ in epoch 10 {epochs[-1].std():.2f}, so 1000 steps are worth about {worth:.0f}")
 plt.show()
 
 # %% [markdown]
-# In the first epoch all ratios are near 1. From then on they spread: downward, actions that turned out badly, upward, those
-# that turned out well, and past a certain point simply noise that the same thousand steps have been asked about too often.
-# At three times the learning rate, the last epochs weigh steps that have next to nothing to do with the policy that they
-# are to improve. Nothing in this objective says stop.
+# In the first epoch all ratios are near 1. From then on they spread, down for actions that turned out badly, up for those
+# that turned out well. After a few epochs much of this is noise: the same thousand steps have been asked too often. The
+# printed worth is that of the rule of thumb above. Nothing in this objective says stop. (All ratios beyond ¼ and 4 are
+# heaped at the edges; heights are square roots of shares, so that rare ratios show.)
 #
 # ## What changes in the loop
 
@@ -247,7 +250,9 @@ assert grid["reuse"].iloc[-1] < 0.5 * grid["reuse"].max()
 
 # %% [markdown]
 # With reuse the best rate is smaller, and beyond it comes a cliff. A comparison at one rate for both would say that reuse is
-# a triumph, or a catastrophe, as you please. **Whoever compares must tune both.**
+# a triumph, or a catastrophe, as you please. **Whoever compares must tune both.** Two reservations: where the best rate is the last one that was
+# tried, the true best may lie beyond; and a choice on five or eight seeds is noisy, so that part of a difference can be
+# luck in choosing the rate.
 #
 # ## What the stored runs say
 
@@ -272,12 +277,10 @@ for env, part in rows.groupby("env", sort=False):
 #
 # ## When it does not help
 #
-# - **At large learning rates, or with many epochs,** as you have seen: the ratio leaves the batch behind. On its own, this
-#   rung can be worse than the one before. It is here because the next one needs it.
+# - **At large learning rates, or with many epochs,** as you have seen: the ratio leaves the batch behind. At the rate that suits the baseline it is far
+#   worse than the rung before, as the small run shows. It pays only at a rate of its own.
 # - **When old data is misleading anyway.** The advantages in the batch are those of the old policy, too. They are not
 #   recomputed here (Andrychowicz et al. 2020, arXiv:2006.05990, find that recomputing them in each epoch is best).
-# - Kakade & Langford (2002) show when a step on such an objective is safe: when the new policy stays close to the old one.
-#   Close is what this objective does not ask for.
 #
 # ## Exercises
 #

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch
+from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch
 from exercises.clip import check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
@@ -69,9 +69,9 @@ print(f"agents below 3 points: {ruined:.0%}; largest ratio of any agent: {free_r
 assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 
 # %% [markdown]
-# Most agents improve a little. But some had one lucky pull of a poor machine. The objective sees a rare action that paid
+# Most agents improve a little. But some (17%) had a lucky pull of a poor machine, half of them a single one. The objective sees a rare action that paid
 # well, and it is *linear* in the ratio: twice as likely is twice as good, thirty times as likely is thirty times as good.
-# So the policy throws away what it knew, for one pull; the ratio stops near 33 only because $1/0.03$ is all that there is.
+# So the policy throws away what it knew, for a pull or two; the ratio stops near 33 only because $1/0.03$ is all that there is.
 # And the batch cannot object: what the new policy would experience is not in it.
 #
 # This is what goes wrong with ten epochs and no clip: **the ratio is correct on average, and worthless once it is large, but
@@ -84,7 +84,8 @@ assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 #
 # $$L = \min\big(\rho A,\; \operatorname{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big).$$
 #
-# Take it apart by the sign of $A$.
+# ($\operatorname{clip}(\rho, \text{low}, \text{high})$ is $\rho$, but never below low and never above high.) Take it apart by the
+# sign of $A$.
 #
 # - **A good action, $A > 0$.** It should become more likely. Up to $\rho = 1 + \varepsilon$ that pays as before. Beyond, the
 #   clipped product stays at $(1 + \varepsilon) A$, which is the smaller one, so the min takes it. It is constant: its
@@ -140,8 +141,8 @@ axes[1].text(1.5, -1.35, "ρA", color=style.SOFT)
 plt.show()
 
 # %% [markdown]
-# The dot is where every action of the batch stands before the first step. In the direction that pays, the way is short.
-# Back to the dot, it is open from anywhere.
+# The dot is where every action of the batch stands before the first step. In the direction that pays, the way is short, and whoever
+# overshoots is not called back. From the wrong side, the way back to the dot is always open.
 #
 # The same thousand agents, the same batches, with the clip:
 
@@ -252,7 +253,8 @@ assert runs["clip"].curve.max_ratio.max() > 1.2
 
 # %% [markdown]
 # Learn to read the two numbers. The **clip fraction** is the share of ratios outside the range. Near 0 the clip has nothing
-# to do: the steps are small. When it is large, much of each batch has fallen silent, and the learning rate or the number
+# to do: the steps are small. When it is large, much of each batch has left the range (some of it silent, some still pulled back), and
+# the learning rate or the number
 # of epochs is too large for it. The **largest ratio** says whether the habit holds.
 #
 # One fixed rate is not a fair comparison, since each arm has its own best. The stored runs give it to each.
@@ -266,6 +268,9 @@ evidence("clip")
 evidence("clip").plot()
 plt.show()
 
+for env in ("CartPole-v1", "Acrobot-v1"):
+    rates = [at_best_rate(Config(env), named(name)).lr for name in ("reuse", "clip")]
+    print(f"{env}, as the next rung: best rate without the clip {rates[0]:g}, with it {rates[1]:g}")
 for row in evidence("clip").worlds.itertuples():
     print(
         f"{row.place}: best rate without the clip {row.lr_without:g}, with it {row.lr_with:g}. The clip {row.verdict}."
@@ -273,8 +278,7 @@ for row in evidence("clip").worlds.itertuples():
 
 # %% [markdown]
 # The difference between the two rates is half of the story: the clip lets you take larger steps without falling. Where the
-# table shows no effect, or a loss, look whether the arm without the clip was given a smaller rate: a small step is a clip,
-# too. And where it was taken out of everything, other brakes are still at work.
+# table shows no effect, or a loss, look at the rates that the last lines print: a small step is a clip, too. And where it was taken out of everything, other brakes are still at work.
 #
 # **What it does not say:** that $\varepsilon = 0.2$ is right. All these arms have it. And the ladder's runs have four
 # epochs; the world of this trick has twenty, because that is where it was predicted to matter.

@@ -7,8 +7,8 @@
 # can wait a single step and ask the value net $V$ what the place you got to is worth. The first sums up the noise of all
 # later rewards. The second believes a net that was random an hour ago.
 #
-# There is a dial between them, called λ. Turning it is one line of code. Getting its *ends* right takes two masks, and
-# the middle of this chapter is about why two.
+# There is a dial between them, called λ. Turning it is one line of code. Getting the *ends of episodes* right takes two
+# masks (a mask is a column of yes and no that keeps a term or drops it), and the middle of this chapter is about why two.
 
 # %%
 from dataclasses import replace
@@ -41,8 +41,8 @@ begin()
 #
 # $$\underbrace{r_0 + r_1 + \dots + r_{k-1}}_{\text{seen}} + \underbrace{V(s_k)}_{\text{believed}}.$$
 #
-# With $k = 1$ this is what the value net says one step on. With $k = 30$ the belt has ended, nothing is believed, and it
-# is the Monte Carlo return. 300 rides for each:
+# With $k = 1$ this is what the value net says one step on. With $k = 30$ the belt has ended, nothing is believed, and it is the
+# plain return, called *Monte Carlo* because it only samples. 300 rides for each:
 
 # %%
 CELLS, WORTH, RIDES = 30, 10.0, 2000
@@ -92,7 +92,8 @@ plt.show()
 #   + \gamma r_{t+1} + \gamma^2 V(s_{t+2}) - \underbrace{\gamma V(s_{t+1})}_{\text{cancels}} = A_t^{(2)}.$$
 #
 # What the first surprise expects, the second takes back. Such sums are said to *telescope*. It goes on like that, so
-# $A_t^{(k)}$ is the sum of the first $k$ surprises, the $l$-th discounted by $\gamma^l$.
+# $A_t^{(k)} = \delta_t + \gamma\,\delta_{t+1} + \dots + \gamma^{k-1}\delta_{t+k-1}$, a sum of surprises. (Putting $V(s_{t+k})$
+# in place of the rewards still to come is called **bootstrapping**.)
 #
 # Now average over all $k$, with weights that shrink by a factor $\lambda$ each time (Schulman et al. 2015,
 # arXiv:1506.02438). The $(1 - \lambda)$ in front makes the weights sum to 1:
@@ -150,28 +151,28 @@ source(gae, discounted_sum)
 #
 # Let $\gamma = \lambda = ½$, so $\gamma\lambda = ¼$. Every step pays 2. A life that goes on forever is then worth
 # $2 + 1 + ½ + \dots = 4$, and let $V$ know that: it says 4 everywhere. The episode dies at step 1; the next one runs into
-# its time limit at step 3; in the third, step 4 pays 10, and there the batch ends.
+# its time limit at step 3; in the third, step 4 pays 18, and there the batch ends.
 #
 # | $t$ | $r_t$ | end | $\delta_t$ | $A_t$ |
 # |---|---|---|---|---|
-# | 4 | 10 | cut | $10 + ½\cdot 4 - 4 = 8$ | $8$, no next row |
+# | 4 | 18 | cut | $18 + ½\cdot 4 - 4 = 16$ | $16$, no next row |
 # | 3 | 2 | truncated | $2 + ½\cdot 4 - 4 = 0$ | $0$, the next row is another episode |
 # | 2 | 2 | | $2 + ½\cdot 4 - 4 = 0$ | $0 + ¼\cdot 0 = 0$ |
 # | 1 | 2 | terminated | $2 + 0 - 4 = -2$ | $-2$, the next row is another episode |
 # | 0 | 2 | | $2 + ½\cdot 4 - 4 = 0$ | $0 + ¼\cdot(-2) = -½$ |
 #
 # Read the result: dying was worse than expected by 2, and the step before it is blamed for a quarter of that. Being
-# stopped by the clock is nobody's fault. The 10 was a pleasant surprise.
+# stopped by the clock is nobody's fault. The 18 was a pleasant surprise.
 #
 # Next to it, what you get with a single mask in both places:
 
 # %%
-pays, four = torch.tensor([2.0, 2.0, 2.0, 2.0, 10.0]), torch.full((5,), 4.0)
+pays, four = torch.tensor([2.0, 2.0, 2.0, 2.0, 18.0]), torch.full((5,), 4.0)
 terminated = torch.tensor([False, True, False, False, False])
 done = torch.tensor([False, True, False, True, False])
 lane = [x.view(1, 5, 1) for x in (pays, four, four, terminated, done)]  # [S, T, N]
 
-by_hand = torch.tensor([-0.5, -2.0, 0.0, 0.0, 8.0])
+by_hand = torch.tensor([-0.5, -2.0, 0.0, 0.0, 16.0])
 right = gae(*lane, gamma=0.5, lam=0.5).flatten()
 torch.testing.assert_close(right, by_hand)
 versions = {
@@ -184,8 +185,8 @@ for name, advantage in versions.items():
 
 # %% [markdown]
 # With `done` in both places, running into the time limit looks like dying: $A_3 = -2$, and the step before is blamed,
-# too. Balancing well for 500 steps would be punished at the end. With `terminated` in both, the 10 of the third episode
-# leaks back into the second: $A_3 = 2$, praise for an action that had nothing to do with it.
+# too. Balancing well for 500 steps would be punished at the end. With `terminated` in both, the 18 of the third episode leaks
+# back into the second: $A_3 = 4$, praise for an action that had nothing to do with it.
 #
 # And at $\lambda = 1$ and $\lambda = 0$, the two ends of the dial, you get what was promised:
 
@@ -254,7 +255,9 @@ assert parts[-1, 1] > 10
 # Turning λ down from 1 kills most of the variance before bias gets large. Turning it up from 0 kills most of the bias
 # while variance has hardly grown. So the valley in between is broad. Where its floor lies depends
 # on how good $V$ is: the worse $V$, the further to the right. In training $V$ starts out bad and gets better, so no single
-# $\lambda$ is the best all along. 0.95 is a habit that works, not a law.
+# $\lambda$ is the best all along. 0.95 is a habit that works, not a law. (It looks too high in
+# this picture, which judges single estimates. A gradient averages a thousand of them; that shrinks the variance and leaves
+# the bias, so in training the best λ lies further to the right.)
 #
 # ## What the value net learns from
 #

@@ -198,10 +198,11 @@ torch.testing.assert_close(torch.linalg.svdvals(smooth), torch.ones(WIDTH).doubl
 #
 # ## The head
 #
-# Its columns are orthonormal, one for each action. A unit vector that points in a random direction sees of an activation
+# In the library a layer computes $xW$, so each *column* of $W$ belongs to one output. The head's columns are orthonormal,
+# one for each action. A unit vector that points in a random direction sees of an activation
 # vector $h$ about one entry's worth, so a logit is about as large as $\text{gain} \cdot \text{(typical activation)}$. With
-# gain 0.01 and activations of about 0.6, logits are about 0.006, and two of them differ by 0.01: what the table above has
-# in its last row. The biases start at 0.
+# gain 0.01 and activations of about 0.6 (the level of √2 in the picture), logits are around 0.006, and two of them differ
+# by somewhat more, rounded to 0.01 in the last row of the table above. The biases start at 0.
 #
 # The **value net's** head gets gain 1. A wrong $V$ makes bad advantages for a while, but it does not choose the data.
 #
@@ -294,13 +295,16 @@ print(found.summary())
 # %% [markdown]
 # In the walk, a seed that is never paid stays at 0, and one that is paid often enough gets near 1. A mean over such seeds
 # is uncertain, and so its interval is wide. CartPole is another matter: every episode there shows the consequences of
-# both actions within a second, whatever the policy thought at first.
+# both actions within a second, whatever the policy thought at first. Where a row of a usual environment shows an effect all
+# the same, it is not about finding the reward. The trick also sets the hidden layers and the value net's head, and no row
+# tells these apart.
 #
 # **What it does not say:** anything about deep nets, where the hidden layers' part of the trick should count for more.
 #
 # ## When it does not help
 #
-# - **When every policy is paid.** If rewards are dense and exploration is easy, the first few updates correct any opinion.
+# - **When every policy is paid.** If rewards are dense and actions few, the first updates can correct an opinion, and there
+#   is no trap to avoid.
 # - **The exact number is not important, up to a point.** Andrychowicz et al. 2020 (arXiv:2006.05990) found the scale of the
 #   policy head to matter most in all of initialization: +66% on Humanoid with a small one, little difference between
 #   0.001 and 0.1, and a cliff at 1.0.

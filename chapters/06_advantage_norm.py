@@ -4,11 +4,12 @@
 # *Pay in cents instead of dollars. Why should the agent learn anything else?*
 #
 # It should not: the best policy is the same, and so is the order of all others. But a training loop is full of numbers
-# that were chosen for one currency: the weight of an entropy bonus, a limit on the gradient's norm, the ε inside Adam.
+# that were chosen for one currency: the weight of an entropy bonus, a limit on the gradient's norm, the ε inside the optimizer.
 # Rewards that are a hundred times smaller leave those where they are.
 #
 # The trick is two operations that every statistics course begins with: subtract the mean, divide by the standard
-# deviation. You will see what it really changes, which is less than is often said of one thing, and more of another.
+# deviation. You will see that it does less about the scale
+# than is often said, and more about the zero.
 
 # %%
 from dataclasses import replace
@@ -19,7 +20,7 @@ import torch
 from ablations import style
 from ablations.trials import TRIALS
 from book import at_best_rate, begin, curves, evidence, planted
-from exercises.advantage_norm import check_standardize, standardize_all
+from exercises.advantage_norm import check_standardize, standardize_short
 from tricks import Config, diff, source, train
 from tricks.advantage_norm import standardize
 from tricks.core.adam import Adam, gradient
@@ -30,7 +31,7 @@ begin()
 # %% [markdown]
 # ## Three slot machines in three currencies
 #
-# The machines pay 1, 2 and 3. In each round an agent pulls 64 times and takes one step with Adam, as our training loop
+# The machines pay 1, 2 and 3. In each round an agent pulls 64 times and takes one step with **Adam**, as our training loop
 # does. Its loss has a second term, which many training loops have (a later chapter is about it): a small **bonus** of
 # 0.01 times the policy's entropy, so that the agent does not decide too early.
 #
@@ -121,8 +122,8 @@ torch.testing.assert_close(-theta, sizes / (sizes + 1e-5))
 # $$\hat A_i = \frac{A_i - \mu}{\sigma + \epsilon}, \qquad \mu = \frac{1}{n} \sum_i A_i, \qquad
 #   \sigma = \sqrt{\frac{1}{n-1} \sum_i (A_i - \mu)^2}.$$
 #
-# Pay $k$ times as much, plus $b$ on top: every $A_i$ becomes $k A_i + b$, $\mu$ becomes $k\mu + b$, $\sigma$ becomes
-# $k\sigma$. The $b$ cancels in the difference and the $k$ in the ratio. Up to a tiny $\epsilon$, which is only there to
+# Pay $k$ times as much, and every $A_i$ becomes $k A_i$; let a wrong baseline add the same $b$ to all of them. Then $\mu$
+# becomes $k\mu + b$ and $\sigma$ becomes $k\sigma$. The $b$ cancels in the difference and the $k$ in the ratio. Up to a tiny $\epsilon$, which is only there to
 # prevent $0/0$, $\hat A$ never learns what currency it was.
 
 # %%
@@ -341,9 +342,10 @@ print(found.summary())
 #   noise is as loud as the best news. The same happens at the end of training, when all actions are about equally good.
 # - **When minibatches are small.** You saw what two rows become.
 # - **With another kind of reward.** In the literature the effect is small and of either sign; Andrychowicz et al. 2020
-#   (arXiv:2006.05990), on continuous control, are the ones to read. Where the table above shows more than that, one reason
-#   may be the rewards: CartPole pays 1 in every step and Acrobot −1, so raw advantages all have the same sign until $V$ has
-#   learned, and moving the zero counts most.
+#   (arXiv:2006.05990), on continuous control, are the ones to read. Where the table above shows more than that, in
+#   either direction, ask two questions. Do all rewards have the same sign, so that raw advantages do, too, until $V$ has
+#   learned? Then moving the zero can help. And is a large advantage truly more important than a small one? Then dividing
+#   by $\sigma$ throws that away. The table cannot separate the two.
 #
 # ## Exercises
 #
@@ -364,11 +366,11 @@ check_standardize(my_standardize)
 # paid × 1. What does dividing by $\sigma$ do when the agent is nearly sure and almost all pulls are alike?
 
 # %% [markdown]
-# **Exercise 3: spot the bug.** Shorter, and it passes every test with one agent. Train five with it, and their curves look
-# as good as ever. Below, something else is compared: seed 0 trained alone, and the same seed 0 beside four others.
+# **Exercise 3: spot the bug.** Shorter, and the learning curves look as good as ever. Below, the first gradient norms of seed
+# 0, from two runs with each version: on its own, and beside four others.
 
 # %%
-source(standardize_all)
+source(standardize_short)
 
 # %%
 short = replace(config, steps=5_000)
@@ -382,11 +384,11 @@ def first_norms(function, seeds):
 
 
 differences = {}
-for function in (standardize, standardize_all):
+for function in (standardize, standardize_short):
     alone, beside = first_norms(function, 1), first_norms(function, 5)
     differences[function] = abs(beside / alone - 1).max()
     print(f"{function.__name__:15} alone {alone.round(4)}, beside four others {beside.round(4)}")
-assert differences[standardize] < 1e-3 < 1e-2 < differences[standardize_all]
+assert differences[standardize] < 1e-3 < 1e-2 < differences[standardize_short]
 
 # %% [markdown]
 # What is wrong? And why does it spoil every confidence interval in this book, even if no curve gets any worse?

@@ -108,8 +108,8 @@ right.set(xscale="log", xlabel="effect of one standard deviation", ylim=(3.5, -0
 plt.show()
 
 # %% [markdown]
-# In odd units all units sit at −1 or 1, so nearly nothing comes through, in either direction. And the angle, the
-# most important number in this game, is four orders of magnitude fainter than it was.
+# In odd units nearly all outputs sit at −1 or 1. The few that do not follow the speed, whose numbers are large enough to
+# drag them across. The angle, the most important number in this game, is some four thousand times fainter than it was.
 #
 # **Will the net not learn its way out?** Think of the size of a step. Adam moves each weight by about the learning rate
 # $\alpha$, whatever the size of the gradient. A unit's input then moves by about $\alpha \cdot |s|$. With
@@ -282,7 +282,7 @@ assert abs(calm.curve.max_ratio - 1).max() < 1e-4 and restless.curve.max_ratio.m
 diff(named("advantage_norm"), named("state_norm"))
 
 # %% [markdown]
-# One line. `batch.obs` are the **raw** observations; what that word is worth is the subject of Exercise 3.
+# One line. `batch.obs` are the observations as the world gave them.
 #
 # ## A small run
 #
@@ -332,11 +332,11 @@ print(found.summary())
 
 # %% [markdown]
 # Read the two kinds of rows together. In odd units the trick decides
-# whether the pole is ever balanced. In the usual units there is less to repair, since CartPole's features are all
-# of order 1 as they come; what remains can go either way, and the table says which way it went.
+# whether the pole is ever balanced. There is less to repair where features are of order 1 as they come, like
+# CartPole's; what remains can go either way, and the table says which way it went.
 #
-# **What it does not say:** how much standardizing is worth on *your* task. A table about environments with good
-# units is a table about environments with good units. Print the mean and standard deviation of each feature, as in the
+# **What it does not say:** how much standardizing is worth on *your* task. A row says something about its
+# environment's units, and nothing about yours. Print the mean and standard deviation of each feature, as in the
 # second cell of this chapter, and you know more than any benchmark can tell you. On continuous control, where joint
 # velocities and angles differ a lot in size, Andrychowicz et al. (2020, arXiv:2006.05990) find it crucial on 4
 # of 5 tasks.
@@ -345,14 +345,15 @@ print(found.summary())
 #
 # - **Where the units are good already.** Then all that it adds is motion: as the policy improves, it visits other
 #   states, the statistics follow, and a state that has not changed looks different to the net than last week.
-# - **For one-hot features.** One that is on in a share $p$ of the rows is seen as $\sqrt{(1-p)/p}$ standard deviations
-#   when it is on. Rare things shout:
+# - **For one-hot features.** One that is on in a share $p$ of the rows lies $\sqrt{(1-p)/p}$ standard deviations off when it
+#   is on. Rare things shout, until the clip at 10 silences the difference between the rare and the very rare:
 
 # %%
 for share in (0.5, 0.01, 0.001):
     rare = Moments.empty(1, 1).merge(*heap(*[1.0] * round(1000 * share), *[0.0] * round(1000 * (1 - share))))
     mean, scale = rare.view()
-    print(f"on in {share:.1%} of the rows: seen as {((1 - mean) * scale).item():.1f} when it is on")
+    size = ((1 - mean) * scale).item()
+    print(f"on in {share:.1%} of the rows: {size:.1f} standard deviations when it is on, seen as {min(size, 10):.1f}")
 
 # %% [markdown]
 # - **Where sizes carry meaning across features,** as in pixels or in coordinates of several objects: dividing each by a

@@ -92,9 +92,9 @@ assert 0.1 < speed < 0.3
 # And a baseline that says nearly the same everywhere is no baseline.
 #
 # A larger learning rate? It is shared with the policy, which is tuned to another problem. And there is a second
-# nuisance: the squared error grows with the *square* of the scale, ten-thousandfold here. The loss that you watch is
-# the value loss and nothing else, and wherever the two losses share anything, a trunk of the net or a limit on the
-# gradient's norm (the next chapter), the policy's part drowns.
+# nuisance: the squared error grows with the *square* of the scale, ten-thousandfold here. In the sum of both losses
+# the policy's part is a rounding error. That does no harm while they share nothing; but where they share layers of a net,
+# or a limit on the gradient's norm (the next chapter), the policy's part drowns.
 #
 # ## The idea
 #
@@ -223,8 +223,8 @@ assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 
 # %% [markdown]
 # Without, $V$ is a gray floor: a small fraction of what comes, and the same for every state. With, the predictions
-# rise with the returns. They stay behind, because the statistics follow only at $\beta = 0.1$, and so the cloud on the
-# right lies under the diagonal. But it rises: states from which more comes are said to be worth more, which is what a
+# rise with the returns. On average they stay behind, because the statistics follow only at $\beta = 0.1$. On the right the
+# cloud is flatter than the diagonal: too low for large returns, too high for small ones. But it rises: states from which more comes are said to be worth more, which is what a
 # baseline is for.
 #
 # ## What changes in the loop
@@ -289,11 +289,11 @@ print(found.summary())
 
 # %% [markdown]
 # In the world with large rewards the value net is nearly useless without
-# the trick, as you saw. With usual rewards there is less to repair: with $\gamma = 0.99$ no discounted return of
-# CartPole or Acrobot is larger than $1/(1-\gamma) = 100$ in size, and a net gets there in a few hundred gradient
-# steps. Those steps can be worth something in a short run. What is paid for them are targets that move because their
-# statistics do. The table says where which of the two weighed more; the rows differ because the other tricks around
-# differ.
+# the trick, as you saw. With usual rewards there is less to repair: where no reward is larger than 1 in size and
+# $\gamma = 0.99$, no discounted return is larger than $1/(1-\gamma) = 100$, and a net gets there in a few hundred gradient
+# steps. Where single rewards are larger, so is the problem. Those steps can be worth something in a short run. What is paid for them are targets that move because their
+# statistics do. The table says where which of the two weighed more; the rows differ because the rewards and the other
+# tricks around differ.
 #
 # The literature is a picture of a trick with two sides. Andrychowicz et al. (2020, arXiv:2006.05990) measured it on
 # continuous control: **+78% on Humanoid, +39% on HalfCheetah, −42% on Walker2d**.

@@ -17,7 +17,7 @@ import torch
 
 from ablations import style
 from book import at_best_rate, begin, curves, evidence, planted
-from exercises.grad_clip import check_shorten, stacked_shorten
+from exercises.grad_clip import check_shorten, torch_shorten
 from tricks import Config, diff, source, train
 from tricks.core.adam import Adam
 from tricks.grad_clip import shorten
@@ -31,8 +31,8 @@ COLOR = style.COLORS["grad_clip"]
 #
 # Back to the three slot machines of the first chapter, which pay 1, 2 and 4, and to REINFORCE with plain gradient
 # steps. Fifty agents learn for 300 pulls. But at pull 100, each is billed 10,000 by mistake, once, for whatever machine
-# it just pulled. Half of the experiment shortens every gradient to a length of at most 5, which is more than any honest
-# payout produces.
+# it just pulled. Half of the experiment shortens every gradient to a length of at most 6, which no honest payout exceeds: a score is never
+# longer than $\sqrt 2$, and $4 \sqrt 2 < 6$.
 
 # %%
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -52,13 +52,13 @@ def learn(longest, agents=50, pulls=300, rate=0.05):
     return share
 
 
-plain, shortened = learn(longest=float("inf")), learn(longest=5.0)
+plain, shortened = learn(longest=float("inf")), learn(longest=6.0)
 
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(plain, color=style.SOFT)
 axis.plot(shortened, color=COLOR)
 axis.text(300, plain[-1], "  as it is", va="center", color=style.SOFT)
-axis.text(300, shortened[-1], "  shortened to 5", va="center", color=COLOR)
+axis.text(300, shortened[-1], "  shortened to 6", va="center", color=COLOR)
 axis.annotate("the bill", (100, 0.05), (65, 0.05), va="center", ha="right", arrowprops={"arrowstyle": "->"})
 axis.set(xlabel="pull", ylabel="probability of the\nbest machine", ylim=(0, 1))
 plt.show()
@@ -68,8 +68,8 @@ assert plain[100] > 0.8 and plain[-1] < 0.3 and shortened[-1] > 0.8
 
 # %% [markdown]
 # One step undid a hundred, and the agents never recover. The step moved a logit by about
-# $0.05 \cdot 10{,}000 \cdot (1 - \pi)$, which for $\pi = 0.9$ is 50: the pulled machine's probability is $e^{-50}$ times
-# what it was. A machine that is never pulled again teaches
+# $0.05 \cdot 10{,}000 \cdot (1 - \pi)$, which for $\pi = 0.9$ is 50, and raised the others as well: the pulled machine's
+# probability is less than $e^{-50}$ times what it was. A machine that is never pulled again teaches
 # nothing again: its score $[a = k] - \pi(k)$ is zero. The shortened agents barely notice.
 #
 # ## The derivation: which shorter gradient?
@@ -140,8 +140,7 @@ source(shorten)
 # those of the policy net and those of the value net, which is why this is called the **global** norm.
 #
 # By hand: agent A has the gradient $(3, 4)$, of length 5, and B has $(0.03, 0.04)$, of length 0.05. With $c = ½$, A is
-# multiplied by $0.5 / 5 = 0.1$, and B, which is short, stays as it is. If instead one norm were taken over both, it
-# would be $\sqrt{5^2 + 0.05^2} \approx 5$, and B would become a tenth of itself for something that happened to A.
+# multiplied by $0.5 / 5 = 0.1$, and B, which is short, stays as it is.
 
 # %%
 gradient = torch.tensor([[3.0, 4.0], [0.03, 0.04]])  # [S, P]
@@ -249,8 +248,8 @@ plt.show()
 assert clipped["without"] > clipped["with return_norm"] + 0.2
 
 # %% [markdown]
-# The usual ½ is no law of nature. On losses of order 1 it catches the outliers, which is what it is for. On losses in
-# raw points it is active nearly all the time, and since the norm is over both nets, a value net that is wrong by fifty
+# The usual ½ is no law of nature. On losses of order 1 it is active at the start, while the value net is still
+# wrong, and later catches only the outliers, which is what it is for. On losses in raw points it is active nearly all the time, and since the norm is over both nets, a value net that is wrong by fifty
 # points shortens the policy's gradient, too. Look at `grad_norm` in your own runs before you trust the number.
 #
 # ## A small run
@@ -293,13 +292,13 @@ print(evidence("grad_clip").summary())
 
 # %% [markdown]
 # Where the table says "no detectable effect", read it together with the two pictures above. On the ladder, `grad_clip`
-# comes after `return_norm`, so there is little left to limit; and Adam has already taken the edge off what there is.
+# comes after `return_norm`, so after the first updates there is little left to limit; and Adam has already taken the edge off what there is.
 # Each arm also has its own learning rate, so a trick that mostly lets you choose a bolder rate shows less here than at
 # one fixed rate.
 #
 # **What it does not say:** that clipping is useless. It is an insurance. It costs nothing where gradients are tame, and
-# these environments are tame, the one with shocks included: the small run printed how much longer its longest gradients
-# are, and it is nothing like a thousand times: a value net that is still wrong by a hundred points has honest gradients
+# in the small run they were, shocks included: it printed how much longer its longest gradients are, and it is nothing like
+# a thousand times: a value net that is still wrong by a hundred points has honest gradients
 # that are long as well. Pascanu et al. needed it for recurrent nets trained with plain gradient steps, whose gradients
 # can grow exponentially with the length of a sequence.
 #
@@ -332,15 +331,14 @@ check_shorten(my_shorten)
 # many updates of this library is that, with 4 epochs of 4 minibatches each? And what changes if the shock is ten times
 # as large?
 #
-# **Exercise 3: spot the bug.** This version uses PyTorch's own function for the job, and with a single agent it gives
-# the same numbers as the library's.
+# **Exercise 3: spot the bug.** This version hands the job to PyTorch's own function, which millions use.
 
 # %%
-source(stacked_shorten)
+source(torch_shorten)
 
 # %% [markdown]
-# Agent 2 is trained twice below: alone, and in a stack of three. First with the library's `shorten`, then with this
-# one.
+# Below is the log of one agent from two runs: on its own, and as the last of three. First with the library's `shorten`,
+# then with this one.
 
 # %%
 stack, alone = Config(seeds=3, steps=15_000, lr=0.003), Config(seeds=(2,), steps=15_000, lr=0.003)
@@ -355,7 +353,7 @@ def norms_of_agent_2(config, shorten):
 
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), sharey=True)
 apart = []
-for axis, version, title in zip(axes, (shorten, stacked_shorten), ("the library's", "this one"), strict=True):
+for axis, version, title in zip(axes, (shorten, torch_shorten), ("the library's", "this one"), strict=True):
     single, among = norms_of_agent_2(alone, version), norms_of_agent_2(stack, version)
     apart.append(abs(among / single - 1).max())
     axis.plot(single, color=style.INK, lw=6, alpha=0.2)
@@ -367,9 +365,8 @@ print(f"largest difference: {apart[0]:.1%} with the library's, {apart[1]:.0%} wi
 assert apart[0] < 0.01 and apart[1] > 0.03
 
 # %% [markdown]
-# The wide pale line is agent 2 alone, the thin one agent 2 among others, and agents are supposed to have nothing to do
-# with each other. Why do the two agree on the left and not on the right? Why does a test with a single agent pass? And
-# which agents suffer most?
+# The wide pale line is agent 2 on its own, the thin one agent 2 in the stack. Why do the two agree on the left and not on
+# the right? Which tests would this version pass? And which agents suffer most?
 #
 # Solutions: [`solutions/09_grad_clip.py`](solutions/09_grad_clip.py). Next: [the entropy bonus](10_entropy.ipynb), for
 # a policy that was sure too early.

@@ -133,9 +133,10 @@ assert all(0.8 < steps * start < 1.6 for start, steps in needed.items())
 # The first step also differentiates the logarithm, which gives the $+1$; the second inserts the derivative; in the
 # third, the sum is $-H + 1$, and the ones cancel. In words: an action that is *less* surprising than average loses some
 # of its logit, one that is more surprising gains. It all comes to rest where every action is equally surprising, so
-# equally probable: $\pi = 1/A$ for $A$ actions, and there $H = \log A$, the largest that it can be.
+# equally probable: $\pi = 1/n$ for $n$ actions, and there $H = \log n$, the largest that it can be.
 #
-# The **entropy bonus** adds $c_2 H$, averaged over the states of the batch, to what is maximized (Williams & Peng 1991;
+# The **entropy bonus** adds $c_2 H$, averaged over the states of the batch, to what is maximized ($c_2$ is the PPO paper's
+# name; its $c_1$ weighs the value loss) (Williams & Peng 1991;
 # Mnih et al. 2016, arXiv:1602.01783). For our two actions, where $\log \pi(2) - \log \pi(1) = z$, the formula gives
 # $\partial H / \partial z = -p\,(1 - p)\, z$, and with the reward
 #
@@ -143,7 +144,8 @@ assert all(0.8 < steps * start < 1.6 for start, steps in needed.items())
 #
 # Everything about the trick can be read off this line.
 #
-# - **It is a spring.** The further $z$ is from 0, on either side, the harder the bonus pulls back.
+# - **It is a spring.** Beside the reward's constant $\Delta$ stands $-c_2 z$: measured against the reward, the bonus pulls
+#   back the harder the further $z$ is from 0, on either side.
 # - **It is no rescue.** The factor $p\,(1 - p)$ is still there. A policy that *is* sure feels the spring as little as the
 #   reward. The bonus has to be there from the start, so that it never comes to that.
 # - **It has a price.** The gradient is zero at $z = \Delta / c_2$, not at $z = \infty$.
@@ -182,7 +184,8 @@ diff(named("grad_clip"), named("entropy"))
 #
 # ## What it costs
 #
-# The price is worth a second look, for any number of actions. On a bandit, $\partial J / \partial \theta_k =
+# The price is worth a second look, for any number of actions. (You met it in the chapter on advantage normalization; here
+# is where it comes from.) On a bandit, $\partial J / \partial \theta_k =
 # \pi(k)\,(r(k) - J)$, from the first chapter. Add $c_2$ times the gradient of $H$ and set the sum to zero:
 #
 # $$\pi(k)\, \big(r(k) - J - c_2 \log \pi(k) - c_2 H\big) = 0
@@ -309,8 +312,9 @@ print(evidence("entropy").summary())
 
 # %% [markdown]
 # The corridor was built to be deceptive. Most environments are not: on CartPole a policy falls as soon as it does one
-# thing only, so it never stops seeing what else there is. Where nothing deceives, the price is all that is left, and at
-# $c_2 = 0.01$ it is small, which is why the rows from the usual environments are close to zero, on either side.
+# thing only, so it never stops seeing what else there is. Where nothing deceives, little but the price is left,
+# and at $c_2 = 0.01$ that is small. So expect rows near zero, and read the intervals where they are not. (All usual
+# environments were run with 0.01, those with continuous actions too, where the usual choice is 0: see below.)
 #
 # **What it does not say:** that 0.05 is a good value, or 0.01. The weight is measured against differences of reward, so
 # it belongs to a reward scale, and where advantages are normalized, to theirs.
@@ -322,7 +326,7 @@ print(evidence("entropy").summary())
 # - **When the reward is really hidden.** The bonus makes a policy flip coins in every cell. That reaches a door 13 cells
 #   away, not one that needs fifty right choices in a row.
 # - **When precision pays**, at the end of training: see the price. Some let $c_2$ fall to zero over the run.
-# - **When actions are continuous.** The entropy of a Gaussian, $\log \sigma + ½ \log 2 \pi e$ in each dimension, is no
+# - **When actions are continuous.** The entropy of a Gaussian, $\log \sigma + ½ \log(2 \pi e)$ in each dimension, is no
 #   longer bounded: it is negative when $\sigma$ is small, and grows without end as $\sigma$ does, whatever the environment
 #   makes of actions beyond its limits. Hence the usual choice there is $c_2 = 0$.
 

@@ -252,9 +252,10 @@ for row in stored.itertuples():
     print(f"{row.place}: {row.verdict}, {row.difference:+.2f} ({row.low:+.2f} to {row.high:+.2f})")
 
 # %% [markdown]
-# It is the number of illegal actions that decides. Huang & Ontañón (2020, arXiv:2006.14171) find the same in a strategy
+# On the grid, it is the number of illegal actions that decides. Huang & Ontañón (2020, arXiv:2006.14171) find the same in a strategy
 # game: penalties for illegal actions scale badly with their number, and masks do not. In `Trading`, one action in three
-# is illegal, and which one depends on whether a share is owned.
+# is illegal, and which one depends on whether a share is owned. Its returns are in units of its own: do not compare its
+# difference with the grid's.
 #
 # **What it does not say:** that a mask is worth as much on a task where illegal actions cost nothing but a step, or are
 # few, or where the net can infer from a few of them what holds for all. Gymnasium's Taxi-v4 hands out such a mask in
@@ -265,7 +266,8 @@ for row in stored.itertuples():
 # - **When everything is legal.** CartPole's policy with an all-true mask is CartPole's policy.
 # - **When the mask is wrong.** A mask that forbids a good action forbids it for ever, with no gradient to say so. "Illegal"
 #   should mean impossible, not unwise.
-# - **When the mask goes away.** Illegal logits never got a gradient, so what they are is arbitrary. Below, the agents
+# - **When the mask goes away.** In the states where it was illegal, an action's logit never got a gradient; what it is there
+#   is a by-product of what was learned elsewhere. Below, the agents
 #   of a masked run on `Trading` play on without their mask.
 
 # %%
@@ -321,8 +323,8 @@ assert careful_once.curve.max_ratio.max() < 0.95 and abs(right_once.curve.max_ra
 assert careful.late().mean() < trader.late().mean()
 
 # %% [markdown]
-# What should the first ratio of an update be, and why is it below 1 here? What would you see if it were the other way
-# round: acting without the mask, learning with it?
+# What should the first ratio of an update be, why is it below 1 here, and why does it creep upward? And which other mistake
+# would make some ratios exactly 0?
 #
 # Solutions: [`solutions/11_action_mask.py`](solutions/11_action_mask.py). Next: [PopArt](12_popart.ipynb), for returns
 # whose scale does not stand still.

@@ -103,7 +103,7 @@ assert (art.value() - before)[:90].abs().mean() > 30
 #
 # $$\sigma' (W' \cdot h + b') + \mu' \;=\; \sigma\, (W \cdot h + b) + \mu \qquad\text{for every } h.$$
 #
-# "For every $h$" makes it easy. The two sides are linear in $h$, so they agree everywhere only if the factors of $h$
+# "For every $h$" makes it easy. Each side is a factor times $h$ plus a constant, so they agree everywhere only if the factors of $h$
 # agree and the rest agrees:
 #
 # $$\sigma' W' = \sigma W, \qquad\qquad \sigma' b' + \mu' = \sigma b + \mu.$$
@@ -223,11 +223,13 @@ plt.show()
 # %% [markdown]
 # Left: at first the states that have nothing to do with the news are spared. That is what POP promises. It
 # promises nothing about the gradient steps that follow, and these disturb all states together, since they share a net.
-# The large lead is gone after a batch or two.
+# The large lead is gone with the third batch; what stays is a small one.
 #
-# Right: when *all* returns grow by one factor, POP soon **lags behind**. Once the statistics have arrived,
-# $\mu' = 10 \mu$ and $\sigma' = 10 \sigma$, a head that is left alone says $10 \sigma\, n + 10 \mu = 10 V$, without
-# having learned anything, and that is exactly right. The preserved head says $V$, which was right yesterday.
+# Right: when *all* returns grow by one factor, POP leads for two more batches and then **lags behind**. In the end
+# $\mu' = 10 \mu$ and $\sigma' = 10 \sigma$, and then a head that is left alone says $10 \sigma\, n + 10 \mu = 10 V$, which is
+# exactly right. Its outputs were right before, and need not be learned again; the statistics carry it there, and the
+# gradient steps only have to help on the way. The preserved head says $V$, which was right yesterday, and has to learn a
+# tenfold swing in place of the one it shrank.
 # **Preserving what you know is good when the knowledge is still true.**
 #
 # ## Three things to get right
@@ -330,8 +332,8 @@ helped = (stored.worlds.seen == 1).sum()
 print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
 
 # %% [markdown]
-# Two worlds were built so that PopArt *must* show, and the prediction was
-# written down before the runs. The last line says what came of it. Why might such a prediction fail? Reasons that fit
+# The worlds in italics were built so that PopArt *must* show, and the prediction was
+# written down before the runs. (There the runs have 32 lanes, so the jump comes at 32 · 1500 = 48,000 steps.) The last line says what came of it. Why might such a prediction fail? Reasons that fit
 # what you have seen:
 #
 # - In `CartPoleJump` all returns grow together, and that is the case in which a head that is left alone is right by
@@ -343,7 +345,8 @@ print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which
 # - Advantages only need a *rough* baseline. A value that is off for a batch or two costs some variance, and no bias
 #   that would last.
 # - With usual rewards the statistics creep, at $\beta = 0.1$, and the gradient steps of the same update repair what
-#   they have moved.
+#   they have moved. Where returns are in the hundreds, the first moves, from 0 and 1, are anything but small. But then
+#   there is nothing to preserve yet.
 #
 # **What it does not say:** that PopArt is useless elsewhere. It was made so that one agent with one set of numbers
 # could play many games, whose scores differ by orders of magnitude. No such collection is among these environments.
@@ -351,6 +354,8 @@ print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which
 # ## When it does not help, or hurts
 #
 # - When all returns change by one factor: above, on the right.
+# - At the start of training, when the net knows nothing. Then POP preserves ignorance: $\sigma$ grows, $W$ shrinks, and
+#   the head must learn its swing anew.
 # - When the scale is known, or the rewards are: divide by it once.
 # - When policy and value share a trunk, it repairs the head only, exactly. But a shrunken $W$ also shrinks the gradient
 #   that the value loss sends into the trunk.
@@ -388,7 +393,7 @@ for name, run in (("right", pop_run), ("with the bug", faulty)):
 assert explained(faulty)[shock + 2 : shock + 6].mean() < explained(pop_run)[shock + 2 : shock + 6].mean() - 0.1
 
 # %% [markdown]
-# Before the jump you would not have noticed, and long after it you would not, either: each mistake is repaired by
+# Before the jump you would hardly have noticed, and the gap closes with time: each mistake is repaired by
 # gradient steps. What is wrong? By how much does a single move shift every $V(s)$? And which check of two lines, from
 # this chapter, finds it before any training?
 #

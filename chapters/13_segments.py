@@ -17,7 +17,7 @@ from matplotlib.colors import ListedColormap
 from ablations import style
 from ablations.trials import TRIALS
 from book import at_best_rate, begin, evidence, planted
-from exercises.segments import check_targets, play_every_row
+from exercises.segments import check_targets, play_rows
 from tricks import Config, diff, source, train
 from tricks.bootstrap import beyond
 from tricks.core.envs import make_env
@@ -77,7 +77,7 @@ print(f"segments of 128, anywhere: 1,024 steps a batch, {10_000 / 1024:.1f} upda
 # ## A picture of both ways to play
 #
 # Six lanes of CartPole, played by a policy that pushes left or right at random. A bar is an episode; neighboring episodes
-# of a lane differ in shade. Vertical lines are updates.
+# of a lane differ in color. Vertical lines are updates.
 
 
 # %%
@@ -264,7 +264,7 @@ axis.set(xlabel="environment steps (thousands)", ylabel="return of the eight\nep
 plt.show()
 
 # %% [markdown]
-# A dot is a seed. With segments the agent has learned most of it before its *first* episodes are over.
+# A dot is the mean of one seed's eight episodes of a batch; those of `segments` lie nearly on top of each other. With segments the agent has learned most of it before its *first* episodes are over.
 #
 # ## What the stored runs say
 
@@ -279,7 +279,7 @@ print(evidence("segments").summary())
 
 # %% [markdown]
 # In `Marathon` an episode takes a sixth of the whole budget with its eight lanes, and that is what the world was made for.
-# In the classic environments the limit is 500 steps, so there is less to gain, and how much depends on the other
+# In the usual environments an episode ends after some hundred steps at the latest, so there is less to gain, and how much depends on the other
 # tricks: an agent that takes a single step per batch (`alone`) is in another position than one that takes sixteen.
 #
 # **What it does not say:** that segments win because of better gradients. They give more updates from the same steps. At
@@ -314,10 +314,10 @@ check_targets(my_targets)
 # the older versions went on running, and did this. Each episode's return is still counted correctly.
 
 # %%
-source(play_every_row)
+source(play_rows)
 
 # %%
-with planted(play_segment=play_every_row):
+with planted(play_segment=play_rows):
     faulty = train(replace(config, steps=12_000), WITH)
 
 columns = ["step", "episodes", "return", "length"]
@@ -325,8 +325,8 @@ for name, run in (("as it should be", cut), ("with the bug", faulty)):
     print(f"\n{name}\n{run.curve.loc[5:9, columns].round(1).to_string(index=False)}")
 
 # %% [markdown]
-# The returns rise as they should. But one column of the table gives the bug away, in every row: which? Say what the agent learns from the
-# extra rows: what are state, action, reward and next state there?
+# The returns rise as they should. But two columns of the table give the bug away, in every row: which? What does the agent
+# learn that it should not: what are state, action, reward and next state there?
 #
 # **Exercise 3: think.** You have 1,024 steps for a batch. Instead of 8 lanes with segments of 128, take 128 lanes with
 # segments of 8. What happens to the targets? (Use the weight $\gamma\,(\gamma\lambda)^{T-1-t}$ of $V(s_T)$ in the first

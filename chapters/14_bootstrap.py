@@ -97,8 +97,7 @@ for plan, reward in plans.items():
 # | terminated | 0 | starts here |
 # | both at once | 0: a death that falls on the time limit is a death | starts here |
 #
-# And $s_{t+1}$ must be **the state that was cut off**. By the next step the lane shows a fresh start, and some APIs return
-# that one already. What happens if the two are mixed up awaits you in the exercises.
+# And $s_{t+1}$ must be **the state that was cut off**, not the one that the lane shows next.
 #
 # ## In the library
 #
@@ -239,9 +238,11 @@ for row in evidence("bootstrap").table.itertuples():
         print(f"{row.env}, on top of everything before: {row.verdict} ({row.difference:+.3f})")
 
 # %% [markdown]
-# `Commute` is the big sister of the nine cells, with 21 cells and a limit of 10, and there the hard part is to find
-# the right end at all: a seed either does or does not, which makes the curves so broad. On CartPole a good agent meets the
-# limit in nearly every episode. On Acrobot only a bad one does, since an episode terminates when the arm is up.
+# `Commute` is the big sister of the nine cells, with 21 cells and a limit of 10. There the hard part is to find the right
+# end at all: a seed either does or does not, the interval is as wide as that, and ten seeds may not be enough to detect what
+# decided the small run. On CartPole a good agent meets the
+# limit in nearly every episode. On Acrobot only a bad one does, since an episode terminates when the arm is up. Where
+# nothing ever terminates, every episode ends at the limit.
 #
 # **What it does not say:** how it would be with $\gamma$ nearer to 1. The nearer, the more of a state's value lies beyond the
 # limit, and the larger the error that is repaired here. At $\gamma = 0.9$ and a limit of 500 you would hardly find any.
@@ -310,7 +311,7 @@ print("with the bug:", wrong)
 assert wrong[-1] < 9.2
 
 # %% [markdown]
-# What is wrong? Why would you not see it on CartPole, where a state at the limit and a fresh start are worth much the same?
+# What is wrong? And why would you not see it on CartPole?
 #
 # **Exercise 3: think.** Bootstrap or not? (a) An exam of 60 minutes. (b) A robot in a simulator that is reset every 1,000
 # steps. (c) A card game in which the player may say "stop", reported as `truncated` by its author.

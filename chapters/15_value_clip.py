@@ -68,11 +68,12 @@ assert spread["held"] < 0.5 * spread["eager"]
 #
 # $$L(V) = \tfrac12 \max\big( (V - R)^2,\; (V_{near} - R)^2 \big).$$
 #
-# What does this do? Ask where the gradient is 0. It can only vanish where the second error is the larger one *and*
+# What does this do? Ask where the gradient is 0. Apart from $V = R$, it can only vanish where the second error is the larger one *and*
 # $V_{near}$ no longer depends on $V$, so $|V - V_{old}| > \varepsilon$. Say $V > V_{old} + \varepsilon$, and
 # $V_{near} = V_{old} + \varepsilon$.
 #
-# - **$R$ lies far above.** $V$ has moved toward it, so it is nearer to $R$ than $V_{near}$ is. The second error is larger,
+# - **$R$ lies above, out of reach.** As long as $V$ has not overshot $R$ by more than it was short of it at $V_{near}$, it is
+#   nearer to $R$ than $V_{near}$ is. The second error is larger,
 #   and it is constant: **the gradient is 0.** This row has moved far enough for now.
 # - **$R$ lies below.** $V$ has moved away from it, so the first error is larger: **the full gradient** calls it back.
 # - **$R$ lies within $\pm\varepsilon$ of $V_{old}$.** Outside the range $V$ is always farther from $R$ than $V_{near}$, so
@@ -134,10 +135,10 @@ print("loss", loss.detach().numpy().round(3), " gradient", value.grad.numpy().ro
 # %% [markdown]
 # ## The trouble with units
 #
-# The policy's ratio $r$ is a pure number. A ratio of 1.2 means 20% more, on any task. But $V$ has the units of the return:
+# The policy's ratio $\rho$ is a pure number. A ratio of 1.2 means 20% more, on any task. But $V$ has the units of the return:
 # $\varepsilon = 0.2$ means 0.2 *points*. If returns are about 1, that is a lot. If they are about 100, it is next to nothing.
 #
-# One value, eight steps per update, each of length 0.12 (Adam's steps have about the same length however large the
+# One value, eight steps per update, each of length 0.12, or less once the error is below 1 (Adam's steps have about the same length however large the
 # gradient is). It starts at 0 and should get to $R$.
 
 
@@ -217,7 +218,7 @@ colors = {"plain": style.SOFT, "value_clip": style.COLORS["value_clip"], "clippe
 for name, run in runs.items():
     loss = run.curve.groupby("update")[["step", "value_loss"]].mean()
     axis.plot(loss.step / 1000, (2 * loss.value_loss) ** 0.5, color=colors[name], label=name)
-axis.set(xlabel="environment steps (thousands)", ylabel="error of V (points)", ylim=(0, None))
+axis.set(xlabel="environment steps (thousands)", ylabel="√(2 · value loss)", ylim=(0, None))
 label_lines(axis)
 plt.show()
 
@@ -226,11 +227,11 @@ print("explained variance in the second half:", ", ".join(f"{name} {x:.2f}" for 
 assert late["plain"] > 0.15 + max(late["value_clip"], late["clipped, plain's rate"])
 
 # %% [markdown]
-# The clipped value net lags behind for most of the training, and at the plain one's rate it is worse still. The search for a
+# The clipped value net lags behind all through the training, and at the plain one's rate it is worse still. The search for a
 # learning rate has found the loophole: steps so long that the first one goes far beyond the range. The lesson is a
 # general one. **A trick and a learning rate can undo each other, so each arm of a comparison needs its own rate.**
 #
-# And the score? It hardly notices. The value net is a baseline: when it is wrong by much the same amount for both
+# And the score? A guess earns 105 points and the best is 110. It notices, but much less than the value net does. The value net is a baseline: when it is wrong by much the same amount for both
 # actions, the gradient gets noisier, but points the same way.
 #
 # ## What the stored runs say
@@ -298,10 +299,14 @@ source(cautious_error)
 # %%
 config = at_best_rate(offset, trial.having)
 with planted(clipped_error=cautious_error):
-    faulty = train(config, trial.having)
+    faulty, slower = (train(replace(config, lr=lr), trial.having) for lr in (config.lr, 0.01))
 
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
-for name, run, color in (("value_clip", runs["value_clip"], style.COLORS["value_clip"]), ("bug", faulty, style.INK)):
+for name, run, color in (
+    ("value_clip", runs["value_clip"], style.COLORS["value_clip"]),
+    ("bug", faulty, style.INK),
+    ("bug, at rate 0.01", slower, style.SOFT),
+):
     curve = run.curve.groupby("update")[["step", "explained_variance"]].mean()
     axis.plot(curve.step / 1000, curve.explained_variance, color=color, label=name)
 axis.set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.2, 1))
@@ -311,7 +316,7 @@ assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 
 # %% [markdown]
 # What is wrong? Draw the loss against $V$ for $R = 1$, as in the picture above: where has it no gradient now, and who gets
-# stuck there?
+# stuck there? And at the rate 0.01 the same bug goes unnoticed: why does it need long steps?
 #
 # **Exercise 3: think.** (a) With `return_norm`, the returns have a standard deviation of 50 points. How many points may $V$ move
 # at $\varepsilon = 0.2$? (b) Somebody stores $V_{old}$ in points (about 5,000) but lets the net predict normalized values (about

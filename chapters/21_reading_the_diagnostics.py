@@ -38,14 +38,14 @@ for name, fault in FAULTS.items():
     with planted(**fault):
         runs[name] = train(config, tricks)
 
-axis = curves({"A": runs["summed"], "B": runs["crossed"], "C": runs["sound"]})
+curves({"A": runs["summed"], "B": runs["crossed"], "C": runs["sound"]})
 plt.show()
 late = {name: run.late().mean() for name, run in runs.items()}
 assert min(late["summed"], late["crossed"]) > 0.6 * late["sound"]
 
 # %% [markdown]
 # The intervals overlap everywhere; nobody could. (C is the sound one.) In A every mean over a minibatch is a sum, so all
-# losses are hundreds of times too large. In B the value net learns nothing at all. **The curve says that something is
+# losses are hundreds of times too large. In B the value net learns nothing but a constant. **The curve says that something is
 # wrong, at best. It never says what.** For that, the loop notes six numbers at every update, for each seed:
 
 # %%
@@ -57,24 +57,24 @@ runs["sound"].curve.query("seed == 0")[["step", "return", *diagnostics]].iloc[::
 #
 # | number | what it is | where sound runs are |
 # |---|---|---|
-# | `approx_kl` | how far the policy has moved within this update, in nats | about 0.001 to 0.02 |
+# | `approx_kl` | how far the policy is from the one that played, in nats, averaged over the update's minibatches | about 0.001 to 0.02 |
 # | `clip_fraction` | share of samples whose ratio has left $[1-\varepsilon, 1+\varepsilon]$ | some percent to a fifth |
 # | `max_ratio` | the largest ratio $\pi/\pi_\text{old}$ of any sample | 1.2 to a few |
 # | `entropy` | how undecided the policy is; at most $\log A$ for $A$ actions | falls slowly from the top |
-# | `explained_variance` | how much of the returns' variance the value net predicts | rises; 1 is perfect, 0 a constant |
+# | `explained_variance` | how much of the returns' variance the value net predicts | rises; 1 is perfect, 0 a constant; below 0 now and then, when an update's returns are nearly alike |
 # | `grad_norm` | length of the gradient, before any clipping | steady, of the order of `max_grad_norm` |
 #
 # The ranges are habits, not laws; they depend on the environment. What counts is the change against a run that you trust.
 #
-# One of the formulas needs a word. The divergence from the old policy to the new one is
-# $\mathrm{KL} = \mathbb{E}_\text{old}[\log \pi_\text{old} - \log \pi] = \mathbb{E}_\text{old}[-\log r]$ with the ratio
-# $r = \pi / \pi_\text{old}$. A mean of $-\log r$ over few samples is often negative, which a divergence cannot be. But
-# $\mathbb{E}_\text{old}[r] = \sum_a \pi_\text{old}\, \pi / \pi_\text{old} = 1$, so we may add $r - 1$, whose mean is 0:
+# One of the formulas needs a word; it is that of the chapter on [reuse](02_reuse.ipynb). The divergence from the old policy to the new one is
+# $\mathrm{KL} = \mathbb{E}_\text{old}[\log \pi_\text{old} - \log \pi] = \mathbb{E}_\text{old}[-\log \rho]$ with the ratio
+# $\rho = \pi / \pi_\text{old}$. A mean of $-\log \rho$ over few samples is often negative, which a divergence cannot be. But
+# $\mathbb{E}_\text{old}[\rho] = \sum_a \pi_\text{old}\, \pi / \pi_\text{old} = 1$, so we may add $\rho - 1$, whose mean is 0:
 #
-# $$\mathrm{KL} = \mathbb{E}_\text{old}\big[(r - 1) - \log r\big].$$
+# $$\mathrm{KL} = \mathbb{E}_\text{old}\big[(\rho - 1) - \log \rho\big].$$
 #
-# Now every single term is at least 0, because the logarithm lies below its tangent, $\log r \le r - 1$. Same mean, never
-# negative, and less noise (Schulman 2020, "Approximating KL Divergence").
+# Now every single term is at least 0, because the logarithm lies below its tangent, $\log \rho \le \rho - 1$. Same mean, never
+# negative, and, while the policies are close, less noise (Schulman 2020, "Approximating KL Divergence").
 
 # %%
 source(drift, clip_fraction, explained_variance)
@@ -135,7 +135,7 @@ def median(name, number, share=(0, 1)):
 
 
 # %% [markdown]
-# **1. The clip is gone.** The surrogate is $r A$ without its brake.
+# **1. The clip is gone.** The surrogate is $\rho A$ without its brake.
 
 # %%
 compare("unclipped", logarithmic=("approx_kl", "max_ratio"))
@@ -160,9 +160,10 @@ assert runs["forgetful"].curve.clip_fraction.max() == 0
 
 # %% [markdown]
 # A KL of *exactly* zero while the policy is learning. Nothing ever needs clipping, so nothing is ever held back: the
-# entropy plunges. A diagnostic that looks too good is a symptom. So is its opposite: the ratio at the *first* minibatch
-# must be 1, and a `max_ratio` that starts high says that the policy which acts is not the policy which learns (a mask,
-# a normalization or dropout in one of them only).
+# entropy plunges. A diagnostic that looks too good is a symptom. So is its opposite: the ratio at the *first*
+# minibatch of an update must be 1; if it is not, the policy which acts is not the policy which learns (a mask, a
+# normalization or dropout in one of them only). The log keeps the largest ratio of the whole update, so look at it with
+# `epochs=1, minibatches=1`.
 #
 # **3. The entropy bonus has the wrong sign,** and is too large.
 
@@ -191,7 +192,7 @@ assert found[1] < 0.15 < found[0]
 
 # %% [markdown]
 # Everything looks healthy but one number. Explained variance sits at 0: the net has found the best constant, and stays
-# there. The advantages are then what they would be without a baseline, and CartPole is kind enough to be learned anyway.
+# there. The advantages are then what they would be with a constant for a baseline, and CartPole is kind enough to be learned anyway.
 # This was run B above.
 #
 # **5. Sums instead of means.** Every loss is multiplied by the number of samples.
@@ -216,7 +217,7 @@ assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 # | `entropy` falls to 0 at once | step size, sign or size of the bonus, advantages too large |
 # | `entropy` stays at $\log A$ | no learning signal: rewards never seen, advantages 0, a bonus that is too large |
 # | `explained_variance` stays at 0 | broadcast in the value loss, a value net that is not trained, targets out of its reach |
-# | `explained_variance` below 0 | targets and predictions in different units; an end of an episode that is not one, or the reverse |
+# | `explained_variance` below 0 for many updates | targets and predictions in different units; an end of an episode that is not one, or the reverse |
 # | `grad_norm` off by powers of ten | sums for means, reward scale, exploding values |
 #
 # ## When they mislead

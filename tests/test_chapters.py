@@ -83,7 +83,7 @@ def exercises() -> list[tuple[str, str]]:
 def test_an_exercise_names_each_known_mistake(module, name):
     exercise = getattr(__import__(f"exercises.{module}", fromlist=[name]), name)
     assert exercise.verdict(exercise.right).startswith("Right")
-    assert exercise.verdict(lambda **_: None).startswith("Not yet: <lambda> returns nothing")
+    assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing")
     assert exercise.mistakes
     for said, wrong in exercise.mistakes.items():
         assert exercise.verdict(wrong) == f"Not yet: {said}"

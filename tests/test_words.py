@@ -38,9 +38,13 @@ def test_environments_are_set_against_each_other() -> None:
     here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
     assert words.across([here]) == ""
     assert words.across([here, here]) == ""  # one environment, twice
-    assert words.across([here, there]).endswith("hurting in another: `clip`. No effect detected anywhere: `baseline`.")
+    assert words.across([here, there]).endswith(
+        "hurting in another: `clip`. Detected neither alone nor when taken out: `baseline`."
+    )
     nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
-    assert words.across([here, nothing]).endswith("in another: none. No effect detected anywhere: `baseline`.")
+    assert words.across([here, nothing]).endswith(
+        "in another: none. Detected neither alone nor when taken out: `baseline`."
+    )
 
 
 def test_with_runs_missing_nothing_is_said() -> None:

@@ -7,7 +7,7 @@ from tricks.core.stats import mean
 
 
 def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
-    """min(r·A, clip(r, 1 − ε, 1 + ε)·A), to be maximized. ratio, advantage [S, B], clip_range ε [S] -> [S, B].
+    """min(ρ·A, clip(ρ, 1 − ε, 1 + ε)·A), to be maximized. ratio, advantage [S, B], clip_range ε [S] -> [S, B].
 
     Schulman et al. 2017, arXiv:1707.06347, eq. 7.
     """

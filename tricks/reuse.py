@@ -12,7 +12,7 @@ from tricks.core.stats import mean
 
 
 def importance_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
-    """r = π(a|s)/π_old(a|s). log_prob, old_log_prob [S, B] -> [S, B]. Schulman et al. 2017, eq. 6."""
+    """ρ = π(a|s)/π_old(a|s). log_prob, old_log_prob [S, B] -> [S, B]. Schulman et al. 2017, eq. 6."""
     return (log_prob - old_log_prob).exp()
 
 
@@ -57,7 +57,7 @@ def take(batch: Batch, index: Tensor) -> dict[str, Tensor]:
 def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
     """How far the policy has moved from the one that played: approximate KL in nats, and the largest ratio. [S].
 
-    KL ≈ mean((r − 1) − log r), never negative. Schulman 2020, "Approximating KL Divergence".
+    KL ≈ mean((ρ − 1) − log ρ), never negative. Schulman 2020, "Approximating KL Divergence".
     """
     ratio = ratio.detach()
     return {

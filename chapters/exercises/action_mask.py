@@ -47,6 +47,15 @@ def _divided_by_zero(logits: Tensor, legal: Tensor) -> Tensor:
     return kept / kept.sum(-1, keepdim=True)
 
 
+def _infinity_times_zero(logits: Tensor, legal: Tensor) -> Tensor:
+    return (logits - torch.inf * ~legal).softmax(-1)
+
+
+def _overflowing(logits: Tensor, legal: Tensor) -> Tensor:
+    kept = logits.exp() * legal
+    return kept / kept.sum(-1, keepdim=True)
+
+
 check_masked = Exercise(
     _right,
     cases=(
@@ -68,5 +77,7 @@ check_masked = Exercise(
         "an illegal action with a large logit is still possible. Do not subtract: replace.": _too_timid,
         "where an illegal action has nearly all of the probability, the others underflow to 0, and 0/0 is NaN. Mask "
         "the logits, before the softmax.": _divided_by_zero,
+        "0·∞ is NaN: do not multiply the mask by infinity. Use torch.where or masked_fill.": _infinity_times_zero,
+        "eˣ of a large logit overflows. Mask the logits, and let softmax subtract the maximum.": _overflowing,
     },
 )

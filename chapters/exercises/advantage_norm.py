@@ -6,7 +6,7 @@ from torch import Tensor
 from book.exercise import Exercise
 
 
-def standardize_all(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:
+def standardize_short(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:
     """(A − mean)/(std + ε) over the valid rows, with the unbiased std. [S, B] -> [S, B]."""
     real = advantage[valid]
     return (advantage - real.mean()) / (real.std() + eps)
@@ -55,6 +55,20 @@ def _variance(advantage: Tensor, valid: Tensor) -> Tensor:
     return torch.where(valid, (advantage - real.mean()) / (squares / max(len(real) - 1, 1) + 1e-8), 0)
 
 
+def _padding(advantage: Tensor, valid: Tensor) -> Tensor:
+    return _standardized(advantage, valid)
+
+
+def _padding_and_nan(advantage: Tensor, valid: Tensor) -> Tensor:
+    real = advantage[valid]
+    std = real.std() if len(real) > 1 else torch.tensor(torch.nan)
+    return (advantage - real.mean()) / (std + 1e-8)
+
+
+def _nan_times_zero(advantage: Tensor, valid: Tensor) -> Tensor:
+    return _padding_and_nan(advantage, valid) * valid
+
+
 check_standardize = Exercise(
     _right,
     cases=(
@@ -69,6 +83,10 @@ check_standardize = Exercise(
         "rows that are not valid are padding: they must not count for the mean, nor for the std.": _over_everything,
         "0/0 is NaN: with equal advantages the std is 0, so add a small number to it.": _without_epsilon,
         "the std of a single row is NaN: divide the sum of squares by n - 1, but never by less than 1.": _torch_std,
+        "rows that are not valid should come out as 0.": _padding,
+        "the std of a single row is NaN, and rows that are not valid should come out as 0.": _padding_and_nan,
+        "NaN times 0 is still NaN: the std of a single row is NaN, so divide the sum of squares by n - 1, but never by "
+        "less than 1.": _nan_times_zero,
         "this is the biased std: divide the sum of squares by n - 1, not by n.": _biased,
         "the scale is right, but the mean was not subtracted.": _not_centered,
         "the mean is 0, but the scale was not changed: divide by the std.": _only_centered,

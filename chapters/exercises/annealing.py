@@ -7,8 +7,8 @@ from book.exercise import Exercise
 MINIBATCHES = 4
 
 
-def decay_by_gradient_steps(start: Tensor, progress: Tensor) -> Tensor:
-    """x falls in a line with the gradient steps that have been taken. progress [S] is the share of the budget used."""
+def decay_by_minibatches(start: Tensor, progress: Tensor) -> Tensor:
+    """x falls in a line with the minibatches that have been taken. progress [S] is the share of the budget used."""
     taken = progress * MINIBATCHES
     return start * (1 - taken).clamp(min=0)
 

@@ -41,6 +41,15 @@ def _undivided(probs: Tensor, pays: Tensor) -> Tensor:
     return (probs * _square(probs) * pays).sum()
 
 
+def _one_component(probs: Tensor, pays: Tensor) -> Tensor:
+    square = (1 - probs).square()
+    return (probs * square * pays).sum() / (probs * square).sum()
+
+
+def _plain_mean(probs: Tensor, pays: Tensor) -> Tensor:
+    return pays.mean()
+
+
 check_best_baseline = Exercise(
     _right,
     cases=(
@@ -51,6 +60,8 @@ check_best_baseline = Exercise(
     mistakes={
         "this is E[r]. It is the usual baseline, but not the best: long scores count for more.": _expected,
         "the actions are not weighted by their probabilities: both means are means under π.": _unweighted,
+        "the score has a component for every machine, not only for the one that was pulled.": _one_component,
+        "this is the mean over machines, not the mean under π.": _plain_mean,
         "the weight is the length of the score, and should be its square: a variance is made of squares.": _length,
         "the upper half is right. It must be divided by E[|∇ log π|²], so that the weights sum to 1.": _undivided,
     },

@@ -11,14 +11,11 @@ from tricks.segments import play_segment
 
 
 def play_same_step(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
-    """A segment as environments give it whose `step` begins the next episode by itself, like most before Gymnasium 1.0.
-
-    What `step` returns as the observation is what the policy acts on next.
-    """
+    """A segment, as code for an older Gymnasium recorded it."""
     rollout = play_segment(player, policy, length, active)
     done = (rollout.terminated | rollout.truncated).unsqueeze(-1)
-    fresh = torch.cat([rollout.obs[:, 2:], rollout.obs[:, -1:]], 1)
-    returned = torch.where(done, fresh, rollout.obs[:, 1:])
+    later = torch.cat([rollout.obs[:, 2:], rollout.obs[:, -1:]], 1)
+    returned = torch.where(done, later, rollout.obs[:, 1:])
     return replace(rollout, obs=torch.cat([rollout.obs[:, :1], returned], 1))
 
 
@@ -60,6 +57,20 @@ def _flags(*at: int) -> Tensor:
     return torch.tensor([t in at for t in range(4)])
 
 
+def _last_row_an_end(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    ended = terminated | truncated
+    last = torch.arange(len(reward)) == len(reward) - 1
+    return _right(reward, terminated | (last & ~ended), truncated, next_value, gamma)
+
+
+def _undiscounted(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    return _right(reward, terminated, truncated, next_value / gamma, gamma)
+
+
+def _one_step(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    return reward + gamma * torch.where(terminated, 0.0, next_value)
+
+
 check_targets = Exercise(
     _right,
     cases=(
@@ -90,6 +101,9 @@ check_targets = Exercise(
             _limit_is_death
         ),
         "a death is worth V of the state in which it died. After a death there is nothing.": _death_is_a_limit,
+        "the last row is a cut, too, unless its episode ended there: begin with next_value[-1].": _last_row_an_end,
+        "V(s′) is one step on: it counts γ times.": _undiscounted,
+        "this is the TD target; the return uses V only at a cut.": _one_step,
         "in a row with both flags, V is counted. A death that falls on the time limit is a death.": _limit_first,
         "a time limit is passed over: what the next episode earns counts for this one.": _running_on,
         "the value at a time limit is the next row's. That row is another episode; next_value[t] belongs to row t.": (

@@ -40,6 +40,10 @@ def _around_zero(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
     return torch.minimum(ratio * advantage, ratio.clamp(-epsilon, epsilon) * advantage)
 
 
+def _loss(ratio: Tensor, advantage: Tensor, epsilon: float) -> Tensor:
+    return -_right(ratio, advantage, epsilon)
+
+
 check_surrogate = Exercise(
     _right,
     cases=(
@@ -58,6 +62,7 @@ check_surrogate = Exercise(
             _smaller_ratio
         ),
         "the ratio is to be clipped, and then multiplied by the advantage; this clips the product.": _clipped_product,
+        "this is the loss, to be minimized; the objective is to be maximized.": _loss,
         "nothing is clipped: this is the objective of the chapter before.": _unclipped,
         "the range lies around 1, not around 0: a ratio of 1 is a policy that has not moved.": _around_zero,
     },

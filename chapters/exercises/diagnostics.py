@@ -84,6 +84,9 @@ check_explained_variance = Exercise(
         "this is 1 − mean((G − V)²)/Var(G), which also punishes a constant offset. Subtract the mean of G − V.": (
             lambda value, target: 1 - (target - value).square().mean() / target.var(correction=0)
         ),
+        "this is 1 − mean((G − V)²)/Var(G): subtract the mean of G − V before you square.": (
+            lambda value, target: 1 - (target - value).square().mean() / target.var()
+        ),
         "this is the squared correlation, which forgives a wrong scale and even a wrong sign.": _correlation,
         "this is the share that is *not* explained: 1 minus it.": (
             lambda value, target: (target - value).var() / target.var()
@@ -100,6 +103,12 @@ check_diagnosis = Exercise(
         ),
         "look at explained_variance: which fault gives targets that no value net can predict?": (
             lambda patient: {"X": 3, "Y": 2, "Z": 1}[patient]
+        ),
+        "none of the three is right. Begin with the entropy: whose stays near log 2 = 0.69?": (
+            lambda patient: {"X": 1, "Y": 2, "Z": 3}[patient]
+        ),
+        "none of the three is right. Begin with approx_kl: whose is several times the sound run's?": (
+            lambda patient: {"X": 3, "Y": 1, "Z": 2}[patient]
         ),
         "look at approx_kl and max_ratio: which fault makes a step large?": (
             lambda patient: {"X": 2, "Y": 1, "Z": 3}[patient]

@@ -72,11 +72,30 @@ def _one_step(
     return _right(reward, value, next_value, terminated, done, gamma, 0.0)
 
 
+def _swapped(
+    reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
+) -> Tensor:
+    return _right(reward, value, next_value, done, terminated, gamma, lam)
+
+
+def _no_mask(
+    reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
+) -> Tensor:
+    never = torch.zeros_like(done)
+    return _right(reward, value, next_value, never, never, gamma, lam)
+
+
+def _targets(
+    reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
+) -> Tensor:
+    return value + _right(reward, value, next_value, terminated, done, gamma, lam)
+
+
 check_advantages = Exercise(
     _right,
     cases=(
         {
-            "reward": torch.tensor([2.0, 2.0, 2.0, 2.0, 10.0]),
+            "reward": torch.tensor([2.0, 2.0, 2.0, 2.0, 18.0]),
             "value": torch.full((5,), 4.0),
             "next_value": torch.full((5,), 4.0),
             "terminated": torch.tensor([False, True, False, False, False]),
@@ -109,6 +128,9 @@ check_advantages = Exercise(
             _terminated_twice
         ),
         "δ bootstraps past a death: where the episode terminated, next_value does not count.": _past_death,
+        "the two masks are swapped: terminated belongs to δ, done to the recursion.": _swapped,
+        "no mask at all: both δ and the recursion run on across every end.": _no_mask,
+        "this is V + A, the target of the value net; the advantage is A alone.": _targets,
         "λ is missing: these are Monte Carlo advantages. A later δ counts γλ times, not γ times.": _without_lambda,
         "γ is missing in the recursion: a later δ counts γλ times as much, not λ times.": _without_gamma,
         "these are the δ alone. Each row adds γλ times the advantage of the row after it: begin at the end.": _one_step,

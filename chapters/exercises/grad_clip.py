@@ -6,7 +6,7 @@ from torch import Tensor
 from book.exercise import Exercise
 
 
-def stacked_shorten(gradient: Tensor, norm: Tensor, max_norm: float) -> Tensor:
+def torch_shorten(gradient: Tensor, norm: Tensor, max_norm: float) -> Tensor:
     """g·min(1, max_norm/‖g‖). gradient [S, P] -> [S, P]."""
     parameter = torch.nn.Parameter(torch.zeros_like(gradient))
     parameter.grad = gradient.clone()
@@ -20,7 +20,7 @@ def _right(gradient: Tensor, max_norm: float) -> Tensor:
 
 
 def _stacked(gradient: Tensor, max_norm: float) -> Tensor:
-    return stacked_shorten(gradient, gradient.norm(dim=1), max_norm)
+    return torch_shorten(gradient, gradient.norm(dim=1), max_norm)
 
 
 def _by_element(gradient: Tensor, max_norm: float) -> Tensor:

@@ -43,6 +43,10 @@ def _mean_in_reward(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
     return weight * old[1] / new[1], bias * old[1] / new[1] + old[0] - new[0]
 
 
+def _weight_untouched(weight: float, bias: float, old: Pair, new: Pair) -> Pair:
+    return weight, _right(weight, bias, old, new)[1]
+
+
 check_rescaled = Exercise(
     _right,
     cases=(
@@ -52,6 +56,7 @@ check_rescaled = Exercise(
     ),
     mistakes={
         "W is scaled the wrong way. If σ grows, the same V is a smaller number of standard deviations.": _upside_down,
+        "W has not changed; if σ changes, it must.": _weight_untouched,
         "the old bias was measured in old standard deviations: it counts σb in units of reward, not σ′b.": (
             _bias_unscaled
         ),

@@ -44,6 +44,10 @@ def _forward(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
     return torch.stack(returns)
 
 
+def _backward(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
+    return _right(reward, done, gamma).flip(0)
+
+
 check_returns = Exercise(
     _right,
     cases=(
@@ -58,6 +62,7 @@ check_returns = Exercise(
     mistakes={
         "the returns run on across the end of an episode. After a step that is done, nothing follows.": _leaking,
         "the last reward of an episode counts, too: done says that nothing follows *after* this step.": _cut_too_early,
+        "the numbers are right, in the wrong order: you went from the back, so turn the list round.": _backward,
         "the discount is missing: what follows counts γ times.": _undiscounted,
         "these are sums of the past. An action is responsible for what comes after it: begin at the end.": _forward,
     },

@@ -50,6 +50,11 @@ def _from_old_mean(mean: float, variance: float, returns: Tensor, beta: float) -
     return moved, (1 - beta) * variance + beta * (returns - mean).square().mean().item()
 
 
+def _from_new_mean(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
+    moved, _ = _right(mean, variance, returns, beta)
+    return moved, (1 - beta) * variance + beta * (returns - moved).square().mean().item()
+
+
 check_move = Exercise(
     _right,
     cases=(
@@ -68,5 +73,6 @@ check_move = Exercise(
         ),
         "deviations from the old mean count the distance of the means as β(m − μ)²; around the new mean it is "
         "β(1 − β)(m − μ)².": _from_old_mean,
+        "the batch's deviations count from its own mean here, not from the moved one.": _from_new_mean,
     },
 )

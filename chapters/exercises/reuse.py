@@ -42,6 +42,10 @@ def _self_normalized(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> 
     return (ratio * reward).sum() / ratio.sum()
 
 
+def _summed(log_prob: Tensor, old_log_prob: Tensor, reward: Tensor) -> Tensor:
+    return ((log_prob - old_log_prob).exp() * reward).sum()
+
+
 check_estimate = Exercise(
     _right,
     cases=(
@@ -62,6 +66,7 @@ check_estimate = Exercise(
         "this weighs with the logarithm of the ratio. It is missing an exp.": _of_logs,
         "a ratio of logarithms is not the ratio of probabilities: subtract the logarithms, then exp.": _divided_logs,
         "this is what the old policy earned: each pull must be weighed with its ratio.": _unweighted,
+        "this is the sum; an expectation is the mean over the pulls.": _summed,
         "the pulls were drawn from the old policy, so its probability must be divided out.": _without_old,
         "this divides by the sum of the ratios, not by the number of pulls. It is a known variant with less variance, "
         "and a little bias; the derivation has the plain mean.": _self_normalized,

@@ -9,7 +9,7 @@ from book.exercise import Exercise
 from tricks.core.rollout import Player, Policy, Rollout
 
 
-def play_every_row(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
+def play_rows(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
     """`length` rows of every lane of the active seeds [S]."""
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
     for _ in range(length):
@@ -50,6 +50,10 @@ def _last_reward_lost(reward: Tensor, done: Tensor, last_value: float, gamma: fl
     return _right(paid, done, 0.0, gamma)
 
 
+def _backward(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    return _right(reward, done, last_value, gamma).flip(0)
+
+
 check_targets = Exercise(
     _right,
     cases=(
@@ -73,6 +77,7 @@ check_targets = Exercise(
         },
     ),
     mistakes={
+        "the targets are in reverse order: you went from the back, so turn the list round.": _backward,
         "the cut is treated as an end: what lies beyond it counts 0. It is unseen, not worthless.": _cut_is_an_end,
         "V(s_T) is one step further on than the last row, so from there it counts γ times.": _undiscounted,
         "V(s_T) is added although the last row ended its episode. Then there is nothing beyond.": _always_cut,

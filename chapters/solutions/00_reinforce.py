@@ -5,9 +5,9 @@ spread of a single g grows with the payouts: about sqrt(2/9) * 100 = 47 for one 
 0.56 drowns in that.
 
 Exercise 3. `leaking_returns` never looks at `done`, so what the next episode of the lane earns counts for the actions
-of this one. On CartPole, where every step pays 1, G is then close to 1 / (1 - gamma) = 100 everywhere, and falling
-costs nothing. The number to look at: G at a step that is done. It must be the reward of that step, 1; here it is about
-as large as everywhere else.
+of this one. On CartPole, where every step pays 1, G then falls from about 75 at the start of a batch to 1 at its end,
+and does not notice the falls of the pole in between: falling costs nothing. The number to look at: G at a step that is
+done. It must be the reward of that step, 1; here it is about as large as everywhere else.
 """
 
 import torch

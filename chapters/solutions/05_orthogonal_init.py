@@ -39,12 +39,21 @@ for initialize, gain in ((orthogonal_, 0.01), (opinionated_, 2**0.5)):
     torch.testing.assert_close(head, torch.full_like(head, gain), rtol=1e-4, atol=0)
 print("Right: the faulty version gives the head the gain of the hidden layers.")
 
-for sizes, learns in (((4, 64, 64, 2), True), ((4, 2), False)):
-    net = MLP([stream(0, "init")], sizes)
+
+def gradients(silenced):
+    """Largest gradient of each layer's weight, and that of the head's bias, with some layers set to 0."""
+    net = MLP([stream(0, "init")], (4, 64, 64, 2))
     with torch.no_grad():
-        net.layers[-1][0].zero_()
-        net.layers[-1][1].zero_()
+        for weight, bias in net.layers[silenced:]:
+            weight.zero_()
+            bias.zero_()
     net(torch.ones(1, 5, 4))[..., 0].sum().backward()
-    assert net.layers[-1][0].grad.abs().max() > 0
-    assert not learns or net.layers[0][0].grad.abs().max() == 0
+    return [weight.grad.abs().max().item() for weight, _ in net.layers], net.layers[-1][1].grad.abs().max().item()
+
+
+weights, _ = gradients(silenced=2)  # the head alone
+assert weights[0] == weights[1] == 0 < weights[2]
+weights, bias = gradients(silenced=0)  # all layers
+assert weights == [0, 0, 0]
+assert bias > 0
 print("Right: behind a head of 0 the hidden layers have no gradient in the first step, and the head has one.")

@@ -14,7 +14,7 @@ gives the same symptom. The number to look at: the entropy, with the bonus and w
 
 import torch
 
-from exercises.entropy import check_entropy
+from exercises.entropy import check_entropy, reported_bonus
 
 
 def my_entropy(logits):
@@ -31,3 +31,7 @@ assert (prob @ scores).abs().max() < 1e-6  # of the estimate: nothing on average
 H = -(logits.softmax(0) * logits.log_softmax(0)).sum()
 (true,) = torch.autograd.grad(H, logits)
 torch.testing.assert_close(true, -prob * (prob.log() + H.detach()))
+
+entropy, valid = torch.ones(1, 2, requires_grad=True), torch.ones(1, 2, dtype=torch.bool)
+assert not reported_bonus(entropy, valid, 1.0).requires_grad
+print("Right: the faulty bonus has a value, and no gradient.")

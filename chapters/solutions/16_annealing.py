@@ -8,7 +8,7 @@ converged at a real rate still jitters.
 
 Exercise 3. (a) No. A run of 50,000 steps ends at a rate near 0; the long run at 50,000 steps is still at half its rate,
 and still bouncing. (b) Going on in the old line means 50% of the start, jumping to the new line 75%. Both are legal,
-neither is a run of 200,000 steps, which would have had higher rates all along; say in the report what was done.
+neither is a run of 200,000 steps, which would have had higher rates until then; say in the report what was done.
 (c) Besides nets and optimizer: the number of updates so far and the total, or the share of the budget. Without them
 the rate starts from the top.
 """
