@@ -5,7 +5,7 @@ the chosen tricks need and is not chosen itself is on in all arms.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import gymnasium as gym
@@ -17,6 +17,7 @@ from tricks.ladder import NEEDS, PPO, Tricks, switched
 from tricks.worlds import WORLDS
 from tricks.worlds.tensor import everything_legal
 
+SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
 MOST_FACTORS = 5  # of a factorial: 32 arms
 
 
@@ -127,8 +128,8 @@ def _crossed(name: str, factors: Sequence[str], rows: Iterable[Sequence[bool]]) 
 
 
 def ppo(names: Sequence[str]) -> Design:
-    """The preset `ppo` and nothing else, to hold it against published scores; `names` do not matter to it."""
-    return Design("ppo", tuple(names), (Arm("ppo", PPO),))
+    """The preset `ppo`, and the flags of stable-baselines3, to hold against published scores; `names` do not matter."""
+    return Design("ppo", tuple(names), (Arm("ppo", PPO), Arm("as stable-baselines3", SB3)))
 
 
 DESIGNS: dict[str, Callable[[Sequence[str]], Design]] = {

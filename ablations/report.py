@@ -110,14 +110,15 @@ def main_text(frame: pd.DataFrame) -> str:
 
 def published_text(studies: Sequence[Study]) -> str:
     """`ppo`'s last 10% at the numbers of a published score, beside that score; empty if no study is about that."""
-    lines = [("environment", "`ppo` here, last 10%", "seeds", "published", "by")]
+    lines = [("environment", "flags", "last 10% here", "seeds", "published", "by")]
     for study in studies:
         known = PUBLISHED.get((study.env, study.steps))
         ppo = next((design for design in study.designs if design.name == "ppo"), None)
         if known and ppo and set(study.runs.tuned) == {"fixed"}:
-            row, score = table(study, ppo).to_dict("records")[0], f"{known.score:g} ± {known.spread:g}"
-            ours = _spanned(row, "last_10%", "{:.1f}")
-            lines.append((f"{study.env}, {study.steps:,} steps", ours, f"{row['seeds']}", score, known.source))
+            score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
+            for row in table(study, ppo).to_dict("records"):
+                ours = _spanned(row, "last_10%", "{:.1f}")
+                lines.append((where, row["arm"], ours, f"{row['seeds']}", score, known.source))
     return markdown(lines) if len(lines) > 1 else ""
 
 
