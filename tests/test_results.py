@@ -39,6 +39,11 @@ def test_the_readme_says_of_the_results_what_they_say() -> None:
     assert (ladder.detected == 0).mean() > 0.5
 
 
+def test_the_published_scores_stand_beside_ours_in_the_readme() -> None:
+    shown = README.read_text(encoding="utf-8").split("<!-- published -->\n")[1].split("<!-- /published -->")[0]
+    assert shown == report.published_text(DESIGNED) + "\n"  # else paste this
+
+
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
 def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
     for design in study.designs:
