@@ -20,7 +20,7 @@ PATIENCE = 5.0  # seconds for a scheduler to answer
 
 
 def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Outcome], None, None]:
-    """Each job with what came of it, as they finish; when left early, what is queued there is canceled.
+    """Each job with what came of it, as they finish. When left early, the client closes, and Dask drops what is queued.
 
     Raises InputError if there is no scheduler at the address, or no longer.
     """
@@ -28,12 +28,8 @@ def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Outcom
         return
     with _client(address) as client:
         futures = {client.submit(_train, job, pure=False): job for job in jobs}
-        try:
-            for future in extra("cluster", "distributed").as_completed(list(futures), loop=client.loop):
-                yield futures[future], _outcome(future, futures.pop(future), address)
-        finally:
-            with contextlib.suppress(Exception):  # a scheduler that is gone has nothing queued
-                client.cancel(list(futures))
+        for future in extra("cluster", "distributed").as_completed(list(futures), loop=client.loop):
+            yield futures[future], _outcome(future, futures.pop(future), address)
 
 
 def _train(job: Job) -> Outcome:

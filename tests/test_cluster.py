@@ -9,13 +9,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from test_running import JOB, JOBS, TINY, content, until
 
-from ablations.cluster import on_cluster
-from ablations.run import run_jobs, work
+from ablations.cluster import _outcome, on_cluster
+from ablations.run import Outcome, run_jobs, work
 from ablations.store import Job, Store
 from tricks import REINFORCE, InputError
 
@@ -51,7 +52,7 @@ def test_results_equal_local_ones_although_a_worker_is_killed_and_a_job_fails(tm
     assert [content(here, job) for job in JOBS] == [content(there, job) for job in JOBS]
 
 
-def test_what_is_queued_is_canceled_when_the_run_is_left(cluster: Any) -> None:
+def test_what_is_queued_is_dropped_when_the_run_is_left(cluster: Any) -> None:
     outcomes = on_cluster(
         [replace(JOB, config=replace(TINY, seeds=(k,))) for k in range(50)], cluster.scheduler_address
     )
@@ -60,6 +61,11 @@ def test_what_is_queued_is_canceled_when_the_run_is_left(cluster: Any) -> None:
     assert len(cluster.scheduler.tasks) > 10
     outcomes.close()
     until(lambda: not cluster.scheduler.tasks, seconds=10)
+
+
+def test_a_result_that_another_version_has_written_is_a_failure() -> None:
+    strange = SimpleNamespace(status="finished", result=lambda: Outcome(text='# {"what": 1}\nseed,step\n'))
+    assert "it is not the result of a job" in _outcome(strange, JOB, "tcp://a:1").error
 
 
 def test_a_scheduler_that_cannot_be_reached_is_one_line_within_seconds(tmp_path: Path) -> None:
