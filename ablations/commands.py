@@ -12,7 +12,7 @@ from pathlib import Path
 from ablations.plan import Plan, What, parse_seeds, plans
 from ablations.rates import GRID, TUNING_SEEDS, tune
 from ablations.run import BLOCK, run_jobs
-from ablations.runs import SUFFIX, Study, load, merged, save
+from ablations.runs import SUFFIX, Study, load_all, save
 from ablations.store import Job, Store
 from tricks.core.errors import InputError
 from tricks.core.run import make_folder
@@ -149,11 +149,11 @@ def _document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], mad
 def _report(arguments: list[str]) -> int:
     chosen = options(ReportOptions, arguments, "python -m ablations report")
     source = RESULTS if chosen.from_results else chosen.out
-    found = sorted(source.glob(f"*{SUFFIX}"), key=lambda path: (path.name == f"worlds{SUFFIX}", path.name))
-    if not found:
+    studies = load_all(source)
+    if not studies:
         raise InputError(f"no files of runs (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     make_folder(chosen.out)
-    return _document(merged([load(path) for path in found]), chosen.out, [], again("report", arguments))
+    return _document(studies, chosen.out, [], again("report", arguments))
 
 
 def _tune(arguments: list[str]) -> int:

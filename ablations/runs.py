@@ -123,6 +123,12 @@ def load(path: Path) -> Study:
     return Study(path.name.removesuffix(SUFFIX), designs, runs, about)
 
 
+def load_all(folder: Path) -> list[Study]:
+    """The studies of all files of runs in a folder, `merged`, the worlds last. Raises InputError if one is damaged."""
+    paths = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (path.name == f"worlds{SUFFIX}", path.name))
+    return merged([load(path) for path in paths])
+
+
 def merged(studies: Sequence[Study]) -> list[Study]:
     """Studies that differ in nothing but their seeds, as one: seeds 0 to 9 of today, 10 to 29 of tomorrow.
 

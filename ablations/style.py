@@ -16,6 +16,8 @@ PALETTE = (
     *("#31A38D", "#2251CB", "#457700", "#8B8ACE", "#32249C", "#713900", "#AF47BA", "#F36412", "#76053D"),
     *("#7660E5", "#B95100"),
 )
+OTHERS = (SOFT, INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # of lines that are about no trick
+FAULT = "#CC3311"
 COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK, "all": INK}
 
 SETTINGS: Any = {

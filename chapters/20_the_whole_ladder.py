@@ -16,6 +16,7 @@ from scipy import stats
 
 from ablations import style, words
 from ablations.effects import scores
+from ablations.plot_effects import MARKS, MEANS
 from ablations.rates import GRID, table
 from ablations.report import markdown
 from ablations.stats import holm, interval
@@ -94,13 +95,12 @@ assert redundant == synergy == {"A": 0.5, "B": 0.5}
 
 # %%
 effects = all_effects()
-marks = {"add-one-in": ("o", "alone"), "ladder": ("D", "as a rung"), "leave-one-out": ("s", "in the full set")}
 
 
 def forest(axis, env):
     """A row a trick, a mark a question; filled where an effect is detected after Holm's correction."""
     here, names = effects[effects.env == env], ROWS[1:]
-    for shift, (design, (mark, _)) in zip((-0.25, 0, 0.25), marks.items(), strict=True):
+    for shift, (design, mark) in zip((-0.25, 0, 0.25), MARKS.items(), strict=True):
         for row in here[here.design == design].itertuples():
             color, y = style.COLORS[row.trick], names.index(row.trick) + shift
             axis.plot([row.low, row.high], [y, y], color=color, lw=1.2)
@@ -114,7 +114,9 @@ figure, axes = plt.subplots(1, len(studies()), figsize=(3 + 2.7 * len(studies())
 for axis, study in zip(axes, studies(), strict=True):
     forest(axis, study.env)
 axes[0].invert_yaxis()
-handles = [plt.Line2D([], [], color=style.SOFT, marker=mark, ls="", label=said) for mark, said in marks.values()]
+handles = [
+    plt.Line2D([], [], color=style.SOFT, marker=mark, ls="", label=MEANS[design]) for design, mark in MARKS.items()
+]
 figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
 plt.show()
 
@@ -178,7 +180,7 @@ assert alarms[1] < 0.07
 # %%
 sizes = np.linspace(0, 2.5, 11)
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
-for seeds, color in ((5, "#AA4499"), (10, "#0077BB"), (30, "#117733")):
+for seeds, color in zip((5, 10, 30), style.OTHERS[2:], strict=False):
     samples = rng.normal(size=(1000, 1, seeds)) + sizes[:, None]
     found = stats.ttest_1samp(samples, 0, axis=2).pvalue  # [1000, sizes]
     axis.plot(sizes, (found < 0.05).mean(axis=0), color=color)

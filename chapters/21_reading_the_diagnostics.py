@@ -118,7 +118,7 @@ def compare(name, logarithmic=()):
     figure, axes = plt.subplots(1, 6, figsize=(11, 2))
     for axis, number in zip(axes, diagnostics, strict=True):
         trace(axis, runs["sound"], number, style.SOFT)
-        trace(axis, runs[name], number, "#CC3311")
+        trace(axis, runs[name], number, style.FAULT)
         axis.set_title(number, size=9)
         if number in logarithmic:
             axis.set_yscale("log")

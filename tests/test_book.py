@@ -1,8 +1,5 @@
 """What the chapters are made with: evidence, exercises, planted faults, labels."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -10,16 +7,13 @@ import torch
 import tricks.core.train
 from ablations.commands import RESULTS
 from ablations.effects import effects
-from ablations.runs import SUFFIX, load, merged
-from tricks import InputError, source
-from tricks.gae import gae
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "chapters"))
-
+from ablations.runs import load_all
 from book import evidence, planted
 from book.evidence import question
 from book.exercise import Exercise
 from book.figures import spread
+from tricks import InputError, source
+from tricks.gae import gae
 
 
 def test_source_is_the_librarys_own_and_shows_itself_as_code():
@@ -39,7 +33,7 @@ def test_a_planted_fault_is_called_by_the_loop_and_gone_afterwards():
 
 
 def test_evidence_says_what_the_stored_effects_say():
-    study = next(s for s in merged([load(p) for p in RESULTS.glob(f"*CartPole-v1*{SUFFIX}")]) if s.designs)
+    study = next(s for s in load_all(RESULTS) if s.env == "CartPole-v1" and len(s.designs) > 1)
     ladder = next(design for design in study.designs if design.name == "ladder")
     row = effects(study, ladder).set_index("trick").loc["clip"]
     table = evidence("clip").table

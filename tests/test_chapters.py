@@ -2,7 +2,6 @@
 
 import re
 import runpy
-import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -10,17 +9,11 @@ import jupytext
 import pytest
 from jupytext.compare import compare_notebooks
 
+from book.build import END, START, names, table_of_contents
 from tricks import Tricks
 
 CHAPTERS = Path(__file__).parents[1] / "chapters"
-NAMES = sorted(path.stem for path in CHAPTERS.glob("[0-9][0-9]_*.py"))
-
-
-@pytest.fixture(autouse=True)
-def _book(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a chapter imports lies beside it."""
-    monkeypatch.syspath_prepend(str(CHAPTERS))
-    monkeypatch.chdir(CHAPTERS)
+NAMES = names()
 
 
 def chapter_files() -> list[str]:
@@ -90,8 +83,6 @@ def test_an_exercise_names_each_known_mistake(module, name):
 
 
 def test_the_map_lists_every_chapter_with_its_question():
-    from book.build import END, START, table_of_contents
-
     page = (CHAPTERS / "README.md").read_text()
     assert page.split(START)[1].split(END)[0] == table_of_contents()
     assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
@@ -102,9 +93,3 @@ def test_links_between_chapters_lead_somewhere(name):
     links = re.findall(r"\]\(([\w./-]+)\)", (CHAPTERS / f"{name}.py").read_text())
     assert links
     assert not [link for link in links if not (CHAPTERS / link).exists()]
-
-
-def teardown_module() -> None:
-    """Forget the book, so that no other test sees it by accident."""
-    for name in [name for name in sys.modules if name.split(".")[0] in ("book", "exercises")]:
-        del sys.modules[name]

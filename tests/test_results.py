@@ -8,12 +8,11 @@ import pytest
 from ablations import report, words
 from ablations.commands import RESULTS
 from ablations.effects import effects
-from ablations.runs import SUFFIX, Study, load, merged
+from ablations.runs import Study, load_all
 from ablations.suites import SUITES
 
 README = Path(__file__).parents[1] / "README.md"
-STUDIES = merged([load(path) for path in sorted(RESULTS.glob(f"*{SUFFIX}"))])
-DESIGNED = [study for study in STUDIES if study.designs]
+DESIGNED = [study for study in load_all(RESULTS) if study.designs]
 
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)

@@ -10,22 +10,22 @@ from matplotlib.figure import Figure
 from ablations import style
 from ablations.commands import RESULTS
 from ablations.effects import effects
-from ablations.plot import curve
-from ablations.plot_panels import DASHED, band, thousands
+from ablations.plot_panels import DASHED
 from ablations.rates import numbers
 from ablations.report import markdown
-from ablations.runs import SUFFIX, Study, load, merged
+from ablations.runs import SUFFIX, Study, load, load_all
 from ablations.scales import SCALES
 from ablations.stats import area, interval
+from ablations.suites import SUITES
 from ablations.trials import TRIALS
 from ablations.worlds import Outcome, outcome, place
-from book.figures import label_lines
+from book.figures import learning_curve, over_steps
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
 
 QUESTIONS = {
     "ladder": "as the next rung",
-    "add-one-in": "alone, on REINFORCE",
+    "add-one-in": "alone, on",
     "leave-one-out": "taken out of everything",
 }
 CAPTION = (
@@ -35,8 +35,6 @@ CAPTION = (
 )
 WITH = "with it, beside without"
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
-
-
 Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the trick and with it
 
 
@@ -76,39 +74,31 @@ class Evidence:
         pairs = [*_ladder_pairs(self.trick)[:1], *_world_pairs(self.trick)[:2]]
         figure, axes = plt.subplots(1, len(pairs), figsize=(3.6 * len(pairs), 2.7), squeeze=False)
         for axis, (title, without, having) in zip(axes[0], pairs, strict=True):
-            band(axis, curve(without), style.SOFT, DASHED)
-            axis.lines[-1].set_label("without")
-            band(axis, curve(having), style.COLORS[self.trick])
-            axis.lines[-1].set_label("with")
-            thousands(axis)
-            axis.margins(x=0)
-            axis.set(title=title, xlabel="environment steps (thousands)")
-            label_lines(axis)
+            learning_curve(axis, "without", without, style.SOFT, DASHED)
+            learning_curve(axis, "with", having, style.COLORS[self.trick])
+            axis.set_title(title)
+            over_steps(axis)
         axes[0][0].set_ylabel("episode return")
         return figure
 
 
 @cache
 def studies() -> tuple[Study, ...]:
-    """The studies of `ablations/results` that compare arms, one per environment."""
-    found = merged([load(path) for path in sorted(RESULTS.glob(f"*{SUFFIX}"))])
-    order = {"CartPole-v1": 0, "Acrobot-v1": 1}
-    kept = [study for study in found if {design.name for design in study.designs} >= set(QUESTIONS)]
-    return tuple(sorted(kept, key=lambda study: order.get(study.env, 2)))
+    """The studies of `ablations/results` that compare arms, in the order of the suite `classic`."""
+    order = [setting.config.env for setting in SUITES["classic"].settings]
+    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= set(QUESTIONS)]
+    return tuple(sorted(kept, key=lambda study: order.index(study.env)))
 
 
 def stored_curves(tricks: Tricks) -> Figure:
     """An arm's stored learning curves in the first two environments, between a random policy and the ceiling."""
     figure, axes = plt.subplots(1, 2, figsize=(8, 2.7))
     for axis, study in zip(axes, studies(), strict=False):
-        band(axis, curve(study.grid(tricks)), style.INK)
-        axis.lines[-1].set_label("mean")
+        learning_curve(axis, "mean", study.grid(tricks), style.INK)
         for name, level in (("random", SCALES[study.env].random), ("ceiling", SCALES[study.env].ceiling)):
             axis.plot([0, study.steps], [level, level], color=style.SOFT, lw=1, label=name)
-        thousands(axis)
-        axis.margins(x=0)
-        axis.set(title=study.env, xlabel="environment steps (thousands)")
-        label_lines(axis)
+        axis.set_title(study.env)
+        over_steps(axis)
     axes[0].set_ylabel("episode return")
     return figure
 
@@ -145,10 +135,10 @@ def evidence(trick: str) -> Evidence:
 
 def question(design: str, label: str) -> str:
     """A comparison in words: `as the next rung`; `alone, on baseline`; `taken out of everything, with clip`."""
-    others = label[2:].split(", ")[1:] if design == "leave-one-out" else label[2:].split(", ")[:-1]
-    if design == "add-one-in" and others:
-        return f"alone, on {', '.join(others)}"
-    return QUESTIONS[design] + (f", with {', '.join(others)}" if others and design == "leave-one-out" else "")
+    others = ", ".join(style.parts(label).others)
+    if design == "add-one-in":
+        return f"{QUESTIONS[design]} {others or 'REINFORCE'}"
+    return QUESTIONS[design] + (f", with {others}" if others else "")
 
 
 def _outcomes(trick: str) -> list[Outcome]:
@@ -158,13 +148,13 @@ def _outcomes(trick: str) -> list[Outcome]:
 
 def _ladder_pairs(trick: str) -> list[Pair]:
     """The trick's rung and the one below it, in each environment whose ladder has it."""
-    found = []
-    for study in studies():
-        (design,) = (design for design in study.designs if design.name == "ladder")
-        for pair in design.comparisons:
-            if pair.trick == trick:
-                found.append((f"{study.env}, ladder", study.grid(pair.without), study.grid(pair.having)))
-    return found
+    return [
+        (f"{study.env}, ladder", study.grid(pair.without), study.grid(pair.having))
+        for study in studies()
+        for design in study.designs
+        for pair in design.comparisons
+        if design.name == "ladder" and pair.trick == trick
+    ]
 
 
 def _world_pairs(trick: str) -> list[Pair]:

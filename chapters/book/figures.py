@@ -3,9 +3,11 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 from matplotlib.axes import Axes
 
@@ -15,8 +17,6 @@ from ablations.plot_panels import band, thousands
 from ablations.rates import best_rate
 from ablations.stats import on_grid
 from tricks import Config, Run, Tricks
-
-OTHERS = (style.SOFT, style.INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # of lines that are about no trick
 
 
 def begin() -> None:
@@ -38,16 +38,27 @@ def curves(runs: Mapping[str, Run], axis: Axes | None = None) -> Axes:
     runs: by the name that the line gets; the name of a trick gives the trick's color. An interval needs five seeds.
     """
     axis = plt.subplots()[1] if axis is None else axis
-    colors = iter(OTHERS)
+    colors = iter(style.OTHERS)
     for name, run in runs.items():
-        line = curve(on_grid(run.curve, run.config.steps, run.diverged))
-        band(axis, line, style.COLORS.get(name) or next(colors))
-        axis.lines[-1].set_label(name)
+        grid = on_grid(run.curve, run.config.steps, run.diverged)
+        learning_curve(axis, name, grid, style.COLORS.get(name) or next(colors))
+    over_steps(axis)
+    axis.set_ylabel("episode return")
+    return axis
+
+
+def learning_curve(axis: Axes, name: str, grid: pd.DataFrame, color: str, dash: Any = "-") -> None:
+    """The mean over seeds with its band, labeled. grid: a row a seed, a column a step."""
+    band(axis, curve(grid), color, dash)
+    axis.lines[-1].set_label(name)
+
+
+def over_steps(axis: Axes) -> None:
+    """Finish an axis of learning curves: steps in thousands, and the lines' names at their ends."""
     thousands(axis)
     axis.margins(x=0)
-    axis.set(xlabel="environment steps (thousands)", ylabel="episode return")
+    axis.set_xlabel("environment steps (thousands)")
     label_lines(axis)
-    return axis
 
 
 def label_lines(axis: Axes, size: float = 9) -> None:
