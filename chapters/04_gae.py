@@ -19,7 +19,6 @@ import torch
 from ablations import style
 from ablations.trials import TRIALS
 from book import at_best_rate, begin, curves, evidence, planted
-from book.figures import OTHERS
 from exercises.gae import check_advantages, one_mask, surprising_advantages
 from tricks import Config, diff, source, train
 from tricks.core.returns import discounted_sum
@@ -230,11 +229,11 @@ totals = {off: torch.tensor([sum(bias_and_variance(lam, off)) for lam in dial]) 
 
 # %% tags=["thumbnail"]
 figure, (left, other) = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
-left.plot(dial, parts[:, 0], color=OTHERS[3])
-left.plot(dial, parts[:, 1], color=OTHERS[2])
+left.plot(dial, parts[:, 0], color=style.OTHERS[3])
+left.plot(dial, parts[:, 1], color=style.OTHERS[2])
 left.plot(dial, parts.sum(1), color=style.COLORS["gae"], lw=3)
-left.text(0.0, 2.7, "bias²", color=OTHERS[3])
-left.text(0.83, 1.5, "variance", color=OTHERS[2])
+left.text(0.0, 2.7, "bias²", color=style.OTHERS[3])
+left.text(0.83, 1.5, "variance", color=style.OTHERS[2])
 left.text(0.3, 4.0, "both", color=style.COLORS["gae"], weight="bold")
 left.set(title="V off by 2", xlabel="λ", ylabel="squared error", ylim=(0, 17))
 for (off, total), place in zip(totals.items(), ((0.0, 1.7), (0.03, 6.2), (0.22, 12.2)), strict=True):

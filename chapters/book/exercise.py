@@ -14,8 +14,8 @@ Cases = Sequence[Mapping[str, Any]]
 class Exercise:
     """A function to write. Calling the exercise with the reader's function prints whether it is right, or what is not.
 
-    right: what it should compute. cases: its arguments, case by case. mistakes: wrong functions that readers write,
-    each by what is to be said about it. tolerance: relative and absolute.
+    right: what it should compute. cases: its arguments in order, case by case, with the names that messages give them.
+    mistakes: wrong functions that readers write, each by what is to be said about it. tolerance: relative and absolute.
     """
 
     right: Callable[..., Any]
@@ -38,7 +38,7 @@ class Exercise:
         if all(each is None or each is Ellipsis for each in given):
             return f"Not yet: {name} returns nothing. Write it, and run this cell again."
         for case, got in zip(self.cases, given, strict=True):
-            if fault := self._fault(got, self.right(**case)):
+            if fault := self._fault(got, self.right(*case.values())):
                 return f"Not yet: {self._mistake(given) or f'{name}({_call(case)}) {fault}'}"
         return f"Right, in {len(self.cases)} of {len(self.cases)} cases."
 
@@ -58,7 +58,7 @@ class Exercise:
     def _mistake(self, given: Sequence[Any]) -> str:
         """What is to be said about the known mistake that gives the same results in all cases."""
         for said, wrong in self.mistakes.items():
-            if not any(self._fault(got, wrong(**case)) for case, got in zip(self.cases, given, strict=True)):
+            if not any(self._fault(got, wrong(*case.values())) for case, got in zip(self.cases, given, strict=True)):
                 return said
         return ""
 
