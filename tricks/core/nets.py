@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+MANY = 64  # rows of one seed from which on the longer way to tanh is the faster one
 
 
 class MLP(nn.Module):
@@ -35,5 +38,22 @@ class MLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         *hidden, (weight, bias) = self.layers
         for w, b in hidden:
-            x = torch.tanh(torch.baddbmm(b, x, w))
+            x = tanh_(torch.baddbmm(b, x, w))
         return torch.bmm(x, weight) + bias
+
+
+def tanh_(x: Tensor) -> Tensor:
+    """tanh of [S, B, D], in place; for many rows as 2σ(2x) − 1, which takes half the time on a CPU."""
+    return _Tanh.apply(x) if x.shape[1] >= MANY else x.tanh_()
+
+
+class _Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x.mul_(2).sigmoid_().mul_(2).sub_(1))
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return torch.ops.aten.tanh_backward(grad, *ctx.saved_tensors)
