@@ -13,7 +13,7 @@ import numpy as np
 
 from tricks.config import Config
 from tricks.core.errors import InputError
-from tricks.ladder import NEEDS, PPO, Tricks, switched
+from tricks.ladder import LADDER, NEEDS, PPO, Tricks, closed, named, switched
 from tricks.worlds import WORLDS
 from tricks.worlds.tensor import everything_legal
 
@@ -132,6 +132,24 @@ def ppo(names: Sequence[str]) -> Design:
     return Design("ppo", tuple(names), (Arm("ppo", PPO), Arm("as stable-baselines3", SB3)))
 
 
+def beyond(names: Sequence[str]) -> Design:
+    """PPO, and what goes beyond the ladder on top of it: each of those tricks against PPO with what the trick needs."""
+    pairs = [
+        Comparison(name, _beyond(named(name)), _short_of(name), named(name)) for name in NEEDS if name not in LADDER
+    ]
+    arms = [Arm("ppo", PPO), *(Arm(pair.label, pair.having) for pair in pairs)]
+    return Design("beyond", tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs))
+
+
+def _short_of(name: str) -> Tricks:
+    return switched([other for other in named(name).on if other != name])
+
+
+def _beyond(tricks: Tricks) -> str:
+    """The name of an arm with PPO and these tricks: `+ ppg, ppg_buffers`."""
+    return f"+ {', '.join(name for name in tricks.on if name not in PPO.on)}"
+
+
 DESIGNS: dict[str, Callable[[Sequence[str]], Design]] = {
     "ladder": ladder,
     "leave-one-out": leave_one_out,
@@ -139,15 +157,8 @@ DESIGNS: dict[str, Callable[[Sequence[str]], Design]] = {
     "factorial": factorial,
     "screen": screen,
     "ppo": ppo,
+    "beyond": beyond,
 }
-
-
-def closed(names: Iterable[str]) -> tuple[str, ...]:
-    """The tricks with all that they need, in ladder order."""
-    on = set(names)
-    while more := {need for name in on for need in NEEDS[name]} - on:
-        on |= more
-    return tuple(name for name in NEEDS if name in on)
 
 
 def tricks_named(text: str) -> list[str]:
@@ -161,7 +172,7 @@ def tricks_named(text: str) -> list[str]:
 def usable(config: Config) -> Iterator[str]:
     """The flags that can change anything: `action_mask` cannot where the environment gives no mask."""
     masked = gives_mask(config)
-    return (name for name in NEEDS if masked or name != "action_mask")
+    return (name for name in LADDER if masked or name != "action_mask")
 
 
 def gives_mask(config: Config) -> bool:

@@ -16,7 +16,7 @@ from ablations.runs import Study
 from ablations.scales import SCALES
 from ablations.store import write_whole
 from tricks.core.run import make_folder
-from tricks.ladder import NEEDS
+from tricks.ladder import LADDER
 
 CROSSED = ("factorial", "screen")
 
@@ -106,7 +106,7 @@ def _notes(study: Study, design: Design) -> list[str]:
     notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
     if design.name == "screen" and design.dropped:
         notes.append("With arms dropped, main effects of this screen are not clear of interactions of two tricks.")
-    if set(NEEDS) - set(design.names) == {"action_mask"}:
+    if set(LADDER) - set(design.names) == {"action_mask"}:
         notes.append(f"Left out: action_mask ({study.env} gives no action mask).")
     for arm in design.arms:
         gone = study.of(arm.tricks).set_index("seed").diverged.dropna()

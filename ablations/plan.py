@@ -166,8 +166,8 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
     asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else suite.designs
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
-    if chosen.tricks and "ppo" in asked:
-        raise InputError("the design ppo is about no trick; leave out --tricks")
+    if chosen.tricks and (fixed := [name for name in asked if name in ("ppo", "beyond")]):
+        raise InputError(f"the design {fixed[0]} has arms of its own; leave out --tricks")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
     return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)
 

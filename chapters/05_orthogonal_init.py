@@ -22,7 +22,7 @@ from ablations.trials import TRIALS
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.orthogonal_init import check_orthogonal, opinionated_
 from tricks import diff, source, train
-from tricks.core.nets import MLP
+from tricks.core.nets import mlp
 from tricks.core.policies import Categorical
 from tricks.core.seeds import stream
 from tricks.ladder import named
@@ -47,7 +47,7 @@ SEEDS, WALKS = tuple(range(100)), 20
 
 def untrained(head_gain=None):
     """A stack of fresh policy nets, a net a seed: PyTorch's way, or orthogonal with this head."""
-    net = MLP([stream(seed, "init") for seed in SEEDS], (2, 32, 32, 2))
+    net = mlp([stream(seed, "init") for seed in SEEDS], (2, 32, 32, 2))
     if head_gain is not None:
         orthogonal_(net, SEEDS, 0, gain=2**0.5, head_gain=head_gain)
     return net
@@ -138,7 +138,7 @@ WIDTH, DEPTH = 64, 16
 
 def weights(gain=None):
     """Square layers, as PyTorch makes them or orthogonal with this gain: [DEPTH, 64, 64]."""
-    net = MLP([stream(0, "init")], (WIDTH,) * (DEPTH + 1))
+    net = mlp([stream(0, "init")], (WIDTH,) * (DEPTH + 1))
     if gain is not None:
         orthogonal_(net, (0,), 0, gain=gain, head_gain=gain)
     return torch.stack([weight[0].detach().double() for weight, _ in net.layers])

@@ -22,7 +22,7 @@ from tricks import Config, diff, source, train
 from tricks.baseline import explained_variance
 from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
-from tricks.core.nets import MLP
+from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.gae import gae
 from tricks.ladder import named, switched
@@ -44,7 +44,7 @@ wave = (50 + 20 * torch.sin(3 * x)).view(1, -1).double()
 
 def fit(target, steps=2000, rate=0.003):
     """The net's outputs after every 50th gradient step on ½(v − target)²: [steps/50, 128]."""
-    net = MLP([stream(0, "init")], (1, 64, 64, 1), exact=True)
+    net = mlp([stream(0, "init")], (1, 64, 64, 1), exact=True)
     optimizer, kept = Adam(net.parameters(), eps=1e-5), []
     for step in range(steps):
         value = net(x).squeeze(-1)

@@ -23,7 +23,7 @@ from book import begin, curves, evidence, label_lines, planted
 from exercises.popart import check_rescaled, rescale_head_
 from tricks import Config, diff, source, train
 from tricks.core.adam import Adam, gradient
-from tricks.core.nets import MLP
+from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.ladder import named, switched
 from tricks.popart import preserve_outputs_, renormalize
@@ -47,7 +47,7 @@ class Learner:
     """A value net under return statistics that move, with an optional repair of its head."""
 
     def __init__(self, repair=None):
-        self.net, self.repair = MLP([stream(0, "init")], (1, 64, 64, 1), exact=True), repair
+        self.net, self.repair = mlp([stream(0, "init")], (1, 64, 64, 1), exact=True), repair
         self.optimizer = Adam(self.net.parameters(), eps=1e-5)
         self.stats = ReturnStats(usual.mean(1), usual.var(1, correction=0))
 
@@ -138,7 +138,7 @@ def statistics(mean, std):
     return ReturnStats(torch.tensor([mean], dtype=torch.float64), torch.tensor([std**2], dtype=torch.float64))
 
 
-head = MLP([stream(0, "init")], (1, 1), exact=True)  # nothing but a head
+head = mlp([stream(0, "init")], (1, 1), exact=True)  # nothing but a head
 weight, bias = head.layers[-1]
 weight.data.fill_(3.0)
 bias.data.fill_(1.0)

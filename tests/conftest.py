@@ -8,7 +8,7 @@ import torch
 from gymnasium.envs.classic_control import CartPoleEnv
 from probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask
 
-from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, switched
+from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 torch.set_num_threads(1)
 
@@ -27,10 +27,7 @@ gym.register("ShortCartPole-v0", entry_point=CartPoleEnv, max_episode_steps=15)
 
 def alone(name: str) -> Tricks:
     """One trick with what it needs, and nothing else."""
-    on = {name}
-    while more := {need for trick in on for need in NEEDS[trick]} - on:
-        on |= more
-    return switched(sorted(on))
+    return switched(closed([name]))
 
 
 SETTINGS = {"reinforce": REINFORCE} | {name: alone(name) for name in NEEDS} | PRESETS

@@ -3,21 +3,32 @@
 import numpy as np
 import pytest
 
-from ablations.designs import DESIGNS, add_one_in, factorial, gives_mask, ladder, leave_one_out, screen, usable
-from tricks import EVERY, REINFORCE, Config, InputError
-from tricks.ladder import NEEDS
+from ablations.designs import DESIGNS, add_one_in, beyond, factorial, gives_mask, ladder, leave_one_out, screen, usable
+from tricks import EVERY, PPO, REINFORCE, Config, InputError
+from tricks.ladder import LADDER, NEEDS, PPG
 
 NAMES = list(usable(Config("CartPole-v1")))
 
 
 def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> None:
     cartpole, taxi = ladder(NAMES), ladder(list(usable(Config("Taxi-v4"))))
-    assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in NEEDS)]
+    assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in LADDER)]
     assert taxi.arms[-1].tricks == EVERY
-    assert set(NEEDS) - set(NAMES) == {"action_mask"}
+    assert set(LADDER) - set(NAMES) == {"action_mask"}
     assert len(cartpole.arms) == len(taxi.arms) - 1
     for k, pair in enumerate(cartpole.comparisons):
         assert (pair.without, pair.having) == (cartpole.arms[k].tricks, cartpole.arms[k + 1].tricks)
+
+
+def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
+    design = beyond(NAMES)
+    assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]
+    assert [(pair.trick, set(pair.having.on) - set(pair.without.on)) for pair in design.comparisons] == [
+        ("shared_trunk", {"shared_trunk"}),
+        ("ppg", {"ppg"}),
+        ("ppg_buffers", {"ppg_buffers"}),
+    ]
+    assert [pair.without for pair in design.comparisons] == [PPO, PPO, PPG]
 
 
 def test_masks_are_found_whatever_steps_the_environment() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import tricks
 from tricks import EVERY, PPO, REINFORCE, InputError, Tricks
-from tricks.ladder import NEEDS, named, rungs, switched, table
+from tricks.ladder import LADDER, NEEDS, named, rungs, switched, table
 
 LIBRARY = Path(tricks.__file__).parent
 FILES = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
@@ -22,6 +22,11 @@ def test_an_unmet_need_names_both_flags() -> None:
         switched(["magic"])
 
 
+def test_flags_that_exclude_each_other_are_both_named() -> None:
+    with pytest.raises(InputError, match="ppg cannot go with shared_trunk"):
+        switched([*PPO.on, "ppg", "shared_trunk"])
+
+
 @pytest.mark.parametrize("name", NEEDS)
 def test_every_trick_has_a_file_that_names_it_and_a_test(name: str) -> None:
     assert (LIBRARY / f"{FILES[name]}.py").read_text().splitlines()[0].split(":")[0].find(name) > 0
@@ -32,8 +37,8 @@ def test_every_trick_has_a_file_that_names_it_and_a_test(name: str) -> None:
 def test_every_flag_is_tested_bare_in_the_loop(name: str) -> None:
     loop = (LIBRARY / "core" / "train.py").read_text()
     tests = re.findall(rf"^ *(?!from).*\btricks\.{name}\b.*$", loop, re.MULTILINE)
-    # baseline and reuse act in two places: before the epochs and within them
-    times = 2 if name in ("baseline", "reuse") else 1
+    # these act in several places: before the epochs and within them, or have something to set up
+    times = {"baseline": 2, "reuse": 2, "ppg": 3, "ppg_buffers": 3}.get(name, 1)
     assert [test.split("#")[0].strip() for test in tests] == [f"if tricks.{name}:"] * times
 
 
@@ -41,12 +46,14 @@ def test_each_rung_adds_one_trick_and_the_last_is_every() -> None:
     ladder = rungs()
     assert ladder[0] == REINFORCE
     assert ladder[-1] == EVERY
-    assert [set(b.on) - set(a.on) for a, b in pairwise(ladder)] == [{name} for name in NEEDS]
+    assert [set(b.on) - set(a.on) for a, b in pairwise(ladder)] == [{name} for name in LADDER]
 
 
 def test_names_stand_for_presets_and_rungs() -> None:
     assert named("ppo") == PPO
     assert named("clip").on == ("baseline", "reuse", "clip")
+    assert named("shared_trunk").on == (*PPO.on, "shared_trunk")
+    assert named("ppg_buffers").on == (*PPO.on, "ppg", "ppg_buffers")
     with pytest.raises(InputError, match="unknown rung 'ppoo'"):
         named("ppoo")
 

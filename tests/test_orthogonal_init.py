@@ -4,14 +4,14 @@ import numpy as np
 import torch
 
 from tricks import Config
-from tricks.core.nets import MLP
+from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.orthogonal_init import orthogonal, orthogonal_
 
 
 def test_every_layer_is_orthogonal_times_its_gain() -> None:
     seeds = Config(seeds=3).seed_list
-    net = MLP([stream(seed, "init") for seed in seeds], (4, 64, 64, 2))
+    net = mlp([stream(seed, "init") for seed in seeds], (4, 64, 64, 2))
     orthogonal_(net, seeds, 0, gain=2**0.5, head_gain=0.01)
     for layer, (weight, bias) in enumerate(net.layers):
         gain = 0.01 if layer == 2 else 2**0.5

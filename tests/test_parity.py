@@ -12,12 +12,14 @@ import pytest
 import torch
 
 from tricks.action_mask import mask_logits
+from tricks.baseline import squared_error
 from tricks.clip import clip_fraction, clipped_surrogate
-from tricks.core.nets import MLP
+from tricks.core.nets import mlp
 from tricks.core.policies import Categorical
 from tricks.core.stats import mean
 from tricks.gae import gae
 from tricks.popart import preserve_outputs_
+from tricks.ppg import auxiliary_loss
 from tricks.return_norm import ReturnStats, denormalize
 from tricks.reuse import importance_ratio
 from tricks.state_norm import Moments
@@ -83,7 +85,7 @@ def test_clipped_value_loss_equals_labml_and_di_engine() -> None:
 
 
 def test_popart_equals_di_engine() -> None:
-    net = MLP([np.random.default_rng(0)], (4, 1), exact=True)
+    net = mlp([np.random.default_rng(0)], (4, 1), exact=True)
     weight, bias = net.layers[-1]
     weight.data, bias.data = row("popart_weight").float().mT.contiguous(), row("popart_bias").view(1, 1, 1)
     stats = ReturnStats(torch.zeros(1).double(), torch.ones(1).double())
@@ -130,3 +132,9 @@ def test_running_moments_equal_gymnasium() -> None:
         mine = mine.merge(torch.tensor(batch)[None], torch.ones(1, size, dtype=torch.bool))
     np.testing.assert_allclose(mine.mean[0], theirs.mean, **TIGHT)
     np.testing.assert_allclose(mine.variance[0], theirs.var, **TIGHT)
+
+
+def test_ppgs_auxiliary_value_loss_equals_di_engines() -> None:
+    error = squared_error(row("new_value"), row("target"))
+    loss = auxiliary_loss((error, torch.zeros_like(error), torch.zeros_like(error)), torch.ones(1, 16).bool(), 1.0)
+    assert loss.item() == pytest.approx(STORED["ding_ppg_auxiliary_loss"], abs=1e-6)

@@ -75,7 +75,7 @@ def test_a_command_is_told_without_where_results_go_and_who_makes_them() -> None
     ("arguments", "message"),
     [
         (["run", "--tricks", "action_mask"], "CartPole-v1 gives no action mask, so action_mask can change nothing"),
-        (["run", "--design", "ppo", "--tricks", "clip"], "the design ppo is about no trick"),
+        (["run", "--design", "ppo", "--tricks", "clip"], "the design ppo has arms of its own"),
         (["run", "--tricks", "baseline,popart"], "return_norm is needed and needs baseline: add return_norm"),
         (["tune", "--suite", "published"], "the suite published has fixed learning rates"),
         (["tune", "--suite", "worlds"], "python -m ablations worlds --tune"),

@@ -3,20 +3,20 @@
 import pytest
 import torch
 
-from tricks.core.nets import MLP
+from tricks.core.nets import Net, mlp
 from tricks.core.seeds import stream
 from tricks.popart import preserve_outputs_, renormalize
 from tricks.return_norm import ReturnStats, denormalize
 
 
-def outputs(net: MLP, obs: torch.Tensor, stats: ReturnStats) -> torch.Tensor:
+def outputs(net: Net, obs: torch.Tensor, stats: ReturnStats) -> torch.Tensor:
     return denormalize(net(obs).squeeze(-1), stats).detach()
 
 
 @pytest.mark.parametrize("jump", [1.0, 100.0, 1e4, 1e-4])
 def test_outputs_are_preserved_to_1e_5_also_when_the_scale_jumps(jump: float) -> None:
     generator = torch.Generator().manual_seed(0)
-    net = MLP([stream(seed, "init") for seed in (0, 1)], (3, 32, 1), exact=True)
+    net = mlp([stream(seed, "init") for seed in (0, 1)], (3, 32, 1), exact=True)
     obs = torch.randn(2, 50, 3, generator=generator)
     old = ReturnStats(torch.tensor([3.0, -20.0]).double(), torch.tensor([4.0, 0.5]).double())
     for _ in range(5):  # five moves in a row, so that errors would add up

@@ -5,11 +5,11 @@ import pytest
 import torch
 from probes import PROBES
 
-from tricks import PPO, Config, Tricks, train
-from tricks.ladder import rungs
+from tricks import Config, Tricks, train
+from tricks.ladder import PRESETS, rungs
 from tricks.return_norm import denormalize
 
-RUNGS = {rung.on[-1] if rung.on else "reinforce": rung for rung in rungs()} | {"ppo": PPO}
+RUNGS = {rung.on[-1] if rung.on else "reinforce": rung for rung in rungs()} | PRESETS
 
 
 @pytest.mark.parametrize("probe", PROBES)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricks.config import Config
 from tricks.core.errors import InputError
-from tricks.ladder import EVERY, PPO, REINFORCE, Tricks
+from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks
 from tricks.listing import diff, listing
 from tricks.source import source
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tricks.core.train import train
 
 __all__ = [
+    "ATARI",
     "EVERY",
+    "PPG",
     "PPO",
     "REINFORCE",
     "Config",

@@ -59,13 +59,28 @@ class Config:
     """β, how far one batch moves the return statistics (return_norm)."""
     value_clip_range: float = 0.2
     """ε of the value clipping (value_clip), in the value net's own units."""
+    aux_every: int = 8
+    """N_π: updates between two auxiliary phases, whose data are all rollouts since the last one (ppg)."""
+    aux_epochs: int = 6
+    """E_aux: passes over them (ppg)."""
+    clone_coef: float = 1.0
+    """β_clone: weight of the divergence from the policy before the phase (ppg)."""
+    policy_rollouts: int = 2
+    """Rollouts that the policy learns from (ppg_buffers)."""
+    policy_uses: int = 4
+    """How often each of their rows is used at most (ppg_buffers)."""
+    value_rollouts: int = 8
+    """Rollouts that the value net, and the auxiliary phase, learn from (ppg_buffers)."""
+    value_uses: int = 16
+    """How often each of their rows is used at most by the value net (ppg_buffers)."""
 
     def __post_init__(self) -> None:
-        positive = ("steps", "lanes", "horizon", "adam_eps", "epochs", "minibatches", "clip_range")
-        for name in (*positive, "max_grad_norm", "value_clip_range"):
+        positive = ("steps", "lanes", "horizon", "adam_eps", "epochs", "minibatches", "clip_range", "max_grad_norm")
+        buffers = ("policy_rollouts", "policy_uses", "value_rollouts", "value_uses")
+        for name in (*positive, "value_clip_range", "aux_every", *buffers):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be more than 0 and finite, not {getattr(self, name)}")
-        for name in ("value_coef", "entropy_coef"):
+        for name in ("value_coef", "entropy_coef", "aux_epochs", "clone_coef"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be at least 0 and finite, not {getattr(self, name)}")
         for name in ("gamma", "gae_lambda", "return_beta"):

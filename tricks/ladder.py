@@ -1,25 +1,32 @@
-"""The ladder: one flag per trick, in teaching order.
+"""The ladder: one flag per trick, in teaching order; and the flags beyond it, which each start from PPO.
 
 A field of `Tricks` carries everything that is said about its trick anywhere: command-line switches, ablation
 arms, tables, chapters and tests are all derived from these fields.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tricks.core.errors import InputError
 
 
-def trick(adds: str, paper: str, needs: tuple[str, ...] = (), file: str = "") -> Any:
-    """A flag, off by default: what it `adds`, its `paper`, the flags it `needs`, its `file` if not its name."""
-    return field(default=False, metadata={"adds": adds, "paper": paper, "needs": needs, "file": file})
+def trick(
+    adds: str, paper: str, needs: tuple[str, ...] = (), file: str = "", beyond: bool = False, excludes: str = ""
+) -> Any:
+    """A flag, off by default: what it `adds`, its `paper`, the flags it `needs`, its `file` if not its name.
+
+    beyond: it is no rung of the ladder, but a way on from PPO. excludes: a flag that it cannot go with.
+    """
+    about = {"adds": adds, "paper": paper, "needs": needs, "file": file, "beyond": beyond, "excludes": excludes}
+    return field(default=False, metadata=about)
 
 
 @dataclass(frozen=True)
 class Tricks:
     """Which tricks are on. With none of them, the loop is REINFORCE (Williams 1992).
 
-    Raises InputError if a trick is on without what it needs: `popart needs return_norm`.
+    Raises InputError if a trick is on without what it needs, `popart needs return_norm`, or with what it excludes.
     """
 
     baseline: bool = trick("a learned V(s) is subtracted from the return", "Williams 1992, 10.1007/BF00992696")
@@ -80,9 +87,29 @@ class Tricks:
         needs=("clip",),
         file="annealing",
     )
+    shared_trunk: bool = trick(
+        "policy and value are two heads of one body",
+        "Mnih et al. 2016, arXiv:1602.01783, sec. 4",
+        needs=("baseline",),
+        beyond=True,
+    )
+    ppg: bool = trick(
+        "Phasic Policy Gradient: now and then the policy net learns values, too, and keeps its policy",
+        "Cobbe et al. 2020, arXiv:2009.04416",
+        needs=("baseline", "segments"),
+        beyond=True,
+        excludes="shared_trunk",
+    )
+    ppg_buffers: bool = trick(
+        "policy and value net learn from buffers of older rollouts, each of its own size",
+        "Cobbe et al. 2020, arXiv:2009.04416, sec. 3.2, on reusing samples for each net apart",
+        needs=("reuse", "ppg"),
+        beyond=True,
+    )
 
     def __post_init__(self) -> None:
         unmet = [f"{name} needs {need}" for name in self.on for need in NEEDS[name] if not getattr(self, need)]
+        unmet += [f"{name} cannot go with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
         if unmet:
             raise InputError("; ".join(unmet))
 
@@ -92,28 +119,39 @@ class Tricks:
         return tuple(f.name for f in fields(self) if getattr(self, f.name))
 
 
-def switched(names: tuple[str, ...] | list[str]) -> Tricks:
-    """`Tricks` with exactly these flags on. Raises InputError for a name that is no flag, or an unmet need."""
+def switched(names: Sequence[str]) -> Tricks:
+    """`Tricks` with exactly these flags on. Raises InputError for a name that is no flag, or flags that do not fit."""
     unknown = [name for name in names if name not in NEEDS]
     if unknown:
         raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
     return Tricks(**dict.fromkeys(names, True))
 
 
+def closed(names: Iterable[str]) -> tuple[str, ...]:
+    """The tricks with all that they need, in ladder order."""
+    on = set(names)
+    while more := {need for name in on for need in NEEDS[name]} - on:
+        on |= more
+    return tuple(name for name in NEEDS if name in on)
+
+
 def rungs() -> list[Tricks]:
     """Every rung of the ladder from REINFORCE up; rung k has the first k tricks on."""
-    names = list(NEEDS)
-    return [switched(names[:k]) for k in range(len(names) + 1)]
+    return [switched(LADDER[:k]) for k in range(len(LADDER) + 1)]
 
 
 def named(name: str) -> Tricks:
-    """A preset, or the ladder up to and including the trick of this name. Raises InputError for any other name."""
+    """A preset; or the ladder up to and including the trick of this name; or PPO with a trick from beyond the ladder.
+
+    Raises InputError for any other name.
+    """
     if name in PRESETS:
         return PRESETS[name]
-    names = list(NEEDS)
-    if name not in names:
-        raise InputError(f"unknown rung {name!r}; choose {', '.join(PRESETS)}, or one of {', '.join(names)}")
-    return switched(names[: names.index(name) + 1])
+    if name in LADDER:
+        return switched(LADDER[: LADDER.index(name) + 1])
+    if name in NEEDS:
+        return switched(closed([*PPO.on, name]))
+    raise InputError(f"unknown rung {name!r}; choose {', '.join(PRESETS)}, or one of {', '.join(NEEDS)}")
 
 
 def described() -> dict[str, str]:
@@ -134,6 +172,8 @@ def table(markdown: bool = False) -> str:
 
 
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}
+EXCLUDES: dict[str, str] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
+LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])
 
 REINFORCE = Tricks()
 PPO = Tricks(  # what CleanRL's ppo.py does
@@ -149,5 +189,7 @@ PPO = Tricks(  # what CleanRL's ppo.py does
     value_clip=True,
     lr_anneal=True,
 )
-EVERY = switched(list(NEEDS))
-PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY}
+EVERY = switched(LADDER)
+PPG = switched([*PPO.on, "ppg"])
+ATARI = switched([*PPO.on, "clip_anneal", "shared_trunk"])
+PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY, "ppg": PPG, "atari": ATARI}

@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import torch
 
-from tricks.core.nets import MLP
+from tricks.core.nets import Net
 from tricks.core.seeds import draw
 
 
 @torch.no_grad()
-def orthogonal_(net: MLP, seeds: Sequence[int], place: int, gain: float, head_gain: float) -> None:
+def orthogonal_(net: Net, seeds: Sequence[int], place: int, gain: float, head_gain: float) -> None:
     """W ← gain·Q with QᵀQ = I or QQᵀ = I, b ← 0, in place; the last layer takes head_gain.
 
     Q is the orthogonal factor of a Gaussian matrix, of each seed's own; `place` keeps two nets apart.

@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from tricks.core.nets import MLP
+from tricks.core.nets import Net
 from tricks.return_norm import ReturnStats, denormalize, normalize
 
 
 @torch.no_grad()
-def preserve_outputs_(net: MLP, old: ReturnStats, new: ReturnStats) -> None:
+def preserve_outputs_(net: Net, old: ReturnStats, new: ReturnStats) -> None:
     """W ← W·σ/σ′,  b ← (σb + μ − μ′)/σ′, in place, so that σ′(W′h + b′) + μ′ = σ(Wh + b) + μ. Per seed.
 
     Adam's moments stay as they are: in normalized units the gradient is of order one before and after.

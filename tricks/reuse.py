@@ -22,27 +22,38 @@ def old_log_prob(policy: Policy, family: Family, batch: Batch) -> Tensor:
     return family.log_prob(policy(batch.obs, batch.legal), batch.action)
 
 
-def minibatches(batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int) -> Iterator[Batch]:
-    """Each epoch deals every seed's valid rows, newly shuffled, into `count` minibatches [S, B, ...].
+def minibatches(
+    batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int, purpose: str = "minibatch"
+) -> Iterator[Batch]:
+    """Each epoch deals every seed's valid rows, newly shuffled, into `count` minibatches [S, B, ...]."""
+    for epoch in range(epochs):
+        keys = random_keys(batch.valid, seeds, purpose, update, epoch)
+        yield from deal(batch, keys, batch.valid.sum(1), count)
 
-    A seed's shuffle depends on nothing but the seed, the update and its own rows: each row gets a random key,
-    and the keys are sorted with the invalid rows last. Minibatches differ in size by at most one row; seeds with
-    fewer rows are filled up with rows of valid False.
+
+def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: int, epoch: int) -> Tensor:
+    """A random number for every row [S, B], to sort the rows by; ∞ for those that are not valid.
+
+    A seed's shuffle so depends on nothing but the seed, the update and its own rows.
     """
-    valid = batch.valid
-    rows = valid.sum(1)  # [S]
+    keys = draw(seeds, purpose, update, epoch, by=lambda rng: rng.random(valid.shape[1]))
+    return keys.to(valid.device).masked_fill(~valid, torch.inf)
+
+
+def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int) -> Iterator[Batch]:
+    """The rows [S] with the smallest keys [S, B], in `count` minibatches [S, B', ...].
+
+    They differ in size by at most one row; seeds with fewer rows are filled up with rows of valid False.
+    """
     width = -(-int(rows.max()) // count)
     bounds = torch.stack([rows * k // count for k in range(count + 1)]).unsqueeze(-1)  # [count+1, S, 1]
-    place = bounds[:-1] + torch.arange(width, device=valid.device)  # [count, S, B]
+    place = bounds[:-1] + torch.arange(width, device=rows.device)  # [count, S, B']
     dealt = place < bounds[1:]
     place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the filling repeats a row that is real
-    seed = torch.arange(len(valid), device=valid.device).view(-1, 1)
-    for epoch in range(epochs):
-        keys = draw(seeds, "minibatch", update, epoch, by=lambda rng: rng.random(valid.shape[1])).to(valid.device)
-        order = keys.masked_fill(~valid, torch.inf).argsort(1)
-        columns = take(batch, order[seed, place] + seed * valid.shape[1])
-        for k in range(count):
-            yield Batch(**{name: column[k] for name, column in columns.items()} | {"valid": dealt[k]})
+    seed = torch.arange(len(keys), device=rows.device).view(-1, 1)
+    columns = take(batch, keys.argsort(1)[seed, place] + seed * keys.shape[1])
+    for k in range(count):
+        yield Batch(**{name: column[k] for name, column in columns.items()} | {"valid": dealt[k]})
 
 
 def take(batch: Batch, index: Tensor) -> dict[str, Tensor]:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tricks.core.errors import InputError
+
 LIMIT = 10.0  # standard deviations
 
 
@@ -25,7 +27,12 @@ class Moments(NamedTuple):
         return self.squares / self.rows.clamp(min=1e-12)
 
     def merge(self, x: Tensor, valid: Tensor) -> "Moments":
-        """The moments with the valid rows of x [S, B, D], valid [S, B], taken in. Chan et al. 1979."""
+        """The moments with the valid rows of x [S, B, D], valid [S, B], taken in. Chan et al. 1979.
+
+        Raises InputError if x are images, whose pixels have a scale of their own.
+        """
+        if x.dtype == torch.uint8:
+            raise InputError("state_norm standardizes vectors, and these observations are images; leave it off")
         weight, x = valid.double().unsqueeze(-1), x.double()
         count = weight.sum(1)
         batch_mean = (x * weight).sum(1) / count.clamp(min=1)

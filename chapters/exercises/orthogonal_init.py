@@ -7,13 +7,13 @@ import numpy as np
 import torch
 
 from book.exercise import Exercise
-from tricks.core.nets import MLP
+from tricks.core.nets import Net
 from tricks.core.seeds import draw
 from tricks.orthogonal_init import orthogonal
 
 
 @torch.no_grad()
-def opinionated_(net: MLP, seeds: Sequence[int], place: int, gain: float, head_gain: float) -> None:
+def opinionated_(net: Net, seeds: Sequence[int], place: int, gain: float, head_gain: float) -> None:
     """W ← gain·Q with QᵀQ = I or QQᵀ = I, b ← 0, in place; the last layer takes head_gain."""
     for layer, (weight, bias) in enumerate(net.layers):
         _, rows, columns = weight.shape

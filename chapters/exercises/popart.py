@@ -3,14 +3,14 @@
 import torch
 
 from book.exercise import Exercise
-from tricks.core.nets import MLP
+from tricks.core.nets import Net
 from tricks.return_norm import ReturnStats
 
 Pair = tuple[float, float]
 
 
 @torch.no_grad()
-def rescale_head_(net: MLP, old: ReturnStats, new: ReturnStats) -> None:
+def rescale_head_(net: Net, old: ReturnStats, new: ReturnStats) -> None:
     """W and b for the new statistics, in place, per seed."""
     weight, bias = net.layers[-1]
     (mu, sigma), (new_mu, new_sigma) = ((s.mean.view(-1, 1, 1), s.std.view(-1, 1, 1)) for s in (old, new))

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from exercises.orthogonal_init import check_orthogonal, opinionated_
-from tricks.core.nets import MLP
+from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.orthogonal_init import orthogonal_
 
@@ -32,7 +32,7 @@ def my_orthogonal(normals):
 
 check_orthogonal(my_orthogonal)
 
-net = MLP([stream(0, "init")], (4, 64, 64, 2))
+net = mlp([stream(0, "init")], (4, 64, 64, 2))
 for initialize, gain in ((orthogonal_, 0.01), (opinionated_, 2**0.5)):
     initialize(net, (0,), 0, gain=2**0.5, head_gain=0.01)
     head = torch.linalg.svdvals(net.layers[-1][0])
@@ -42,7 +42,7 @@ print("Right: the faulty version gives the head the gain of the hidden layers.")
 
 def gradients(silenced):
     """Largest gradient of each layer's weight, and that of the head's bias, with some layers set to 0."""
-    net = MLP([stream(0, "init")], (4, 64, 64, 2))
+    net = mlp([stream(0, "init")], (4, 64, 64, 2))
     with torch.no_grad():
         for weight, bias in net.layers[silenced:]:
             weight.zero_()

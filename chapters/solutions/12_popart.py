@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from exercises.popart import check_rescaled, rescale_head_
-from tricks.core.nets import MLP
+from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.return_norm import ReturnStats, denormalize
 
@@ -29,7 +29,7 @@ check_rescaled(rescaled)
 assert np.spacing(np.float32(1e8)) == 8
 print("Right: float32 numbers near 10⁸ are 8 apart.")
 
-net, states = MLP([stream(0, "init")], (2, 8, 1), exact=True), torch.randn(1, 5, 2)
+net, states = mlp([stream(0, "init")], (2, 8, 1), exact=True), torch.randn(1, 5, 2)
 one = torch.ones(1, dtype=torch.float64)
 old, new = ReturnStats(0 * one, one), ReturnStats(3 * one, 100 * one)  # σ from 1 to 10
 bias = net.layers[-1][1].item()

@@ -1,5 +1,7 @@
 """S agents at once: a policy net, a value net, and the statistics that both see the world through."""
 
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +10,7 @@ from torch import Tensor, nn
 
 from tricks.action_mask import mask_logits
 from tricks.config import Config
-from tricks.core.nets import MLP
+from tricks.core.nets import Dense, Head, Nature, Net
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.return_norm import ReturnStats, denormalize
@@ -23,10 +25,14 @@ MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets are always there; what a rung does not use, it never asks.
 
+    Vectors are seen by layers of tanh, images [C, H, W] of uint8 by the convolutions of `Nature`.
     `obs_moments` standardize observations once `state_norm` has set them; `returns` does the same for values, and
     is the identity until `return_norm` moves it.
     """
 
+    policy_net: Net
+    value_net: Net
+    auxiliary_net: Net  # a second V(s), if `ppg` has added it
     obs_rows: Tensor
     obs_mean: Tensor
     obs_scale: Tensor
@@ -37,11 +43,15 @@ class Agent(nn.Module):
         super().__init__()
         self.spaces, self.seeds = spaces, config.seed_list
         generators = [stream(seed, "init") for seed in self.seeds]
-        self.policy_net = MLP(generators, (spaces.features, *config.hidden, spaces.actions))
-        self.value_net = MLP(generators, (spaces.features, *config.hidden, 1), exact=True)
+        self.policy_net, self.value_net = (
+            Net(body := _body(generators, spaces, config), Head(generators, body.width, outputs, exact))
+            for outputs, exact in ((spaces.actions, False), (1, True))
+        )
         if not spaces.discrete:  # the standard deviation does not depend on the state
             self.log_std = nn.Parameter(torch.zeros(len(self.seeds), 1, spaces.actions))
-        for name, moment in zip(MOMENTS, Moments.empty(len(self.seeds), spaces.features), strict=True):
+        for name, moment in zip(
+            MOMENTS, Moments.empty(len(self.seeds), 0 if spaces.pixels else spaces.features), strict=True
+        ):
             self.register_buffer(name, moment)
         self.standardizes = False
         for name in ("obs_mean", "obs_scale"):  # follow from the moments
@@ -72,7 +82,7 @@ class Agent(nn.Module):
         self.return_mean, self.return_variance = stats
 
     def features(self, obs: Tensor) -> Tensor:
-        """Observations as the nets see them: [S, B, D]."""
+        """Observations as the nets see them: [S, B, D], or [S, B, C, H, W]."""
         if not self.standardizes:
             return obs
         return ((obs - self.obs_mean) * self.obs_scale).clamp(-LIMIT, LIMIT)
@@ -124,15 +134,20 @@ class Agent(nn.Module):
 
     def __getitem__(self, k: int) -> "Agent":
         """The k-th agent of the stack, alone."""
-        alone = Agent(self.spaces, Config(seeds=(self.seeds[k],), hidden=self.hidden))
         pick = slice(k, k + 1) if k >= 0 else slice(k, k + 1 or None)
-        state = {name: x if x.dim() == 0 else x[pick] for name, x in self.state_dict().items()}
-        alone.load_state_dict(state)
+        alone = deepcopy(self)
+        alone.seeds = (self.seeds[k],)
+        for parameter in alone.parameters():
+            parameter.data = parameter.data[pick]
+        for name, buffer in self.named_buffers():
+            setattr(alone, name, buffer[pick].clone())
         return alone
 
-    @property
-    def hidden(self) -> tuple[int, ...]:
-        return tuple(weight.shape[1] for weight, _ in self.policy_net.layers[1:])
+
+def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Config) -> Dense | Nature:
+    if spaces.pixels:
+        return Nature(generators, spaces.observation.shape or ())
+    return Dense(generators, (spaces.features, *config.hidden))
 
 
 def _see_again(agent: Agent, _: object) -> None:

@@ -19,6 +19,10 @@ DIAGNOSTICS = (
     "max_ratio",
     "explained_variance",
     "grad_norm",
+    "auxiliary_loss",
+    "clone_kl",
+    "policy_age",
+    "value_age",
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 

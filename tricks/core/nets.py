@@ -1,4 +1,4 @@
-"""Multilayer perceptrons with a seed axis: S independent nets evaluated by one batched matrix product a layer."""
+"""Nets with a seed axis: S independent nets at once, each a body that finds features and a linear head."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,40 +6,147 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 MANY = 64  # rows of one seed from which on the longer way to tanh is the faster one
+NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
+NATURE_WIDTH = 512
+
+Layer = tuple[nn.Parameter, nn.Parameter]  # weight [S, in, out] and bias [S, 1, out]
 
 
-class MLP(nn.Module):
-    """tanh layers and a linear head, for S seeds at once: [S, B, D] -> [S, B, out].
+class Net(nn.Module):
+    """A body and a head: [S, B, ...] -> [S, B, out]. Two nets may share a body."""
 
-    A layer is its weight [S, in, out] and bias [S, 1, out]; the last one is the head. Initialized as
-    torch.nn.Linear is, U(±1/√in), each seed from its own generator. With `exact` the head's bias, and so the
-    output, is float64: a float32 bias cannot hold a PopArt head's large offset and its small outputs together.
-    """
-
-    def __init__(self, generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: bool = False) -> None:
+    def __init__(self, body: "Body", head: "Head") -> None:
         super().__init__()
-        self.layers: list[tuple[nn.Parameter, nn.Parameter]] = []
-        for i, (inputs, outputs) in enumerate(pairwise(sizes)):
-            limit, head = 1 / inputs**0.5, i == len(sizes) - 2
-            weight = np.stack([g.uniform(-limit, limit, (inputs, outputs)) for g in generators])
-            bias = np.stack([g.uniform(-limit, limit, (1, outputs)) for g in generators])
-            dtype = torch.float64 if exact and head else torch.float32
-            layer = (
-                nn.Parameter(torch.from_numpy(weight).float()),
-                nn.Parameter(torch.from_numpy(bias).to(dtype)),
-            )
-            self.register_parameter(f"weight{i}", layer[0])
-            self.register_parameter(f"bias{i}", layer[1])
-            self.layers.append(layer)  # plain tuples: a ParameterList costs more than a small product
+        self.body, self.head = body, head
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Weight [S, in, out] and bias [S, 1, out] of every layer; the last one is the head."""
+        return [*self.body.layers, self.head.layer]
 
     def forward(self, x: Tensor) -> Tensor:
-        *hidden, (weight, bias) = self.layers
-        for w, b in hidden:
-            x = tanh_(torch.baddbmm(b, x, w))
-        return torch.bmm(x, weight) + bias
+        return self.head(self.body(x))
+
+
+class Head(nn.Module):
+    """One linear layer: [S, B, H] -> [S, B, out].
+
+    With `exact` its bias, and so the output, is float64: a float32 bias cannot hold a PopArt head's large offset
+    and its small outputs together.
+    """
+
+    def __init__(
+        self, generators: Sequence[np.random.Generator], inputs: int, outputs: int, exact: bool = False
+    ) -> None:
+        super().__init__()
+        weight, bias = linear(generators, inputs, outputs)
+        self.weight = nn.Parameter(weight.float())
+        self.bias = nn.Parameter(bias if exact else bias.float())
+
+    @property
+    def layer(self) -> Layer:
+        return self.weight, self.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.bmm(x, self.weight) + self.bias
+
+
+class Dense(nn.Module):
+    """tanh layers: [S, B, D] -> [S, B, H]."""
+
+    def __init__(self, generators: Sequence[np.random.Generator], sizes: Sequence[int]) -> None:
+        super().__init__()
+        self.width: int = sizes[-1]
+        self.layers = _registered(self, [linear(generators, *pair) for pair in pairwise(sizes)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for weight, bias in self.layers:
+            x = tanh_(torch.baddbmm(bias, x, weight))
+        return x
+
+
+class Nature(nn.Module):
+    """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] uint8 -> [S, B, 512].
+
+    Pixels become 0 to 1 on the way in. A convolution's weight is kept as the matrix [S, C·k·k, out] that it is to
+    each patch, so that it is initialized like any other. Mnih et al. 2015, 10.1038/nature14236.
+    """
+
+    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int]) -> None:
+        super().__init__()
+        (channels, *sides), sizes = shape, []
+        for out, kernel, stride in NATURE:
+            sizes.append((channels * kernel * kernel, out))
+            channels, sides = out, [(side - kernel) // stride + 1 for side in sides]
+        self.width: int = NATURE_WIDTH
+        sizes.append((channels * sides[0] * sides[1], self.width))
+        self.layers = _registered(self, [linear(generators, *size) for size in sizes])
+
+    def forward(self, x: Tensor) -> Tensor:
+        *convolutions, (weight, bias) = self.layers
+        seeds = []
+        for s, image in enumerate(x):  # a loop over seeds is faster on a CPU than one convolution in S groups
+            y = image.float().div_(255)
+            for (w, b), (_, kernel, stride) in zip(convolutions, NATURE, strict=True):
+                y = F.conv2d(y, w[s].T.unflatten(1, (-1, kernel, kernel)), b[s, 0], stride).relu_()
+            seeds.append(y.flatten(1))
+        return torch.baddbmm(bias, torch.stack(seeds), weight).relu_()
+
+
+class Shared(nn.Module):
+    """A body that several heads read: what it made of its last input is kept for the next head that asks."""
+
+    def __init__(self, body: "Body") -> None:
+        super().__init__()
+        self.body = body
+        self.width: int = body.width
+        self._asked: tuple[Any, ...] = ()
+        self._features = torch.empty(0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_asked": (), "_features": torch.empty(0)}  # a copy has not been asked anything
+
+    @property
+    def layers(self) -> list[Layer]:
+        return self.body.layers
+
+    def forward(self, x: Tensor) -> Tensor:
+        modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        asked = (x, *modes, self.layers[0][0]._version)  # the version counts the optimizer's steps
+        if not (self._asked and self._asked[0] is x and self._asked[1:] == asked[1:]):
+            self._asked, self._features = asked, self.body(x)
+        return self._features
+
+
+Body = Dense | Nature | Shared
+
+
+def mlp(generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: bool = False) -> Net:
+    """tanh layers and a linear head: [S, B, D] -> [S, B, out]; `exact` as in `Head`."""
+    *hidden, outputs = sizes
+    return Net(Dense(generators, hidden), Head(generators, hidden[-1], outputs, exact))
+
+
+def linear(generators: Sequence[np.random.Generator], inputs: int, outputs: int) -> tuple[Tensor, Tensor]:
+    """Weight [S, in, out] and bias [S, 1, out] in float64, as torch.nn.Linear draws them: U(±1/√in)."""
+    limit = 1 / inputs**0.5
+    weight = np.stack([g.uniform(-limit, limit, (inputs, outputs)) for g in generators])
+    bias = np.stack([g.uniform(-limit, limit, (1, outputs)) for g in generators])
+    return torch.from_numpy(weight), torch.from_numpy(bias)
+
+
+def _registered(module: nn.Module, drawn: Sequence[tuple[Tensor, Tensor]]) -> list[Layer]:
+    """The layers as float32 parameters of the module; kept as plain tuples, which cost less than a ParameterList."""
+    layers = []
+    for i, (weight, bias) in enumerate(drawn):
+        layers.append((nn.Parameter(weight.float()), nn.Parameter(bias.float())))
+        module.register_parameter(f"weight{i}", layers[i][0])
+        module.register_parameter(f"bias{i}", layers[i][1])
+    return layers
 
 
 def tanh_(x: Tensor) -> Tensor:

@@ -40,6 +40,12 @@ class Categorical:
         log_prob = logits.log_softmax(-1)
         return -(log_prob.exp() * log_prob).sum(-1)
 
+    @staticmethod
+    def kl(old: Tensor, new: Tensor) -> Tensor:
+        """KL(π_old ‖ π_new) = Σₐ π_old(a)·(log π_old(a) − log π_new(a)), [...], of two logits, in nats."""
+        old, new = old.log_softmax(-1), new.log_softmax(-1)
+        return (old.exp() * (old - new)).sum(-1)
+
 
 class DiagonalGaussian:
     """π(a) = N(μ, σ²) in each dimension. logits [..., 2A] hold μ and log σ; action [..., A]."""
@@ -71,6 +77,13 @@ class DiagonalGaussian:
         """Σ log σ + ½·log 2πe, [...], in nats."""
         log_std = logits.chunk(2, -1)[1]
         return (log_std + 0.5 * np.log(2 * np.pi * np.e)).sum(-1)
+
+    @staticmethod
+    def kl(old: Tensor, new: Tensor) -> Tensor:
+        """KL(π_old ‖ π_new) = Σ log σ_new/σ_old + (σ_old² + (μ_old − μ_new)²)/2σ_new² − ½, [...], in nats."""
+        (old_mean, old_log), (new_mean, new_log) = old.chunk(2, -1), new.chunk(2, -1)
+        spread = (2 * old_log).exp() + (old_mean - new_mean).square()
+        return (new_log - old_log + 0.5 * spread * (-2 * new_log).exp() - 0.5).sum(-1)
 
 
 Family = type[Categorical] | type[DiagonalGaussian]

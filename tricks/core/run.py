@@ -18,6 +18,8 @@ from tricks.core.errors import InputError
 from tricks.core.log import late_return
 from tricks.core.rollout import Player, play_episodes
 from tricks.ladder import Tricks, switched
+from tricks.ppg import add_auxiliary_head_
+from tricks.shared_trunk import share_trunk_
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,10 @@ def load(path: str | Path) -> Run:
         env = make_env(replace(config, seeds=1, lanes=1, device="cpu"))
         env.close()
         agent = Agent(env.spaces, config)
+        if tricks.shared_trunk:
+            share_trunk_(agent)
+        if tricks.ppg:
+            add_auxiliary_head_(agent)
         agent.load_state_dict(torch.load(folder / "agent.pt", weights_only=True))
     except InputError:
         raise

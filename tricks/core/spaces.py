@@ -34,6 +34,12 @@ class Spaces:
         return isinstance(self.action, gym.spaces.Discrete)
 
     @property
+    def pixels(self) -> bool:
+        """Whether an observation is an image: a Box [C, H, W] of uint8."""
+        box = self.observation
+        return isinstance(box, gym.spaces.Box) and box.dtype == np.uint8 and len(box.shape) == 3
+
+    @property
     def family(self) -> Family:
         return Categorical if self.discrete else DiagonalGaussian
 

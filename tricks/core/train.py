@@ -14,6 +14,7 @@ from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
 from tricks.core.envs import make_env
 from tricks.core.log import Log
+from tricks.core.memory import Memory
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Batch, Player, play_episodes
 from tricks.core.run import Run
@@ -24,9 +25,12 @@ from tricks.grad_clip import shorten
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
+from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
+from tricks.ppg_buffers import ages, dealt_apart
 from tricks.return_norm import normalize
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.segments import play_segment
+from tricks.shared_trunk import share_trunk_
 from tricks.value_clip import clipped_error
 
 
@@ -38,11 +42,18 @@ def train(config: Config, tricks: Tricks) -> Run:
     """
     env = make_env(config)  # S seeds × N lanes
     player = Player(env, block=config.horizon)
-    agent, family = Agent(env.spaces, config), env.spaces.family
+    agent, family = Agent(env.spaces, config).to(config.device), env.spaces.family
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
-    optimizer = Adam(agent.to(config.device).parameters(), config.adam_eps)
+    if tricks.shared_trunk:
+        share_trunk_(agent)
+    if tricks.ppg:
+        add_auxiliary_head_(agent)
+        memory, auxiliary = Memory(config.aux_every), Adam(agent.parameters(), config.adam_eps)
+    if tricks.ppg_buffers:
+        recent, memory = Memory(config.policy_rollouts), Memory(config.value_rollouts)
+    optimizer = Adam(agent.parameters(), config.adam_eps)
     log = Log(config)
 
     def policy(obs: Tensor, legal: Tensor) -> Tensor:  # [S, B, D], [S, B, A] -> [S, B, A or 2A]
@@ -97,6 +108,11 @@ def train(config: Config, tricks: Tricks) -> Run:
         if tricks.reuse:
             batch.log_prob = old_log_prob(policy, family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
+        if tricks.ppg:
+            memory.add(batch, agent.returns, log.update)
+        if tricks.ppg_buffers:
+            recent.add(batch, agent.returns, log.update)
+            batches = dealt_apart(recent, memory, agent.returns, config, log.update)
         for b in batches:
             advantage = b.advantage  # [S, B]
             if tricks.advantage_norm:
@@ -115,6 +131,9 @@ def train(config: Config, tricks: Tricks) -> Run:
             log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
             if tricks.entropy:
                 loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
+            if tricks.ppg_buffers:
+                log.note(**ages(b, log.update))
+                b = b.critic  # from here on, rows of the value net's buffer
             if tricks.baseline:
                 value = agent.value(b.obs)
                 error = squared_error(value, b.target)
@@ -130,6 +149,14 @@ def train(config: Config, tricks: Tricks) -> Run:
             if tricks.grad_clip:
                 grad = shorten(grad, norm, config.max_grad_norm)
             optimizer.step(grad, learning_rate, moving=log.active & norm.isfinite())
+
+        if tricks.ppg:
+            for b in auxiliary_minibatches(memory, agent.returns, policy, config, log.update):  # every N_π updates
+                errors = auxiliary_errors(agent, policy, family, b)
+                loss = auxiliary_loss(errors, b.valid, config.clone_coef)
+                grad = gradient(loss, agent.parameters())
+                auxiliary.step(grad, learning_rate, moving=log.active & grad.norm(dim=1).isfinite())
+                log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
 
         if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
             agent.obs_moments = agent.obs_moments.merge(batch.obs, batch.valid)

@@ -7,7 +7,7 @@ docstrings why it must matter there; importing this package registers them with 
 import gymnasium as gym
 
 from tricks.worlds.acrobot import ACROBOT
-from tricks.worlds.cartpole import CARTPOLE
+from tricks.worlds.cartpole import CARTPOLE, CARTPOLE_200
 from tricks.worlds.chain import NOISY_CHAIN
 from tricks.worlds.commute import COMMUTE
 from tricks.worlds.corridor import CORRIDOR
@@ -27,7 +27,7 @@ from tricks.worlds.tightrope import TIGHTROPE
 from tricks.worlds.trading import TRADING
 from tricks.worlds.units import ODD_UNITS
 
-CLASSIC = {world.id: world for world in (CARTPOLE, ACROBOT, MOUNTAIN_CAR, PENDULUM, TAXI)}
+CLASSIC = {world.id: world for world in (CARTPOLE, CARTPOLE_200, ACROBOT, MOUNTAIN_CAR, PENDULUM, TAXI)}
 SPECIMENS = {
     world.id: world
     for world in (

@@ -1,6 +1,7 @@
 """CartPole on tensors. Barto, Sutton & Anderson 1983, 10.1109/TSMC.1983.6313077; Gymnasium's constants."""
 
 import math
+from dataclasses import replace
 
 import gymnasium as gym
 import torch
@@ -50,3 +51,4 @@ CARTPOLE = World(
     reset_chances=4,
     time_limit=500,
 )
+CARTPOLE_200 = replace(CARTPOLE, id="CartPole-v0", time_limit=200)

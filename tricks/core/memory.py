@@ -1,0 +1,44 @@
+"""The rows of the newest rollouts, for the tricks that learn from more than the last one."""
+
+from typing import Any
+
+import torch
+
+from tricks.core.rollout import Batch
+from tricks.return_norm import ReturnStats, denormalize, normalize
+
+
+class Memory:
+    """The newest `rollouts` segments as one batch [S, R, ...], and of each row when it was born and how often used.
+
+    Values and targets are kept in units of reward, whatever units the value net learned them in. Rows take about
+    4·(D + A) + 60 bytes each (D of uint8 images count a quarter), so S seeds of T·N rows need
+    S·rollouts·T·N times that, and no more.
+    """
+
+    def __init__(self, rollouts: int) -> None:
+        self.rollouts, self.length = rollouts, 0  # length: rows of one rollout, T·N
+        self.rows = Batch()
+
+    def add(self, batch: Batch, stats: ReturnStats, update: int) -> None:
+        """Take in a rollout whose value and target are in units of `stats`; beyond `rollouts`, the oldest goes."""
+        new = Batch(**vars(batch))
+        new.value, new.target = denormalize(batch.value, stats), denormalize(batch.target, stats)
+        new.born = torch.full_like(batch.valid, update, dtype=torch.int64)
+        new.uses = torch.zeros_like(new.born)
+        self.length = batch.valid.shape[1]
+        for name, column in vars(new).items():
+            kept = [getattr(self.rows, name)] if hasattr(self.rows, name) else []
+            setattr(self.rows, name, torch.cat([*kept, column], 1)[:, -self.rollouts * self.length :])
+
+    def batch(self, stats: ReturnStats) -> Batch:
+        """All rows, with value and target in units of `stats`."""
+        batch = Batch(**vars(self.rows))
+        batch.value, batch.target = normalize(batch.value, stats), normalize(batch.target, stats)
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"length": self.length, "rows": dict(vars(self.rows))}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.length, self.rows = state["length"], Batch(**state["rows"])

@@ -1,0 +1,65 @@
+"""ppg: now and then, an auxiliary phase teaches the policy net what returns are worth, and keeps its policy.
+
+Cobbe et al. 2020, "Phasic Policy Gradient", arXiv:2009.04416.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from tricks.baseline import squared_error
+from tricks.config import Config
+from tricks.core.agent import Agent
+from tricks.core.memory import Memory
+from tricks.core.nets import Head, Net, Shared
+from tricks.core.policies import Family
+from tricks.core.rollout import Batch, Policy
+from tricks.core.seeds import stream
+from tricks.core.stats import mean
+from tricks.return_norm import ReturnStats
+from tricks.reuse import minibatches
+
+CHUNK = 1024  # rows of a memory that go through a net at once
+
+
+def add_auxiliary_head_(agent: Agent) -> None:
+    """Give the agent a second V(s), read from the body of the policy net. Only the auxiliary phase trains it."""
+    generators = [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_init has taken 0 and 1
+    body = agent.policy_net.body = Shared(agent.policy_net.body)
+    head = Head(generators, body.width, 1, exact=True)
+    agent.auxiliary_net = Net(body, head.to(agent.return_mean.device))
+
+
+def auxiliary_minibatches(
+    memory: Memory, stats: ReturnStats, policy: Policy, config: Config, update: int
+) -> Iterator[Batch]:
+    """The auxiliary phase's minibatches, with π_old's logits as `old`; none unless N_π updates have passed.
+
+    They hold all rows of the memory, E_aux times, and are as large as those of the policy phase.
+    """
+    if (update + 1) % config.aux_every:
+        return
+    batch = memory.batch(stats)
+    with torch.no_grad():
+        parts = zip(batch.obs.split(CHUNK, 1), batch.legal.split(CHUNK, 1), strict=True)
+        batch.old = torch.cat([policy(*part) for part in parts], 1)
+    count = config.minibatches * batch.valid.shape[1] // memory.length
+    yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
+
+
+def auxiliary_errors(agent: Agent, policy: Policy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)) over all actions, and ½(V(s) − G)². [S, B] each.
+
+    Cobbe et al. 2020, sec. 2: L_joint = E[first] + β_clone·E[second] on the policy net, and L_value =
+    E[third] on the value net.
+    """
+    auxiliary = agent.auxiliary_net(agent.features(b.obs)).squeeze(-1)
+    kl = family.kl(b.old, policy(b.obs, b.legal))
+    return squared_error(auxiliary, b.target), kl, squared_error(agent.value(b.obs), b.target)
+
+
+def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: float) -> Tensor:
+    """L_joint + L_value of each seed, from `auxiliary_errors`: [S]."""
+    auxiliary, kl, value = (mean(error, valid) for error in errors)
+    return auxiliary + clone_coef * kl + value
