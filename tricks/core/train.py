@@ -12,6 +12,7 @@ from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.config import Config
 from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
+from tricks.core.checkpoint import Checkpoints
 from tricks.core.envs import make_env
 from tricks.core.log import Log
 from tricks.core.returns import reward_to_go
@@ -30,7 +31,7 @@ from tricks.segments import play_segment
 from tricks.value_clip import clipped_error
 
 
-def train(config: Config, tricks: Tricks) -> Run:
+def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
     Everything has a leading seed axis S, and every reduction stays within a seed. Raises InputError for an
@@ -44,6 +45,8 @@ def train(config: Config, tricks: Tricks) -> Run:
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
     optimizer = Adam(agent.to(config.device).parameters(), config.adam_eps)
     log = Log(config)
+    if keep:  # what a checkpoint holds; a run that is resumed goes on from there
+        keep.begin(config, tricks, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
 
     def policy(obs: Tensor, legal: Tensor) -> Tensor:  # [S, B, D], [S, B, A] -> [S, B, A or 2A]
         logits = agent.policy(obs)
@@ -134,6 +137,8 @@ def train(config: Config, tricks: Tricks) -> Run:
         if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
             agent.obs_moments = agent.obs_moments.merge(batch.obs, batch.valid)
         log.end_update(rollout)
+        if keep:
+            keep.end_update(log.steps)
 
     env.close()
     return Run(config, tricks, agent.cpu(), log.curve(), log.diverged)
