@@ -49,6 +49,8 @@ class Output:
 class Playing:
     """What is played."""
 
+    folder: tyro.conf.Positional[Path | None] = None
+    """Folder of a saved run."""
     episodes: int = 10
     """How many full episodes to evaluate, with all statistics frozen."""
     seed: int | None = None
@@ -164,21 +166,21 @@ def _says_how_to_go_on(folder: Path) -> Iterator[None]:
 
 
 def _play(arguments: list[str]) -> None:
-    if not arguments or arguments[0].startswith("-") and not {"-h", "--help"} & set(arguments):
+    asked = options(Playing, arguments, "python -m tricks play DIR")
+    if asked.folder is None:
         raise InputError("play takes the folder of a saved run, for example: python -m tricks play runs/x")
-    folder = Path(arguments.pop(0)) if not arguments[0].startswith("-") else Path()
-    asked = options(Playing, arguments, "python -m tricks play DIR", "DIR is the folder of a saved run.")
     if asked.gif is not None and asked.no_gif:
         raise InputError("--gif and --no-gif exclude each other")
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
+    os.environ.update(quiet)  # pygame draws into memory: it needs no screen and should say nothing
     warnings.filterwarnings("ignore", module="gymnasium")
     from tricks import play
     from tricks.core.run import load
 
-    run = play.one_seed(load(folder), asked.seed)
+    run = play.one_seed(load(asked.folder), asked.seed)
     print(play.described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))
     if not asked.no_gif:
-        print(play.picture(run, asked.gif or folder / "play.gif", asked.greedy))
+        print(play.picture(run, asked.gif or asked.folder / "play.gif", asked.greedy))
 
 
 def summary(run: "Run") -> str:

@@ -31,14 +31,12 @@ def one_seed(run: Run, seed: int | None) -> Run:
 def described(run: Run, returns: np.ndarray, greedy: bool) -> str:
     """What one agent earned: the mean over episodes, returns [episodes], and its 95% interval by Student's t."""
     actions = "its most likely actions" if greedy else "sampled actions"
-    who = (
-        f"the agent of seed {run.config.seed_list[0]} in {run.config.env}, {actions}: mean return {returns.mean():.1f}"
-    )
+    who = f"agent of seed {run.config.seed_list[0]} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
     if len(returns) == 1:
         return f"{who} over 1 episode, which has no interval"
     half = stats.t.ppf(0.975, len(returns) - 1) * returns.std(ddof=1) / len(returns) ** 0.5
     low, high = returns.mean() - half, returns.mean() + half
-    return f"{who} over {len(returns)} episodes, 95% interval [{low:.1f}, {high:.1f}] (Student's t over episodes)"
+    return f"{who} over {len(returns)} episodes, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over episodes)"
 
 
 def picture(run: Run, path: Path, greedy: bool) -> str:
@@ -59,7 +57,7 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     finally:
         env.close()
     film.write(path)
-    return f"wrote {path}: an episode of {steps} steps, return {total:.1f}, in {len(film.frames)} frames"
+    return f"wrote {path}: an episode of {steps} steps, return {total:z.1f}"
 
 
 def make_playable(id: str) -> gym.Env | None:
@@ -96,11 +94,14 @@ class Film:
 
     def add(self, frame: np.ndarray) -> None:
         self.frames.append(frame)
-        if len(self.frames) == MOST:  # with room for the last
+        if len(self.frames) > MOST:
             self.frames, self.stride = self.frames[::2], 2 * self.stride
 
     def write(self, path: Path) -> None:
-        """An animated GIF that begins anew when it is over. Raises InputError if that fails."""
+        """An animated GIF that begins anew when it is over. Raises InputError if that fails.
+
+        Frames that are equal to the one before become one that stays longer.
+        """
         delay = min(self.stride / self.fps, max(1 / self.fps, SLOWEST))
         images = [Image.fromarray(frame) for frame in self.frames]
         for image in images:

@@ -125,5 +125,5 @@ def remove(folder: Path) -> None:
 
 
 def _damaged(folder: Path, error: Exception) -> InputError:
-    reason = (str(error) or type(error).__name__).splitlines()[0].split(". ")[0]
-    return InputError(f"{folder / NAME} is damaged: {reason}")
+    reason = f"{type(error).__name__}: {error}".splitlines()[0].split(". ")[0]
+    return InputError(f"{folder / NAME} is damaged ({reason})")
