@@ -137,6 +137,18 @@ def test_the_policy_without_chance_takes_the_mode() -> None:
         assert not torch.equal(family.sample(logits, noise), family.mode(logits))
 
 
+def test_an_agent_that_knows_nothing_is_of_one_mind_only_when_it_is_greedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = untrained("ActionReward-v0")  # one state, and a reward of 1 or -1
+    run.save(tmp_path)
+    sampled, greedy = (run.evaluate(40, greedy=greedy)[0] for greedy in (False, True))
+    assert set(sampled) == {-1, 1}
+    assert set(greedy) in ({-1}, {1})
+    assert main(["play", str(tmp_path), "--greedy", "--no-gif"]) == 0
+    assert f"95% interval [{greedy[0]:.1f}, {greedy[0]:.1f}]" in capsys.readouterr().out
+
+
 def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     total = {}
     for name, tricks in {"with": switched(["action_mask"]), "without": REINFORCE}.items():
