@@ -204,6 +204,14 @@ def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, caps
     )
 
 
+def test_every_missing_package_has_its_advice() -> None:
+    box2d = "Box2D is not installed, you can install it by run `pip install swig` followed by ..."
+    assert play._advice(box2d) == 'Box2D is not installed; install it with: pip install -e ".[box2d]"'
+    assert (
+        play._advice("MuJoCo is not installed,\n run x") == "MuJoCo is not installed, run x"
+    )  # no extra of this project
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -155,13 +155,13 @@ def _as_it_was(arguments: list[str]) -> None:
 @contextmanager
 def _says_how_to_go_on(folder: Path) -> Iterator[None]:
     """Ctrl-C says how to go on from the last checkpoint."""
-    from tricks.core.checkpoint import NAME
+    from tricks.core.checkpoint import NAME, how_to_go_on
 
     try:
         yield
     except KeyboardInterrupt as stop:
         there = (folder / NAME).is_file()
-        how = f"; go on with: python -m tricks train --resume {folder}" if there else " before the first checkpoint"
+        how = f"; go on with: {how_to_go_on(folder)}" if there else " before the first checkpoint"
         raise KeyboardInterrupt(how) from stop
 
 

@@ -1,5 +1,6 @@
 """Watch a saved agent: what it earns in full episodes, and an animated picture of one of them."""
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tricks.core.seeds import stream
 
 MOST = 300  # frames of a picture
 WIDEST = 400  # pixels
+EXTRAS = {"pygame": "play", "Box2D": "box2d"}  # package: the extra that brings it
 SLOWEST = 0.1  # seconds that a frame of a shortened episode may stay
 
 
@@ -44,20 +46,24 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
 
     Raises InputError if a package that draws is missing, or if the file cannot be written.
     """
-    env = make_playable(run.config.env)
-    if env is None or not _same_spaces(env, run):
-        return f"{run.config.env} has no picture"
     try:
-        film, total, steps = watch(run, env, greedy)
+        env = make_playable(run.config.env)
+        if env is None or not _same_spaces(env, run):
+            return f"{run.config.env} has no picture"
+        with contextlib.closing(env):
+            film, total, steps = watch(run, env, greedy)
     except gym.error.DependencyNotInstalled as error:
-        missing = str(error).split(",")[0]
-        raise InputError(
-            f'cannot draw {run.config.env}: {missing}; install it with: pip install -e ".[play]", or add --no-gif'
-        ) from error
-    finally:
-        env.close()
+        raise InputError(f"cannot draw {run.config.env}: {_advice(str(error))}, or add --no-gif") from error
     film.write(path)
     return f"wrote {path}: an episode of {steps} steps, return {total:z.1f}"
+
+
+def _advice(said: str) -> str:
+    """What to install, where Gymnasium has said that something is missing."""
+    extras = [extra for package, extra in EXTRAS.items() if said.startswith(package)]
+    if not extras:  # then what Gymnasium says is all there is
+        return " ".join(said.split())
+    return f'{said.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
 
 
 def make_playable(id: str) -> gym.Env | None:

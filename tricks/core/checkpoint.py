@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -109,12 +110,16 @@ def asked(about: dict[str, Any]) -> tuple[Config, Tricks]:
     return Config(**numbers), switched(about["tricks"])
 
 
+def how_to_go_on(folder: Path) -> str:
+    """The command that resumes the run in the folder."""
+    return f"python -m tricks train --resume {shlex.quote(str(folder))}"
+
+
 def refuse_unfinished(folder: Path) -> None:
     """Raises InputError if the folder holds a run that is not finished."""
     if (folder / NAME).exists():
         raise InputError(
-            f"{folder} holds a run that is not finished; go on with: python -m tricks train --resume {folder}, "
-            f"or remove {folder / NAME}"
+            f"{folder} holds a run that is not finished; go on with: {how_to_go_on(folder)}, or remove {folder / NAME}"
         )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from tricks.action_mask import mask_logits
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.core.checkpoint import NAME, asked, remove
+from tricks.core.checkpoint import NAME, asked, how_to_go_on, remove
 from tricks.core.envs import make_env
 from tricks.core.errors import InputError
 from tricks.core.files import make_folder
@@ -85,7 +85,7 @@ def load(path: str | Path) -> Run:
     """The run that `Run.save` wrote to the folder `path`. Raises InputError if it is missing or damaged."""
     folder = Path(path)
     if not (folder / "run.json").is_file():
-        goes_on = f"; it is not finished: python -m tricks train --resume {folder}" if (folder / NAME).is_file() else ""
+        goes_on = f"; it is not finished, go on with: {how_to_go_on(folder)}" if (folder / NAME).is_file() else ""
         raise InputError(f"no saved run in {folder}: there is no run.json{goes_on}")
     try:
         about = json.loads((folder / "run.json").read_text())
