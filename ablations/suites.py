@@ -35,6 +35,18 @@ SUITES = {
         ),
         ("ladder", "leave-one-out", "add-one-in"),
     ),
+    # where a body that both losses train should find more, and where the value loss should drown the policy's gradient
+    "beyond": Suite(
+        (
+            Setting(Config("CartPole-v1"), 10),
+            Setting(Config("Acrobot-v1"), 10),
+            *(
+                Setting(Config(f"MiniGrid-{name}-v0", backend="envpool", lanes=16, horizon=64), 10)
+                for name in ("DoorKey-5x5", "Unlock", "SimpleCrossingS9N1")
+            ),
+        ),
+        ("beyond",),
+    ),
     # `ppo` at the numbers of those who published a score: CleanRL's ppo.py, and stable-baselines3's zoo
     "published": Suite(
         (

@@ -32,6 +32,13 @@ def test_a_listing_has_no_flag_left_and_imports_only_what_it_uses(setting: Trick
     assert all(text.count(name) > 1 for name in names)
 
 
+def test_a_listing_keeps_no_checkpoints(setting: Tricks) -> None:
+    text = listing(setting)
+    assert "def train(config: Config) -> Run:" in text
+    assert "keep" not in text
+    assert "Checkpoints" not in text
+
+
 def test_comments_and_blank_lines_are_kept() -> None:
     text = listing(PPO)
     for comment in ("# Play: every lane acts", "# Judge: what came of each action?", "# Learn:"):

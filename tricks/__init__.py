@@ -10,6 +10,8 @@ from tricks.listing import diff, listing
 from tricks.source import source
 
 if TYPE_CHECKING:
+    from tricks.core.checkpoint import Checkpoints
+    from tricks.core.resume import resume
     from tricks.core.run import Run, load
     from tricks.core.train import train
 
@@ -19,6 +21,7 @@ __all__ = [
     "PPG",
     "PPO",
     "REINFORCE",
+    "Checkpoints",
     "Config",
     "InputError",
     "Run",
@@ -26,6 +29,7 @@ __all__ = [
     "diff",
     "listing",
     "load",
+    "resume",
     "source",
     "train",
 ]
@@ -33,7 +37,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what needs torch only when it is asked for: listings and tables should not wait for it."""
-    homes = {"Run": "tricks.core.run", "load": "tricks.core.run", "train": "tricks.core.train"}
+    homes = {"Checkpoints": "checkpoint", "Run": "run", "load": "run", "resume": "resume", "train": "train"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(homes[name]), name)
+    return getattr(import_module(f"tricks.core.{homes[name]}"), name)

@@ -1,4 +1,4 @@
-"""python -m tricks train|list|listing|diff"""
+"""python -m tricks train|play|list|listing|diff"""
 
 import sys
 

@@ -1,8 +1,10 @@
-"""The commands of `python -m tricks train|list|listing|diff`."""
+"""The commands of `python -m tricks train|play|list|listing|diff`."""
 
+import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
 USAGE = """usage: python -m tricks COMMAND ...
 
   train [RUNG] [--FLAG | --no-FLAG] [options]   train agents; print a summary; --out keeps the run
+  train --resume DIR                            go on with a run that kept checkpoints (--checkpoint-every)
+  play DIR [options]                            what a saved agent earns, and an animated picture of it
   list                                          the ladder: every flag, what it adds and what it needs
   listing [RUNG] [--FLAG | --no-FLAG]           the training loop with these flags decided
   diff RUNG RUNG                                what changes in the loop from one to the other
 
 RUNG is a preset ({presets}), or a flag, which stands for the ladder up to it.
-`python -m tricks train --help` shows all options."""
+`python -m tricks train --help` and `play --help` show all options."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,28 @@ class Output:
 
     out: Path | None = None
     """Folder to write curve.csv, run.json and agent.pt into."""
+    checkpoint_every: int | None = None
+    """Write checkpoint.pt into the folder whenever a seed has taken so many more environment steps."""
+    resume: Path | None = None
+    """Go on with the run in this folder from its checkpoint, as it was: takes no other option."""
+
+
+@dataclass(frozen=True)
+class Playing:
+    """What is played."""
+
+    folder: tyro.conf.Positional[Path | None] = None
+    """Folder of a saved run."""
+    episodes: int = 10
+    """How many full episodes to evaluate, with all statistics frozen."""
+    seed: int | None = None
+    """Whose agent plays: one of the run's seeds. Default: the first."""
+    greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Take the most likely actions instead of sampling."""
+    gif: Path | None = None
+    """File of the animated picture of one episode. Default: play.gif in the run's folder."""
+    no_gif: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """No picture."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    commands = {"train": _train, "list": _list, "listing": _listing, "diff": _diff}
+    commands = {"train": _train, "play": _play, "list": _list, "listing": _listing, "diff": _diff}
     usage = USAGE.format(presets=", ".join(PRESETS))
     if not arguments or arguments[0] in ("-h", "--help"):
         print(usage)
@@ -76,20 +102,85 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
 
 
 def _train(arguments: list[str]) -> None:
+    given = list(arguments)
     tricks, (config, output) = parse(arguments, "train", Config, Output)
-    from tricks.core.run import make_folder  # these need torch, which takes seconds to import
+    warnings.filterwarnings("ignore", module="gymnasium")
+    if output.resume is not None:
+        _as_it_was(given)
+        out, run = output.resume, _resumed(output.resume)
+    else:
+        out, run = output.out, _trained(config, tricks, output)
+    print(summary(run))
+    if out is not None:
+        run.save(out)
+        print(f"wrote {out}")
+    if len(run.diverged) == len(run.config.seed_list):
+        raise InputError("every seed diverged; try a smaller --lr")
+
+
+def _trained(config: Config, tricks: Tricks, output: Output) -> "Run":
+    from tricks.core.checkpoint import Checkpoints, refuse_unfinished  # these need torch, which takes seconds to import
+    from tricks.core.files import make_folder
     from tricks.core.train import train
 
+    out, every = output.out, output.checkpoint_every
+    if out is None:
+        if every is not None:
+            raise InputError("--checkpoint-every needs --out, the folder to write checkpoints into")
+        return train(config, tricks)
+    refuse_unfinished(out)
+    make_folder(out)  # one that cannot be written should fail now, not after the training
+    if every is None:
+        return train(config, tricks)
+    with _says_how_to_go_on(out):
+        return train(config, tricks, keep=Checkpoints(out, every))
+
+
+def _resumed(folder: Path) -> "Run":
+    from tricks.core.resume import resume
+
+    with _says_how_to_go_on(folder):
+        return resume(folder)
+
+
+def _as_it_was(arguments: list[str]) -> None:
+    """Raises InputError if anything is asked for beside --resume."""
+    options = [argument.split("=")[0] for argument in arguments if argument.startswith("--")]
+    rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
+    for other in (*rung, *(option for option in options if option != "--resume")):
+        why = ": the annealing runs over the steps that it began with" if other == "--steps" else ""
+        raise InputError(f"--resume goes on with the run in its folder as it was; it takes no {other}{why}")
+
+
+@contextmanager
+def _says_how_to_go_on(folder: Path) -> Iterator[None]:
+    """Ctrl-C says how to go on from the last checkpoint."""
+    from tricks.core.checkpoint import NAME, how_to_go_on
+
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        there = (folder / NAME).is_file()
+        how = f"; go on with: {how_to_go_on(folder)}" if there else " before the first checkpoint"
+        raise KeyboardInterrupt(how) from stop
+
+
+def _play(arguments: list[str]) -> None:
+    asked = options(Playing, arguments, "python -m tricks play DIR")
+    if asked.folder is None:
+        raise InputError("play takes the folder of a saved run, for example: python -m tricks play runs/x")
+    if asked.gif is not None and asked.no_gif:
+        raise InputError("--gif and --no-gif exclude each other")
+    quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
+    os.environ.update(quiet)  # pygame draws into memory: it needs no screen and should say nothing
     warnings.filterwarnings("ignore", module="gymnasium")
-    if output.out is not None:  # a folder that cannot be written should fail now, not after the training
-        make_folder(output.out)
-    run = train(config, tricks)
-    print(summary(run))
-    if output.out is not None:
-        run.save(output.out)
-        print(f"wrote {output.out}")
-    if len(run.diverged) == len(config.seed_list):
-        raise InputError("every seed diverged; try a smaller --lr")
+    from tricks import play
+    from tricks.core.run import load
+
+    run = play.one_seed(load(asked.folder), asked.seed)
+    print(play.described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))
+    if not asked.no_gif:
+        print(play.picture(run, asked.gif or asked.folder / "play.gif", asked.greedy))
 
 
 def summary(run: "Run") -> str:

@@ -161,16 +161,21 @@ def described() -> dict[str, str]:
 
 
 def table(markdown: bool = False) -> str:
-    """The ladder as a table: flag, what it adds, what it needs, paper."""
-    rows = [("flag", "adds", "needs", "paper")]
-    rows += [(f.name, f.metadata["adds"], " ".join(NEEDS[f.name]), f.metadata["paper"]) for f in fields(Tricks)]
+    """The ladder, and what is beyond it, as two tables: flag, what it adds, what it needs, paper."""
+    rows = [(f.name, f.metadata["adds"], " ".join(NEEDS[f.name]), f.metadata["paper"]) for f in fields(Tricks)]
+    rows = [("flag", "adds", "needs", "paper"), *rows]
     if markdown:
-        cells = [f"| `{flag}` | {adds} | {needs} | {paper} |" for flag, adds, needs, paper in rows[1:]]
-        return "\n".join(["| flag | adds | needs | paper |", "|---|---|---|---|", *cells])
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return "\n".join("  ".join([*(c.ljust(w) for c, w in zip(row[:3], widths, strict=True)), row[3]]) for row in rows)
+        lines = [f"| {' | '.join([flag if flag == 'flag' else f'`{flag}`', *rest])} |" for flag, *rest in rows]
+        head = [lines[0], "|---|---|---|---|"]
+    else:
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row[:3], widths, strict=True)), row[3]]) for row in rows]
+        head = lines[:1]
+    last = 1 + len(LADDER)
+    return "\n".join([*head, *lines[1:last], "", BEYOND, "", *(head if markdown else []), *lines[last:]])
 
 
+BEYOND = "Beyond the ladder, each on top of `ppo` and what it needs:"
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}
 EXCLUDES: dict[str, str] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])

@@ -1,7 +1,8 @@
 """The loop with its flags decided: what is printed is what runs.
 
 A listing is made from the source of `tricks/core/train.py`: every `if tricks.<flag>:` gives way to the branch that
-is taken. Executing it defines a `train(config)` with the same curve as the library's `train(config, tricks)`.
+is taken, and every `if keep:`, which writes checkpoints, to nothing. Executing it defines a `train(config)` with the
+same curve as the library's `train(config, tricks)`.
 """
 
 import difflib
@@ -51,7 +52,10 @@ def _loop(tricks: Tricks) -> cst.FunctionDef:
 
 
 class _Decide(cst.CSTTransformer):
-    """Replaces each `if tricks.<flag>:` by the branch taken, and the parameter `tricks` by the constant TRICKS."""
+    """Replaces each `if tricks.<flag>:` by the branch taken, and the parameter `tricks` by the constant TRICKS.
+
+    `if keep:` and the parameter `keep` go.
+    """
 
     def __init__(self, tricks: Tricks) -> None:
         self.tricks = tricks
@@ -62,7 +66,7 @@ class _Decide(cst.CSTTransformer):
         body: list[cst.BaseStatement] = []
         blank: list[cst.EmptyLine] = []  # a blank line before something that vanished separates what is left
         for statement in updated_node.body:
-            branch = [statement] if (flag := _flag(statement)) is None else self._branch(statement, flag)
+            branch = [] if _keeps(statement) else self._decided(statement)
             if branch:
                 body += [_led(branch[0], blank), *branch[1:]]
                 blank = []
@@ -71,7 +75,7 @@ class _Decide(cst.CSTTransformer):
         return updated_node.with_changes(body=body)
 
     def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param | cst.RemovalSentinel:
-        return cst.RemoveFromParent() if original_node.name.value == "tricks" else updated_node
+        return cst.RemoveFromParent() if original_node.name.value in ("tricks", "keep") else updated_node
 
     def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
         if not updated_node.params:
@@ -82,7 +86,11 @@ class _Decide(cst.CSTTransformer):
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
         return cst.Name("TRICKS") if original_node.value == "tricks" else updated_node
 
-    def _branch(self, statement: cst.BaseStatement, flag: str) -> list[cst.BaseStatement]:
+    def _decided(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
+        """What is left of a statement: itself, unless it tests a flag."""
+        flag = _flag(statement)
+        if flag is None:
+            return [statement]
         assert isinstance(statement, cst.If)
         block = statement.body if getattr(self.tricks, flag) else statement.orelse and statement.orelse.body
         if not isinstance(block, cst.IndentedBlock):
@@ -99,6 +107,10 @@ def _flag(statement: cst.BaseStatement) -> str | None:
         if isinstance(of, cst.Name) and of.value == "TRICKS":
             return statement.test.attr.value
     return None
+
+
+def _keeps(statement: cst.BaseStatement) -> bool:
+    return isinstance(statement, cst.If) and isinstance(statement.test, cst.Name) and statement.test.value == "keep"
 
 
 def _lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:

@@ -18,15 +18,15 @@ T = TypeVar("T")
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
     """The exit status of `command`; InputError, Ctrl-C and a closed pipe become one line and 2, 130 and 0.
 
-    `kept` says what is left of an interrupted run.
+    `kept` says what is left of an interrupted run; so does the message of a KeyboardInterrupt.
     """
     try:
         return command(arguments)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"interrupted{kept}", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"interrupted{kept}{stop}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stdout = None

@@ -1,6 +1,7 @@
 """Adam with a seed axis: each seed has its own learning rate, and may stand still."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -44,3 +45,11 @@ class Adam:
         step = (self.m * rate).div_(self.v.sqrt().add_(self.eps * root))
         parts = [part.view_as(p) for p, part in zip(self.parameters, step.split(self.sizes, 1), strict=True)]
         torch._foreach_sub_(self.parameters, parts)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"m": self.m, "v": self.v, "t": self.t}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.m.copy_(state["m"])
+        self.v.copy_(state["v"])
+        self.t = state["t"]

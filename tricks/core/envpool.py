@@ -28,8 +28,11 @@ class EnvPoolEnv:
     every episode, since then it matters.
     """
 
+    resumable = False
+
     def __init__(self, config: Config, purpose: str = "env") -> None:
-        self.id, self.lanes, self.seeds = config.env, config.lanes, config.seed_list
+        self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
+        self._resumed = 0  # times
         lane_seeds = [stream(seed, purpose).integers(2**31, size=self.lanes) for seed in self.seeds]
         self._pool, space, action = make_pool(config.env, np.concatenate(lane_seeds))
         parts = {"obs": space}
@@ -65,6 +68,18 @@ class EnvPoolEnv:
     def close(self) -> None:
         self._pool.close()
         del self._pool  # its threads end with it
+
+    def state_dict(self) -> dict[str, int]:
+        return {"resumed": self._resumed}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """New episodes of a new pool, as in GymnasiumEnv: a pool cannot be seeded twice."""
+        self.close()
+        self._resumed = state["resumed"] + 1
+        streams = [stream(seed, self.purpose, self._resumed) for seed in self.seeds]
+        lane_seeds = np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams])
+        self._pool, *_ = make_pool(self.id, lane_seeds)
+        self.reset()
 
     def _spread(self, column: np.ndarray, seeds: np.ndarray) -> Tensor:
         """[lanes that play] -> [S, N], 0 where none plays."""

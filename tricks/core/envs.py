@@ -53,6 +53,16 @@ class Env(Protocol):
     def close(self) -> None:
         """Free what the environment holds."""
 
+    @property
+    def resumable(self) -> bool:
+        """Whether `load_state_dict` puts the lanes back into the middle of their episodes."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `load_state_dict` needs."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on as `state_dict` found it; if not resumable, with new episodes that the run has not seen yet."""
+
 
 def make_env(config: Config, purpose: str = "env") -> Env:
     """The environment of config.env on config.backend; "auto" takes the tensor world where there is one.
@@ -88,6 +98,17 @@ class HostEnv:
     def close(self) -> None:
         self.env.close()
 
+    @property
+    def resumable(self) -> bool:
+        return self.env.resumable
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.env.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.env.load_state_dict(state)
+        self._show()
+
     def _show(self) -> None:
         env = self.env
         self.obs, self.legal, self.resetting = (x.to(self._device) for x in (env.obs, env.legal, env.resetting))
@@ -99,8 +120,11 @@ class GymnasiumEnv:
     Legal actions are read from `info["action_mask"]`.
     """
 
+    resumable = False
+
     def __init__(self, config: Config, purpose: str = "env") -> None:
-        self.id, self.lanes, self.seeds = config.env, config.lanes, config.seed_list
+        self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
+        self._resumed = 0  # times
         self._envs = [make_vec(config.env, config.lanes) for _ in self.seeds]
         first = self._envs[0]
         self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space)
@@ -108,6 +132,14 @@ class GymnasiumEnv:
         self._raw: list[np.ndarray] = [np.empty(0)] * len(self.seeds)
         self.legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
+
+    def state_dict(self) -> dict[str, int]:
+        return {"resumed": self._resumed}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """New episodes, each time from another stream: the first one would repeat those that the run began with."""
+        self._resumed = state["resumed"] + 1
+        self._reset([int(stream(seed, self.purpose, self._resumed).integers(2**31)) for seed in self.seeds])
 
     def reset(self) -> None:
         """A new episode in every lane."""

@@ -1,5 +1,7 @@
 """The learning curve while it is drawn: a row per seed and update, and who has budget left."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import torch
@@ -74,6 +76,22 @@ class Log:
         curve = pd.DataFrame(np.concatenate(self._rows), columns=list(COLUMNS))
         curve = curve.astype(dict.fromkeys(("seed", "update", "step", "episodes"), int))
         return curve.sort_values(["seed", "update"], ignore_index=True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is known between two updates."""
+        rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
+        state = {"steps": self.steps, "active": self.active, "update": self.update, "diverged": dict(self.diverged)}
+        return state | {"rows": torch.from_numpy(rows), "open": self._open}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        device = self.steps.device
+        self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
+        self.update, self.diverged, self._rows = state["update"], dict(state["diverged"]), [state["rows"].numpy()]
+        self._bar.n = self._bar.initial = int(self.steps.sum())
+
+    def forget_open_episodes(self) -> None:
+        """Count anew in every lane: its environment could not be put back into the middle of its episode."""
+        self._open = torch.zeros_like(self._open)
 
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have

@@ -27,9 +27,10 @@ class Memory:
         new.born = torch.full_like(batch.valid, update, dtype=torch.int64)
         new.uses = torch.zeros_like(new.born)
         self.length = batch.valid.shape[1]
+        kept = (self.rollouts - 1) * self.length
         for name, column in vars(new).items():
-            kept = [getattr(self.rows, name)] if hasattr(self.rows, name) else []
-            setattr(self.rows, name, torch.cat([*kept, column], 1)[:, -self.rollouts * self.length :])
+            old = getattr(self.rows, name, column[:, :0])
+            setattr(self.rows, name, torch.cat([old[:, max(0, old.shape[1] - kept) :], column], 1))
 
     def batch(self, stats: ReturnStats) -> Batch:
         """All rows, with value and target in units of `stats`."""

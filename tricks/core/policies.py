@@ -30,6 +30,11 @@ class Categorical:
         return logits.argmax(-1)
 
     @staticmethod
+    def certain(logits: Tensor) -> Tensor:
+        """The logits of the policy that always takes the mode."""
+        return torch.full_like(logits, -torch.inf).scatter(-1, logits.argmax(-1, keepdim=True), 0)
+
+    @staticmethod
     def log_prob(logits: Tensor, action: Tensor) -> Tensor:
         """log π(a), [...]."""
         return logits.log_softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
@@ -64,6 +69,12 @@ class DiagonalGaussian:
     @staticmethod
     def mode(logits: Tensor) -> Tensor:
         return logits.chunk(2, -1)[0]
+
+    @staticmethod
+    def certain(logits: Tensor) -> Tensor:
+        """The logits of the policy that always takes the mode: σ = 0."""
+        mean = logits.chunk(2, -1)[0]
+        return torch.cat([mean, torch.full_like(mean, -torch.inf)], -1)
 
     @staticmethod
     def log_prob(logits: Tensor, action: Tensor) -> Tensor:

@@ -88,6 +88,13 @@ class Player:
         self._rows, self.rollouts = [], self.rollouts + 1
         return replace(rollout, obs=obs.masked_fill(~seen.unsqueeze(-1), 0))
 
+    def state_dict(self) -> dict[str, int]:
+        """What is known between two rollouts: noise is drawn anew for each."""
+        return {"rollouts": self.rollouts}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.rollouts = state["rollouts"]
+
     def _check(self, rollout: Rollout, seen: Tensor) -> None:
         faults = {
             "the observation is not finite": seen & ~rollout.obs.isfinite().all(-1),

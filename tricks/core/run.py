@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +12,13 @@ from torch import Tensor
 from tricks.action_mask import mask_logits
 from tricks.config import Config
 from tricks.core.agent import Agent
+from tricks.core.checkpoint import NAME, asked, how_to_go_on, remove
 from tricks.core.envs import make_env
 from tricks.core.errors import InputError
+from tricks.core.files import make_folder
 from tricks.core.log import late_return
 from tricks.core.rollout import Player, play_episodes
-from tricks.ladder import Tricks, switched
+from tricks.ladder import Tricks
 from tricks.ppg import add_auxiliary_head_
 from tricks.shared_trunk import share_trunk_
 
@@ -39,7 +40,10 @@ class Run:
     diverged: dict[int, int]
 
     def save(self, path: str | Path) -> None:
-        """Write run.json, curve.csv and agent.pt into the folder `path`. Raises InputError if that fails."""
+        """Write run.json, curve.csv and agent.pt into the folder `path`; a checkpoint there has served, and goes.
+
+        Raises InputError if that fails.
+        """
         folder = Path(path)
         about = {
             "config": asdict(self.config),
@@ -52,6 +56,7 @@ class Run:
             torch.save(self.agent.state_dict(), folder / "agent.pt")
             self.curve.to_csv(folder / "curve.csv", index=False)
             (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n")
+            remove(folder)
         except OSError as error:
             raise InputError(f"cannot write to {folder}: {error.strerror}") from error
 
@@ -59,8 +64,8 @@ class Run:
         """Each seed's mean return over the episodes that ended in the last 10% of the budget, as `late_return`."""
         return late_return(self.curve, self.config.steps).reindex(self.config.seed_list)
 
-    def evaluate(self, episodes: int = 10) -> np.ndarray:
-        """Undiscounted returns of sampled actions, with all statistics frozen: [S, episodes]."""
+    def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
+        """Undiscounted returns of sampled (or the most likely) actions, all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         env = make_env(replace(self.config, lanes=episodes, device="cpu"), purpose="evaluation")
@@ -70,7 +75,7 @@ class Run:
             logits = self.agent.policy(obs)
             if self.tricks.action_mask:
                 logits = mask_logits(logits, legal)
-            return logits
+            return self.agent.spaces.family.certain(logits) if greedy else logits
 
         everyone = torch.ones(len(self.config.seed_list), dtype=torch.bool)
         rollout = play_episodes(player, policy, rows=1, active=everyone)  # one episode a lane
@@ -78,23 +83,16 @@ class Run:
         return rollout.reward.sum(1).numpy()
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder and its parents. Raises InputError if that cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
-
-
 def load(path: str | Path) -> Run:
     """The run that `Run.save` wrote to the folder `path`. Raises InputError if it is missing or damaged."""
     folder = Path(path)
     if not (folder / "run.json").is_file():
-        raise InputError(f"no saved run in {folder}: there is no run.json")
+        goes_on = f"; it is not finished, go on with: {how_to_go_on(folder)}" if (folder / NAME).is_file() else ""
+        raise InputError(f"no saved run in {folder}: there is no run.json{goes_on}")
     try:
         about = json.loads((folder / "run.json").read_text())
-        numbers: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in about["config"].items()}
-        config, tricks, diverged = Config(**numbers), switched(about["tricks"]), dict(about["diverged"])
+        config, tricks = asked(about)
+        diverged = dict(about["diverged"])
         curve = pd.read_csv(folder / "curve.csv")
         if len(curve) != about["rows"]:
             raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")

@@ -12,6 +12,7 @@ from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.config import Config
 from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
+from tricks.core.checkpoint import Checkpoints
 from tricks.core.envs import make_env
 from tricks.core.log import Log
 from tricks.core.memory import Memory
@@ -34,7 +35,7 @@ from tricks.shared_trunk import share_trunk_
 from tricks.value_clip import clipped_error
 
 
-def train(config: Config, tricks: Tricks) -> Run:
+def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
     Everything has a leading seed axis S, and every reduction stays within a seed. Raises InputError for an
@@ -51,10 +52,16 @@ def train(config: Config, tricks: Tricks) -> Run:
     if tricks.ppg:
         add_auxiliary_head_(agent)
         memory, auxiliary = Memory(config.aux_every), Adam(agent.parameters(), config.adam_eps)
+        if keep:
+            keep.add(memory=memory, auxiliary=auxiliary)
     if tricks.ppg_buffers:
         recent, memory = Memory(config.policy_rollouts), Memory(config.value_rollouts)
+        if keep:
+            keep.add(recent=recent, memory=memory)
     optimizer = Adam(agent.parameters(), config.adam_eps)
     log = Log(config)
+    if keep:  # what a checkpoint holds; a run that is resumed goes on from there
+        keep.begin(config, tricks, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
 
     def policy(obs: Tensor, legal: Tensor) -> Tensor:  # [S, B, D], [S, B, A] -> [S, B, A or 2A]
         logits = agent.policy(obs)
@@ -161,6 +168,8 @@ def train(config: Config, tricks: Tricks) -> Run:
         if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
             agent.obs_moments = agent.obs_moments.merge(batch.obs, batch.valid)
         log.end_update(rollout)
+        if keep:
+            keep.end_update(log.steps)
 
     env.close()
     return Run(config, tricks, agent.cpu(), log.curve(), log.diverged)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -53,6 +54,7 @@ class TensorEnv:
     the number of steps and resets of all so far. So a seed that stands still may as well be stepped.
     """
 
+    resumable = True
     _state: Tensor
     _kept: int  # features of a state that a reset draws anew
 
@@ -103,6 +105,17 @@ class TensorEnv:
     def close(self) -> None:
         """Nothing to close."""
 
+    def state_dict(self) -> dict[str, Any]:
+        """Where every lane is; chance follows from the counts of steps and resets."""
+        lanes = {"state": self._state, "age": self._age, "resetting": self.resetting}
+        return lanes | {"resets": self._resets, "t": self._t}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._state, self._age, self.resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
+        self._resets, self._t = state["resets"], state["t"]
+        self._draw(self._t // BLOCK)
+        self._show()
+
     def _show(self) -> None:
         self.obs, legal = self.world.observe(self._state), self.world.legal(self._state)
         self.legal = self._all if legal is None else legal
@@ -111,9 +124,13 @@ class TensorEnv:
         """The states after a reset at this step, whether or not a lane needs one, and the step's own chance."""
         block, row = divmod(self._t, BLOCK)
         if row == 0:
-            resets = self.world.reset_chances
-            shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
-            drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
-            chance = drawn.to(self.device, non_blocking=True)
-            self._fresh, self._chance = self.world.initial(chance[..., :resets]), chance[..., resets:]
+            self._draw(block)
         return self._fresh[:, row], self._chance[:, row]
+
+    def _draw(self, block: int) -> None:
+        """The chance of one block of steps."""
+        resets = self.world.reset_chances
+        shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
+        drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+        chance = drawn.to(self.device, non_blocking=True)
+        self._fresh, self._chance = self.world.initial(chance[..., :resets]), chance[..., resets:]

@@ -1,0 +1,35 @@
+"""Folders and files of a run; what cannot be written is one clear line."""
+
+import os
+from pathlib import Path
+
+from tricks.core.errors import InputError
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and its parents. Raises InputError if that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write to a temporary file, flush it to the disk, put it in place: a kill leaves the old file or the new one.
+
+    Raises InputError if that fails.
+    """
+    part = partial(path)
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def partial(path: Path) -> Path:
+    """The temporary file."""
+    return path.with_name(f".{path.name}.partial")
