@@ -18,7 +18,7 @@ PALETTE = (
 )
 OTHERS = (SOFT, INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # of lines that are about no trick
 FAULT = "#CC3311"
-COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK, "all": INK}
+COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK, "all": INK, "ppo": INK}
 
 SETTINGS: Any = {
     "font.size": 9,

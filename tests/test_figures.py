@@ -12,13 +12,13 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from ablations import plot, style
-from ablations.designs import Design, add_one_in, factorial, ladder, leave_one_out, screen
+from ablations.designs import Design, add_one_in, beyond, factorial, ladder, leave_one_out, screen
 from ablations.effects import effects
 from ablations.plot_cells import UNKNOWN, number
 from ablations.plot_effects import forest_figure, heatmap_figure, interactions_figure
 from ablations.runs import COLUMNS, Study
 from ablations.stats import interval
-from tricks.ladder import NEEDS, PPO, REINFORCE, Tricks
+from tricks.ladder import LADDER, NEEDS, PPO, REINFORCE, Tricks
 
 NAMES = ("baseline", "reuse", "clip")
 DESIGNS = [ladder(NAMES), leave_one_out(NAMES), add_one_in(NAMES), add_one_in(("baseline", "value_clip"))]
@@ -102,7 +102,7 @@ def test_a_panel_shows_its_arm_bold_and_what_it_is_compared_to_dashed(
 
 
 def test_a_trick_has_one_color_whatever_goes_along() -> None:
-    for design in (ladder(tuple(NEEDS)), leave_one_out(tuple(NEEDS)), add_one_in(tuple(NEEDS))):
+    for design in (ladder(LADDER), leave_one_out(LADDER), add_one_in(LADDER), beyond(LADDER)):
         for pair in design.comparisons:
             assert style.color(pair.label) == style.color(pair.trick)
     assert style.color("− clip, clip_anneal") == style.color("+ reuse, clip") == style.color("clip")

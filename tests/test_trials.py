@@ -15,7 +15,7 @@ from ablations.commands import main
 from ablations.runs import COLUMNS
 from ablations.trials import TRIALS, Trial
 from tricks import Config
-from tricks.ladder import NEEDS
+from tricks.ladder import LADDER
 from tricks.worlds import SPECIMENS
 
 RESULTS, CARTPOLE = Path(worlds.__file__).parent / "results", "tricks.worlds.cartpole"
@@ -23,7 +23,7 @@ TRIAL = Trial("baseline", (), Config("tricks/OffsetReward-v0", steps=400, lanes=
 
 
 def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
-    assert {trial.trick for trial in TRIALS} == set(NEEDS)
+    assert {trial.trick for trial in TRIALS} == set(LADDER)
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert set(trial.without.on) <= set(trial.having.on)

@@ -16,7 +16,7 @@ from tricks.core.agent import Agent
 from tricks.core.envs import GymnasiumEnv, make_env
 from tricks.core.rollout import Player, play_episodes
 from tricks.core.seeds import stream
-from tricks.ladder import NEEDS
+from tricks.ladder import LADDER
 from tricks.orthogonal_init import orthogonal_
 from tricks.worlds import (
     SPECIMENS,
@@ -61,7 +61,7 @@ def played(world: World, action: Tensor, chance: Tensor) -> Tensor:
 
 
 def test_every_trick_has_a_trial_and_its_arms_differ_in_it_alone() -> None:
-    assert {trial.trick for trial in TRIALS} == set(NEEDS)
+    assert {trial.trick for trial in TRIALS} == set(LADDER)
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert (trial.config.lr, trial.config.seeds) == (Config.lr, Config.seeds)  # left to tuning

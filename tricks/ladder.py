@@ -102,7 +102,7 @@ class Tricks:
     )
     ppg_buffers: bool = trick(
         "policy and value net learn from buffers of older rollouts, each of its own size",
-        "Cobbe et al. 2020, arXiv:2009.04416, sec. 3.2, on reusing samples for each net apart",
+        "Cobbe et al. 2020, arXiv:2009.04416, on reusing samples for either net apart",
         needs=("reuse", "ppg"),
         beyond=True,
     )
