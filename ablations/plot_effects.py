@@ -21,8 +21,13 @@ from ablations.scales import SCALES
 from ablations.stats import FEWEST
 from tricks.ladder import NEEDS
 
-MARKS = {"add-one-in": "o", "leave-one-out": "s", "ladder": "D"}  # from the top of a row to its bottom
-MEANS = {"add-one-in": "alone, on what it needs", "leave-one-out": "in the full set", "ladder": "on the rung before"}
+MARKS = {"add-one-in": "o", "leave-one-out": "s", "ladder": "D", "beyond": "v"}  # from the top of a row to its bottom
+MEANS = {
+    "add-one-in": "alone, on what it needs",
+    "leave-one-out": "in the full set",
+    "ladder": "on the rung before",
+    "beyond": "on PPO, with what it needs",
+}
 
 
 def forest_figure(effects: pd.DataFrame, path: Path, missing: Sequence[str] = ()) -> list[Path]:

@@ -75,6 +75,7 @@ STORIES = {
     "add-one-in": Story(
         "REINFORCE, and each trick added to it alone", ("this trick, on what it needs", "what it needs", "other tricks")
     ),
+    "beyond": Story("PPO, and what goes beyond the ladder", ("with this trick", "without it", "the other arms")),
 }
 
 
