@@ -27,10 +27,13 @@ QUESTIONS = {
     "ladder": "as the next rung",
     "add-one-in": "alone, on",
     "leave-one-out": "taken out of everything",
+    "beyond": "on top of PPO",
 }
+USUAL = {"ladder", "add-one-in", "leave-one-out"}
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling), paired "
-    "by seed; the verdict is corrected for the number of tricks in the design (Holm). In worlds made for a trick (in "
+    "by seed; MiniGrid's returns are such a scale themselves. The verdict is corrected for the number of tricks in the "
+    "design (Holm). In worlds made for a trick (in "
     "italics): from without to with, in the world's own units, not corrected.*"
 )
 WITH = "with it, beside without"
@@ -70,23 +73,34 @@ class Evidence:
         return "\n".join(f"{name}: " + ", ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
 
     def plot(self) -> Figure:
-        """Learning curves with the trick and without: CartPole's ladder, and the worlds made for the trick."""
-        pairs = [*_ladder_pairs(self.trick)[:1], *_world_pairs(self.trick)[:2]]
-        figure, axes = plt.subplots(1, len(pairs), figsize=(3.6 * len(pairs), 2.7), squeeze=False)
-        for axis, (title, without, having) in zip(axes[0], pairs, strict=True):
+        """Learning curves with the trick and without: CartPole's ladder, and the worlds made for the trick.
+
+        Of a trick beyond the ladder: on top of PPO, in every environment that is stored.
+        """
+        pairs = [*_pairs(self.trick, "ladder")[:1], *_world_pairs(self.trick)[:2], *_pairs(self.trick, "beyond")]
+        rows, columns = -(-len(pairs) // 3), min(3, len(pairs))
+        figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns, 2.7 * rows), squeeze=False)
+        for axis in axes.flat[len(pairs) :]:
+            axis.axis("off")
+        for axis, (title, without, having) in zip(axes.flat, pairs, strict=False):
             learning_curve(axis, "without", without, style.SOFT, DASHED)
             learning_curve(axis, "with", having, style.COLORS[self.trick])
             axis.set_title(title)
             over_steps(axis)
-        axes[0][0].set_ylabel("episode return")
+        for axis in axes[:, 0]:
+            axis.set_ylabel("episode return")
         return figure
 
 
 @cache
 def studies() -> tuple[Study, ...]:
-    """The studies of `ablations/results` that compare arms, in the order of the suite `classic`."""
-    order = [setting.config.env for setting in SUITES["classic"].settings]
-    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= set(QUESTIONS)]
+    """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
+    return _stored(USUAL, "classic")
+
+
+def _stored(designs: set[str], suite: str) -> tuple[Study, ...]:
+    order = [setting.config.env for setting in SUITES[suite].settings]
+    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= designs]
     return tuple(sorted(kept, key=lambda study: order.index(study.env)))
 
 
@@ -112,8 +126,14 @@ def stored_area(study: Study, tricks: Tricks) -> str:
 
 @cache
 def all_effects() -> pd.DataFrame:
-    """Every effect of every stored study, a row a comparison; see `ablations.effects.effects`."""
+    """Every effect of the ladder's tricks that is stored, a row a comparison; see `ablations.effects.effects`."""
     return pd.concat([effects(study, design) for study in studies() for design in study.designs])
+
+
+@cache
+def beyond() -> tuple[Study, ...]:
+    """The studies of `ablations/results` on what is beyond the ladder, in the order of the suite `beyond`."""
+    return _stored({"beyond"}, "beyond")
 
 
 @cache
@@ -121,7 +141,7 @@ def evidence(trick: str) -> Evidence:
     """What the stored ablations say about a trick. Raises InputError for a name that is no trick."""
     if trick not in NEEDS:
         raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
-    rows = all_effects()
+    rows = pd.concat([all_effects(), *(effects(study, design) for study in beyond() for design in study.designs)])
     rows = rows[(rows.trick == trick) & rows.design.isin(list(QUESTIONS))]
     table = rows[["env", "difference", "low", "high", "detected", "seeds"]].reset_index(drop=True)
     table.insert(1, "question", [question(*pair) for pair in zip(rows.design, rows.label, strict=True)])
@@ -146,14 +166,14 @@ def _outcomes(trick: str) -> list[Outcome]:
     return [found for trial in TRIALS if trial.trick == trick and (found := outcome(trial, runs))]
 
 
-def _ladder_pairs(trick: str) -> list[Pair]:
-    """The trick's rung and the one below it, in each environment whose ladder has it."""
+def _pairs(trick: str, name: str) -> list[Pair]:
+    """The trick's arm and the one that it is compared to, in each environment that the design was trained in."""
     return [
-        (f"{study.env}, ladder", study.grid(pair.without), study.grid(pair.having))
-        for study in studies()
+        (f"{study.env}, ladder" if name == "ladder" else study.env, study.grid(pair.without), study.grid(pair.having))
+        for study in [*studies(), *beyond()]
         for design in study.designs
         for pair in design.comparisons
-        if design.name == "ladder" and pair.trick == trick
+        if design.name == name and pair.trick == trick
     ]
 
 
