@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from tricks.config import Config
+from tricks.config import ATARI_CONFIG, Config
 from tricks.core.errors import InputError
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, described, named, switched, table
 from tricks.listing import diff, listing
@@ -63,6 +63,9 @@ class Playing:
     """No picture."""
 
 
+NUMBERS = {"atari": ATARI_CONFIG}  # of the presets that bring their own
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 2 for a request that cannot be met, 130 if interrupted."""
     return guarded(_dispatch, list(sys.argv[1:] if arguments is None else arguments))
@@ -86,15 +89,19 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
 
     Raises InputError for an unknown rung or option, a value of the wrong type, or an unmet need.
     """
-    start = PPO
+    start, numbers = PPO, Config()
     if arguments and not arguments[0].startswith("-"):
-        start = named(arguments.pop(0))
+        start, numbers = named(arguments[0]), NUMBERS.get(arguments[0], numbers)
+        arguments.pop(0)
     help = {name: Annotated[bool, tyro.conf.arg(help=text)] for name, text in described().items()}
     switches = make_dataclass(  # not Tricks itself, which checks its needs before all switches are known
         "Tricks", [(name, kind, getattr(start, name)) for name, kind in help.items()]
     )
     parts = {"tricks": switches} | {group.__name__.lower(): group for group in groups}
-    together = make_dataclass("Options", [(name, part, field(default_factory=part)) for name, part in parts.items()])
+    defaults: dict[type, Any] = {Config: lambda: numbers}
+    together = make_dataclass(
+        "Options", [(name, part, field(default_factory=defaults.get(part, part))) for name, part in parts.items()]
+    )
     about = f"RUNG is one of {', '.join(PRESETS)}, or a flag: the ladder up to it. Default: ppo."
     parsed: Any = options(together, arguments, f"python -m tricks {what} [RUNG]", about)
     on = [name for name in NEEDS if getattr(parsed.tricks, name)]

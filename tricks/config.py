@@ -111,3 +111,17 @@ class Config:
     def rates(self) -> tuple[float, ...]:
         """Each seed's learning rate."""
         return self.lr if isinstance(self.lr, tuple) else (self.lr,) * len(self.seed_list)
+
+
+# What goes with the preset `atari`: Schulman et al. 2017, arXiv:1707.06347, table 5, with c₁ and the gradient's norm of
+# openai/baselines
+ATARI_CONFIG = Config(
+    env="ALE/Breakout-v5",
+    seeds=1,
+    steps=10_000_000,
+    lanes=8,
+    horizon=128,
+    lr=2.5e-4,
+    clip_range=0.1,
+    value_clip_range=0.1,
+)

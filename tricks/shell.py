@@ -61,8 +61,7 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
 def _names(kind: type) -> Iterator[tuple[str, bool]]:
     """The options of a dataclass and of the dataclasses in it, and whether each is a switch."""
     for field in fields(kind):
-        part = field.default_factory
-        if isinstance(part, type) and is_dataclass(part):
-            yield from _names(part)
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            yield from _names(field.type)
         else:
             yield field.name.replace("_", "-"), isinstance(field.default, bool)

@@ -1,0 +1,95 @@
+"""Nets with a seed axis, against the same nets of torch.nn; and learning from images, where the answer is known."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tricks import ATARI, PPO, Config, InputError, train
+from tricks.core.nets import MANY, Nature, Shared, mlp, tanh_
+from tricks.ladder import switched
+
+
+def generators(seeds: int) -> list[np.random.Generator]:
+    return [np.random.default_rng(seed) for seed in range(seeds)]
+
+
+def test_each_seed_of_an_mlp_is_a_net_of_torch() -> None:
+    net, x = mlp(generators(2), (3, 8, 8, 2)), torch.randn(2, 5, 3)
+    for seed in range(2):
+        layers: list[nn.Module] = []
+        for weight, bias in net.layers:
+            linear = nn.Linear(*weight.shape[1:])
+            linear.weight.data, linear.bias.data = weight[seed].T.detach(), bias[seed, 0].detach()
+            layers += [linear, nn.Tanh()]
+        torch.testing.assert_close(net(x)[seed], nn.Sequential(*layers[:-1])(x[seed]))
+
+
+def test_each_seed_of_nature_is_the_net_of_mnih_et_al() -> None:
+    net = Nature(generators(2), (4, 84, 84))
+    image = torch.randint(256, (2, 3, 4, 84, 84), dtype=torch.uint8)
+    assert [tuple(w.shape[1:]) for w, _ in net.layers] == [(4 * 64, 32), (32 * 16, 64), (64 * 9, 64), (64 * 49, 512)]
+    for seed in range(2):
+        first, second, third, last = (
+            nn.Conv2d(4, 32, 8, 4),
+            nn.Conv2d(32, 64, 4, 2),
+            nn.Conv2d(64, 64, 3),
+            nn.Linear(3136, 512),
+        )
+        for layer, (weight, bias) in zip((first, second, third, last), net.layers, strict=True):
+            layer.weight.data = weight[seed].T.reshape(layer.weight.shape).detach()
+            layer.bias.data = bias[seed, 0].detach()
+        relu, flat = nn.ReLU(), nn.Flatten()
+        theirs = nn.Sequential(first, relu, second, relu, third, relu, flat, last, relu)
+        torch.testing.assert_close(net(image)[seed], theirs(image[seed] / 255), rtol=1e-4, atol=1e-5)
+
+
+def test_many_rows_take_another_way_to_the_same_tanh_and_the_same_gradient() -> None:
+    x = torch.linspace(-20, 20, 3 * MANY).view(1, MANY, 3).requires_grad_()
+    torch.testing.assert_close(tanh_(x * 1), x.tanh(), rtol=0, atol=3e-7)
+    found, true = (torch.autograd.grad(y.sum(), x)[0] for y in (tanh_(x * 1), x.tanh()))
+    torch.testing.assert_close(found, true, rtol=0, atol=1e-6)
+
+
+def test_what_a_shared_body_keeps_is_not_copied_with_it() -> None:
+    from copy import deepcopy
+
+    body = Shared(mlp(generators(1), (3, 8, 2)).body)
+    x = torch.randn(1, 5, 3)
+    kept = body(x)
+    assert body(x) is kept
+    torch.testing.assert_close(deepcopy(body)(x), kept)
+
+
+class Bright(gym.Env):
+    """An image whose left or right half is bright; the action that names the side pays 1."""
+
+    observation_space = gym.spaces.Box(0, 255, (1, 36, 36), np.uint8)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.side = int(self.np_random.integers(2))
+        image = self.np_random.integers(0, 100, (1, 2, 36, 18), np.uint8)
+        image[:, self.side] += 100
+        return np.concatenate([image[:, 0], image[:, 1]], -1), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        return np.zeros((1, 36, 36), np.uint8), float(action == self.side), True, False, {}
+
+
+gym.register("Bright-v0", entry_point=Bright)
+
+
+@pytest.mark.parametrize("tricks", [PPO, ATARI, switched(["baseline"])], ids=["ppo", "atari", "baseline"])
+def test_learns_from_images(tricks: Any) -> None:
+    run = train(Config("Bright-v0", seeds=2, steps=1500, lanes=8, horizon=16, lr=0.002), tricks)
+    assert run.late().min() > 0.9
+
+
+def test_images_cannot_be_standardized() -> None:
+    with pytest.raises(InputError, match="state_norm standardizes vectors"):
+        train(Config("Bright-v0", seeds=1, steps=64, lanes=2, horizon=4), switched([*PPO.on, "state_norm"]))
