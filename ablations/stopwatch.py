@@ -175,7 +175,7 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
     from stable_baselines3.common.env_util import make_vec_env
     from torch import nn
 
-    from tricks.core.envs import make_vec
+    from tricks.core.gymnasium import make_vec
 
     make_vec(config.env, 1).close()  # registers the id, or says in one line why not
     start = time.perf_counter()

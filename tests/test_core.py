@@ -132,7 +132,7 @@ def rollout_of(reward: list[list[float]], done: list[list[int]]) -> Rollout:
     """One seed; rows are steps, columns are lanes."""
     r, d = torch.tensor(reward).double()[None], torch.tensor(done).bool()[None]
     empty = torch.zeros(0)
-    return Rollout(empty, empty, empty, r, d, torch.zeros_like(d), torch.ones_like(d))
+    return Rollout(empty, empty, empty, r, d, torch.zeros_like(d), torch.ones_like(d), r, d)
 
 
 def test_episodes_are_summed_across_rollouts() -> None:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
-from tricks.core.envs import Env, GymnasiumEnv, make_env
+from tricks.core.atari import AtariEnv
+from tricks.core.envs import Env, make_env
 from tricks.core.rollout import Player, Rollout
 from tricks.segments import play_segment
 from tricks.worlds.cartpole import dynamics
@@ -164,7 +165,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: py
 @pytest.mark.usefixtures("ale")
 def test_ale_ids_are_known_without_further_ado_and_train() -> None:
     env = make_env(BREAKOUT)
-    assert isinstance(env, GymnasiumEnv)
+    assert isinstance(env, AtariEnv)
     assert env.spaces.observation.shape == (4, 84, 84)
     env.close()
     curve = train(BREAKOUT, PPO).curve

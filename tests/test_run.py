@@ -1,5 +1,6 @@
 """Saving, loading, acting and evaluating."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 import torch
 
 from tricks import EVERY, PPO, Config, InputError, Run, load, train
+from tricks.core.envs import make_env
+from tricks.core.rollout import Player, play_episodes
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,15 @@ def test_box_actions_come_in_the_shape_of_the_space() -> None:
     agent = train(Config(env="Pendulum-v1", seeds=1, steps=64, lanes=2, horizon=16), PPO).agent
     assert agent.act(np.zeros(3)).shape == (1,)
     assert agent.act(np.zeros((5, 3)), rng=np.random.default_rng(0)).shape == (5, 1)
+
+
+def test_an_evaluation_plays_whole_games_however_many_segments_they_take(run: Run) -> None:
+    config = replace(run.config, env="CartPole-v1")
+    scores = replace(run, config=config).evaluate(4)
+    player = Player(make_env(replace(config, lanes=4), "evaluation"), config.horizon, "evaluation")
+    whole = play_episodes(player, lambda obs, legal: run.agent.policy(obs), 1, torch.ones(2) > 0)
+    np.testing.assert_array_equal(scores, whole.score.sum(1))
+    assert scores.max() > 2 * config.horizon
 
 
 def test_an_evaluation_with_frozen_statistics_matches_the_training_return() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tricks.core.errors import InputError
 
-BACKENDS = ("auto", "gymnasium", "tensor", "envpool")
+BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,9 @@ class Config:
     env: str = "CartPole-v1"
     """Any Gymnasium id with Box or Discrete observations and Discrete or Box actions."""
     backend: str = "auto"
-    """What steps the environment: gymnasium, envpool (EnvPool's ids; extra `envpool`), tensor (the worlds of this
-    project), or auto (tensor where there is a world, else gymnasium)."""
+    """What steps the environment: gymnasium, processes (the same ids, every lane in a worker process), envpool
+    (EnvPool's ids; extra `envpool`), tensor (the worlds of this project), or auto (tensor where there is a world,
+    else gymnasium)."""
     device: str = "cpu"
     """Where the agents learn and the tensor worlds run: cpu, cuda, cuda:1, ..."""
     compile: bool = False

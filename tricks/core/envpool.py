@@ -45,7 +45,7 @@ class EnvPoolEnv:
         self.spaces, self._mission = Spaces(self.id, space, action), None
         rows = (len(self.seeds), self.lanes)
         self._ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(rows)
-        self.obs = torch.zeros(*rows, self.spaces.features)
+        self.obs = torch.zeros(*rows, *self.spaces.shape, dtype=torch.uint8 if self.spaces.pixels else torch.float32)
         self.legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self.reset()
 
@@ -53,6 +53,7 @@ class EnvPoolEnv:
         """A new episode in every lane."""
         obs, _ = self._pool.reset()
         self.resetting = torch.zeros(len(self.seeds), self.lanes, dtype=torch.bool)
+        self.score = torch.zeros(len(self.seeds), self.lanes, dtype=torch.float64)
         self._show(obs, torch.ones(len(self.seeds), dtype=torch.bool))
 
     def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -62,8 +63,9 @@ class EnvPoolEnv:
         obs, *columns, _ = self._pool.step(actions, self._ids[seeds].ravel())
         reward, terminated, truncated = (self._spread(column, seeds) for column in columns)
         self.resetting = torch.where(playing.unsqueeze(1), terminated | truncated, self.resetting)
+        self.score = reward.double()
         self._show(obs, playing)
-        return reward.double(), terminated, truncated
+        return self.score, terminated, truncated
 
     def close(self) -> None:
         self._pool.close()
@@ -93,7 +95,10 @@ class EnvPoolEnv:
         self._check_mission(named)
         rows = (int(playing.sum()), self.lanes)
         self.obs = self.obs.clone()
-        self.obs[playing] = torch.cat([part.encode(named[name], rows) for name, part in self._parts.items()], -1)
+        encoded = [part.encode(named[name], rows) for name, part in self._parts.items()]
+        if not self.spaces.pixels:  # an image beside other parts becomes part of the vector
+            encoded = [torch.cat([part.flatten(2).float() for part in encoded], -1)]
+        self.obs[playing] = encoded[0]
 
     def _check_mission(self, named: dict[str, Any]) -> None:
         missions = named.get("mission", np.zeros(1))

@@ -100,9 +100,9 @@ class Log:
         return notes.amax(0) if name == "max_ratio" else notes.mean(0)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:
-        """Number, mean undiscounted return and mean length of the episodes that ended in this rollout. [S] each."""
-        done = rollout.terminated | rollout.truncated
-        tally = torch.stack([rollout.reward, rollout.valid.double()], -1)  # [S, T, N, 2]
+        """Number, mean undiscounted score and mean length of the games that ended in this rollout. [S] each."""
+        done = rollout.over
+        tally = torch.stack([rollout.score, rollout.valid.double()], -1)  # [S, T, N, 2]
         later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the last end of their lane
         unfinished = (tally * later.unsqueeze(-1)).sum(1)  # [S, N, 2]
         ended = done.any(1).unsqueeze(-1)

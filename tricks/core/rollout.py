@@ -1,16 +1,19 @@
 """What was played: one `Rollout`, whether the lanes played whole episodes or fixed-length segments."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import prod
 from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tricks.config import Config
 from tricks.core.envs import Env
 from tricks.core.errors import InputError
 from tricks.core.seeds import draw
+from tricks.core.spaces import Spaces
 
 Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
 
@@ -19,16 +22,19 @@ Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] ->
 class Rollout:
     """Rows of experience [S, T, N, ...], and rows that are none: a lane that waits, a lane that is being reset.
 
-    Those have valid False, weight 0 in every loss, statistic and step count, and reward 0.
+    Those have valid False, weight 0 in every loss, statistic and step count, and reward 0. What is learned from and
+    what is reported are two things: in Atari a lost life terminates, and is not over; elsewhere they are the same.
     """
 
-    obs: Tensor  # [S, T+1, N, D] float32: row t+1 is what followed row t, also at an episode's end
+    obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W] uint8: row t+1 is what followed row t, also at an end
     legal: Tensor  # [S, T, N, A] bool; [S, T, N, 1] for Box actions
     action: Tensor  # [S, T, N] int64 or [S, T, N, A] float32
     reward: Tensor  # [S, T, N] float64
     terminated: Tensor  # [S, T, N] bool: the episode ended in itself
     truncated: Tensor  # [S, T, N] bool: a time limit ended it, and nothing else
     valid: Tensor  # [S, T, N] bool
+    score: Tensor  # [S, T, N] float64: the reward as the game counts it
+    over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
 
     @property
     def cut(self) -> Tensor:
@@ -57,14 +63,14 @@ class Player:
     """Steps the lanes of an Env with a policy and keeps what it saw. Noise is drawn a block of rows at a time."""
 
     def __init__(self, env: Env, block: int, purpose: str = "action") -> None:
-        self.env, self.block, self.purpose, self.rollouts = env, block, purpose, 0
+        self.env, self.block, self.purpose, self.rollouts, self._row = env, block, purpose, 0, 0
         self._rows: list[tuple[Tensor, ...]] = []
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> tuple[Tensor, Tensor]:
-        """One row. playing [S, N] are the lanes that play; returns which are experience, and which end, [S, N] each."""
+        """One row. playing [S, N] are the lanes that play; returns which are experience, and which games are over."""
         env, family = self.env, self.env.spaces.family
-        start, row = divmod(len(self._rows), self.block)
+        start, row = divmod(self._row, self.block)
         if row == 0:
             shape = (self.block, env.lanes, env.spaces.actions)
             index = (self.rollouts, start)
@@ -73,20 +79,29 @@ class Player:
         obs, legal, valid = env.obs, env.legal, playing & ~env.resetting
         action = family.sample(policy(obs, legal), self._noise[:, row])
         reward, terminated, truncated = env.step(action, playing.any(1))
-        self._rows.append((obs, legal, action, reward, terminated, truncated, valid))
-        return valid, (terminated | truncated) & valid
+        over = env.resetting & valid
+        self._row += 1
+        self._rows.append((obs, legal, action, reward, terminated, truncated, valid, env.score, over))
+        return valid, over
 
-    def rollout(self) -> Rollout:
-        """The rows since the last call. Raises InputError if the environment gave something impossible."""
-        columns = (torch.stack(column, 1) for column in zip(*self._rows, strict=True))  # [S, T, N, ...]
-        obs, legal, action, reward, terminated, truncated, valid = columns
-        obs, seen = torch.cat([obs, self.env.obs.unsqueeze(1)], 1), _seen(valid)
-        reward, terminated = torch.where(valid, reward, 0), terminated & valid
+    def rollout(self, last: bool = True) -> Rollout:
+        """The rows since the last call. Raises InputError if the environment gave something impossible.
+
+        If they are not the `last` of their rollout, the noise goes on where it was.
+        """
+        shown, *rest = zip(*self._rows, strict=True)
+        obs = torch.stack([*shown, self.env.obs], 1)  # [S, T+1, N, ...]
+        legal, action, reward, terminated, truncated, valid, score, over = (torch.stack(x, 1) for x in rest)
+        reward, score, terminated = torch.where(valid, reward, 0), torch.where(valid, score, 0), terminated & valid
         truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
-        rollout = Rollout(obs, legal, action, reward, terminated, truncated, valid)
+        rollout = Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over)
+        seen = _seen(valid)
         self._check(rollout, seen)
-        self._rows, self.rollouts = [], self.rollouts + 1
-        return replace(rollout, obs=obs.masked_fill(~seen.unsqueeze(-1), 0))
+        self._rows = []
+        if last:
+            self.rollouts, self._row = self.rollouts + 1, 0
+        obs.masked_fill_(~seen.view(*seen.shape, *(1,) * (obs.dim() - 3)), 0)
+        return rollout
 
     def state_dict(self) -> dict[str, int]:
         """What is known between two rollouts: noise is drawn anew for each."""
@@ -97,10 +112,11 @@ class Player:
 
     def _check(self, rollout: Rollout, seen: Tensor) -> None:
         faults = {
-            "the observation is not finite": seen & ~rollout.obs.isfinite().all(-1),
             "the reward is not finite": rollout.valid & ~rollout.reward.isfinite(),
             "the action mask leaves no legal action": rollout.valid & ~rollout.legal.any(-1),
         }
+        if rollout.obs.is_floating_point():  # bytes are finite
+            faults = {"the observation is not finite": seen & ~rollout.obs.isfinite().all(-1)} | faults
         for fault, bad in faults.items():
             if bad.any():
                 i, row = bad.any(-1).nonzero()[0].tolist()
@@ -112,6 +128,15 @@ class Player:
 def _seen(valid: Tensor) -> Tensor:
     """Which observations [S, T+1, N] some experience begins or ends with."""
     return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
+
+
+def rollout_bytes(config: Config, spaces: Spaces) -> int:
+    """Bytes that the observations of one rollout take: S·(T+1)·N images of uint8, or vectors of float32.
+
+    So of a segment; whole episodes take at least about as much.
+    """
+    rows = len(config.seed_list) * (config.horizon + 1) * config.lanes
+    return rows * prod(spaces.shape) * (1 if spaces.pixels else 4)
 
 
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:

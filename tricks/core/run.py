@@ -1,5 +1,6 @@
 """A finished run: its curve and its agents, on disk and back."""
 
+import contextlib
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from tricks.core.envs import make_env
 from tricks.core.errors import InputError
 from tricks.core.files import make_folder
 from tricks.core.log import late_return
-from tricks.core.rollout import Player, play_episodes
+from tricks.core.rollout import Player
 from tricks.ladder import Tricks
 from tricks.ppg import add_auxiliary_head_
 from tricks.shared_trunk import share_trunk_
@@ -65,7 +66,7 @@ class Run:
         return late_return(self.curve, self.config.steps).reindex(self.config.seed_list)
 
     def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
-        """Undiscounted returns of sampled (or the most likely) actions, all statistics frozen: [S, episodes]."""
+        """Scores of whole games with sampled (or the most likely) actions, all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         env = make_env(replace(self.config, lanes=episodes, device="cpu"), purpose="evaluation")
@@ -77,10 +78,17 @@ class Run:
                 logits = mask_logits(logits, legal)
             return self.agent.spaces.family.certain(logits) if greedy else logits
 
-        everyone = torch.ones(len(self.config.seed_list), dtype=torch.bool)
-        rollout = play_episodes(player, policy, rows=1, active=everyone)  # one episode a lane
-        env.close()
-        return rollout.reward.sum(1).numpy()
+        playing = torch.ones(len(env.seeds), env.lanes, dtype=torch.bool)  # one episode a lane
+        score = torch.zeros(playing.shape, dtype=torch.float64)
+        with contextlib.closing(env):
+            env.reset()
+            while playing.any():  # kept a segment at a time, since a game may be longer than memory
+                for _ in range(self.config.horizon):
+                    if playing.any():
+                        _, over = player.step(policy, playing)
+                        playing = playing & ~over
+                score += player.rollout(last=False).score.sum(1)
+        return score.numpy()
 
 
 def load(path: str | Path) -> Run:

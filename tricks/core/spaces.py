@@ -1,6 +1,7 @@
 """What the agent needs to know of an environment's observation and action spaces."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import gymnasium as gym
 import numpy as np
@@ -13,7 +14,7 @@ from tricks.core.policies import Categorical, DiagonalGaussian, Family
 
 @dataclass(frozen=True)
 class Spaces:
-    """A Box or Discrete observation space and a Discrete or Box action space, seen as vectors.
+    """A Box or Discrete observation space and a Discrete or Box action space, seen as vectors; images stay images.
 
     Raises InputError for any other space, naming the environment, the space and what is supported.
     """
@@ -34,12 +35,6 @@ class Spaces:
         return isinstance(self.action, gym.spaces.Discrete)
 
     @property
-    def pixels(self) -> bool:
-        """Whether an observation is an image: a Box [C, H, W] of uint8."""
-        box = self.observation
-        return isinstance(box, gym.spaces.Box) and box.dtype == np.uint8 and len(box.shape) == 3
-
-    @property
     def family(self) -> Family:
         return Categorical if self.discrete else DiagonalGaussian
 
@@ -48,13 +43,32 @@ class Spaces:
         """D: the length of an observation as a vector."""
         return gym.spaces.flatdim(self.observation)
 
+    @cached_property
+    def pixels(self) -> bool:
+        """Whether an observation is an image [C, H, W] of uint8, channels first: fewer than its rows and columns.
+
+        Images with their channels last, and boxes of bytes that are no images, are vectors as all else.
+        """
+        space = self.observation
+        if not isinstance(space, gym.spaces.Box) or space.dtype != np.uint8 or len(space.shape) != 3:
+            return False
+        channels, height, width = space.shape
+        return channels < min(height, width)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """What `encode` makes of one observation: [D], or [C, H, W] of pixels."""
+        return tuple(self.observation.shape or ()) if self.pixels else (self.features,)
+
     @property
     def actions(self) -> int:
         """A: the number of actions, or of action dimensions."""
         return gym.spaces.flatdim(self.action)
 
     def encode(self, obs: np.ndarray, rows: tuple[int, ...]) -> Tensor:
-        """Observations [*rows, *shape] as float32 vectors [*rows, D]; a Discrete one becomes one-hot."""
+        """Observations [*rows, ...] as float32 vectors [*rows, D]; Discrete ones become one-hot, pixels stay uint8."""
+        if self.pixels:
+            return torch.from_numpy(np.asarray(obs, dtype=np.uint8).reshape(*rows, *self.shape))
         if isinstance(self.observation, gym.spaces.Discrete):
             index = torch.from_numpy(np.asarray(obs, dtype=np.int64).reshape(rows)) - int(self.observation.start)
             return torch.nn.functional.one_hot(index, self.features).float()

@@ -81,6 +81,7 @@ class TensorEnv:
     def _begin(self, state: Tensor) -> None:
         self._state, self._kept = state, state.shape[-1] - self.world.carried
         self._age = torch.zeros(state.shape[:2], dtype=torch.int32, device=self.device)
+        self.score = torch.zeros(state.shape[:2], dtype=torch.float64, device=self.device)
         self.resetting = torch.zeros_like(self._age, dtype=torch.bool)
         self._show()
 
@@ -96,7 +97,7 @@ class TensorEnv:
             state = torch.cat([state[..., : self._kept], carried], -1)
             fresh = torch.cat([fresh[..., : self._kept], carried], -1)
         self._state = torch.where(going.view(*going.shape, *(1,) * (state.dim() - 2)), state, fresh)
-        self._age = (self._age + 1) * going
+        self._age, self.score = (self._age + 1) * going, reward
         terminated, truncated = terminated & going, self._age >= self._limit
         self.resetting = terminated | truncated
         self._show()
