@@ -18,20 +18,20 @@ from tricks.source import Code
 
 def listing(tricks: Tricks) -> Code:
     """The module of the training loop for these flags: the imports that it uses, and `train(config)`."""
-    function = _loop(tricks)
-    used = _names(function)
+    functions = _loop(tricks)
+    used = set().union(*(_names(function) for function in functions))
     imports = "".join(_import(node, used) for node in _source().body)
     title = f"The training loop with {', '.join(tricks.on)}." if tricks.on else "The training loop: REINFORCE."
     header = "\n".join(textwrap.wrap(title, 100))
     flags = "".join(f"    {name}=True,\n" for name in tricks.on)
     constant = f"TRICKS = Tricks(\n{flags})" if flags else "TRICKS = Tricks()"
-    code = cst.Module(body=[function]).code.strip()
+    code = cst.Module(body=functions).code.strip()
     return Code(f'"""{header}"""\n\n{imports.strip()}\n\n{constant}\n\n\n{code}\n')
 
 
 def diff(before: Tricks, after: Tricks) -> Code:
     """What changes in the loop from the flags `before` to the flags `after`, as a unified diff."""
-    old, new = (cst.Module(body=[_loop(tricks)]).code.strip().splitlines() for tricks in (before, after))
+    old, new = (cst.Module(body=_loop(tricks)).code.strip().splitlines() for tricks in (before, after))
     lines = difflib.unified_diff(old, new, _title(before), _title(after), lineterm="")
     return Code("".join(f"{line}\n" for line in lines), "diff")
 
@@ -44,17 +44,19 @@ def _source() -> cst.Module:
     return cst.parse_module(resources.files("tricks.core").joinpath("train.py").read_text(encoding="utf-8"))
 
 
-def _loop(tricks: Tricks) -> cst.FunctionDef:
-    functions = (node for node in _source().body if isinstance(node, cst.FunctionDef))
-    decided = next(functions).visit(_Decide(tricks))
-    assert isinstance(decided, cst.FunctionDef)
-    return decided
+def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
+    functions = [node for node in _source().body if isinstance(node, cst.FunctionDef)]
+    decided = [function.visit(_Decide(tricks)) for function in functions]
+    return [function for function in decided if isinstance(function, cst.FunctionDef)]
+
+
+GONE = ("tricks", "keep")  # parameters that a listing does not have
 
 
 class _Decide(cst.CSTTransformer):
     """Replaces each `if tricks.<flag>:` by the branch taken, and the parameter `tricks` by the constant TRICKS.
 
-    `if keep:` and the parameter `keep` go.
+    `if keep:` and the parameter `keep` go, and the arguments for either.
     """
 
     def __init__(self, tricks: Tricks) -> None:
@@ -75,13 +77,19 @@ class _Decide(cst.CSTTransformer):
         return updated_node.with_changes(body=body)
 
     def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param | cst.RemovalSentinel:
-        return cst.RemoveFromParent() if original_node.name.value in ("tricks", "keep") else updated_node
+        return cst.RemoveFromParent() if original_node.name.value in GONE else updated_node
 
     def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
         if not updated_node.params:
             return updated_node
         last = updated_node.params[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
         return updated_node.with_changes(params=[*updated_node.params[:-1], last])
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        if not (isinstance(original_node.func, cst.Name) and original_node.func.value == "learn"):
+            return updated_node
+        given = [arg for arg in original_node.args if cst.ensure_type(arg.value, cst.Name).value not in GONE]
+        return updated_node.with_changes(args=[*given[:-1], given[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
         return cst.Name("TRICKS") if original_node.value == "tricks" else updated_node
@@ -114,7 +122,7 @@ def _keeps(statement: cst.BaseStatement) -> bool:
 
 
 def _lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
-    assert isinstance(statement, cst.SimpleStatementLine | cst.If | cst.For | cst.While | cst.FunctionDef)
+    assert isinstance(statement, cst.SimpleStatementLine | cst.If | cst.For | cst.While | cst.With | cst.FunctionDef)
     return statement.leading_lines
 
 

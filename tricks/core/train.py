@@ -1,5 +1,7 @@
 """The loop: play, judge, learn."""
 
+from contextlib import closing
+
 import torch
 from torch import Tensor
 
@@ -13,7 +15,7 @@ from tricks.config import Config
 from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
 from tricks.core.checkpoint import Checkpoints
-from tricks.core.envs import make_env
+from tricks.core.envs import Env, make_env
 from tricks.core.log import Log
 from tricks.core.memory import Memory
 from tricks.core.returns import reward_to_go
@@ -38,10 +40,15 @@ from tricks.value_clip import clipped_error
 def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
-    Everything has a leading seed axis S, and every reduction stays within a seed. Raises InputError for an
-    environment that cannot be made, is not supported, or gives observations or rewards that are not finite.
+    Raises InputError for an environment that cannot be made, is not supported, or gives observations or rewards that
+    are not finite.
     """
-    env = make_env(config)  # S seeds × N lanes
+    with closing(make_env(config)) as env:
+        return learn(env, config, tricks, keep)
+
+
+def learn(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
+    """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
     player = Player(env, block=config.horizon)
     agent, family = Agent(env.spaces, config).to(config.device), env.spaces.family
     if tricks.orthogonal_init:
@@ -171,5 +178,4 @@ def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Ru
         if keep:
             keep.end_update(log.steps)
 
-    env.close()
     return Run(config, tricks, agent.cpu(), log.curve(), log.diverged)
