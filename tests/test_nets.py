@@ -93,3 +93,9 @@ def test_learns_from_images(tricks: Any) -> None:
 def test_images_cannot_be_standardized() -> None:
     with pytest.raises(InputError, match="state_norm standardizes vectors"):
         train(Config("Bright-v0", seeds=1, steps=64, lanes=2, horizon=4), switched([*PPO.on, "state_norm"]))
+
+
+def test_images_that_are_too_small_are_refused() -> None:
+    assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
+    with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
+        Nature(generators(1), (1, 36, 35))

@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,6 +131,7 @@ def _trained(config: Config, tricks: Tricks, output: Output) -> "Run":
     from tricks.core.train import train
 
     out, every = output.out, output.checkpoint_every
+    print(held(config, tricks), end="")
     if out is None:
         if every is not None:
             raise InputError("--checkpoint-every needs --out, the folder to write checkpoints into")
@@ -141,6 +142,22 @@ def _trained(config: Config, tricks: Tricks, output: Output) -> "Run":
         return train(config, tricks)
     with _says_how_to_go_on(out):
         return train(config, tricks, keep=Checkpoints(out, every))
+
+
+def held(config: Config, tricks: Tricks) -> str:
+    """A line on the memory that observations take, where they are images or kept for longer than a rollout; or none."""
+    from contextlib import closing
+
+    from tricks.core.envs import make_env
+    from tricks.core.rollout import rollout_bytes
+
+    with closing(make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0]))) as env:
+        one = rollout_bytes(config, env.spaces) / 1e6
+    kept = [config.aux_every] * tricks.ppg + [config.value_rollouts + config.policy_rollouts] * tricks.ppg_buffers
+    if not (env.spaces.pixels or kept):
+        return ""
+    more = f"; the {kept[-1]} rollouts that are kept take {kept[-1] * one:.3g} MB" if kept else ""
+    return f"observations of one rollout take {one:.3g} MB{more}\n"
 
 
 def _resumed(folder: Path) -> "Run":

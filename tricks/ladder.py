@@ -12,14 +12,21 @@ from tricks.core.errors import InputError
 
 
 def trick(
-    adds: str, paper: str, needs: tuple[str, ...] = (), file: str = "", beyond: bool = False, excludes: str = ""
+    adds: str,
+    paper: str,
+    needs: tuple[str, ...] = (),
+    file: str = "",
+    beyond: bool = False,
+    excludes: str = "",
+    chapter: str = "",
 ) -> Any:
     """A flag, off by default: what it `adds`, its `paper`, the flags it `needs`, its `file` if not its name.
 
-    beyond: it is no rung of the ladder, but a way on from PPO. excludes: a flag that it cannot go with.
+    beyond: it is no rung of the ladder, but a way on from PPO. excludes: a flag that it cannot go with. chapter: whose
+    chapter it is in, if not its own.
     """
     about = {"adds": adds, "paper": paper, "needs": needs, "file": file, "beyond": beyond, "excludes": excludes}
-    return field(default=False, metadata=about)
+    return field(default=False, metadata=about | {"chapter": chapter or file})
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,7 @@ class Tricks:
         "Cobbe et al. 2020, arXiv:2009.04416, on reusing samples for either net apart",
         needs=("reuse", "ppg"),
         beyond=True,
+        chapter="ppg",
     )
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 from scipy import stats
 
+from tricks.core.atari import is_atari, make_game
 from tricks.core.errors import InputError
 from tricks.core.run import Run
 from tricks.core.seeds import stream
@@ -68,6 +69,8 @@ def _advice(said: str) -> str:
 
 def make_playable(id: str) -> gym.Env | None:
     """The environment that shows what the agent does, and sees as it was trained to; None if it has no picture."""
+    if is_atari(id):
+        return make_game(id, render_mode="rgb_array")
     if id not in gym.registry:
         return None
     env = gym.make(id, disable_env_checker=True)

@@ -49,12 +49,12 @@ def make_games(id: str, lanes: int) -> VectorEnv:
     )
 
 
-def make_game(id: str) -> gym.Env:
+def make_game(id: str, render_mode: str | None = None) -> gym.Env:
     """One game in Python, with the same settings. Raises InputError if opencv is not installed."""
     extra("atari", "cv2")
     ale = extra("atari", "ale_py")
     ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)  # or it greets
-    game = gym.make(id, frameskip=1, repeat_action_probability=0.0)
+    game = gym.make(id, frameskip=1, repeat_action_probability=0.0, render_mode=render_mode)
     game = AtariPreprocessing(game, noop_max=NOOPS, frame_skip=SKIP, screen_size=SIZE)
     return FrameStackObservation(Fire(game), STACK, padding_type="zero")
 

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tricks.core.errors import InputError
+
 MANY = 64  # rows of one seed from which on the longer way to tanh is the faster one
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
@@ -73,7 +75,8 @@ class Nature(nn.Module):
     """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] uint8 -> [S, B, 512].
 
     Pixels become 0 to 1 on the way in. A convolution's weight is kept as the matrix [S, C·k·k, out] that it is to
-    each patch, so that it is initialized like any other. Mnih et al. 2015, 10.1038/nature14236.
+    each patch, so that it is initialized like any other. Raises InputError for images under 36×36.
+    Mnih et al. 2015, 10.1038/nature14236.
     """
 
     def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int]) -> None:
@@ -83,6 +86,8 @@ class Nature(nn.Module):
             sizes.append((channels * kernel * kernel, out))
             channels, sides = out, [(side - kernel) // stride + 1 for side in sides]
         self.width: int = NATURE_WIDTH
+        if min(sides) < 1:
+            raise InputError(f"images must be at least 36×36 pixels, not {shape[1]}×{shape[2]}")
         sizes.append((channels * sides[0] * sides[1], self.width))
         self.layers = _registered(self, [linear(generators, *size) for size in sizes])
 
