@@ -88,6 +88,13 @@ def test_only_auxiliary_phases_move_the_auxiliary_head() -> None:
     assert not torch.allclose(phased, before)
 
 
+def test_a_phase_comes_after_every_so_many_updates() -> None:
+    curve = train(replace(CONFIG, seeds=1, aux_every=3), PPG).curve
+    phases = curve["update"][curve.auxiliary_loss.notna()].tolist()
+    assert phases == list(range(2, len(curve), 3))
+    assert len(phases) > 1
+
+
 def test_memory_keeps_the_newest_rollouts_in_units_of_reward() -> None:
     memory = Memory(rollouts=2)
     stats = ReturnStats(torch.tensor([5.0, 0.0]).double(), torch.tensor([4.0, 1.0]).double())  # σ 2 and 1

@@ -8,7 +8,7 @@ from tricks import Config, train
 from tricks.core.memory import Memory
 from tricks.core.rollout import Batch
 from tricks.ladder import named
-from tricks.ppg_buffers import reused
+from tricks.ppg_buffers import dealt_apart, reused
 from tricks.return_norm import ReturnStats
 
 ROWS = 24
@@ -50,6 +50,16 @@ def test_over_its_time_a_row_is_used_about_as_often_as_allowed() -> None:
     # Binomial(24, 1/6) cut off at 4 has a mean of 3.29
     settled = counts(rollouts=6, uses=4, updates=60)[0].view(60, ROWS)[10:-10].double()
     assert abs(settled.mean() - 3.29) < 0.1
+
+
+def test_policy_and_value_rows_are_drawn_independently() -> None:
+    one, other, config = Memory(2), Memory(2), replace(CONFIG, policy_uses=4, value_uses=4, epochs=4)
+    for memory in (one, other):
+        memory.add(rollout(0), STATS, 0)
+    pairs = list(dealt_apart(one, other, STATS, config, 0))
+    assert len(pairs) == 4 * config.minibatches
+    same = [set(b.name[0].tolist()) == set(b.critic.name[0].tolist()) for b in pairs]
+    assert not any(same)
 
 
 def test_ages_are_those_of_the_two_buffers() -> None:
