@@ -86,7 +86,7 @@ class _Decide(cst.CSTTransformer):
         return updated_node.with_changes(params=[*updated_node.params[:-1], last])
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        if not (isinstance(original_node.func, cst.Name) and original_node.func.value == "learn"):
+        if not (isinstance(original_node.func, cst.Name) and original_node.func.value == "train_in"):
             return updated_node
         given = [arg for arg in original_node.args if cst.ensure_type(arg.value, cst.Name).value not in GONE]
         return updated_node.with_changes(args=[*given[:-1], given[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])

@@ -44,10 +44,10 @@ def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Ru
     are not finite.
     """
     with closing(make_env(config)) as env:
-        return learn(env, config, tricks, keep)
+        return train_in(env, config, tricks, keep)
 
 
-def learn(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
+def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
     player = Player(env, block=config.horizon)
     agent, family = Agent(env.spaces, config).to(config.device), env.spaces.family
