@@ -291,5 +291,5 @@ faulty.curve.drop(columns=["seed", "update"]).tail(3).round(3)
 # of a run of 50,000 steps? (b) At 50,000 steps somebody grants you 200,000 in all. Which rate comes next, and is the result then a run of
 # 200,000 steps? (c) What must be saved so that an interrupted run can go on?
 #
-# Solutions: [`solutions/16_annealing.py`](solutions/16_annealing.py). Next: [the whole ladder](20_the_whole_ladder.ipynb),
-# all of the tricks together.
+# Solutions: [`solutions/16_annealing.py`](solutions/16_annealing.py). Next: [a shared trunk](17_shared_trunk.ipynb), the
+# first of the ways on from here.

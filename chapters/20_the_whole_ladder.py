@@ -97,14 +97,17 @@ assert redundant == synergy == {"A": 0.5, "B": 0.5}
 effects = all_effects()
 
 
+DESIGNS = ("add-one-in", "leave-one-out", "ladder")
+
+
 def forest(axis, env):
     """A row a trick, a mark a question; filled where an effect is detected after Holm's correction."""
     here, names = effects[effects.env == env], ROWS[1:]
-    for shift, (design, mark) in zip((-0.25, 0, 0.25), MARKS.items(), strict=True):
+    for shift, design in zip((-0.25, 0, 0.25), DESIGNS, strict=True):
         for row in here[here.design == design].itertuples():
             color, y = style.COLORS[row.trick], names.index(row.trick) + shift
             axis.plot([row.low, row.high], [y, y], color=color, lw=1.2)
-            axis.plot(row.difference, y, mark, color=color, ms=5, mfc=color if row.detected else "white")
+            axis.plot(row.difference, y, MARKS[design], color=color, ms=5, mfc=color if row.detected else "white")
     axis.axvline(0, color=style.INK, lw=0.8)
     axis.set(title=env, xlabel="difference in normalized area")
     axis.set_yticks(range(len(names)), names)
@@ -114,9 +117,7 @@ figure, axes = plt.subplots(1, len(studies()), figsize=(3 + 2.7 * len(studies())
 for axis, study in zip(axes, studies(), strict=True):
     forest(axis, study.env)
 axes[0].invert_yaxis()
-handles = [
-    plt.Line2D([], [], color=style.SOFT, marker=mark, ls="", label=MEANS[design]) for design, mark in MARKS.items()
-]
+handles = [plt.Line2D([], [], color=style.SOFT, marker=MARKS[design], ls="", label=MEANS[design]) for design in DESIGNS]
 figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
 plt.show()
 

@@ -1,0 +1,107 @@
+"""Exercises of the chapter on Phasic Policy Gradient."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.baseline import squared_error
+from tricks.core.agent import Agent
+from tricks.core.policies import Family
+from tricks.core.rollout import Batch, Policy
+
+
+def cloning_term(old_log_prob: Tensor, log_prob: Tensor) -> Tensor:
+    """KL(π_old ‖ π) of every row, from the log-probabilities of its action. [...], [...] -> [...]."""
+    return F.kl_div(log_prob, old_log_prob, reduction="none")
+
+
+def errors_of_a_phase(agent: Agent, policy: Policy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)), and ½(V(s) − G)². [S, B] each."""
+    auxiliary = agent.auxiliary_net(agent.features(b.obs)).squeeze(-1)
+    old_log_prob, log_prob = (family.log_prob(logits, b.action) for logits in (b.old, policy(b.obs, b.legal)))
+    kl = cloning_term(old_log_prob, log_prob)
+    return squared_error(auxiliary, b.target), kl, squared_error(agent.value(b.obs), b.target)
+
+
+def _right(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    p, q = old.log_softmax(-1), new.log_softmax(-1)
+    return (p.exp() * (p - q)).sum(-1)
+
+
+def _turned(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return _right(new, old, action)
+
+
+def _negative(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return -_right(old, new, action)
+
+
+def _weighed_with_new(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return -_right(new, old, action)
+
+
+def _unweighed(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return (old.log_softmax(-1) - new.log_softmax(-1)).sum(-1)
+
+
+def _taken_only(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return (old.log_softmax(-1) - new.log_softmax(-1)).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+
+def _taken_weighed(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return _taken_only(old, new, action) * old.softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+
+def _mean_over_actions(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return _right(old, new, action) / old.shape[-1]
+
+
+def _mean_over_rows(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return _right(old, new, action).mean()
+
+
+def _raw_logits(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return (old.softmax(-1) * (old - new)).sum(-1)
+
+
+def _cross_entropy(old: Tensor, new: Tensor, action: Tensor) -> Tensor:
+    return -(old.softmax(-1) * new.log_softmax(-1)).sum(-1)
+
+
+check_kl = Exercise(
+    _right,
+    cases=(
+        {
+            "old": torch.tensor([[0.5, 0.5], [0.1, 0.9]]).log(),
+            "new": torch.tensor([[0.75, 0.25], [0.5, 0.5]]).log(),
+            "action": torch.tensor([0, 0]),
+        },
+        {
+            "old": torch.tensor([[2.0, 0.0, -1.0]]),
+            "new": torch.tensor([[1.0, 1.0, 1.0]]),
+            "action": torch.tensor([1]),
+        },
+        {
+            "old": torch.tensor([[1.0, -1.0, 0.0], [3.0, 3.0, 0.0]]),
+            "new": torch.tensor([[1.0, -1.0, 0.0], [4.0, 4.0, 1.0]]),  # nothing has changed: 0 and 0
+            "action": torch.tensor([2, 0]),
+        },
+    ),
+    mistakes={
+        "this is KL(π ‖ π_old), the other direction: weigh with the policy that is to be kept.": _turned,
+        "the sign is turned: a divergence is never negative.": _negative,
+        "the weights are those of the new policy; weigh with π_old.": _weighed_with_new,
+        "nothing is weighed: every action counts alike, however rare. Weigh each with π_old(a).": _unweighed,
+        "only the action that was taken counts. Its log-ratio alone can be negative, and says nothing of the others.": (
+            _taken_only
+        ),
+        "only the action that was taken counts: this is one term of the sum over all actions.": _taken_weighed,
+        "this is the mean over actions. An expectation is the *sum* of what is weighed with probabilities.": (
+            _mean_over_actions
+        ),
+        "there should be a number for each row, and this is their mean: the loop weighs rows later.": _mean_over_rows,
+        "logits are no log-probabilities: both need a log_softmax first.": _raw_logits,
+        "this is the cross-entropy. Its gradient is right, but it is not 0 where nothing has changed.": _cross_entropy,
+    },
+)

@@ -1,0 +1,92 @@
+"""Exercises of the chapter on shared trunks."""
+
+from copy import deepcopy
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.core.agent import Agent
+
+Lengths = tuple[Tensor, Tensor]
+
+
+def share_body_(agent: Agent) -> None:
+    """V(s) is read from the body of the policy net, in place; the value net's own body is given up."""
+    agent.value_net.body = deepcopy(agent.policy_net.body)
+
+
+def _parts(g_policy: Tensor, g_value: Tensor, value_coef: float, factor: Tensor) -> Lengths:
+    return factor * g_policy.norm(dim=1), factor * value_coef * g_value.norm(dim=1)
+
+
+def _factor(norm: Tensor, max_norm: float) -> Tensor:
+    return (max_norm / norm.clamp(min=1e-12)).clamp(max=1)
+
+
+def _right(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
+    norm = (g_policy + value_coef * g_value).norm(dim=1)
+    return _parts(g_policy, g_value, value_coef, _factor(norm, max_norm))
+
+
+def _each_by_itself(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
+    return g_policy.norm(dim=1).clamp(max=max_norm), (value_coef * g_value.norm(dim=1)).clamp(max=max_norm)
+
+
+def _without_coef(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
+    return _right(g_policy, g_value, 1.0, max_norm)
+
+
+def _coef_late(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
+    return _parts(g_policy, g_value, value_coef, _factor((g_policy + g_value).norm(dim=1), max_norm))
+
+
+def _lengths_added(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
+    norm = g_policy.norm(dim=1) + value_coef * g_value.norm(dim=1)
+    return _parts(g_policy, g_value, value_coef, _factor(norm, max_norm))
+
+
+def _always(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
+    norm = (g_policy + value_coef * g_value).norm(dim=1)
+    return _parts(g_policy, g_value, value_coef, max_norm / norm)
+
+
+def _stacked(g_policy: Tensor, g_value: Tensor, value_coef: float, max_norm: float) -> Lengths:
+    return _parts(g_policy, g_value, value_coef, _factor((g_policy + value_coef * g_value).norm(), max_norm))
+
+
+check_parts = Exercise(
+    _right,
+    cases=(
+        {
+            "g_policy": torch.tensor([[0.3, 0.0], [0.0, 0.1]]),
+            "g_value": torch.tensor([[0.0, 8.0], [0.0, 0.2]]),
+            "value_coef": 0.5,
+            "max_norm": 0.5,
+        },
+        {
+            "g_policy": torch.tensor([[3.0, 4.0, 0.0]]),
+            "g_value": torch.tensor([[-30.0, -40.0, 0.0]]),
+            "value_coef": 0.04,
+            "max_norm": 2.0,
+        },
+        {
+            "g_policy": torch.tensor([[0.6, 0.0], [1.0, -2.0], [0.2, 0.1]]),
+            "g_value": torch.tensor([[0.0, 0.8], [90.0, 10.0], [3.0, 4.0]]),
+            "value_coef": 1.0,
+            "max_norm": 1.0,
+        },
+    ),
+    mistakes={
+        "each part was shortened by itself. There is one gradient, their sum, and one factor for both.": (
+            _each_by_itself
+        ),
+        "c₁ is missing: what reaches the body is c₁ times the gradient of the value loss.": _without_coef,
+        "the norm was taken without c₁. First weigh, then add, then measure.": _coef_late,
+        "the norm of a sum is not the sum of the norms, unless both point the same way. Add the vectors first.": (
+            _lengths_added
+        ),
+        "short gradients are made longer. A factor is never more than 1.": _always,
+        "one norm was taken over all agents. Each row has its own.": _stacked,
+    },
+)

@@ -1,0 +1,46 @@
+"""Solutions to the chapter on shared trunks. `python -m solutions.17_shared_trunk`, in `chapters`, checks them.
+
+Exercise 2. `deepcopy` makes a second body with the same weights. It agrees with the first until the first gradient
+step, and from then on each hears its own loss: these are separate nets with a common start, and they learn like
+separate nets. "It scores better" is no sign that it is right; here it scores better because it does not do what it
+says. A look at the first forward pass compares weights, and they are equal. What was asked for is one object,
+`agent.policy_net.body is agent.value_net.body`, and so one count of weights. Sharing must take away a whole body, 4480
+numbers of 9155, and this version takes none; `sum(p.numel() for p in agent.parameters())` says so before any training.
+
+Exercise 3. (a) To the body c1 is worth next to nothing: its gradient has no value part. The norm is still over all
+parameters, so a long gradient of the value head shortens the body's, too; but Adam divides by the usual size, and what
+is left is that batches with a large value error count for less. (b) It can learn what is linear in the features that
+the policy happens to have. Of what the policy does not need, such as how near the end of the episode is, there may be
+little in them. The explained variance shows it, and the value loss: compare them to those of the separate nets, best
+with `return_norm`. (c) The compute is still halved. But the body learns nothing from the value loss, so the policy
+gains no features from it; that is why Cobbe et al. let the value's gradient through in the auxiliary phase.
+"""
+
+import torch
+
+from exercises.shared_trunk import check_parts
+from tricks import Config
+from tricks.core.agent import Agent
+from tricks.core.envs import make_env
+from tricks.core.nets import Shared
+
+
+def my_parts(g_policy, g_value, value_coef, max_norm):
+    of_value = value_coef * g_value
+    norm = (g_policy + of_value).norm(dim=1)
+    factor = torch.where(norm > max_norm, max_norm / norm, 1.0)
+    return factor * g_policy.norm(dim=1), factor * of_value.norm(dim=1)
+
+
+check_parts(my_parts)
+
+
+def weights(agent: Agent) -> int:
+    return sum(parameter.numel() for parameter in agent.parameters())
+
+
+config = Config(seeds=1)
+agent = Agent(make_env(config).spaces, config)
+assert weights(agent) == 9155
+agent.policy_net.body = agent.value_net.body = Shared(agent.policy_net.body)
+assert weights(agent) == 9155 - 4480
