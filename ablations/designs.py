@@ -134,20 +134,14 @@ def ppo(names: Sequence[str]) -> Design:
 
 def beyond(names: Sequence[str]) -> Design:
     """PPO, and what goes beyond the ladder on top of it: each of those tricks against PPO with what the trick needs."""
-    pairs = [
-        Comparison(name, _beyond(named(name)), _short_of(name), named(name)) for name in NEEDS if name not in LADDER
-    ]
+    pairs = []
+    for name in (name for name in NEEDS if name not in LADDER):
+        having = named(name)
+        label = f"+ {', '.join(other for other in having.on if other not in PPO.on)}"
+        without = switched([other for other in having.on if other != name])
+        pairs.append(Comparison(name, label, without, having))
     arms = [Arm("ppo", PPO), *(Arm(pair.label, pair.having) for pair in pairs)]
     return Design("beyond", tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs))
-
-
-def _short_of(name: str) -> Tricks:
-    return switched([other for other in named(name).on if other != name])
-
-
-def _beyond(tricks: Tricks) -> str:
-    """The name of an arm with PPO and these tricks: `+ ppg, ppg_buffers`."""
-    return f"+ {', '.join(name for name in tricks.on if name not in PPO.on)}"
 
 
 DESIGNS: dict[str, Callable[[Sequence[str]], Design]] = {

@@ -88,6 +88,15 @@ def test_only_auxiliary_phases_move_the_auxiliary_head() -> None:
     assert not torch.allclose(phased, before)
 
 
+def test_memory_takes_as_many_bytes_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(loop, "Memory", lambda rollouts: made.append(Memory(rollouts)) or made[-1])
+    train(replace(CONFIG, seeds=1), PPG)
+    (memory,) = made
+    taken = sum(column.element_size() * column.numel() for column in vars(memory.rows).values())
+    assert taken == CONFIG.aux_every * CONFIG.lanes * CONFIG.horizon * (4 * 4 + 2 + 49)
+
+
 def test_a_phase_comes_after_every_so_many_updates() -> None:
     curve = train(replace(CONFIG, seeds=1, aux_every=3), PPG).curve
     phases = curve["update"][curve.auxiliary_loss.notna()].tolist()

@@ -1,11 +1,16 @@
 """The command lines: what they print, and one line and exit status 2 for what they cannot do."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tricks.commands import main
+from tricks import ATARI, PPG, PPO, Config
+from tricks.commands import main, parse
+from tricks.config import ATARI_CONFIG
+from tricks.ladder import named
+from tricks.running import held
 
 TINY = ["--env", "ShortCartPole-v0", "--steps", "120", "--lanes", "2", "--horizon", "16", "--seeds"]
 
@@ -56,3 +61,23 @@ def test_a_run_in_which_every_seed_diverges_says_so(capsys: pytest.CaptureFixtur
     captured = capsys.readouterr()
     assert "seed 0: diverged at step" in captured.out
     assert "every seed diverged" in captured.err
+
+
+def test_the_preset_atari_has_the_published_numbers() -> None:
+    tricks, (config,) = parse(["atari", "--seeds", "2"], "train", Config)
+    assert tricks == ATARI
+    assert config == replace(ATARI_CONFIG, seeds=2)
+    assert (config.lanes, config.horizon, config.epochs, config.minibatches) == (8, 128, 4, 4)
+    assert (config.lr, config.clip_range, config.value_coef, config.entropy_coef) == (2.5e-4, 0.1, 0.5, 0.01)
+    assert config.max_grad_norm == 0.5
+    assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(tricks.on)
+
+
+def test_what_is_held_in_memory_is_said_where_it_is_much() -> None:
+    config = Config(seeds=2, lanes=4, horizon=9)  # 2 seeds × 10 × 4 lanes of 4 numbers: 1280 bytes
+    assert held(config, PPO) == ""
+    assert (
+        held(config, PPG)
+        == "observations of one rollout take 0.00128 MB; the 8 rollouts that are kept take 0.0102 MB\n"
+    )
+    assert "the 10 rollouts that are kept take 0.0128 MB" in held(config, named("ppg_buffers"))

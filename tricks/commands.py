@@ -1,13 +1,10 @@
 """The commands of `python -m tricks train|play|list|listing|diff`."""
 
-import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, make_dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from dataclasses import field, make_dataclass
+from typing import Annotated, Any
 
 import tyro
 
@@ -15,10 +12,8 @@ from tricks.config import ATARI_CONFIG, Config
 from tricks.core.errors import InputError
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, described, named, switched, table
 from tricks.listing import diff, listing
+from tricks.running import Output, Playing, play_saved, refuse_others, resumed, summary, trained
 from tricks.shell import guarded, options
-
-if TYPE_CHECKING:
-    from tricks.core.run import Run
 
 USAGE = """usage: python -m tricks COMMAND ...
 
@@ -31,36 +26,6 @@ USAGE = """usage: python -m tricks COMMAND ...
 
 RUNG is a preset ({presets}), or a flag, which stands for the ladder up to it.
 `python -m tricks train --help` and `play --help` show all options."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """Where the run goes."""
-
-    out: Path | None = None
-    """Folder to write curve.csv, run.json and agent.pt into."""
-    checkpoint_every: int | None = None
-    """Write checkpoint.pt into the folder whenever a seed has taken so many more environment steps."""
-    resume: Path | None = None
-    """Go on with the run in this folder from its checkpoint, as it was: takes no other option."""
-
-
-@dataclass(frozen=True)
-class Playing:
-    """What is played."""
-
-    folder: tyro.conf.Positional[Path | None] = None
-    """Folder of a saved run."""
-    episodes: int = 10
-    """How many full episodes to evaluate, with all statistics frozen."""
-    seed: int | None = None
-    """Whose agent plays: one of the run's seeds. Default: the first."""
-    greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Take the most likely actions instead of sampling."""
-    gif: Path | None = None
-    """File of the animated picture of one episode. Default: play.gif in the run's folder."""
-    no_gif: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """No picture."""
 
 
 NUMBERS = {"atari": ATARI_CONFIG}  # of the presets that bring their own
@@ -113,10 +78,10 @@ def _train(arguments: list[str]) -> None:
     tricks, (config, output) = parse(arguments, "train", Config, Output)
     warnings.filterwarnings("ignore", module="gymnasium")
     if output.resume is not None:
-        _as_it_was(given)
-        out, run = output.resume, _resumed(output.resume)
+        refuse_others(given)
+        out, run = output.resume, resumed(output.resume)
     else:
-        out, run = output.out, _trained(config, tricks, output)
+        out, run = output.out, trained(config, tricks, output)
     print(summary(run))
     if out is not None:
         run.save(out)
@@ -125,102 +90,8 @@ def _train(arguments: list[str]) -> None:
         raise InputError("every seed diverged; try a smaller --lr")
 
 
-def _trained(config: Config, tricks: Tricks, output: Output) -> "Run":
-    from tricks.core.checkpoint import Checkpoints, refuse_unfinished  # these need torch, which takes seconds to import
-    from tricks.core.files import make_folder
-    from tricks.core.train import train
-
-    out, every = output.out, output.checkpoint_every
-    print(held(config, tricks), end="")
-    if out is None:
-        if every is not None:
-            raise InputError("--checkpoint-every needs --out, the folder to write checkpoints into")
-        return train(config, tricks)
-    refuse_unfinished(out)
-    make_folder(out)  # one that cannot be written should fail now, not after the training
-    if every is None:
-        return train(config, tricks)
-    with _says_how_to_go_on(out):
-        return train(config, tricks, keep=Checkpoints(out, every))
-
-
-def held(config: Config, tricks: Tricks) -> str:
-    """A line on the memory that observations take, where they are images or kept for longer than a rollout; or none."""
-    from contextlib import closing
-
-    from tricks.core.envs import make_env
-    from tricks.core.rollout import rollout_bytes
-
-    with closing(make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0]))) as env:
-        one = rollout_bytes(config, env.spaces) / 1e6
-    kept = [config.aux_every] * tricks.ppg + [config.value_rollouts + config.policy_rollouts] * tricks.ppg_buffers
-    if not (env.spaces.pixels or kept):
-        return ""
-    more = f"; the {kept[-1]} rollouts that are kept take {kept[-1] * one:.3g} MB" if kept else ""
-    return f"observations of one rollout take {one:.3g} MB{more}\n"
-
-
-def _resumed(folder: Path) -> "Run":
-    from tricks.core.resume import resume
-
-    with _says_how_to_go_on(folder):
-        return resume(folder)
-
-
-def _as_it_was(arguments: list[str]) -> None:
-    """Raises InputError if anything is asked for beside --resume."""
-    options = [argument.split("=")[0] for argument in arguments if argument.startswith("--")]
-    rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
-    for other in (*rung, *(option for option in options if option != "--resume")):
-        why = ": the annealing runs over the steps that it began with" if other == "--steps" else ""
-        raise InputError(f"--resume goes on with the run in its folder as it was; it takes no {other}{why}")
-
-
-@contextmanager
-def _says_how_to_go_on(folder: Path) -> Iterator[None]:
-    """Ctrl-C says how to go on from the last checkpoint."""
-    from tricks.core.checkpoint import NAME, how_to_go_on
-
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        there = (folder / NAME).is_file()
-        how = f"; go on with: {how_to_go_on(folder)}" if there else " before the first checkpoint"
-        raise KeyboardInterrupt(how) from stop
-
-
 def _play(arguments: list[str]) -> None:
-    asked = options(Playing, arguments, "python -m tricks play DIR")
-    if asked.folder is None:
-        raise InputError("play takes the folder of a saved run, for example: python -m tricks play runs/x")
-    if asked.gif is not None and asked.no_gif:
-        raise InputError("--gif and --no-gif exclude each other")
-    quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
-    os.environ.update(quiet)  # pygame draws into memory: it needs no screen and should say nothing
-    warnings.filterwarnings("ignore", module="gymnasium")
-    from tricks import play
-    from tricks.core.run import load
-
-    run = play.one_seed(load(asked.folder), asked.seed)
-    print(play.described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))
-    if not asked.no_gif:
-        print(play.picture(run, asked.gif or asked.folder / "play.gif", asked.greedy))
-
-
-def summary(run: "Run") -> str:
-    """A line per seed, and their mean: the return over the last 10% of the budget."""
-    late = run.late().dropna()
-    lines = []
-    for seed in run.config.seed_list:
-        if seed in run.diverged:
-            said = f"diverged at step {run.diverged[seed]}: the loss or its gradient is not finite"
-        elif seed not in late:
-            said = "no episode ended in the last 10% of the budget"
-        else:
-            said = f"return {late[seed]:.1f}"
-        lines.append(f"seed {seed}: {said}")
-    mean = f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {late.mean():.1f}"
-    return "\n".join([*lines, *([mean] if len(late) else [])])
+    play_saved(options(Playing, arguments, "python -m tricks play DIR"))
 
 
 def _list(arguments: list[str]) -> None:

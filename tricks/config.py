@@ -41,7 +41,7 @@ class Config:
     gamma: float = 0.99
     """Discount γ."""
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers (tanh) of the policy net and of the value net."""
+    """Widths of the hidden layers (tanh) of the policy net and of the value net; images have layers of their own."""
     value_coef: float = 0.5
     """c₁, weight of the value loss (baseline)."""
     epochs: int = 4

@@ -12,8 +12,8 @@ class Memory:
     """The newest `rollouts` segments as one batch [S, R, ...], and of each row when it was born and how often used.
 
     Values and targets are kept in units of reward, whatever units the value net learned them in. Rows take about
-    4·(D + A) + 60 bytes each (D of uint8 images count a quarter), so S seeds of T·N rows need
-    S·rollouts·T·N times that, and no more.
+    4·D + A + 49 bytes each for A discrete actions (of uint8 images D + A + 49), so S seeds need S·rollouts·T·N times
+    that, and no more.
     """
 
     def __init__(self, rollouts: int) -> None:
