@@ -1,4 +1,4 @@
-"""python -m ablations [run|report|tune|worlds|speed]"""
+"""python -m ablations [run|report|tune|worlds|games|speed]"""
 
 import sys
 

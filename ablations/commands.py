@@ -1,4 +1,4 @@
-"""The commands of `python -m ablations [run|report|tune|worlds|speed]`."""
+"""The commands of `python -m ablations [run|report|tune|worlds|games|speed]`."""
 
 import os
 import re
@@ -24,6 +24,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   report  make the tables, figures and the report again, without training
   tune    choose each arm's learning rate on tuning seeds
   worlds  try each trick in the world that was made for it, with and without
+  games   hold the agent of a saved run, of an Atari game say, against random play
   speed   environment steps a second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 10 seeds, 100,000 steps. `python -m ablations run --help` shows all
@@ -57,7 +58,11 @@ class ReportOptions:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    kept = "" if "speed" in given[:1] else "; finished jobs are kept, and the same command goes on from there"
+    kept = (
+        ""
+        if given[:1] in (["speed"], ["games"])
+        else "; finished jobs are kept, and the same command goes on from there"
+    )
     return guarded(_dispatch, given, kept)
 
 
@@ -190,13 +195,20 @@ def _worlds_suite(chosen: Options) -> int:
     return _worlds(given)
 
 
+def _games(arguments: list[str]) -> int:
+    from ablations import games
+
+    command = again("games", arguments)
+    return games.main(options(games.Options, arguments, "python -m ablations games"), {"command": command})
+
+
 def _speed(arguments: list[str]) -> int:
     from ablations import speed
 
     return speed.main(options(speed.Options, arguments, "python -m ablations speed"))
 
 
-COMMANDS = {"run": _run, "report": _report, "tune": _tune, "worlds": _worlds, "speed": _speed}
+COMMANDS = {"run": _run, "report": _report, "tune": _tune, "worlds": _worlds, "games": _games, "speed": _speed}
 
 
 def worker_count(asked: int) -> int:

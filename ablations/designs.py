@@ -134,14 +134,24 @@ def ppo(names: Sequence[str]) -> Design:
 
 def beyond(names: Sequence[str]) -> Design:
     """PPO, and what goes beyond the ladder on top of it: each of those tricks against PPO with what the trick needs."""
+    return _on_top_of(PPO, "ppo", "beyond")
+
+
+def beyond_normed(names: Sequence[str]) -> Design:
+    """The same on PPO with `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
+    return _on_top_of(replace(PPO, return_norm=True), "+ return_norm", "beyond-normed")
+
+
+def _on_top_of(base: Tricks, first: str, design: str) -> Design:
+    """The base, by the name of its arm, and each trick from beyond the ladder against it with what the trick needs."""
     pairs = []
     for name in (name for name in NEEDS if name not in LADDER):
-        having = named(name)
+        having = switched([*base.on, *named(name).on])
         label = f"+ {', '.join(other for other in having.on if other not in PPO.on)}"
         without = switched([other for other in having.on if other != name])
         pairs.append(Comparison(name, label, without, having))
-    arms = [Arm("ppo", PPO), *(Arm(pair.label, pair.having) for pair in pairs)]
-    return Design("beyond", tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs))
+    arms = [Arm(first, base), *(Arm(pair.label, pair.having) for pair in pairs)]
+    return Design(design, tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs))
 
 
 DESIGNS: dict[str, Callable[[Sequence[str]], Design]] = {
@@ -152,6 +162,7 @@ DESIGNS: dict[str, Callable[[Sequence[str]], Design]] = {
     "screen": screen,
     "ppo": ppo,
     "beyond": beyond,
+    "beyond-normed": beyond_normed,
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablations import plot, plot_effects, report, words, worlds
+from ablations import games, plot, plot_effects, report, words, worlds
 from ablations.designs import Design
 from ablations.effects import effects
 from ablations.factors import interactions, main_effects
@@ -28,7 +28,8 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
     """
     parts, paths = ["# Ablation report", _how_to_read()], []
     for study in studies:
-        text, files = _worlds(study, folder) if not study.designs else _environment(study, folder)
+        section = _environment if study.designs else _games if "games" in study.about else _worlds
+        text, files = section(study, folder)
         parts.append(text)
         paths += files
     text, files = _across(report.distinct(studies), folder)
@@ -122,6 +123,11 @@ def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
     return f"## A world for every trick\n\n{image}\n\n{table}", paths
 
 
+def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    said, paths = games.write(study, folder)
+    return f"## {study.env}\n\n{_image(paths, 'One agent while it learns, and its games')}\n\n{said}", paths
+
+
 def _across(studies: Sequence[Study], folder: Path) -> tuple[str, list[Path]]:
     """What can only be said of several environments together; empty with one. studies: one an environment."""
     scaled = [study for study in studies if study.env in SCALES]
@@ -144,9 +150,10 @@ def _across(studies: Sequence[Study], folder: Path) -> tuple[str, list[Path]]:
 def _made(study: Study) -> str:
     """Seeds, learning rates, time, versions, and the command that trained a study."""
     about, seeds = study.about, sorted(study.runs.seed.unique())
-    facts = [f"trained by `{about['command']}`", f"seeds {seeds[0]} to {seeds[-1]}"]
+    facts = [f"made by `{about['command']}`", f"seeds {seeds[0]} to {seeds[-1]}"]
     time = f"{about['seconds'] / 60:.0f} minutes of one worker"
-    facts.append(f"{about['steps']:,.0f} environment steps, whole blocks of ten seeds, in {time}")
+    whole = "" if "games" in about else ", whole blocks of ten seeds,"
+    facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
     facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
     return f"**{study.name}**: {'; '.join(facts)}."
 

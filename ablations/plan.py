@@ -163,10 +163,10 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
     names = tricks_named(chosen.tricks) if chosen.tricks else able
     if idle := [name for name in names if name not in able]:
         raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} can change nothing there")
-    asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else suite.designs
+    asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else [*suite.designs, *setting.more]
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
-    if chosen.tricks and (fixed := [name for name in asked if name in ("ppo", "beyond")]):
+    if chosen.tricks and (fixed := [name for name in asked if name in ("ppo", "beyond", "beyond-normed")]):
         raise InputError(f"the design {fixed[0]} has arms of its own; leave out --tricks")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
     return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)

@@ -21,12 +21,14 @@ from ablations.scales import SCALES
 from ablations.stats import FEWEST
 from tricks.ladder import NEEDS
 
-MARKS = {"add-one-in": "o", "leave-one-out": "s", "ladder": "D", "beyond": "v"}  # from the top of a row to its bottom
+# from the top of a row to its bottom
+MARKS = {"add-one-in": "o", "leave-one-out": "s", "ladder": "D", "beyond": "v", "beyond-normed": "^"}
 MEANS = {
     "add-one-in": "alone, on what it needs",
     "leave-one-out": "in the full set",
     "ladder": "on the rung before",
     "beyond": "on PPO, with what it needs",
+    "beyond-normed": "on that and return_norm",
 }
 
 

@@ -76,6 +76,9 @@ STORIES = {
         "REINFORCE, and each trick added to it alone", ("this trick, on what it needs", "what it needs", "other tricks")
     ),
     "beyond": Story("PPO, and what goes beyond the ladder", ("with this trick", "without it", "the other arms")),
+    "beyond-normed": Story(
+        "PPO with return_norm, and what goes beyond the ladder", ("with this trick", "without it", "the other arms")
+    ),
 }
 
 

@@ -1,9 +1,22 @@
 """Designs: every arm meets its needs, equal arms are one, comparisons differ in what they say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ablations.designs import DESIGNS, add_one_in, beyond, factorial, gives_mask, ladder, leave_one_out, screen, usable
+from ablations.designs import (
+    DESIGNS,
+    add_one_in,
+    beyond,
+    beyond_normed,
+    factorial,
+    gives_mask,
+    ladder,
+    leave_one_out,
+    screen,
+    usable,
+)
 from tricks import EVERY, PPO, REINFORCE, Config, InputError
 from tricks.ladder import LADDER, NEEDS, PPG
 
@@ -29,6 +42,10 @@ def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
         ("ppg_buffers", {"ppg_buffers"}),
     ]
     assert [pair.without for pair in design.comparisons] == [PPO, PPO, PPG]
+    normed = beyond_normed(NAMES)
+    assert [arm.name for arm in normed.arms][::3] == ["+ return_norm", "+ return_norm, ppg, ppg_buffers"]
+    assert [arm.tricks for arm in normed.arms] == [replace(arm.tricks, return_norm=True) for arm in design.arms]
+    assert [pair.without for pair in normed.comparisons] == [normed.arms[i].tricks for i in (0, 0, 2)]
 
 
 def test_masks_are_found_whatever_steps_the_environment() -> None:

@@ -85,3 +85,11 @@ def test_a_command_is_told_without_where_results_go_and_who_makes_them() -> None
 )
 def test_what_makes_no_sense_is_refused(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
     refuses(main, arguments, message)
+
+
+def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
+    asked = {plan.config.env: [design.name for design in plan.designs] for plan in plans(What(suite="beyond"))}
+    assert asked["CartPole-v1"] == asked["Acrobot-v1"] == ["beyond", "beyond-normed"]
+    assert asked["MiniGrid-Unlock-v0"] == ["beyond"]
+    (chosen,) = plans(What(suite="beyond", env="CartPole-v1", design="beyond"))
+    assert [design.name for design in chosen.designs] == ["beyond"]

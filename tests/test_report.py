@@ -88,7 +88,7 @@ def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: py
     save(made, tmp_path)
     assert main(["report", "--out", str(tmp_path)]) == 0
     first = (tmp_path / "report.md").read_bytes()
-    assert "trained by `x`" in first.decode()
+    assert "made by `x`" in first.decode()
     assert main(["report", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "report.md").read_bytes() == first
     (tmp_path / f"broken{SUFFIX}").write_bytes(b"")

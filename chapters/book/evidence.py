@@ -28,6 +28,7 @@ QUESTIONS = {
     "add-one-in": "alone, on",
     "leave-one-out": "taken out of everything",
     "beyond": "on top of PPO",
+    "beyond-normed": "on top of PPO",
 }
 USUAL = {"ladder", "add-one-in", "leave-one-out"}
 CAPTION = (
@@ -36,6 +37,7 @@ CAPTION = (
     "design (Holm). In worlds made for a trick (in "
     "italics): from without to with, in the world's own units, not corrected.*"
 )
+TITLES = {"ladder": ", ladder", "beyond-normed": ", return_norm"}  # after the environment, above its curves
 WITH = "with it, beside without"
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
 Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the trick and with it
@@ -77,7 +79,8 @@ class Evidence:
 
         Of a trick beyond the ladder: on top of PPO, in every environment that is stored.
         """
-        pairs = [*_pairs(self.trick, "ladder")[:1], *_world_pairs(self.trick)[:2], *_pairs(self.trick, "beyond")]
+        pairs = [*_pairs(self.trick, "ladder")[:1], *_world_pairs(self.trick)[:2]]
+        pairs += [*_pairs(self.trick, "beyond"), *_pairs(self.trick, "beyond-normed")]
         rows, columns = -(-len(pairs) // 3), min(3, len(pairs))
         figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns, 2.7 * rows), squeeze=False)
         for axis in axes.flat[len(pairs) :]:
@@ -169,7 +172,7 @@ def _outcomes(trick: str) -> list[Outcome]:
 def _pairs(trick: str, name: str) -> list[Pair]:
     """The trick's arm and the one that it is compared to, in each environment that the design was trained in."""
     return [
-        (f"{study.env}, ladder" if name == "ladder" else study.env, study.grid(pair.without), study.grid(pair.having))
+        (study.env + TITLES.get(name, ""), study.grid(pair.without), study.grid(pair.having))
         for study in [*studies(), *beyond()]
         for design in study.designs
         for pair in design.comparisons

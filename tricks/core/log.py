@@ -1,5 +1,6 @@
 """The learning curve while it is drawn: a row per seed and update, and who has budget left."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,18 @@ class Log:
         self._notes: dict[str, list[Tensor]] = {}
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
         self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return, length so far
+        self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
         self._bar = tqdm(total=size * self.budget, unit="step", unit_scale=True, disable=None, leave=False)
 
     @property
     def progress(self) -> Tensor:
         """Share of the budget that each seed has used: [S]."""
         return self.steps / self.budget
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start, without the time between an interruption and its resumption."""
+        return self._before + time.perf_counter() - self._start
 
     def note(self, **diagnostics: Tensor) -> None:
         """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max)."""
@@ -81,12 +88,13 @@ class Log:
         """What is known between two updates."""
         rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
         state = {"steps": self.steps, "active": self.active, "update": self.update, "diverged": dict(self.diverged)}
-        return state | {"rows": torch.from_numpy(rows), "open": self._open}
+        return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         device = self.steps.device
         self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
         self.update, self.diverged, self._rows = state["update"], dict(state["diverged"]), [state["rows"].numpy()]
+        self._before, self._start = state["seconds"], time.perf_counter()
         self._bar.n = self._bar.initial = int(self.steps.sum())
 
     def forget_open_episodes(self) -> None:

@@ -31,7 +31,7 @@ class Run:
     curve: a row per seed and update, with step (environment steps of that seed so far), the number, mean
     undiscounted return and mean length of the episodes that ended in the update (NaN if none did), and the
     diagnostics (NaN if this rung does not have one). diverged: seed -> step at which its loss or gradient was no
-    longer finite; that seed stopped there.
+    longer finite; that seed stopped there. seconds: wall time of the training.
     """
 
     config: Config
@@ -39,6 +39,7 @@ class Run:
     agent: Agent
     curve: pd.DataFrame
     diverged: dict[int, int]
+    seconds: float
 
     def save(self, path: str | Path) -> None:
         """Write run.json, curve.csv and agent.pt into the folder `path`; a checkpoint there has served, and goes.
@@ -51,6 +52,7 @@ class Run:
             "tricks": self.tricks.on,
             "diverged": list(self.diverged.items()),
             "rows": len(self.curve),
+            "seconds": round(self.seconds, 1),
         }
         make_folder(folder)
         try:
@@ -100,7 +102,7 @@ def load(path: str | Path) -> Run:
     try:
         about = json.loads((folder / "run.json").read_text())
         config, tricks = asked(about)
-        diverged = dict(about["diverged"])
+        diverged, seconds = dict(about["diverged"]), float(about["seconds"])
         curve = pd.read_csv(folder / "curve.csv")
         if len(curve) != about["rows"]:
             raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")
@@ -117,4 +119,4 @@ def load(path: str | Path) -> Run:
     except Exception as error:  # unpickling what is no pickle can raise anything
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"the run in {folder} is damaged: {reason}") from error
-    return Run(config, tricks, agent, curve, diverged)
+    return Run(config, tricks, agent, curve, diverged, seconds)

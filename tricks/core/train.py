@@ -178,4 +178,4 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
         if keep:
             keep.end_update(log.steps)
 
-    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged)
+    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.seconds)

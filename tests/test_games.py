@@ -1,0 +1,76 @@
+"""games: what one saved agent earns beside chance, and how long it took to learn that."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ablations import games
+from ablations.commands import main
+from ablations.runs import load_all
+from tricks import PPO, Config, Run, train
+from tricks.core.run import load
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return train(Config(seeds=(3, 4), steps=2000, lr=0.01), PPO)
+
+
+def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_trained_one_as_it_was(run: Run) -> None:
+    obs = torch.randn(2, 5, 4)
+    before = run.agent.policy(obs)
+    assert games.at_random(run).agent.policy(obs).softmax(-1).unique().tolist() == [0.5]
+    assert run.agent.policy(obs).equal(before)
+
+
+def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = replace(run, seconds=100.0)
+    run.save(tmp_path / "run")
+    command = ["games", str(tmp_path / "run"), "--seed", "4", "--games", "200", "--out", str(tmp_path)]
+    assert main(command) == 0
+    (study,) = load_all(tmp_path)
+    steps = int(run.curve.step[run.curve.seed == 4].max())
+    assert study.runs.seed.tolist() == [4]
+    assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1])
+    assert 20 < np.mean(study.about["games"]["random"]) < 25  # 22.3, ablations/scales.py
+    said = games.in_words(study)
+    assert said in capsys.readouterr().out
+    assert said.startswith("On CartPole-v1, one agent (seed 4) after 2,000 steps: ")
+    assert said.endswith(
+        f"Training took 2 minutes, {steps / 100:.0f} steps a second; at that rate 10 million would take "
+        f"{1e9 / steps / 3600:.0f} hours."
+    )
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report.md").read_text()
+    assert said in page
+    assert "![One agent while it learns, and its games](games_CartPole-v1_2000steps.png)" in page
+    assert "blocks of ten" not in page
+
+
+def test_the_interval_of_a_mean_is_students(run: Run) -> None:
+    study = games.played(replace(run, config=replace(run.config, seeds=(3,)), agent=run.agent[0]), 5, {"command": ""})
+    study.about["games"] = {"trained": [1.0, 2, 3, 4, 5], "random": [7.0] * 5}  # t with 4 degrees of freedom: 2.776
+    assert "3.0 [1.0, 5.0] points a game, against 7.0 [7.0, 7.0] at random (means of 5" in games.in_words(study)
+
+
+def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run.save(tmp_path / "run")
+    train(Config("Pendulum-v1", seeds=1, steps=500), PPO).save(tmp_path / "box")
+    for asked, said in (
+        ([], "games takes the folder of a saved run"),
+        ([str(tmp_path / "nowhere")], "no saved run in"),
+        ([str(tmp_path / "run"), "--games", "4"], "--games must be at least 5"),
+        ([str(tmp_path / "run"), "--seed", "5"], "the run has no seed 5; it has 3, 4"),
+        ([str(tmp_path / "box")], "Pendulum-v1 has Box actions"),
+    ):
+        assert main(["games", *asked, "--out", str(tmp_path)]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_the_time_of_a_training_is_saved_with_it(run: Run, tmp_path: Path) -> None:
+    assert 0 < run.seconds < 600
+    run.save(tmp_path)
+    assert load(tmp_path).seconds == round(run.seconds, 1)
