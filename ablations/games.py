@@ -1,13 +1,13 @@
-"""`python -m ablations games RUN`: one agent of a saved run, its learning curve, and its games beside random ones.
+"""`python -m ablations games RUN`: what the agents of a saved run score in whole games, beside random actions.
 
-For what takes too long to be trained over many seeds, such as Atari. One run shows that it learns and how fast it
-went; how much of that is luck takes more.
+For scores that are measured after the training, and for what takes too long to be trained over many seeds, such as
+Atari: one agent shows that it learns and how fast it went; how much of that is luck takes more.
 """
 
 import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +20,7 @@ from ablations.plan import made
 from ablations.plot_panels import DASHED, save, thousands, title
 from ablations.runs import Study, gather, grid
 from ablations.runs import save as save_runs
-from ablations.stats import FEWEST, paired
+from ablations.stats import FEWEST, Paired, paired
 from ablations.store import Job, Result, provenance
 from tricks.core.errors import InputError
 from tricks.core.files import make_folder
@@ -34,14 +34,16 @@ AVERAGED = 10  # points of the grid: a tenth of the budget
 
 @dataclass(frozen=True)
 class Options:
-    """Which agent, and where the results go."""
+    """Which agents, how they play, and where the results go."""
 
     run: tyro.conf.Positional[Path | None] = None
     """Folder of a saved run."""
     seed: int | None = None
-    """Whose agent: one of the run's seeds. Default: the first."""
+    """Only the agent of this seed."""
     games: int = 30
-    """How many whole games it plays now that it is trained; as many are played at random."""
+    """How many whole games each agent plays now that it is trained; as many are played at random."""
+    greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """The agents take their most likely actions instead of sampling."""
     out: Path = Path("runs/ablations")
     """Folder for the results and the figure."""
 
@@ -52,23 +54,25 @@ def main(chosen: Options, about: dict[str, Any]) -> int:
         raise InputError("games takes the folder of a saved run, for example: python -m ablations games runs/x")
     if chosen.games < FEWEST:
         raise InputError(f"--games must be at least {FEWEST}, or there is no interval, not {chosen.games}")
+    run = load(chosen.run)
+    if chosen.seed is not None:
+        run = one_seed(run, chosen.seed)
     make_folder(chosen.out)
-    study, path = save_runs(played(one_seed(load(chosen.run), chosen.seed), chosen.games, about), chosen.out)
+    study, path = save_runs(played(run, chosen.games, chosen.greedy, about), chosen.out)
     text, paths = write(study, chosen.out)
     print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")
     return 0
 
 
-def played(run: Run, games: int, about: dict[str, Any]) -> Study:
-    """The run of one seed as a study without designs, with the scores of its games and of random ones."""
-    config, curve = run.config, run.curve
-    spent = {"seconds": run.seconds, "steps": int(curve.step.max())}
+def played(run: Run, games: int, greedy: bool, about: dict[str, Any]) -> Study:
+    """The run as a study without designs, with the scores of its games and of random ones."""
+    config, curve, seeds = run.config, run.curve, run.config.seed_list
+    spent = {"seconds": run.seconds, "steps": int(curve.groupby("seed").step.max().sum())}
     done = [(Job(config, run.tricks), "fixed", Result(curve, {"diverged": run.diverged} | spent | provenance()))]
-    scores = {"trained": run.evaluate(games)[0].tolist(), "random": at_random(run).evaluate(games)[0].tolist()}
-    (seed,) = config.seed_list
-    about = about | made(done) | {"seeds": [seed, seed + 1], "games": scores}
-    name = f"games_{config.env.replace('/', '_')}_{config.steps}steps"
-    return Study(name, (), gather(done, [seed]), about)
+    scores = {"trained": run.evaluate(games, greedy).tolist(), "random": at_random(run).evaluate(games).tolist()}
+    about = about | made(done) | {"seeds": [min(seeds), max(seeds) + 1], "games": scores, "greedy": greedy}
+    name = f"games_{config.env.replace('/', '_')}_{config.steps}steps{'_greedy' * greedy}"
+    return Study(name, (), gather(done, seeds), about)
 
 
 def at_random(run: Run) -> Run:
@@ -87,19 +91,32 @@ def at_random(run: Run) -> Run:
 
 def in_words(study: Study) -> str:
     """What the games and the clock say."""
-    about = study.about
-    trained, random = (_mean(about["games"][who]) for who in ("trained", "random"))
+    about, seeds = study.about, sorted(study.runs.seed)
+    agents = (
+        f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})" if len(seeds) > 1 else f"one agent (seed {seeds[0]})"
+    )
+    trained, random = (mean(study, who) for who in ("trained", "random"))
+    likely = " with the most likely actions" if about["greedy"] else ""
     rate = about["steps"] / about["seconds"]
     return (
-        f"On {study.env}, one agent (seed {study.runs.seed.iloc[0]}) after {study.steps:,} steps: {trained} points a "
-        f"game, against {random} at random (means of {len(about['games']['trained'])} whole games each, with 95% "
-        f"intervals over games). Training took {about['seconds'] / 60:.0f} minutes, {rate:.0f} steps a second; at that "
-        f"rate {LONG // 10**6} million would take {LONG / rate / 3600:.0f} hours."
+        f"On {study.env}, {agents} after {study.steps:,} steps: {_spanned(trained)} points a game{likely}, against "
+        f"{_spanned(random)} with random actions ({len(about['games']['trained'][0])} whole games each; means with 95% "
+        f"intervals over {'agents' if len(seeds) >= FEWEST else 'games'}). Training took {about['seconds'] / 60:.0f} "
+        f"minutes, {rate:.0f} steps a second; at that rate {LONG // 10**6} million would take {LONG / rate / 3600:.0f} "
+        "hours."
     )
 
 
-def _mean(scores: list[float]) -> str:
-    found = paired(np.array(scores))  # one sample, Student's t
+def mean(study: Study, who: str) -> Paired:
+    """The mean score of whole games, `trained` or `random`, with Student's interval: over agents, or over games.
+
+    Over games where there are fewer than FEWEST agents; of others than these it then says nothing.
+    """
+    scores = np.array(study.about["games"][who])  # [S, games]
+    return paired(scores.mean(1) if len(scores) >= FEWEST else scores.ravel())
+
+
+def _spanned(found: Paired) -> str:
     return f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
 
 
@@ -108,27 +125,24 @@ def write(study: Study, folder: Path) -> tuple[str, list[Path]]:
     style.use()
     figure, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
     draw(study, axis)
-    title(figure, f"{study.env}: one agent while it learns, and when it is done")
+    title(figure, f"{study.env}: while it is learned, and when that is done")
     behind = grid(study.runs, study.steps).T.rename_axis("step").add_prefix("seed ").reset_index()
     return in_words(study), save(figure, folder / study.name, behind)
 
 
 def draw(study: Study, axis: Axes) -> None:
-    """The curve; beside its end the mean of the trained agent's games, and the level of random ones."""
-    (returns,) = grid(study.runs, study.steps).to_numpy()
-    steps, color = np.linspace(study.steps / len(returns), study.steps, len(returns)), style.INK
-    smooth = np.convolve(returns, np.ones(AVERAGED) / AVERAGED, "valid")
-    axis.plot(steps, returns, color=style.FAINT, lw=1)
-    axis.plot(steps[AVERAGED - 1 :], smooth, color=color)
-    end, random = (paired(np.array(study.about["games"][who])) for who in ("trained", "random"))
+    """The mean curve; beside its end the mean of the trained agents' games, and the level of random ones."""
+    returns = grid(study.runs, study.steps).mean()
+    axis.plot(returns, color=style.FAINT, lw=1)
+    axis.plot(returns.rolling(AVERAGED).mean(), color=style.INK)
+    trained, random = (mean(study, who) for who in ("trained", "random"))
     axis.axhline(random.mean, color=style.SOFT, lw=1.4, ls=DASHED)
-    axis.errorbar(
-        1.03 * study.steps, end.mean, [[end.mean - end.low], [end.high - end.mean]], color=color, marker="o", lw=1.5
-    )
+    reach = [[trained.mean - trained.low], [trained.high - trained.mean]]
+    axis.errorbar(1.03 * study.steps, trained.mean, reach, color=style.INK, marker="o", lw=1.5)
     axis.set_xlim(0, 1.05 * study.steps)
     axis.set_ylim(min(0, axis.get_ylim()[0]))
-    for height, said, shade in ((end.mean, "trained", color), (random.mean, "random", style.SOFT)):
-        place = (1.06 * study.steps, height)
-        axis.annotate(said, place, annotation_clip=False, va="center", color=shade, weight="bold")
+    for found, said, color in ((trained, "trained", style.INK), (random, "random", style.SOFT)):
+        place = (1.06 * study.steps, found.mean)
+        axis.annotate(said, place, annotation_clip=False, va="center", color=color, weight="bold")
     thousands(axis)
     axis.set(xlabel="environment steps (thousands)", ylabel="score of a whole game")

@@ -68,6 +68,31 @@ def across(studies: Sequence[Study]) -> str:
     )
 
 
+def beyond(studies: Sequence[Study]) -> list[str]:
+    """What is detected of the tricks beyond the ladder, on top of PPO and of PPO with `return_norm`."""
+    said = []
+    for design, base in (("beyond", "`ppo`"), ("beyond-normed", "`ppo` with `return_norm`")):
+        frames = [frame for study in studies if len(frame := _effects(study, design))]
+        if frames:
+            rows = pd.concat(frames)
+            tricks = "; ".join(_where(trick, rows[rows.trick == trick]) for trick in dict.fromkeys(rows.trick))
+            seeds = " or ".join(f"{count}" for count in sorted(set(rows.seeds)))
+            where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
+            said.append(f"On top of {base}, in {where} ({seeds} seeds): {tricks}.")
+    return said
+
+
+def _where(trick: str, rows: pd.DataFrame) -> str:
+    """Where a trick is detected as helping or hurting, and by how much."""
+    found = []
+    for sign, verb in ((1, "helps"), (-1, "hurts")):
+        seen = rows[rows.detected == sign]
+        if len(seen):
+            places = zip(seen.env, seen.difference, strict=True)
+            found.append(f"{verb} on {_listed([f'{env} ({size:+.2f})' for env, size in places])}")
+    return f"`{trick}` {' and '.join(found) or 'is detected nowhere'}"
+
+
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
     return _listed([f"`{r.trick}`" + (f" ({r.difference:+.2f})" if sizes else "") for r in rows.itertuples()])
 

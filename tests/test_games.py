@@ -9,7 +9,7 @@ import torch
 
 from ablations import games
 from ablations.commands import main
-from ablations.runs import load_all
+from ablations.runs import Study, load_all
 from tricks import PPO, Config, Run, train
 from tricks.core.run import load
 
@@ -34,7 +34,7 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pyt
     (study,) = load_all(tmp_path)
     steps = int(run.curve.step[run.curve.seed == 4].max())
     assert study.runs.seed.tolist() == [4]
-    assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1])
+    assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1:])
     assert 20 < np.mean(study.about["games"]["random"]) < 25  # 22.3, ablations/scales.py
     said = games.in_words(study)
     assert said in capsys.readouterr().out
@@ -50,10 +50,20 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pyt
     assert "blocks of ten" not in page
 
 
-def test_the_interval_of_a_mean_is_students(run: Run) -> None:
-    study = games.played(replace(run, config=replace(run.config, seeds=(3,)), agent=run.agent[0]), 5, {"command": ""})
-    study.about["games"] = {"trained": [1.0, 2, 3, 4, 5], "random": [7.0] * 5}  # t with 4 degrees of freedom: 2.776
-    assert "3.0 [1.0, 5.0] points a game, against 7.0 [7.0, 7.0] at random (means of 5" in games.in_words(study)
+def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:
+    study = games.played(run, 5, True, {"command": ""})
+    assert study.about["games"]["trained"] == run.evaluate(5, greedy=True).tolist()
+    study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
+    assert (
+        "2 agents (seeds 3 to 4) after 2,000 steps: 3.0 [1.0, 5.0] points a game with the most likely actions, against "
+        "7.0 [7.0, 7.0] with random actions (5 whole games each; means with 95% intervals over games)"
+    ) in games.in_words(study)  # t with 4 degrees of freedom: 2.776
+    study.about["games"]["trained"] = [[k - 9.0, k + 9.0] for k in range(1, 6)]
+    assert games.mean(study, "trained") == games.mean(games_of(study, [[1.0, 2, 3, 4, 5]]), "trained")
+
+
+def games_of(study: Study, scores: list[list[float]]) -> Study:
+    return replace(study, about=study.about | {"games": {"trained": scores}})
 
 
 def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

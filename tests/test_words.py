@@ -6,7 +6,7 @@ import pandas as pd
 from test_effects import study
 
 from ablations import words
-from ablations.designs import add_one_in, ladder, leave_one_out
+from ablations.designs import add_one_in, beyond, beyond_normed, ladder, leave_one_out
 from ablations.runs import Study
 
 NAMES = ["baseline", "clip", "entropy"]
@@ -50,3 +50,16 @@ def test_environments_are_set_against_each_other() -> None:
 def test_with_runs_missing_nothing_is_said() -> None:
     whole = several("CartPole-v1", 60)
     assert words.of(replace(whole, runs=whole.runs[whole.runs.tricks != ""])) == []
+
+
+def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
+    here = study(beyond([]), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
+    there = study(beyond([]), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
+    normed = study(beyond_normed([]), lambda on: 0)
+    assert words.beyond([here, there, normed]) == [
+        "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
+        "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` is detected nowhere.",
+        "On top of `ppo` with `return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
+        "detected nowhere; `ppg_buffers` is detected nowhere.",
+    ]
+    assert words.beyond([several("CartPole-v1", 60)]) == []
