@@ -198,8 +198,9 @@ def _worlds_suite(chosen: Options) -> int:
 def _games(arguments: list[str]) -> int:
     from ablations import games
 
-    command = again("games", arguments)
-    return games.main(options(games.Options, arguments, "python -m ablations games"), {"command": command})
+    chosen = options(games.Options, arguments, "python -m ablations games")
+    shown = [chosen.run.name if Path(argument) == chosen.run else argument for argument in arguments]
+    return games.main(chosen, {"command": again("games", shown)})
 
 
 def _speed(arguments: list[str]) -> int:

@@ -32,14 +32,18 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
         text, files = section(study, folder)
         parts.append(text)
         paths += files
-    text, files = _across(report.distinct(studies), folder)
+    for beyond in (False, True):
+        alike = [study for study in studies if any("beyond" in design.name for design in study.designs) == beyond]
+        text, files = _across(report.distinct(alike), folder, beyond)
+        parts.append(text)
+        paths += files
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
-    parts += [text, *(f"Left out: {said}." for said in left_out)]
+    parts += [f"Left out: {said}." for said in left_out]
     parts += [f"## How it was made\n\nThis document: `{again}`", *(_made(study) for study in studies)]
     page = "\n\n".join(part for part in parts if part) + "\n"
     write_whole(folder / "report.md", page)
     write_whole(folder / "report.html", as_html(page, folder))
-    return [*paths, *files, folder / "report.md", folder / "report.html"]
+    return [*paths, folder / "report.md", folder / "report.html"]
 
 
 def _how_to_read() -> str:
@@ -128,14 +132,16 @@ def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
     return f"## {study.env}\n\n{_image(paths, 'One agent while it learns, and its games')}\n\n{said}", paths
 
 
-def _across(studies: Sequence[Study], folder: Path) -> tuple[str, list[Path]]:
+def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
     """What can only be said of several environments together; empty with one. studies: one an environment."""
     scaled = [study for study in studies if study.env in SCALES]
     found = [frame for study in scaled for design in study.designs if len(frame := effects(study, design))]
     if len({frame.env.iloc[0] for frame in found}) < 2:
         return "", []
-    paths = plot_effects.heatmap_figure(pd.concat(found), folder / "heatmap")
-    parts = ["## Across environments", words.across(scaled), _image(paths, "Effect of each trick in each environment")]
+    paths = plot_effects.heatmap_figure(pd.concat(found), folder / ("heatmap_beyond" if beyond else "heatmap"))
+    said = words.beyond(scaled) if beyond else [words.across(scaled)]
+    image = _image(paths, f"Effect of each trick {'beyond the ladder ' * beyond}in each environment")
+    parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, image]
     for name in dict.fromkeys(design.name for study in scaled for design in study.designs):
         frame = report.together(scaled, name)
         if not frame.empty:

@@ -342,6 +342,9 @@ assert steps_of_phase > steps_of_ppo
 # ## What the stored runs say
 #
 # The runs compare by steps of the environment, not by seconds: PPG takes more gradient steps from the same experience.
+# In an auxiliary phase $\beta_{\text{clone}} = 1$ weighs nats against half squares of returns. Where returns are a
+# hundred, a policy can be far off before that weighs anything. So CartPole and Acrobot have a second comparison, in
+# which all arms have `return_norm`.
 
 # %%
 stored = evidence("ppg")
@@ -352,7 +355,7 @@ stored.plot()
 plt.show()
 
 for row in stored.table.itertuples():
-    print(f"{row.env}: on top of PPO, {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
+    print(f"{row.env}, {row.question}: {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
 
 # %% [markdown]
 # **What it does not say.** CartPole gives four numbers, Acrobot six, MiniGrid a small grid of symbols. No eyes are
@@ -439,7 +442,7 @@ buffers.plot()
 plt.show()
 
 for row in buffers.table.itertuples():
-    print(f"{row.env}: on top of PPG, {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
+    print(f"{row.env}, {row.question}: {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
 
 # %% [markdown]
 # **What it does not say:** which of the two buffers did it, good or bad; and nothing about other sizes. These numbers
@@ -523,4 +526,5 @@ assert entropy[4] < 0.1 < entropy[3] and faulty.late().mean() < runs["ppg"].late
 # phase of a *single* gradient step on all rows? (c) You double $N_\pi$ and leave all else as it is. How many gradient
 # steps does an auxiliary phase take then, and how many of them come to one update?
 #
-# Solutions: [`solutions/18_ppg.py`](solutions/18_ppg.py). Next: [the whole ladder](20_the_whole_ladder.ipynb), on all tricks at once.
+# Solutions: [`solutions/18_ppg.py`](solutions/18_ppg.py). Next:
+# [Atari](19_atari.ipynb), where all there is to see are pictures.

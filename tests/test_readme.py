@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ablations.commands as harness
-from ablations import speed, worlds
+from ablations import games, speed, worlds
 from ablations.designs import DESIGNS
 from ablations.plan import plans
 from ablations.suites import SUITES
@@ -46,6 +46,7 @@ KINDS = {
     "run": harness.Options,
     "report": harness.ReportOptions,
     "worlds": worlds.Options,
+    "games": games.Options,
     "speed": speed.Options,
 }
 

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from ablations import report, words
+from ablations import games, report, words
 from ablations.commands import RESULTS
 from ablations.effects import effects
 from ablations.runs import Study, load_all
@@ -13,6 +14,10 @@ from ablations.suites import SUITES
 
 README = Path(__file__).parents[1] / "README.md"
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
+
+
+def between(name: str) -> str:
+    return README.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
 
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
@@ -27,8 +32,7 @@ def test_a_stored_study_is_complete_and_every_arm_ran_at_a_rate_tuned_for_it(stu
 
 
 def test_the_readme_says_of_the_results_what_they_say() -> None:
-    text = README.read_text(encoding="utf-8")
-    said = text.split("<!-- sentences -->\n")[1].split("<!-- /sentences -->")[0]
+    text, said = README.read_text(encoding="utf-8"), between("sentences")
     cartpole = next(s for s in DESIGNED if s.env == "CartPole-v1" and any(d.name == "ladder" for d in s.designs))
     sentences = [*words.of(cartpole), words.across(DESIGNED)]
     # else paste what follows
@@ -38,9 +42,21 @@ def test_the_readme_says_of_the_results_what_they_say() -> None:
     assert (ladder.detected == 0).mean() > 0.5
 
 
+def test_the_readme_says_of_what_is_beyond_the_ladder_and_of_the_games_what_the_runs_say() -> None:
+    beyond = [study for study in DESIGNED if any("beyond" in design.name for design in study.designs)]
+    played = [study for study in load_all(RESULTS) if "games" in study.about]
+    # else paste what follows
+    assert between("beyond") == "".join(f"- {sentence}\n" for sentence in words.beyond(beyond))
+    assert between("games") == "".join(f"- {games.in_words(study)}\n" for study in played)
+    frames = [effects(study, design) for study in beyond for design in study.designs]
+    sizes = pd.concat(frames).set_index(["design", "env", "trick"]).difference
+    for env in ("CartPole-v1", "Acrobot-v1"):  # more than half of the harm is gone
+        for trick in ("shared_trunk", "ppg"):
+            assert sizes["beyond", env, trick] < 2 * min(sizes["beyond-normed", env, trick], 0)
+
+
 def test_the_published_scores_stand_beside_ours_in_the_readme() -> None:
-    shown = README.read_text(encoding="utf-8").split("<!-- published -->\n")[1].split("<!-- /published -->")[0]
-    assert shown == report.published_text(DESIGNED) + "\n"  # else paste this
+    assert between("published") == report.published_text(DESIGNED) + "\n"  # else paste this
 
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)

@@ -33,8 +33,7 @@ QUESTIONS = {
 USUAL = {"ladder", "add-one-in", "leave-one-out"}
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling), paired "
-    "by seed; MiniGrid's returns are such a scale themselves. The verdict is corrected for the number of tricks in the "
-    "design (Holm). In worlds made for a trick (in "
+    "by seed. The verdict is corrected for the number of tricks in the design (Holm). In worlds made for a trick (in "
     "italics): from without to with, in the world's own units, not corrected.*"
 )
 TITLES = {"ladder": ", ladder", "beyond-normed": ", return_norm"}  # after the environment, above its curves

@@ -1,0 +1,74 @@
+"""Exercises of the chapter on Atari."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.core.rollout import Player, Policy, Rollout
+from tricks.segments import play_segment
+
+Layers = Sequence[tuple[int, int]]
+
+
+def segment_with_scores(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
+    """A segment, and for the learning curve the rewards of its rows and where an episode ended."""
+    rollout = play_segment(player, policy, length, active)
+    return replace(rollout, score=rollout.reward.double(), over=rollout.terminated | rollout.truncated)
+
+
+def _right(layers: Layers) -> int:
+    field, apart = 1, 1
+    for kernel, stride in layers:
+        field += (kernel - 1) * apart
+        apart *= stride
+    return field
+
+
+def _whole_kernel(layers: Layers) -> int:
+    field, apart = 1, 1
+    for kernel, stride in layers:
+        field += kernel * apart
+        apart *= stride
+    return field
+
+
+def _no_strides(layers: Layers) -> int:
+    return 1 + sum(kernel - 1 for kernel, _ in layers)
+
+
+def _own_stride_only(layers: Layers) -> int:
+    return 1 + sum((kernel - 1) * stride for kernel, stride in layers)
+
+
+def _stride_first(layers: Layers) -> int:
+    field, apart = 1, 1
+    for kernel, stride in layers:
+        apart *= stride
+        field += (kernel - 1) * apart
+    return field
+
+
+def _product(layers: Layers) -> int:
+    field = 1
+    for kernel, _ in layers:
+        field *= kernel
+    return field
+
+
+check_field = Exercise(
+    _right,
+    cases=(
+        {"layers": [(8, 4), (4, 2), (3, 1)]},
+        {"layers": [(3, 1)]},
+        {"layers": [(5, 3), (3, 2), (3, 2), (2, 1)]},
+    ),
+    mistakes={
+        "a kernel of k places reaches k − 1 steps beyond its first.": _whole_kernel,
+        "the strides are missing: neighbors in the second layer are not neighbors in the picture.": _no_strides,
+        "the distance between two neighbors is the product of the strides of all layers before.": _own_stride_only,
+        "a layer's own stride sets its outputs apart, not the inputs of its kernel.": _stride_first,
+        "fields do not multiply: neighboring kernels overlap.": _product,
+    },
+)
