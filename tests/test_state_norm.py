@@ -1,10 +1,12 @@
 """state_norm: merging batches gives the moments of all rows, also far from zero; nothing seen changes nothing."""
 
+import pytest
 import torch
 
 from tricks import Config
 from tricks.core.agent import Agent
 from tricks.core.envs import make_env
+from tricks.core.errors import InputError
 from tricks.state_norm import Moments
 
 
@@ -27,3 +29,8 @@ def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     assert torch.equal(agent.features(obs), obs)
     agent.obs_moments = agent.obs_moments.merge(torch.randn(2, 50, 4), torch.ones(2, 50, dtype=torch.bool))
     assert agent.features(obs).abs().max() == 10  # and then clips at ten standard deviations
+
+
+def test_images_are_refused() -> None:
+    with pytest.raises(InputError, match="state_norm standardizes vectors, and these observations are images"):
+        Moments.empty(1, 0).merge(torch.zeros(1, 2, 1, 36, 36, dtype=torch.uint8), torch.ones(1, 2, dtype=torch.bool))
