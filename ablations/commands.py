@@ -1,7 +1,6 @@
 """The commands of `python -m ablations [run|report|tune|worlds|games|speed]`."""
 
 import os
-import re
 import shlex
 import sys
 import time
@@ -14,6 +13,7 @@ from ablations.rates import GRID, TUNING_SEEDS, tune
 from ablations.run import BLOCK, run_jobs
 from ablations.runs import SUFFIX, Study, load_all, save
 from ablations.store import Job, Store
+from ablations.words import spoken
 from tricks.core.errors import InputError
 from tricks.core.run import make_folder
 from tricks.shell import guarded, options
@@ -126,17 +126,15 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
     return 0
 
 
-def spoken(seconds: float) -> str:
-    """`40 seconds`, `4.5 minutes`, `3.5 hours`."""
-    if seconds < 100:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.1f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
-
-
 def again(command: str, arguments: Sequence[str]) -> str:
     """The command line that makes the same results again, wherever they go and however many train them."""
-    text = shlex.join(["python", "-m", "ablations", command, *arguments])
-    return re.sub(r" --(out|workers|scheduler)[= ]\S+", "", text)
+    elsewhere, kept, values = ("--out", "--workers", "--scheduler"), [], iter(arguments)
+    for argument in values:
+        if argument in elsewhere:
+            next(values, None)
+        elif argument.split("=")[0] not in elsewhere:
+            kept.append(argument)
+    return shlex.join(["python", "-m", "ablations", command, *kept])
 
 
 def _document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str) -> int:
@@ -199,8 +197,7 @@ def _games(arguments: list[str]) -> int:
     from ablations import games
 
     chosen = options(games.Options, arguments, "python -m ablations games")
-    shown = [chosen.run.name if Path(argument) == chosen.run else argument for argument in arguments]
-    return games.main(chosen, {"command": again("games", shown)})
+    return games.main(chosen, {"command": again("games", arguments)})
 
 
 def _speed(arguments: list[str]) -> int:

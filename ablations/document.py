@@ -129,7 +129,9 @@ def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
     said, paths = games.write(study, folder)
-    return f"## {study.env}\n\n{_image(paths, 'One agent while it learns, and its games')}\n\n{said}", paths
+    flags = f"Flags: {study.runs.tricks.iloc[0].replace(' ', ', ') or 'none'}."
+    image = _image(paths, f"{study.about['run']} while it was trained, and its games")
+    return f"## {study.env}: {study.about['run']}\n\n{image}\n\n{said} {flags}", paths
 
 
 def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
@@ -156,7 +158,7 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
 def _made(study: Study) -> str:
     """Seeds, learning rates, time, versions, and the command that trained a study."""
     about, seeds = study.about, sorted(study.runs.seed.unique())
-    facts = [f"made by `{about['command']}`", f"seeds {seeds[0]} to {seeds[-1]}"]
+    facts = [f"made by `{about['command']}`", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
     time = f"{about['seconds'] / 60:.0f} minutes of one worker"
     whole = "" if "games" in about else ", whole blocks of ten seeds,"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")

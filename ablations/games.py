@@ -22,6 +22,7 @@ from ablations.runs import Study, gather, grid
 from ablations.runs import save as save_runs
 from ablations.stats import FEWEST, Paired, paired
 from ablations.store import Job, Result, provenance
+from ablations.words import spoken
 from tricks.core.errors import InputError
 from tricks.core.files import make_folder
 from tricks.core.policies import Categorical
@@ -55,23 +56,26 @@ def main(chosen: Options, about: dict[str, Any]) -> int:
     if chosen.games < FEWEST:
         raise InputError(f"--games must be at least {FEWEST}, or there is no interval, not {chosen.games}")
     run = load(chosen.run)
-    if chosen.seed is not None:
-        run = one_seed(run, chosen.seed)
     make_folder(chosen.out)
-    study, path = save_runs(played(run, chosen.games, chosen.greedy, about), chosen.out)
+    study, path = save_runs(played(run, chosen, about | {"run": chosen.run.resolve().name}), chosen.out)
     text, paths = write(study, chosen.out)
     print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")
     return 0
 
 
-def played(run: Run, games: int, greedy: bool, about: dict[str, Any]) -> Study:
+def played(run: Run, asked: Options, about: dict[str, Any]) -> Study:
     """The run as a study without designs, with the scores of its games and of random ones."""
+    spent = {"seconds": run.seconds, "steps": int(run.curve.groupby("seed").step.max().sum())}  # of all its agents
+    name = f"games_{about['run']}{'_greedy' * asked.greedy}"
+    if asked.seed is not None:
+        run, name = one_seed(run, asked.seed), f"{name}_seed{asked.seed}"
     config, curve, seeds = run.config, run.curve, run.config.seed_list
-    spent = {"seconds": run.seconds, "steps": int(curve.groupby("seed").step.max().sum())}
     done = [(Job(config, run.tricks), "fixed", Result(curve, {"diverged": run.diverged} | spent | provenance()))]
-    scores = {"trained": run.evaluate(games, greedy).tolist(), "random": at_random(run).evaluate(games).tolist()}
-    about = about | made(done) | {"seeds": [min(seeds), max(seeds) + 1], "games": scores, "greedy": greedy}
-    name = f"games_{config.env.replace('/', '_')}_{config.steps}steps{'_greedy' * greedy}"
+    scores = {
+        "trained": run.evaluate(asked.games, asked.greedy).tolist(),
+        "random": at_random(run).evaluate(asked.games).tolist(),
+    }
+    about = about | made(done) | {"seeds": [min(seeds), max(seeds) + 1], "games": scores, "greedy": asked.greedy}
     return Study(name, (), gather(done, seeds), about)
 
 
@@ -93,18 +97,27 @@ def in_words(study: Study) -> str:
     """What the games and the clock say."""
     about, seeds = study.about, sorted(study.runs.seed)
     agents = (
-        f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})" if len(seeds) > 1 else f"one agent (seed {seeds[0]})"
+        f"one agent (seed {seeds[0]})" if len(seeds) == 1 else f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})"
     )
-    trained, random = (mean(study, who) for who in ("trained", "random"))
+    trained, random = (_spanned(mean(study, who)) for who in ("trained", "random"))
     likely = " with the most likely actions" if about["greedy"] else ""
-    rate = about["steps"] / about["seconds"]
+    over = "agents" if len(seeds) >= FEWEST else "games"
     return (
-        f"On {study.env}, {agents} after {study.steps:,} steps: {_spanned(trained)} points a game{likely}, against "
-        f"{_spanned(random)} with random actions ({len(about['games']['trained'][0])} whole games each; means with 95% "
-        f"intervals over {'agents' if len(seeds) >= FEWEST else 'games'}). Training took {about['seconds'] / 60:.0f} "
-        f"minutes, {rate:.0f} steps a second; at that rate {LONG // 10**6} million would take {LONG / rate / 3600:.0f} "
-        "hours."
+        f"On {study.env}, {agents} after {study.steps:,} steps: mean score {trained}{likely}, against {random} with "
+        f"random actions ({len(about['games']['trained'][0])} whole games each; 95% intervals over {over}).{_clock(study)}"
     )
+
+
+def _clock(study: Study) -> str:
+    """How long the training took, if the run says so, and what that means for the published Atari scores."""
+    about = study.about
+    if not about["seconds"] > 0:
+        return ""
+    rate = about["steps"] / about["seconds"]
+    said = f" Training took {spoken(about['seconds'])}, {rate:,.0f} steps a second"
+    if study.env.startswith("ALE/"):
+        said += f"; at that rate {LONG // 10**6} million would take {spoken(LONG / rate)}"
+    return f"{said}."
 
 
 def mean(study: Study, who: str) -> Paired:

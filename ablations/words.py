@@ -7,6 +7,7 @@ import pandas as pd
 from ablations.effects import effects
 from ablations.report import distinct, table
 from ablations.runs import Study
+from ablations.style import parts
 
 
 def of(study: Study) -> list[str]:
@@ -69,28 +70,42 @@ def across(studies: Sequence[Study]) -> str:
 
 
 def beyond(studies: Sequence[Study]) -> list[str]:
-    """What is detected of the tricks beyond the ladder, on top of PPO and of PPO with `return_norm`."""
+    """What is detected of the tricks beyond the ladder, on top of PPO and of PPO with `return_norm`.
+
+    Nothing where there are too few seeds, or runs are missing.
+    """
     said = []
+    whole = [study for study in distinct(studies) if not any(study.missing(design) for design in study.designs)]
     for design, base in (("beyond", "`ppo`"), ("beyond-normed", "`ppo` with `return_norm`")):
-        frames = [frame for study in studies if len(frame := _effects(study, design))]
+        found = [frame for study in whole if len(frame := _effects(study, design))]
+        frames = [frame for frame in found if frame.p.notna().all()]
         if frames:
             rows = pd.concat(frames)
-            tricks = "; ".join(_where(trick, rows[rows.trick == trick]) for trick in dict.fromkeys(rows.trick))
+            tricks = "; ".join(_where(label, rows[rows.label == label]) for label in dict.fromkeys(rows.label))
             seeds = " or ".join(f"{count}" for count in sorted(set(rows.seeds)))
             where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
             said.append(f"On top of {base}, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 
-def _where(trick: str, rows: pd.DataFrame) -> str:
-    """Where a trick is detected as helping or hurting, and by how much."""
-    found = []
+def _where(label: str, rows: pd.DataFrame) -> str:
+    """Where a comparison's trick is detected as helping or hurting, and by how much."""
+    _, trick, others = parts(label)
+    on = [f"`{other}`" for other in others if other != "return_norm"]
+    name, found = f"`{trick}`" + (f" (on {_listed(on)})" if on else ""), []
     for sign, verb in ((1, "helps"), (-1, "hurts")):
         seen = rows[rows.detected == sign]
         if len(seen):
             places = zip(seen.env, seen.difference, strict=True)
             found.append(f"{verb} on {_listed([f'{env} ({size:+.2f})' for env, size in places])}")
-    return f"`{trick}` {' and '.join(found) or 'is detected nowhere'}"
+    return f"{name} {' and '.join(found) or 'is detected nowhere'}"
+
+
+def spoken(seconds: float) -> str:
+    """`40 seconds`, `4.5 minutes`, `3.5 hours`."""
+    if seconds < 100:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.1f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:

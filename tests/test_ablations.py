@@ -15,12 +15,13 @@ import pytest
 
 import ablations.run as runner
 from ablations import rates
-from ablations.commands import main, spoken
+from ablations.commands import main
 from ablations.designs import ladder, usable
 from ablations.plan import parse_seeds
 from ablations.run import blocks, run_jobs
 from ablations.stats import area, interval, late, on_grid
 from ablations.store import Job, Store
+from ablations.words import spoken
 from tricks import REINFORCE, Config, InputError, train
 
 JOB = Job(Config(seeds=(0, 1), steps=200, lanes=2, horizon=16), REINFORCE)

@@ -1,5 +1,6 @@
 """games: what one saved agent earns beside chance, and how long it took to learn that."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,39 +28,56 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
 
 
 def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = replace(run, seconds=100.0)
-    run.save(tmp_path / "run")
-    command = ["games", str(tmp_path / "run"), "--seed", "4", "--games", "200", "--out", str(tmp_path)]
+    run = replace(run, seconds=200.0)
+    run.save(tmp_path / "stack")
+    command = ["games", str(tmp_path / "stack"), "--seed", "4", "--games", "200", "--out", str(tmp_path)]
     assert main(command) == 0
     (study,) = load_all(tmp_path)
-    steps = int(run.curve.step[run.curve.seed == 4].max())
+    assert study.name == "games_stack_seed4"
     assert study.runs.seed.tolist() == [4]
     assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1:])
     assert 20 < np.mean(study.about["games"]["random"]) < 25  # 22.3, ablations/scales.py
     said = games.in_words(study)
     assert said in capsys.readouterr().out
-    assert said.startswith("On CartPole-v1, one agent (seed 4) after 2,000 steps: ")
-    assert said.endswith(
-        f"Training took 2 minutes, {steps / 100:.0f} steps a second; at that rate 10 million would take "
-        f"{1e9 / steps / 3600:.0f} hours."
-    )
+    assert said.startswith("On CartPole-v1, one agent (seed 4) after 2,000 steps: mean score ")
+    steps = int(run.curve.groupby("seed").step.max().sum())  # of both agents: they were trained at once
+    assert said.endswith(f" Training took 3.3 minutes, {steps / 200:.0f} steps a second.")
     assert main(["report", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "report.md").read_text()
-    assert said in page
-    assert "![One agent while it learns, and its games](games_CartPole-v1_2000steps.png)" in page
+    assert f"{said} Flags: {', '.join(run.tricks.on)}." in page
+    assert "![stack while it was trained, and its games](games_stack_seed4.png)" in page
     assert "blocks of ten" not in page
+    assert "; seed 4; " in page
+
+
+def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "one")
+    run.save(tmp_path / "two")
+    for asked in (["one"], ["two"], ["one", "--seed", "3"], ["one", "--greedy"]):
+        assert main(["games", str(tmp_path / asked[0]), *asked[1:], "--games", "5", "--out", str(tmp_path)]) == 0
+    names = ["games_one", "games_one_greedy", "games_one_seed3", "games_two"]
+    assert sorted(study.name for study in load_all(tmp_path)) == names
 
 
 def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:
-    study = games.played(run, 5, True, {"command": ""})
+    study = games.played(run, games.Options(games=5, greedy=True), {"command": "", "run": "x"})
     assert study.about["games"]["trained"] == run.evaluate(5, greedy=True).tolist()
     study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
     assert (
-        "2 agents (seeds 3 to 4) after 2,000 steps: 3.0 [1.0, 5.0] points a game with the most likely actions, against "
-        "7.0 [7.0, 7.0] with random actions (5 whole games each; means with 95% intervals over games)"
+        "2 agents (seeds 3 to 4) after 2,000 steps: mean score 3.0 [1.0, 5.0] with the most likely actions, against "
+        "7.0 [7.0, 7.0] with random actions (5 whole games each; 95% intervals over games)"
     ) in games.in_words(study)  # t with 4 degrees of freedom: 2.776
     study.about["games"]["trained"] = [[k - 9.0, k + 9.0] for k in range(1, 6)]
     assert games.mean(study, "trained") == games.mean(games_of(study, [[1.0, 2, 3, 4, 5]]), "trained")
+
+
+def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_time_is_known(run: Run) -> None:
+    study = games.played(run, games.Options(games=5), {"command": "", "run": "x"})
+    study.about.update(seconds=100, steps=20_000)
+    atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
+    assert games.in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")
+    study.about.update(seconds=float("nan"))
+    assert games.in_words(study).endswith("over games).")
 
 
 def games_of(study: Study, scores: list[list[float]]) -> Study:
@@ -83,4 +101,8 @@ def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsy
 def test_the_time_of_a_training_is_saved_with_it(run: Run, tmp_path: Path) -> None:
     assert 0 < run.seconds < 600
     run.save(tmp_path)
-    assert load(tmp_path).seconds == round(run.seconds, 1)
+    assert load(tmp_path).seconds == run.seconds
+    about = json.loads((tmp_path / "run.json").read_text())
+    del about["seconds"]
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    assert np.isnan(load(tmp_path).seconds)

@@ -68,6 +68,7 @@ def test_an_environment_that_cannot_be_made_is_left_out_of_a_suite_and_said(
 
 def test_a_command_is_told_without_where_results_go_and_who_makes_them() -> None:
     arguments = ["--suite", "classic", "--out", "/tmp/x", "--seeds", "30", "--workers=4", "--scheduler", "tcp://a:1"]
+    assert again("games", ["runs/x y", "--out", "a b", "--workers=2"]) == "python -m ablations games 'runs/x y'"
     assert again("run", arguments) == "python -m ablations run --suite classic --seeds 30"
 
 

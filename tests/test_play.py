@@ -221,7 +221,7 @@ def test_every_missing_package_has_its_advice() -> None:
         (["DIR", "--seed", "7"], "the run has no seed 7; it has 4, 2"),
         (["DIR", "--episodes", "0"], "episodes must be at least 1, not 0"),
         (["DIR", "--gif", "x.gif", "--no-gif"], "--gif and --no-gif exclude each other"),
-        (["DIR", "--gif", "/dev/null/x.gif"], "cannot write /dev/null/x.gif: Not a directory"),
+        (["DIR", "--gif", "/dev/null/x.gif"], "cannot write /dev/null/x.gif: there is no folder /dev/null"),
         (["DIR", "--gredy"], "unknown option --gredy; did you mean --greedy?"),
     ],
 )

@@ -8,9 +8,10 @@ import pytest
 
 from ablations import games, report, words
 from ablations.commands import RESULTS
+from ablations.designs import SB3
 from ablations.effects import effects
 from ablations.runs import Study, load_all
-from ablations.suites import SUITES
+from ablations.suites import PUBLISHED, SUITES
 
 README = Path(__file__).parents[1] / "README.md"
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
@@ -47,7 +48,13 @@ def test_the_readme_says_of_what_is_beyond_the_ladder_and_of_the_games_what_the_
     played = [study for study in load_all(RESULTS) if "games" in study.about]
     # else paste what follows
     assert between("beyond") == "".join(f"- {sentence}\n" for sentence in words.beyond(beyond))
-    assert between("games") == "".join(f"- {games.in_words(study)}\n" for study in played)
+    for name, atari in (("games", True), ("evaluated", False)):
+        said = [games.in_words(study) for study in played if study.env.startswith("ALE/") == atari]
+        assert between(name) == "".join(f"- {sentence}\n" for sentence in said)
+    (greedy,) = (study for study in played if study.about["greedy"])
+    published, found = PUBLISHED[greedy.env, greedy.steps], games.mean(greedy, "trained")
+    assert published.score - published.spread < found.low < found.high < published.score + published.spread
+    assert set(greedy.runs.tricks) == {" ".join(SB3.on)}
     frames = [effects(study, design) for study in beyond for design in study.designs]
     sizes = pd.concat(frames).set_index(["design", "env", "trick"]).difference
     for env in ("CartPole-v1", "Acrobot-v1"):  # more than half of the harm is gone

@@ -55,11 +55,13 @@ def test_with_runs_missing_nothing_is_said() -> None:
 def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
     here = study(beyond([]), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
     there = study(beyond([]), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
-    normed = study(beyond_normed([]), lambda on: 0)
-    assert words.beyond([here, there, normed]) == [
+    normed = study(beyond_normed([]), lambda on: 0, "Pendulum-v1")
+    assert words.beyond([here, there, normed, replace(here, name="again")]) == [
         "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
-        "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` is detected nowhere.",
+        "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` (on `ppg`) is detected nowhere.",
         "On top of `ppo` with `return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
-        "detected nowhere; `ppg_buffers` is detected nowhere.",
+        "detected nowhere; `ppg_buffers` (on `ppg`) is detected nowhere.",
     ]
     assert words.beyond([several("CartPole-v1", 60)]) == []
+    assert words.beyond([study(beyond([]), lambda on: 0, seeds=2)]) == []  # too few to detect anything
+    assert words.beyond([replace(here, runs=here.runs[here.runs.tricks.str.contains("ppg")])]) == []

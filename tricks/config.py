@@ -114,8 +114,8 @@ class Config:
         return self.lr if isinstance(self.lr, tuple) else (self.lr,) * len(self.seed_list)
 
 
-# What goes with the preset `atari`: Schulman et al. 2017, arXiv:1707.06347, table 5, with c₁ and the gradient's norm of
-# openai/baselines
+# What goes with the preset `atari`: openai/baselines' ppo2 for Atari. Schulman et al. 2017, arXiv:1707.06347, table 5,
+# has 3 epochs and c₁ = 1
 ATARI_CONFIG = Config(
     env="ALE/Breakout-v5",
     seeds=1,

@@ -128,9 +128,12 @@ def play_saved(asked: Playing) -> None:
     from tricks.core.run import load
 
     run = play.one_seed(load(asked.folder), asked.seed)
+    path = asked.gif or asked.folder / "play.gif"
+    if not asked.no_gif and not path.parent.is_dir():  # better now than after the games
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}")
     print(play.described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))
     if not asked.no_gif:
-        print(play.picture(run, asked.gif or asked.folder / "play.gif", asked.greedy))
+        print(play.picture(run, path, asked.greedy))
 
 
 def summary(run: "Run") -> str:

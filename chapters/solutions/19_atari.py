@@ -3,19 +3,22 @@
 Exercise 2. The log counts what the agent is told: a point is the sign of a reward, and an episode ends with a life. So
 the "score" is the number of hits in one life. In Space Invaders, where a hit is worth 5 to 30 points and there are
 three lives, that is a small fraction of the score. Nothing is wrong with the training: with the same seed the two runs
-take the same actions, and `entropy`, `value_loss` and all other diagnostics agree to the last digit. What betrays it is
-that every score is a whole number of hits, far below a random policy's published score, and that a game seems to last
-a third as long (`length`). In Pong, where a point is a point and there are no lives, it would go unnoticed. Wrappers
-have an order: whoever counts must come before whoever changes the reward.
+take the same actions, so `entropy`, `value_loss` and `grad_norm` agree to the last digit. It matters to whoever reads
+the curve: it cannot be compared with any published score, and it rises as soon as the agent shoots more often, whether
+or not that brings points. `length` betrays it: a game seems to last a third as long. In Pong a point is a point and
+there are no lives, so there you would never notice. Wrappers have an order: whoever counts the score comes before
+whoever changes the reward.
 
-Exercise 3. (a) All rewards are of one size already, so nothing explodes; but a return can still be a hundred points,
-and how far the value must reach depends on the game and on how good the agent has become. `return_norm` would bring
-that to size 1, too, and it needs no sign, so that 30 points stay worth six times as much as 5. (b) The last life in
-Breakout is worth as much as any other, but the agent is told that the world ends with each of them. It cannot learn
-that a life lost early costs the points of the next four only partly: it acts as if it lost all. That makes it careful,
-which helps at first. (c) Every observation would be new four times over: 4 × 28 MB of a rollout hold each frame four
-times. Storing single frames and stacking them when a minibatch is drawn takes a quarter, at the price of looking up
-where each episode began, lest a stack hold frames of the game before.
+Exercise 3. (a) A reward has size 1, but a return is a sum of them: it can be 0.1 or 50, and it grows as the agent gets
+better. `return_norm` brings that to size 1 all along, in the value loss; in a shared body this decides who is heard.
+And it needs no sign, so that 30 points can stay worth six times as much as 5. (b) The one that was told that a life is
+the end expects nothing after it: the ball about to be lost is worth all that is still to come, and the value near the
+loss is 0. The other knows that four balls are left, and that most of the points will come all the same: its value
+hardly drops. The second is right about the game; the first has the clearer signal, and learns sooner to be careful.
+(c) Keep single pictures, and stack the last four when a minibatch is drawn: a quarter of the memory. Where a game has
+begun within the last four, the older places must be blank, as they were when the agent played, or a stack would show
+pictures of the game before; so one must also keep where games begin. A lost life is no such place: there the pictures
+go on.
 """
 
 from exercises.atari import check_field

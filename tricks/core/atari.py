@@ -1,8 +1,8 @@
 """Atari games by the settings of the published scores. Mnih et al. 2015; Schulman et al. 2017, arXiv:1707.06347.
 
 Four frames a step, the brighter of the last two, 84×84 gray, the last four of them stacked; up to 30 idle frames at the
-start, and then FIRE where the game waits for it; no sticky actions. What is learned from is the sign of the reward, and
-a lost life ends an episode; what is reported is the score of whole games.
+start, and then FIRE where that is the second action; no sticky actions. What is learned from is the sign of the reward,
+and a lost life ends an episode; what is reported is the score of whole games.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -60,7 +60,7 @@ def make_game(id: str, render_mode: str | None = None) -> gym.Env:
 
 
 class Fire(gym.Wrapper):
-    """Presses FIRE after a reset in games that wait for it."""
+    """Presses FIRE after a reset in games that have it as their second action: some wait for it."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         obs, info = self.env.reset(seed=seed, options=options)

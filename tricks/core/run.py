@@ -52,7 +52,7 @@ class Run:
             "tricks": self.tricks.on,
             "diverged": list(self.diverged.items()),
             "rows": len(self.curve),
-            "seconds": round(self.seconds, 1),
+            "seconds": self.seconds,
         }
         make_folder(folder)
         try:
@@ -102,7 +102,7 @@ def load(path: str | Path) -> Run:
     try:
         about = json.loads((folder / "run.json").read_text())
         config, tricks = asked(about)
-        diverged, seconds = dict(about["diverged"]), float(about["seconds"])
+        diverged, seconds = dict(about["diverged"]), float(about.get("seconds", "nan"))  # earlier runs do not say
         curve = pd.read_csv(folder / "curve.csv")
         if len(curve) != about["rows"]:
             raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")
