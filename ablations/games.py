@@ -101,10 +101,10 @@ def in_words(study: Study) -> str:
     )
     trained, random = (_spanned(mean(study, who)) for who in ("trained", "random"))
     likely = " with the most likely actions" if about["greedy"] else ""
-    over = "agents" if len(seeds) >= FEWEST else "games"
+    count, over = len(about["games"]["trained"][0]), "agents" if len(seeds) >= FEWEST else "games"
     return (
         f"On {study.env}, {agents} after {study.steps:,} steps: mean score {trained}{likely}, against {random} with "
-        f"random actions ({len(about['games']['trained'][0])} whole games each; 95% intervals over {over}).{_clock(study)}"
+        f"random actions ({count} whole games each; 95% intervals over {over}).{_clock(study)}"
     )
 
 

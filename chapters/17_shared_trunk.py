@@ -350,8 +350,8 @@ assert 1.5 * end["without grad_clip"] < end["shared_trunk"] < 0.95 * min(end["pp
 # %% [markdown]
 # With five seeds the bands are wide, and most of them overlap; only the lowest line stands clear. But the order of
 # the means is the one that the two gradients let you expect. What hurts is not that there is one body, but that the
-# value shouts: with standardized returns the shared body is back among the separate nets. A small $c_1$ does part of
-# that; it makes the value's gradient shorter, but what the value wants of the features is still a hundred. And
+# value shouts: with standardized returns the shared body is, in this small run, back among the separate nets. A small
+# $c_1$ does part of that; it makes the value's gradient shorter, but what the value wants of the features is still a hundred. And
 # without the limit on the norm it is worst. One explanation is the glue of the chapter on gradient clipping: a few
 # very long gradients of the value set $\sqrt v$, and whatever the policy says in between is divided by it.
 #
@@ -377,10 +377,9 @@ for row in stored.table.itertuples():
     print(f"{row.env}, {row.question}: predicted {predicted}; seen: {row.verdict} ({row.difference:+.3f})")
 
 # %% [markdown]
-# A published comparison on such control tasks with small nets had separate nets far ahead: about 490 against 275 on
-# CartPole, −85 against −380 on Acrobot. If our numbers are milder than that, or of another sign, remember that each
-# arm has had a learning rate of its own, tuned for the area under its curve, and that the limit on the norm is on in
-# all of them.
+# A published comparison on such control tasks with small nets had separate nets far ahead, too: about 490 against 275
+# on CartPole, −85 against −380 on Acrobot. `return_norm` makes the harm smaller, and need not end it: the value's
+# gradient is then of the size of the policy's, and not nothing.
 #
 # **What it does not say:** whether sharing would help where it is usual, on pixels. The MiniGrid agents see a few
 # numbers for each of the cells in front of them, through dense layers; none of these bodies is a convolutional one.

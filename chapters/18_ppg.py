@@ -358,6 +358,10 @@ for row in stored.table.itertuples():
     print(f"{row.env}, {row.question}: {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
 
 # %% [markdown]
+# Where returns are large, the pairs of lines tell the story of this chapter once more: with raw returns a phase throws
+# the policy back, and with `return_norm` it does not. A harm in a MiniGrid world, where returns lie between 0 and 1,
+# cannot come from there. It may be the price of holding still, or of features that nobody needs; nothing stored tells.
+#
 # **What it does not say.** CartPole gives four numbers, Acrobot six, MiniGrid a small grid of symbols. No eyes are
 # needed to see what matters there, so a body may have little to be taught. And these runs are short: with
 # $N_\pi = 8$, a run of 100,000 steps has a dozen phases.
@@ -445,6 +449,8 @@ for row in buffers.table.itertuples():
     print(f"{row.env}, {row.question}: {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
 
 # %% [markdown]
+# Reuse is no gift: where PPG works, older rows can make it worse.
+#
 # **What it does not say:** which of the two buffers did it, good or bad; and nothing about other sizes. These numbers
 # of rollouts and uses are one choice of many.
 #

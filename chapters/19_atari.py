@@ -9,6 +9,7 @@
 # and the loop: a few small decisions, each of which is a trap.
 
 # %%
+import time
 from dataclasses import fields, replace
 
 import gymnasium as gym
@@ -177,8 +178,9 @@ assert 0 <= held - rows * 28_224 / 1e6 < 1
 # ## What a score does not say
 #
 # Points are made for players. A brick is worth 1 to 7, an alien 5 to 30, and in other games one thing is worth
-# thousands. A learning rate that suits one game would ruin another. So all of the published work learns from the
-# **sign of the reward**, −1, 0 or 1. That changes the task: let one action earn 1 point for sure, and another 7 points
+# thousands. With one trunk, a limit on the gradient and an entropy bonus of fixed weight, numbers that suit one game
+# would not suit another. So most of the published work learns from the **sign of the reward**, −1, 0 or 1. That changes
+# the task: let one action earn 1 point for sure, and another 7 points
 # in half of all cases. The second is worth $½ \cdot 7 = 3.5$ a try, and by signs only $½$.
 #
 # A game of Breakout has five balls, and losing one costs no points. That a lost ball is bad shows only later, in points
@@ -218,16 +220,17 @@ for height, (row, color) in enumerate(((over, style.SOFT), (terminated, style.IN
 axes[1].set(yticks=(0, 1), yticklabels=("a game ends", "an episode ends"), ylim=(-0.6, 1.6), xlabel="step")
 plt.show()
 print(
-    f"{score.sum():.0f} points in {np.count_nonzero(reward)} hits; {terminated.sum():.0f} lives, {over.sum():.0f} games"
+    f"points {score.sum():.0f}, hits {np.count_nonzero(reward)}; lives {terminated.sum():.0f}, games {over.sum():.0f}"
 )
 assert score.sum() > 4 * reward.sum() and terminated.sum() > over.sum() >= 1 and not (over > terminated).any()
 
 # %% [markdown]
 # ## What is switched on
 #
-# All of this is the environment's part and the net's. From the flags of PPO to those of the published Atari scores
-# (Schulman et al., 2017, arXiv:1707.06347, table 5) there are two steps, both of which you know: one trunk for policy
-# and value, as the net is most of the work, and a clip range that falls together with the learning rate.
+# All of this is the environment's part and the net's. From the flags of PPO to those for Atari (openai/baselines' ppo2,
+# from which the settings in table 5 of Schulman et al., 2017, arXiv:1707.06347, differ a little) there are two steps,
+# both of which you know: one trunk for policy and value, as the net is most of the work, and a clip range that falls
+# together with the learning rate.
 
 # %%
 diff(PPO, ATARI)
@@ -240,17 +243,27 @@ print(", ".join(f"{name} {getattr(ATARI_CONFIG, name)}" for name in numbers))
 # %% [markdown]
 # ## A small live run
 #
-# A single update, to see how long it takes on your machine. It is far too little to learn anything.
+# A single update of 8 · 128 steps, in one thread: the notebook computes in one. It is far too little to learn
+# anything. For comparison, as many steps with nothing but the games, played at random.
 
 # %%
 short = train(replace(ATARI_CONFIG, steps=1000), ATARI)
 steps = int(short.curve.step.max())
-hours = 10_000_000 / (steps / short.seconds) / 3600
-print(f"{steps} steps in {short.seconds:.0f} s; 10 million would take about {hours:.0f} hours here")
+
+env = make_env(ATARI_CONFIG)
+start = time.perf_counter()
+for _ in range(ATARI_CONFIG.horizon):
+    env.step(torch.from_numpy(rng.integers(4, size=(1, ATARI_CONFIG.lanes))), everyone)
+alone = time.perf_counter() - start
+env.close()
+print(f"{steps} steps in {short.seconds:.1f} s, of which the games take about {alone:.1f} s")
+print(f"at that rate 10 million would take about {1e7 / steps * short.seconds / 3600:.0f} hours in one thread")
+assert alone < short.seconds / 2
 
 # %% [markdown]
-# Where does the time go? Not into the game. ale-py plays in threads of C++ (`make_games`); and however the games are
-# stepped, each picture that is seen once in play is then passed forward and backward in four epochs.
+# (Where a game was over, a row of a lane went into the reset, which is no step.) So the time goes into the net, not into
+# the games: each picture that is seen once in play is then passed forward and backward in four epochs. The games are
+# played by ale-py, in threads of C++.
 
 # %%
 source(make_games)
@@ -262,7 +275,7 @@ source(make_games)
 # of the way.
 
 # %%
-stored = load(RESULTS / f"games_ALE_Breakout-v5_409600steps{SUFFIX}")
+stored = load(RESULTS / f"games_breakout{SUFFIX}")
 figure, axis = plt.subplots(figsize=(6.5, 3))
 games.draw(stored, axis)
 plt.show()
@@ -270,7 +283,7 @@ print(games.in_words(stored))
 
 # %% [markdown]
 # The gray line is the mean score of the games that ended at each hundredth of the training, the black one its mean
-# over the last tenth, and the dot the games of the trained agent, with their interval.
+# over the tenth before, and the dot the games of the trained agent, with their interval.
 
 # %%
 trained, chance = (np.array(stored.about["games"][who]) for who in ("trained", "random"))
@@ -286,7 +299,8 @@ else:
 # **What it does not say.** It is one agent, so the interval is over games and not over seeds: another seed could do
 # better or worse, and no trick can be judged by it. It says that the parts fit together, and what they cost. The
 # published scores (398 by stable-baselines3's zoo, 415 ± 28 by CleanRL) took about twenty-five times as many steps, and
-# their wrappers press FIRE for the agent after each lost ball; ours has to find that out.
+# their wrappers press FIRE for the agent after each lost ball; ours has to find that out. (One that never does, and
+# always takes its most likely action, waits for the console's limit of half an hour.)
 #
 # ## When it helps, and when it does not
 #
@@ -300,8 +314,7 @@ else:
 #   the start (up to 30) are there so that learning one sequence by heart does not do. Newer work repeats the last
 #   action at random instead ("sticky actions"), and its scores cannot be compared with these.
 #
-# And a stack of pictures does not make convolutions a must. They pay where the same thing can be anywhere. For
-# CartPole's four numbers, and for the few cells that a MiniGrid agent sees, a dense net is as good and far cheaper.
+# And convolutions pay where the same thing can be anywhere. CartPole's four numbers have no places to slide over.
 #
 # ## Exercises
 #

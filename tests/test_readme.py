@@ -8,17 +8,17 @@ import pytest
 
 import ablations.commands as harness
 from ablations import games, speed, worlds
-from ablations.designs import DESIGNS
+from ablations.designs import DESIGNS, SB3
 from ablations.plan import plans
 from ablations.suites import SUITES
-from tricks import PPO
+from tricks import PPO, Tricks
 from tricks.commands import main, parse
 from tricks.config import Config
 from tricks.ladder import table
 from tricks.shell import options
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-SHELL = re.findall(r"^python -m tricks (.+?)(?:\s+#.*)?$", README, re.MULTILINE)
+SHELL = re.findall(r"^python -m tricks (.+?)(?:\s+#.*)?$", re.sub(r" \\\n +", " ", README), re.MULTILINE)
 
 
 def test_the_ladder_in_the_readme_is_the_ladder() -> None:
@@ -32,13 +32,23 @@ def test_the_commands_that_print_work_as_written(command: str, capsys: pytest.Ca
     assert capsys.readouterr().out
 
 
-def test_the_training_command_asks_for_what_it_says() -> None:
-    (command,) = (command for command in SHELL if command.startswith("train"))
+def asked(start: str) -> tuple[Tricks, Config]:
+    """The flags and numbers of the training command that starts like this."""
+    (command,) = (command for command in SHELL if command.startswith(start))
     words = command.split()[1:]
-    place = words.index("--out")
-    tricks, (config,) = parse(words[:place], "train", Config)
+    tricks, (config,) = parse(words[: words.index("--out")], "train", Config)
+    return tricks, config
+
+
+def test_the_training_command_asks_for_what_it_says() -> None:
+    tricks, config = asked("train ppo --no-gae")
     assert set(PPO.on) - set(tricks.on) == {"gae"}
     assert (config.env, config.seeds, config.steps) == ("CartPole-v1", 10, 100_000)
+
+
+def test_the_agents_that_were_evaluated_had_the_published_flags_and_numbers() -> None:
+    (published,) = (s.config for s in SUITES["published"].settings if s.config.env == "LunarLander-v3")
+    assert asked("train ppo --no-value-clip") == (SB3, published)
 
 
 ABLATIONS = re.findall(r"^python -m ablations (.+?)(?:\s+#.*)?$", README, re.MULTILINE)

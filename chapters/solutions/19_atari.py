@@ -15,7 +15,8 @@ And it needs no sign, so that 30 points can stay worth six times as much as 5. (
 the end expects nothing after it: the ball about to be lost is worth all that is still to come, and the value near the
 loss is 0. The other knows that four balls are left, and that most of the points will come all the same: its value
 hardly drops. The second is right about the game; the first has the clearer signal, and learns sooner to be careful.
-(c) Keep single pictures, and stack the last four when a minibatch is drawn: a quarter of the memory. Where a game has
+(c) Keep single pictures, and stack the last four when a minibatch is drawn: a quarter of the memory, about 7 MB a
+rollout instead of 29. Before its first step a rollout needs three older pictures. Where a game has
 begun within the last four, the older places must be blank, as they were when the agent played, or a stack would show
 pictures of the game before; so one must also keep where games begin. A lost life is no such place: there the pictures
 go on.
