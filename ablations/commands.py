@@ -24,7 +24,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   report  make the tables, figures and the report again, without training
   tune    choose each arm's learning rate on tuning seeds
   worlds  try each trick in the world that was made for it, with and without
-  games   hold the agent of a saved run, of an Atari game say, against random play
+  games   what the agents of a saved run score in whole games, beside random actions
   speed   environment steps a second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 10 seeds, 100,000 steps. `python -m ablations run --help` shows all
@@ -58,12 +58,8 @@ class ReportOptions:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    kept = (
-        ""
-        if given[:1] in (["speed"], ["games"])
-        else "; finished jobs are kept, and the same command goes on from there"
-    )
-    return guarded(_dispatch, given, kept)
+    has_jobs = given[:1] not in (["speed"], ["games"])
+    return guarded(_dispatch, given, "; finished jobs are kept, and the same command goes on from there" * has_jobs)
 
 
 def _dispatch(arguments: list[str]) -> int:

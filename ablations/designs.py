@@ -164,6 +164,7 @@ DESIGNS: dict[str, Callable[[Sequence[str]], Design]] = {
     "beyond": beyond,
     "beyond-normed": beyond_normed,
 }
+OWN_ARMS = ("ppo", "beyond", "beyond-normed")  # designs for which it does not matter which tricks are chosen
 
 
 def tricks_named(text: str) -> list[str]:

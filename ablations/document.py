@@ -33,8 +33,8 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
         parts.append(text)
         paths += files
     for beyond in (False, True):
-        alike = [study for study in studies if any("beyond" in design.name for design in study.designs) == beyond]
-        text, files = _across(report.distinct(alike), folder, beyond)
+        alike = report.distinct([study for study in studies if report.is_beyond(study) == beyond])
+        text, files = _across(alike, folder, beyond)
         parts.append(text)
         paths += files
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))

@@ -121,9 +121,9 @@ def _clock(study: Study) -> str:
 
 
 def mean(study: Study, who: str) -> Paired:
-    """The mean score of whole games, `trained` or `random`, with Student's interval: over agents, or over games.
+    """The mean score of whole games, who: `trained` or `random`, with its 95% interval by Student's t.
 
-    Over games where there are fewer than FEWEST agents; of others than these it then says nothing.
+    The interval is over agents; with fewer than FEWEST, over all their games, and then it is about these agents only.
     """
     scores = np.array(study.about["games"][who])  # [S, games]
     return paired(scores.mean(1) if len(scores) >= FEWEST else scores.ravel())
@@ -134,7 +134,7 @@ def _spanned(found: Paired) -> str:
 
 
 def write(study: Study, folder: Path) -> tuple[str, list[Path]]:
-    """What it says in words, and the figure in the folder."""
+    """What it says in words; the paths of the figure and of the curve behind it, which it writes into the folder."""
     style.use()
     figure, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
     draw(study, axis)

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ablations.designs import DESIGNS, Design, tricks_named, usable
+from ablations.designs import DESIGNS, OWN_ARMS, Design, tricks_named, usable
 from ablations.rates import TUNING_SEEDS, UNTUNED, best_rate
 from ablations.run import BLOCK, blocks
 from ablations.runs import Study, gather
@@ -166,7 +166,7 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
     asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else [*suite.designs, *setting.more]
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
-    if chosen.tricks and (fixed := [name for name in asked if name in ("ppo", "beyond", "beyond-normed")]):
+    if chosen.tricks and (fixed := [name for name in asked if name in OWN_ARMS]):
         raise InputError(f"the design {fixed[0]} has arms of its own; leave out --tricks")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
     return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)

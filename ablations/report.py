@@ -14,6 +14,7 @@ from ablations.runs import Study
 from ablations.scales import SCALES, threshold
 from ablations.stats import interval, iqm, median_reached, restricted_mean, share_reached, stratified_interval
 from ablations.suites import PUBLISHED
+from tricks.ladder import LADDER
 
 
 @cache
@@ -120,6 +121,11 @@ def published_text(studies: Sequence[Study]) -> str:
                 ours = _spanned(row, "last_10%", "{:.1f}")
                 lines.append((where, row["arm"], ours, f"{row['seeds']}", score, known.source))
     return markdown(lines) if len(lines) > 1 else ""
+
+
+def is_beyond(study: Study) -> bool:
+    """Whether a study is about tricks beyond the ladder."""
+    return any(name not in LADDER for design in study.designs for name in design.names)
 
 
 def distinct(studies: Sequence[Study]) -> list[Study]:

@@ -354,8 +354,7 @@ stored
 stored.plot()
 plt.show()
 
-for row in stored.table.itertuples():
-    print(f"{row.env}, {row.question}: {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
+print(stored.verdicts())
 
 # %% [markdown]
 # Where returns are large, the pairs of lines tell the story of this chapter once more: with raw returns a phase throws
@@ -445,8 +444,7 @@ buffers
 buffers.plot()
 plt.show()
 
-for row in buffers.table.itertuples():
-    print(f"{row.env}, {row.question}: {row.verdict} ({row.difference:+.3f}, {row.seeds} seeds)")
+print(buffers.verdicts())
 
 # %% [markdown]
 # Reuse is no gift: where PPG works, older rows can make it worse.

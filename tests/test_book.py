@@ -40,6 +40,7 @@ def test_evidence_says_what_the_stored_effects_say():
     shown = table[(table.env == "CartPole-v1") & (table.question == "as the next rung")].iloc[0]
     assert (shown.difference, shown.low, shown.detected) == (row.difference, row.low, row.detected)
     assert f"{row.difference:+.3f}" in evidence("clip")._repr_markdown_()
+    assert f"CartPole-v1, as the next rung: {shown.verdict} ({row.difference:+.3f}, " in evidence("clip").verdicts()
 
 
 def test_the_summary_counts_every_comparison_once():

@@ -67,6 +67,11 @@ class Evidence:
             lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", row["verdict"]))
         return f"{markdown(lines)}\n\n{CAPTION}"
 
+    def verdicts(self) -> str:
+        """A line a row of `table`: `CartPole-v1, on top of PPO: hurts (-0.177, 10 seeds)`."""
+        rows = self.table.itertuples()
+        return "\n".join(f"{r.env}, {r.question}: {r.verdict} ({r.difference:+.3f}, {r.seeds} seeds)" for r in rows)
+
     def summary(self) -> str:
         """How many comparisons came out how, in the usual environments, and in the worlds made for the trick."""
         rows = [(f"{self.table.env.nunique()} usual environments", self.table), ("worlds made for it", self.worlds)]
