@@ -161,8 +161,9 @@ def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
 
 
 def test_one_seed_of_a_run_is_that_seeds_agent() -> None:
-    run = untrained("Pictured-v0", PPO)
+    run = untrained("Pictured-v0", PPO, lr=(0.1, 0.2))
     alone = play.one_seed(run, 2)
+    assert alone.config.rates == (0.2,)
     obs = np.linspace(-1, 1, 9, dtype=np.float32).reshape(1, 9, 1)
     np.testing.assert_array_equal(alone.agent.act(obs), run.agent[1].act(obs))
     np.testing.assert_array_equal(alone.evaluate(4), run.evaluate(4)[1:])
