@@ -23,6 +23,7 @@ from typing import Any
 import pandas as pd
 
 from tricks import Config, Run, Tricks
+from tricks.core import files
 from tricks.core.errors import InputError
 from tricks.core.log import COLUMNS
 
@@ -152,19 +153,8 @@ def parse(job: Job, text: str) -> Result:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write to a temporary file, flush it to the disk, and put it in place. Raises InputError if that fails."""
-    partial = _partial(path)
-    try:
-        with partial.open("wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):  # after success it is gone
-            partial.unlink()
+    """As `files.write_whole`, where there are several writers."""
+    files.write_whole(path, content, _partial(path))
 
 
 def _partial(path: Path) -> Path:
