@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablations.plan import Plan, What, parse_seeds, plans
-from ablations.rates import GRID, TUNING_SEEDS, tune
+from ablations.rates import FIRST_TUNING_SEED, GRID, SEEDS_PER_RATE, tune
 from ablations.run import BLOCK, run_jobs
 from ablations.runs import SUFFIX, Study, load_all, save
 from ablations.store import Job, Store
@@ -43,6 +43,14 @@ class Options(What):
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, that trains instead of this machine (extra cluster)."""
     dry_run: bool = False
     """Only say what would be trained, and about how long it would take."""
+
+
+@dataclass(frozen=True)
+class TuneOptions(What):
+    """Which arms are tuned."""
+
+    seeds_per_rate: int = SEEDS_PER_RATE
+    """Tuning seeds for each rate of the grid."""
 
 
 @dataclass(frozen=True)
@@ -156,14 +164,17 @@ def _report(arguments: list[str]) -> int:
 
 
 def _tune(arguments: list[str]) -> int:
-    chosen = options(What, arguments, "python -m ablations tune")
+    chosen = options(TuneOptions, arguments, "python -m ablations tune")
+    if chosen.seeds_per_rate < 1:
+        raise InputError(f"--seeds-per-rate must be at least 1, not {chosen.seeds_per_rate}")
     if chosen.suite == "worlds":
         raise InputError("the worlds are tuned by `python -m ablations worlds --tune`")
     settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
-    scores = tune([(p.config, t) for p, t in settings], Store(chosen.out / "jobs"), worker_count(chosen.workers))
-    print(f"seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}: area under the curve by learning rate")
+    store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
+    scores = tune(arms, store, worker_count(chosen.workers), each)
+    print(f"seeds from {FIRST_TUNING_SEED} on, {each} for each rate: area under the curve by learning rate")
     for plan, tricks in settings:
         row = scores[(scores.env == plan.config.env) & (scores.tricks == " ".join(tricks.on))].set_index("lr").area
         print(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ablations.designs import DESIGNS, OWN_ARMS, Design, tricks_named, usable
-from ablations.rates import TUNING_SEEDS, UNTUNED, best_rate
+from ablations.rates import FIRST_TUNING_SEED, UNTUNED, best_rate
 from ablations.run import BLOCK, blocks
 from ablations.runs import Study, gather
 from ablations.store import Job, Result, Store
@@ -180,6 +180,6 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise InputError(f"--seeds must be a count (10) or a range (10:30), not {text!r}") from None
     if not 0 <= first < last:
         raise InputError(f"--seeds must name at least one seed, not {text!r}")
-    if last > TUNING_SEEDS[0]:
-        raise InputError(f"seeds from {TUNING_SEEDS[0]} are for tuning only, so --seeds {text} cannot be reported")
+    if last > FIRST_TUNING_SEED:
+        raise InputError(f"seeds from {FIRST_TUNING_SEED} are for tuning only, so --seeds {text} cannot be reported")
     return tuple(range(first, last))

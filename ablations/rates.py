@@ -21,8 +21,8 @@ from tricks.core.errors import InputError
 
 TABLE = Path(__file__).with_name("learning_rates.csv")
 GRID = (0.001, 0.003, 0.01, 0.03)
-SEEDS_PER_RATE = 5
-TUNING_SEEDS = tuple(range(1000, 1000 + len(GRID) * SEEDS_PER_RATE))  # those that are reported are below
+SEEDS_PER_RATE = 5  # where nothing else is asked for
+FIRST_TUNING_SEED = 1000  # those that are reported are below
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds"]
@@ -59,12 +59,15 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[floa
     return best, "" if budget == config.steps else f"tuned at {budget:,} steps"
 
 
-def tune(settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int) -> pd.DataFrame:
-    """Train every setting on the tuning seeds at every rate of the grid, and put the scores into the table.
+def tune(
+    settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int, seeds: int = SEEDS_PER_RATE
+) -> pd.DataFrame:
+    """Train every setting on so many tuning seeds at every rate of the grid, and put the scores into the table.
 
-    One job a setting: its rates are trained beside each other, each on seeds of its own.
+    One job a setting: its rates are trained beside each other, each on seeds of its own. Scores of the setting from
+    before, whatever their rates and seeds, go.
     """
-    jobs = {setting: tuning_job(*setting) for setting in settings}
+    jobs = {setting: tuning_job(*setting, seeds) for setting in settings}
     failed = run_jobs(list(jobs.values()), store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
@@ -78,15 +81,17 @@ def tune(settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int) 
         rate = pd.Series(job.config.rates, job.config.seed_list)
         for lr in GRID:
             means = (float(f"{score[rate == lr].mean(skipna=False):.5g}") for score in scores)
-            rows.append((config.env, config.steps, numbers(config), " ".join(tricks.on), lr, *means, SEEDS_PER_RATE))
+            rows.append((config.env, config.steps, numbers(config), " ".join(tricks.on), lr, *means, seeds))
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
-    both = pd.concat([part for part in (fresh, table()) if len(part)]).drop_duplicates(KEY)
+    setting, before = KEY[:-1], table()
+    others = before[~before.set_index(setting).index.isin(fresh.set_index(setting).index)]
+    both = pd.concat([part for part in (fresh, others) if len(part)])
     write_whole(TABLE, both.sort_values(KEY).to_csv(index=False))
     table.cache_clear()
     return fresh
 
 
-def tuning_job(config: Config, tricks: Tricks) -> Job:
-    """All rates of the grid in one stack."""
-    rates = tuple(lr for lr in GRID for _ in range(SEEDS_PER_RATE))
-    return Job(replace(config, seeds=TUNING_SEEDS, lr=rates), tricks)
+def tuning_job(config: Config, tricks: Tricks, seeds: int = SEEDS_PER_RATE) -> Job:
+    """All rates of the grid in one stack, with so many seeds for each."""
+    rates = tuple(lr for lr in GRID for _ in range(seeds))
+    return Job(replace(config, seeds=tuple(range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + len(rates))), lr=rates), tricks)

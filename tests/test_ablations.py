@@ -192,12 +192,15 @@ def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
-    monkeypatch.setattr(rates, "SEEDS_PER_RATE", 2)
-    monkeypatch.setattr(rates, "TUNING_SEEDS", tuple(range(1000, 1008)))
     rates.table.cache_clear()
-    arms = ladder(list(usable(Config("CartPole-v1")))).arms[:2]
-    scores = rates.tune([(Config(steps=200), arm.tricks) for arm in arms], Store(tmp_path), workers=1)
+    arms = [(Config(steps=200), arm.tricks) for arm in ladder(list(usable(Config("CartPole-v1")))).arms[:2]]
+    store = Store(tmp_path)
+    scores = rates.tune(arms, store, workers=1, seeds=2)
     assert len(scores) == len(arms) * len(rates.GRID)
-    assert rates.best_rate(Config(steps=200), arms[0].tricks)[1] == ""
-    assert min(rates.TUNING_SEEDS) >= 1000 > runner.BLOCK
+    assert rates.best_rate(*arms[0])[1] == ""
+    trained = rates.tuning_job(*arms[0], 2).config
+    assert min(trained.seed_list) >= 1000 > runner.BLOCK
+    assert trained.rates == tuple(sorted([*rates.GRID, *rates.GRID]))
+    rates.tune(arms[:1], store, workers=1, seeds=1)  # replaces the first arm's scores, and no others
+    assert rates.table().groupby("tricks").seeds.unique().map(list).to_dict() == {"": [1], "baseline": [2]}
     rates.table.cache_clear()

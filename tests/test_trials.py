@@ -53,8 +53,6 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(worlds, "TRIALS", (TRIAL,))
-    monkeypatch.setattr(rates, "SEEDS_PER_RATE", 1)
-    monkeypatch.setattr(rates, "TUNING_SEEDS", (1000, 1001, 1002, 1003))
     monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
     rates.table.cache_clear()
     arguments = ["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--tune"]
