@@ -50,7 +50,8 @@ def _how_to_read() -> str:
     return """Area under the curve: a seed's mean return over training; before its first episode ends a seed counts \
 with that episode's return, after it diverged with it again. Interquartile mean: of the seeds' areas, without the \
 lowest and the highest quarter. Last 10%: mean return of the episodes that ended in the last tenth of the budget. \
-Solved: share of seeds whose curve reached the threshold; steps to solve: the median over seeds. Intervals are 95%: \
+Solved: share of seeds whose mean return over some tenth of the budget reached the threshold; steps to solve: \
+where the first such tenth ended, the median over seeds. Intervals are 95%: \
 of single arms by the expanded percentile bootstrap over seeds, of differences by Student's t, paired by seed. \
 Differences are with minus without, in normalized area where the environment has a scale (0 a random policy, 1 the \
 ceiling), with the probability that a seed with the trick beats one without; **\\*** marks those that are detected \

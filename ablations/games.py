@@ -20,7 +20,7 @@ from ablations.plan import made
 from ablations.plot_panels import DASHED, save, thousands, title
 from ablations.runs import Study, gather, grid
 from ablations.runs import save as save_runs
-from ablations.stats import FEWEST, Paired, paired
+from ablations.stats import AVERAGED, FEWEST, Paired, paired
 from ablations.store import Job, Result, provenance
 from ablations.words import spoken
 from tricks.core.errors import InputError
@@ -30,7 +30,6 @@ from tricks.core.run import Run, load
 from tricks.play import one_seed
 
 LONG = 10_000_000  # environment steps of the published Atari scores
-AVERAGED = 10  # points of the grid: a tenth of the budget
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
     if goal is None or design.name not in STORIES:
         return []
     lines = {tricks: share(grid, goal) for tricks, grid in _grids(study, design).items()}
-    what = f"share that has solved it (return ≥ {goal:g})".replace("-", "−")
+    what = f"share that has solved it (mean return over a tenth of the budget ≥ {goal:g})".replace("-", "−")
     words = _words(study, design, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
 
     def scale(axis: Axes) -> None:

@@ -37,7 +37,7 @@ def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None
     assert found.area[3] == 130
     assert found.score[3] == pytest.approx((130 - SCALE.random) / (SCALE.ceiling - SCALE.random))
     assert scores(study(design, lambda on: 0, env="Elsewhere-v0"), Tricks()).score[3] == 130  # no scale: as it is
-    assert scores(study(design, lambda on: 500), Tricks()).reached[3] == 1000
+    assert scores(study(design, lambda on: 500), Tricks()).reached[3] == 10_000
     assert np.isnan(found.reached[3])
 
 

@@ -27,7 +27,7 @@ def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> Non
     text = report.as_text(frame.reset_index(), made)
     assert "| 25%            | > 100,000      |" in text
     solved = study(ladder(NAMES), lambda on: 400)
-    assert report.table(solved, solved.designs[0]).steps_to_solve.tolist() == [1000, 1000, 1000]
+    assert report.table(solved, solved.designs[0]).steps_to_solve.tolist() == [10_000, 10_000, 10_000]
 
 
 def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -> None:
