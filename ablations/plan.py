@@ -26,14 +26,14 @@ class What:
     """Which arms, where."""
 
     suite: str = ""
-    """cartpole, classic, published or worlds."""
+    """cartpole, classic, beyond, published or worlds."""
     env: str = ""
     """Any Gymnasium id, or with --suite one of its environments (default: all of the suite, or CartPole-v1)."""
     backend: str = "auto"
-    """What steps the environment of --env: auto, tensor, gymnasium or envpool."""
+    """What steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
     design: str = ""
-    """Which combinations of flags: ladder, leave-one-out, add-one-in, factorial, screen, ppo, or several of them
-    with commas between (default: the suite's own, or ladder)."""
+    """Which combinations of flags: ladder, leave-one-out, add-one-in, factorial, screen, ppo, beyond, beyond-normed,
+    or several of them with commas between (default: the suite's own, or ladder)."""
     tricks: str = ""
     """The tricks that the design is about: clip,gae,entropy (default: all; a factorial must be told)."""
     steps: int = 0

@@ -41,16 +41,20 @@ def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: b
         axis.add_patch(inner)
     back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
     said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
-    axis.text(column, row - 0.15 if under else row, number(value, limit), size=9, **said)
+    axis.text(column, row - 0.15 if under else row, number(value, limit, clear=not hatched), size=9, **said)
     if under:
         axis.text(column, row + 0.2, under, size=7.5, **said)
 
 
-def number(value: float, limit: float) -> str:
-    """With its sign and two decimals, three where no value exceeds a small limit, none for large ones; NaN: a dash."""
+def number(value: float, limit: float, clear: bool = False) -> str:
+    """With its sign and two decimals, three where no value exceeds a small limit, none for large ones; NaN: a dash.
+
+    One decimal more where nothing would be left of a value that is clear of 0.
+    """
     if np.isnan(value):
         return "–"
     places = 3 if limit < 0.1 else 2
+    places += clear and round(value, places) == 0
     text = f"{value:+.{places}f}" if abs(value) < 10 else f"{value:+.0f}"
     return "0" if float(text) == 0 else text.replace("-", "−")
 

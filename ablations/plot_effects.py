@@ -19,7 +19,7 @@ from ablations.plot_cells import bare, caption, cell, colorbar, difference_of, d
 from ablations.plot_panels import save, title, warning
 from ablations.scales import SCALES
 from ablations.stats import FEWEST
-from tricks.ladder import NEEDS
+from tricks.ladder import LADDER, NEEDS
 
 # from the top of a row to its bottom
 MARKS = {"add-one-in": "o", "leave-one-out": "s", "ladder": "D", "beyond": "v", "beyond-normed": "^"}
@@ -28,7 +28,7 @@ MEANS = {
     "leave-one-out": "in the full set",
     "ladder": "on the rung before",
     "beyond": "on PPO, with what it needs",
-    "beyond-normed": "on that and return_norm",
+    "beyond-normed": "on PPO with return_norm",
 }
 
 
@@ -121,7 +121,8 @@ def heatmap_figure(effects: pd.DataFrame, path: Path, missing: Sequence[str] = (
         colorbar(figure, list(axes[0]), limit)
     title(
         figure,
-        f"What each trick does in each environment{rates(effects)}"
+        f"What each trick {'' if set(tricks) & set(LADDER) else 'beyond the ladder '}does in each environment"
+        + rates(effects)
         + warning("lacks runs of", missing or gaps(effects)),
     )
     seeds = " or ".join(str(count) for count in sorted(set(effects.seeds)))
@@ -173,7 +174,7 @@ def interactions_figure(
 
 
 def _matrix(main: pd.DataFrame, pairs: pd.DataFrame, words: str) -> Figure:
-    tricks = list(main.trick)
+    tricks, tested = list(main.trick), bool(np.isfinite(main.low).any())
     width = min(1.25, (style.WIDTH - 3) / len(tricks))
     height = min(0.7, width)
     shape = (max(5.2, width * len(tricks) + 2), height * len(tricks) + 2.2)
@@ -186,10 +187,12 @@ def _matrix(main: pd.DataFrame, pairs: pd.DataFrame, words: str) -> Figure:
     for a, b, value, row in cells:
         low, high = row["low"], row["high"]
         under = f"[{number(low, limit)}, {number(high, limit)}]" if np.isfinite(low) else ""
-        cell(axis, (tricks.index(a), tricks.index(b)), value, limit, not _clear(low, high), under)
+        cell(axis, (tricks.index(a), tricks.index(b)), value, limit, tested and not _clear(low, high), under)
     colorbar(figure, [axis], limit)
     said = "Diagonal: with a trick minus without, averaged. Below: how much more one does where the other is on."
     rest = "[ ]: 95% interval (Student's t over seeds). Hatched: not clear of 0, uncorrected. –: cannot be told."
+    if not tested:
+        rest = "Too few seeds for intervals. –: cannot be told."
     caption(figure, f"{words.capitalize()}. {said} {rest}")
     return figure
 

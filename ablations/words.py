@@ -97,7 +97,7 @@ def _where(label: str, rows: pd.DataFrame) -> str:
         seen = rows[rows.detected == sign]
         if len(seen):
             places = zip(seen.env, seen.difference, strict=True)
-            found.append(f"{verb} on {_listed([f'{env} ({size:+.2f})' for env, size in places])}")
+            found.append(f"{verb} on {_listed([f'{env} ({_sized(size)})' for env, size in places])}")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
 
 
@@ -109,7 +109,12 @@ def spoken(seconds: float) -> str:
 
 
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
-    return _listed([f"`{r.trick}`" + (f" ({r.difference:+.2f})" if sizes else "") for r in rows.itertuples()])
+    return _listed([f"`{r.trick}`" + (f" ({_sized(r.difference)})" if sizes else "") for r in rows.itertuples()])
+
+
+def _sized(difference: float) -> str:
+    """`+0.12`, and `-0.004` where two decimals would leave nothing."""
+    return f"{difference:+.2f}" if abs(difference) >= 0.005 else f"{difference:+.1g}"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -192,7 +192,7 @@ def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: 
     steps = np.arange(10, 1001, 10)
     for seed, row in enumerate(data.runs.index[:10]):  # seeds 0 to 2 never; 3 to 9 at 40, 50, ..., 100%, then fall back
         at = 100 * (seed + 1) if seed >= 3 else 0
-        data.runs.loc[row, COLUMNS[9:]] = np.where(steps == at, 475.0, 474.0)
+        data.runs.loc[row, COLUMNS[9:]] = np.where((at - 100 < steps) & (steps <= at), 475.0, 474.0)
     paths = plot.solved_figure(data, design, tmp_path / "x")
     behind = pd.read_csv(paths[-1])
     mine = behind[behind.arm == "reinforce"].set_index("step")
@@ -200,7 +200,7 @@ def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: 
     squared = 1.959964**2  # Wilson's interval of none of 10 reaches to z² / (10 + z²)
     assert mine.low[10] == pytest.approx(0, abs=1e-9)
     assert mine.high[10] == pytest.approx(squared / (10 + squared), abs=1e-5)
-    assert "return ≥ 475" in heading(figures[0])
+    assert "mean return over a tenth of the budget ≥ 475" in heading(figures[0])
     assert "INCOMPLETE" not in heading(figures[0])
     unknown = study(design, env="Unknown-v0")
     assert plot.solved_figure(unknown, design, tmp_path / "y") == []
@@ -338,6 +338,7 @@ def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path,
 def test_a_number_has_the_decimals_that_the_scale_of_its_figure_needs() -> None:
     asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
     assert [number(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
+    assert [number(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
 
 
 def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Path, figures: list[Figure]) -> None:
@@ -371,6 +372,10 @@ def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Pa
     assert behind.value.tolist()[:4] == [-0.2, 0.1, 0.4, 0.3]
     interactions_figure(main, pairs.assign(interaction=np.nan), "CartPole-v1", tmp_path / "y")
     assert "cannot tell interactions" in heading(figures[1])
+    few = main.assign(low=np.nan, high=np.nan, seeds=3), pairs.assign(low=np.nan, high=np.nan)
+    interactions_figure(*few, "CartPole-v1", tmp_path / "z")  # nothing was tested, so nothing is hatched
+    assert not any(hatched for _, _, hatched in cells(figures[2].axes[0]).values())
+    assert "Too few seeds for intervals" in figures[2].get_supxlabel()
     dots = [line for line in figures[1].axes[0].lines if line.get_marker() == "o"]
     assert [dot.get_xdata()[0] for dot in dots] == [-0.2, 0.1, 0.4]
     assert [dot.get_markerfacecolor() == "white" for dot in dots] == [False, True, False]
