@@ -11,7 +11,7 @@ from pathlib import Path
 from ablations.plan import Plan, What, parse_seeds, plans
 from ablations.rates import FIRST_TUNING_SEED, GRID, SEEDS_PER_RATE, tune
 from ablations.run import BLOCK, run_jobs
-from ablations.runs import SUFFIX, Study, load_all, save
+from ablations.runs import SUFFIX, Study, load_all, refuse_another, save
 from ablations.store import Job, Store
 from ablations.words import spoken
 from tricks.core.errors import InputError
@@ -86,6 +86,8 @@ def _run(arguments: list[str]) -> int:
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)
     made, processes = plans(chosen, chosen.seeds), worker_count(chosen.workers)
+    for plan in made:
+        refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config)
     store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
     jobs = [job for plan in made for job in plan.jobs]
     left = [job for job in jobs if store.read(job) is None]

@@ -64,7 +64,8 @@ make larger batches than segments do, and so fewer updates within the same steps
 def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """The section of one environment, and its files."""
     numbers = f", {study.runs.numbers.iloc[0]}" if study.runs.numbers.iloc[0] else ""
-    parts = [f"## {study.env}\n\n{study.runs.seed.nunique()} seeds, {study.steps:,} steps a seed{numbers}."]
+    designs = ", ".join(design.name for design in study.designs)
+    parts = [f"## {study.env}: {designs}\n\n{study.runs.seed.nunique()} seeds, {study.steps:,} steps a seed{numbers}."]
     place, paths = folder / study.name, []
     make_folder(place)
     parts += words.of(study)
@@ -124,7 +125,7 @@ def _notes(study: Study, design: Design) -> list[str]:
 
 def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
     table, paths = worlds.write(study, folder)
-    image = _image(paths, "Each trick in its world, with and without")
+    image = _image(paths, "Tricks in their worlds, with and without")
     return f"## A world for every trick\n\n{image}\n\n{table}", paths
 
 
@@ -132,7 +133,8 @@ def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
     said, paths = games.write(study, folder)
     flags = f"Flags: {study.runs.tricks.iloc[0].replace(' ', ', ') or 'none'}."
     image = _image(paths, f"{study.about['run']} while it was trained, and its games")
-    return f"## {study.env}: {study.about['run']}\n\n{image}\n\n{said} {flags}", paths
+    likely = ", most likely actions" if study.about["greedy"] else ""
+    return f"## {study.env}: {study.about['run']}{likely}\n\n{image}\n\n{said} {flags}", paths
 
 
 def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
@@ -163,6 +165,7 @@ def _made(study: Study) -> str:
     time = f"{about['seconds'] / 60:.0f} minutes of one worker"
     whole = "" if "games" in about else ", whole blocks of ten seeds,"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
+    facts += [f"backend {about[name]}" for name in ("backend",) if name in about]
     facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
     return f"**{study.name}**: {'; '.join(facts)}."
 

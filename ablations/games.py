@@ -100,10 +100,12 @@ def in_words(study: Study) -> str:
     )
     trained, random = (_spanned(mean(study, who)) for who in ("trained", "random"))
     likely = " with the most likely actions" if about["greedy"] else ""
+    late = study.runs.late.mean(skipna=False)
+    before = f" In the last tenth of training it was {late:.1f}." if np.isfinite(late) else ""
     count, over = len(about["games"]["trained"][0]), "agents" if len(seeds) >= FEWEST else "games"
     return (
         f"On {study.env}, {agents} after {study.steps:,} steps: mean score {trained}{likely}, against {random} with "
-        f"random actions ({count} whole games each; 95% intervals over {over}).{_clock(study)}"
+        f"random actions ({count} whole games each; 95% intervals over {over}).{before}{_clock(study)}"
     )
 
 
@@ -148,6 +150,8 @@ def draw(study: Study, axis: Axes) -> None:
     axis.plot(returns, color=style.FAINT, lw=1)
     axis.plot(returns.rolling(AVERAGED).mean(), color=style.INK)
     trained, random = (mean(study, who) for who in ("trained", "random"))
+    said = "gray: training, at each 1% of it; black: mean of the tenth before"
+    axis.set_title(said, loc="left", color=style.SOFT, size=9, weight="normal")
     axis.axhline(random.mean, color=style.SOFT, lw=1.4, ls=DASHED)
     reach = [[trained.mean - trained.low], [trained.high - trained.mean]]
     axis.errorbar(1.03 * study.steps, trained.mean, reach, color=style.INK, marker="o", lw=1.5)

@@ -110,6 +110,7 @@ class Plan:
         read = ((job, tuned, store.read(job)) for job, tuned in self.jobs.items())
         done = [(job, tuned, result) for job, tuned, result in read if result is not None]
         about = about | made(done) | {"seeds": [self.seeds[0], self.seeds[-1] + 1], "left out": self.left_out}
+        about |= {"backend": self.config.backend}
         return Study(self.name, self.designs, gather(done, self.seeds), about)
 
 

@@ -63,7 +63,7 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
         contextlib.closing(outcomes),  # whatever goes wrong here ends the workers, too
     ):
         for job, outcome in outcomes:
-            if error := _record(job, store, outcome):
+            if error := record(job, store, outcome):
                 failed[job] = error
             bar.update(budget(job))
     return failed
@@ -96,12 +96,8 @@ def compute(job: Job) -> Outcome:
         return Outcome(error=f"{type(error).__name__}: {error}", detail=traceback.format_exc())
 
 
-def work(job: Job, store: Store) -> str:
-    """Train one job in this process and keep its result; returns the error if it failed, else nothing."""
-    return _record(job, store, compute(job))
-
-
-def _record(job: Job, store: Store, outcome: Outcome) -> str:
+def record(job: Job, store: Store, outcome: Outcome) -> str:
+    """Keep what came of a job; returns the error if it failed, else nothing."""
     if outcome.error:
         store.fail(job, outcome.detail)
     else:

@@ -22,6 +22,7 @@ from ablations.designs import DESIGNS, Design
 from ablations.rates import numbers
 from ablations.stats import POINTS, late, on_grid
 from ablations.store import Job, Result, write_whole
+from tricks.config import Config
 from tricks.core.errors import InputError
 from tricks.ladder import Tricks
 
@@ -98,18 +99,52 @@ def _rows(job: Job, tuned: str, result: Result) -> pd.DataFrame:
 
 
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
-    """Write `<name>.runs.csv.gz`; returns the study as it will be read back, with five digits, and the path."""
+    """Write `<name>.runs.csv.gz`; returns the study as it will be read back, with five digits, and the path.
+
+    A file of that name that has more seeds stays, and a line says so.
+    """
     about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
     text = f"# {json.dumps(about)}\n" + study.runs.to_csv(index=False, float_format="%.5g")
     path = folder / f"{study.name}{SUFFIX}"
-    write_whole(path, gzip.compress(text.encode(), mtime=0))
-    return load(path), path
+    before, seeds = _before(path), study.about["seeds"]
+    if before is not None and before.about["seeds"][1] > seeds[1]:
+        print(f"kept {path}, which has seeds {before.about['seeds'][0]} to {before.about['seeds'][1] - 1}")
+    else:
+        write_whole(path, gzip.compress(text.encode(), mtime=0))
+    return _parse(text, path), path
+
+
+def refuse_another(path: Path, config: Config) -> None:
+    """Raises InputError if the file holds a study of the same name with other numbers, or of another backend."""
+    before = _before(path)
+    if before is None:
+        return
+    own, backend = str(before.runs.numbers.iloc[0]), before.about.get("backend", config.backend)
+    if (own, backend) != (numbers(config), config.backend):
+        with_numbers = f"with {own}, " if own else "with the usual numbers, "
+        raise InputError(f"{path} holds another study, {with_numbers}backend {backend}; choose another --out")
+
+
+def _before(path: Path) -> Study | None:
+    """What would be overwritten; a damaged file is no loss, it is written again from the jobs."""
+    try:
+        return load(path) if path.exists() else None
+    except InputError:
+        return None
 
 
 def load(path: Path) -> Study:
     """The study that `save` wrote. Raises InputError if the file is missing or damaged."""
     try:
-        first, _, rest = gzip.decompress(path.read_bytes()).decode().partition("\n")
+        text = gzip.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise _damaged(path, error) from error
+    return _parse(text, path)
+
+
+def _parse(text: str, path: Path) -> Study:
+    try:
+        first, _, rest = text.partition("\n")
         about = json.loads(first.removeprefix("# "))
         texts = dict.fromkeys(("numbers", "tricks", "tuned"), str)
         runs = pd.read_csv(io.StringIO(rest), dtype=texts, keep_default_na=False, na_values=dict.fromkeys(NUMERIC, ""))
@@ -118,14 +153,19 @@ def load(path: Path) -> Study:
         if missing := {"designs", "command", "seconds", "steps", "made with", "seeds"} - set(about):
             raise ValueError(f"it does not say its {', '.join(sorted(missing))}")
         designs = tuple(DESIGNS[name](names) for name, names in about.pop("designs"))
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
-        raise InputError(f"{path} is no file of runs, or damaged: {error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, error) from error
     return Study(path.name.removesuffix(SUFFIX), designs, runs, about)
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    again = "the command that made it writes it again from its finished jobs"
+    return InputError(f"{path} is no file of runs, or damaged: {error}; {again}")
 
 
 def load_all(folder: Path) -> list[Study]:
     """The studies of all files of runs in a folder, `merged`, the worlds last. Raises InputError if one is damaged."""
-    paths = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (path.name == f"worlds{SUFFIX}", path.name))
+    paths = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: (path.name.startswith("worlds"), path.name))
     return merged([load(path) for path in paths])
 
 
@@ -151,6 +191,7 @@ def _continues(one: Study, other: Study) -> bool:
     alike = one.runs[facts].drop_duplicates().merge(other.runs[facts].drop_duplicates(), how="outer", indicator=True)
     return bool(
         one.designs == other.designs
+        and one.about.get("backend") == other.about.get("backend")
         and one.about["seeds"][1] == other.about["seeds"][0]
         and (alike["_merge"] == "both").all()
     )

@@ -94,10 +94,6 @@ class Store:
             print(f"{path} is damaged and will be made again ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
-    def write(self, job: Job, run: Run, seconds: float) -> None:
-        """Keep what a job's training brought."""
-        self.put(job, as_text(job, run, seconds))
-
     def put(self, job: Job, text: str) -> None:
         """Write the text of a result in one piece: a reader, or a crash, sees the whole file or none."""
         write_whole(self._result(job), text)

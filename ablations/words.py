@@ -109,7 +109,9 @@ def spoken(seconds: float) -> str:
 
 
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
-    return _listed([f"`{r.trick}`" + (f" ({_sized(r.difference)})" if sizes else "") for r in rows.itertuples()])
+    return _listed(
+        [f"`{r['trick']}`" + (f" ({_sized(r['difference'])})" if sizes else "") for r in rows.to_dict("records")]
+    )
 
 
 def _sized(difference: float) -> str:

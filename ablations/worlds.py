@@ -109,7 +109,8 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, about: dict[str, A
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     results = [(job, tuned, result) for job, tuned in jobs.items() if (result := store.read(job))]
     about = about | made(results) | {"seeds": [seeds[0], seeds[-1] + 1]}
-    study, path = save(Study("worlds", (), gather(results, seeds), about), chosen.out)
+    name = "_".join(["worlds", *filter(None, [chosen.tricks.replace(",", "-"), f"from{seeds[0]}" * (seeds[0] > 0)])])
+    study, path = save(Study(name, (), gather(results, seeds), about), chosen.out)
     text, paths = write(study, chosen.out)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
     return 0
@@ -122,7 +123,7 @@ def write(study: Study, folder: Path) -> tuple[str, list[Path]]:
     outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
     if not outcomes:
         raise InputError(f"{study.name} has no runs of any trial")
-    frame, path = pd.DataFrame([outcome.row() for outcome in outcomes]), folder / "worlds"
+    frame, path = pd.DataFrame([outcome.row() for outcome in outcomes]), folder / study.name
     text = f"{as_text(frame)}\n\n{caption(frame)}"
     frame.to_csv(path.with_suffix(".csv"), index=False, float_format="%.6g")
     write_whole(path.with_suffix(".md"), text + "\n")
@@ -140,8 +141,13 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
 
 
 def picked(names: str) -> list[Trial]:
-    """The trials of the tricks in a comma-separated list, or all. Raises InputError for a name that is no trick."""
-    wanted = tricks_named(names) if names else []
+    """The trials of the tricks in a comma-separated list, or all.
+
+    Raises InputError for a name that is no trick, or has no trial.
+    """
+    wanted, known = tricks_named(names) if names else [], list(dict.fromkeys(trial.trick for trial in TRIALS))
+    if without := [name for name in wanted if name not in known]:
+        raise InputError(f"there is no world for {', '.join(without)}; there are for {', '.join(known)}")
     return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
 
 
@@ -183,6 +189,21 @@ def _in_words(row: dict[Any, Any]) -> str:
     return f"{place(row['world'], row['numbers'])}\npredicted {SEEN[row['predicted']]}{seen}"
 
 
+def tally(frame: pd.DataFrame) -> str:
+    """How many trials came out as predicted, in a sentence; empty with too few seeds to see anything."""
+    judged = frame[frame.low.notna()]
+    if judged.empty:
+        return ""
+    as_said, nothing = (judged.seen == judged.predicted).sum(), (judged.seen == 0).sum()
+    against = len(judged) - as_said - nothing
+    tried, confirmed = (part.trick.nunique() for part in (judged, judged[judged.seen == judged.predicted]))
+    return (
+        f"Of {len(judged)} trials, {as_said} came out as predicted, in {nothing} nothing is detected, and "
+        f"{against or 'none'} came out the other way; of {tried} tricks, {confirmed} have a trial that came out as "
+        "predicted."
+    )
+
+
 def caption(frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
     text = f"Each trick in a world that was made for it, {frame.seeds.max()} seeds an arm, the arms alike but for the"
@@ -192,7 +213,7 @@ def caption(frame: pd.DataFrame) -> str:
     text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."
     if frame[["without", "with"]].isna().any(axis=None):
         text += " nan: in some seed no episode ended in time."
-    return text
+    return f"{tally(frame)} {text}".strip()
 
 
 def rates_in_words(frame: pd.DataFrame) -> str:

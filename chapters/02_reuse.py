@@ -212,7 +212,7 @@ diff(named("baseline"), named("reuse"))
 # reuse at the rate that suits *it* best. (The rates were chosen on other seeds.)
 
 # %%
-config = Config(seeds=5, steps=24_000)
+config = Config(seeds=5, steps=40_000)
 alone = at_best_rate(config, named("baseline"))
 chosen = at_best_rate(config, named("reuse"))
 runs = {

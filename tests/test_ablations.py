@@ -16,13 +16,15 @@ import pytest
 import ablations.run as runner
 from ablations import rates
 from ablations.commands import main
-from ablations.designs import ladder, usable
+from ablations.designs import DESIGNS, ladder, usable
 from ablations.plan import parse_seeds
 from ablations.run import blocks, run_jobs
 from ablations.stats import area, interval, late, on_grid
-from ablations.store import Job, Store
+from ablations.store import Job, Store, as_text
+from ablations.suites import SUITES
 from ablations.words import spoken
 from tricks import REINFORCE, Config, InputError, train
+from tricks.config import BACKENDS
 
 JOB = Job(Config(seeds=(0, 1), steps=200, lanes=2, horizon=16), REINFORCE)
 FEW = ["--steps", "300", "--seeds", "2", "--workers", "2"]
@@ -89,7 +91,7 @@ def test_an_interval_covers_the_mean_and_needs_five_seeds() -> None:
 def test_a_result_is_read_back(tmp_path: Path) -> None:
     store, run = Store(tmp_path), train(JOB.config, JOB.tricks)
     assert store.read(JOB) is None
-    store.write(JOB, run, 1.0)
+    store.put(JOB, as_text(JOB, run, 1.0))
     result = store.read(JOB)
     assert result is not None
     pd.testing.assert_frame_equal(result.curve, run.curve, rtol=1e-5)
@@ -186,6 +188,14 @@ def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> N
         assert rates.best_rate(Config(), arm.tricks) == (best, "")
         assert rates.best_rate(Config(steps=9), arm.tricks) == (best, "tuned at 100,000 steps")
     assert rates.best_rate(Config(env="Nowhere-v0"), REINFORCE) == (rates.UNTUNED, "not tuned")
+
+
+@pytest.mark.parametrize("command", ["run", "tune"])
+def test_the_help_names_all_that_can_be_asked_for(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = capsys.readouterr().out
+    assert all(re.search(rf"\b{re.escape(name)}\b", said) for name in (*SUITES, *DESIGNS, *BACKENDS))
 
 
 def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(

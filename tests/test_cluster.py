@@ -16,7 +16,7 @@ import pytest
 from test_running import JOB, JOBS, TINY, content, until
 
 from ablations.cluster import _outcome, on_cluster
-from ablations.run import Outcome, run_jobs, work
+from ablations.run import Outcome, compute, record, run_jobs
 from ablations.store import Job, Store
 from tricks import REINFORCE, InputError
 
@@ -48,7 +48,7 @@ def test_results_equal_local_ones_although_a_worker_is_killed_and_a_job_fails(tm
     assert list(failed) == [broken]
     assert "Nonsense" in failed[broken]
     assert "Nonsense" in (there.folder / f"{broken.key}.error.txt").read_text()
-    assert not any(work(job, here) for job in JOBS)
+    assert not any(record(job, here, compute(job)) for job in JOBS)
     assert [content(here, job) for job in JOBS] == [content(there, job) for job in JOBS]
 
 

@@ -12,9 +12,9 @@ import pytest
 from ablations.designs import Design, factorial, ladder, screen
 from ablations.effects import effects, scores
 from ablations.factors import interactions, main_effects
-from ablations.runs import COLUMNS, SHARES, Study, load, merged, save
+from ablations.runs import COLUMNS, SHARES, Study, load, merged, refuse_another, save
 from ablations.scales import SCALES
-from tricks import InputError
+from tricks import Config, InputError
 from tricks.ladder import Tricks
 
 SCALE = SCALES["CartPole-v1"]
@@ -122,6 +122,32 @@ def test_a_study_is_read_back_as_it_was_saved_and_a_damaged_file_is_named(tmp_pa
         load(tmp_path / "nothing")
 
 
+def test_what_is_stored_gives_way_to_more_seeds_and_to_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    design = ladder(["baseline"])
+    few, many = (study(design, lambda on: 0, seeds=seeds) for seeds in (5, 8))
+    _, path = save(few, tmp_path)
+    save(many, tmp_path)
+    assert capsys.readouterr().out == ""
+    asked, _ = save(few, tmp_path)
+    assert capsys.readouterr().out == f"kept {path}, which has seeds 0 to 7\n"
+    assert (len(asked.runs), len(load(path).runs)) == (10, 16)
+    refuse_another(path, Config())
+    refuse_another(tmp_path / "nothing", Config(gamma=0.9))
+    with pytest.raises(
+        InputError, match="holds another study, with the usual numbers, backend auto; choose another --"
+    ):
+        refuse_another(path, Config(gamma=0.9))
+    save(replace(many, about=many.about | {"backend": "gymnasium"}), tmp_path)
+    with pytest.raises(InputError, match="with the usual numbers, backend gymnasium; choose another --out"):
+        refuse_another(path, Config())
+    path.write_bytes(b"x")
+    refuse_another(path, Config(gamma=0.9))  # what is damaged is no loss
+    save(few, tmp_path)
+    assert len(load(path).runs) == 10
+
+
 def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     design = ladder(["baseline", "entropy"])
     whole = study(design, lambda on: len(on), seeds=8)
@@ -134,5 +160,6 @@ def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
     gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
     elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))
-    for other in (gap, elsewhere):
+    stepped = replace(rest, about=rest.about | {"backend": "gymnasium"})
+    for other in (gap, elsewhere, stepped):
         assert merged([first, other]) == [first, other]

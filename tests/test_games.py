@@ -77,6 +77,9 @@ def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_t
     atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
     assert games.in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")
     study.about.update(seconds=float("nan"))
+    late = study.runs.late.mean()
+    assert games.in_words(study).endswith(f"over games). In the last tenth of training it was {late:.1f}.")
+    study.runs["late"] = float("nan")
     assert games.in_words(study).endswith("over games).")
 
 

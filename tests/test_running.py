@@ -19,7 +19,7 @@ from ablations import run as running
 from ablations.commands import main
 from ablations.estimate import PROBES, SHARE, estimate, makespan, price, probes, short
 from ablations.plan import What, plans
-from ablations.run import blocks, in_pool, run_jobs, work
+from ablations.run import blocks, compute, in_pool, record, run_jobs
 from ablations.store import HOST, Job, Store, parse, write_whole
 from tricks import REINFORCE, Config, InputError
 from tricks.ladder import NEEDS, switched
@@ -62,7 +62,7 @@ def until(true: Callable[[], object], seconds: float = 60) -> None:
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The results of a run that nothing disturbs, without any worker."""
     store = Store(tmp_path_factory.mktemp("reference"))
-    assert not any(work(job, store) for job in JOBS)
+    assert not any(record(job, store, compute(job)) for job in JOBS)
     return store
 
 
@@ -130,7 +130,7 @@ def test_blocks_are_whole_so_that_later_seeds_change_no_earlier_ones(tmp_path: P
     jobs = [Job(replace(small, seeds=block), REINFORCE) for block in blocks(range(30))]
     for some in (jobs[:1], [Job(replace(small, seeds=block), REINFORCE) for block in blocks(range(10, 30))]):
         for job in some:
-            assert not work(job, apart)
+            assert not record(job, apart, compute(job))
     assert run_jobs(jobs, at_once, workers=2) == {}
     assert [content(apart, job) for job in jobs] == [content(at_once, job) for job in jobs]
 
@@ -140,8 +140,8 @@ def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(
 ) -> None:
     store, path = Store(tmp_path), tmp_path / f"{JOB.key}.csv"
     other = Job(replace(TINY, lr=0.5), REINFORCE)
-    assert not work(JOB, store)
-    assert not work(other, store)
+    assert not record(JOB, store, compute(JOB))
+    assert not record(other, store, compute(other))
     whole = path.read_bytes()
     header, _, rest = whole.partition(b"\n")
     lines = whole.splitlines(keepends=True)
@@ -190,7 +190,7 @@ def test_a_stale_error_that_cannot_be_removed_is_one_line_and_the_result_is_kept
     store, stale = Store(tmp_path), tmp_path / f"{JOB.key}.error.txt"
     stale.mkdir()  # no unlink removes a folder, root's neither
     with pytest.raises(InputError, match=rf"^cannot remove {stale}: .+$"):
-        work(JOB, store)
+        record(JOB, store, compute(JOB))
     assert store.read(JOB) is not None
 
 
@@ -212,7 +212,7 @@ def test_the_bar_counts_environment_steps_and_those_done_before(
     given: list[dict[str, Any]] = []
     plain = running.tqdm
     monkeypatch.setattr(running, "tqdm", lambda **options: given.append(options) or plain(**options))
-    assert not work(JOB, Store(tmp_path))
+    assert not record(JOB, Store(tmp_path), compute(JOB))
     assert not run_jobs([JOB], Store(tmp_path), workers=1)
     assert (given[0]["initial"], given[0]["total"], given[0]["unit"]) == (400, 400, "step")
     assert capsys.readouterr().err == ""  # no terminal, no bar
@@ -242,7 +242,7 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(
     (plan,) = plans(What(tricks="baseline", steps=300), "2")
     done, damaged = plan.jobs
     store = Store(tmp_path / "jobs")
-    assert not work(done, store)
+    assert not record(done, store, compute(done))
     (store.folder / f"{damaged.key}.csv").write_text("damaged")
     (store.folder / f".{done.key}.csv.{HOST}.{2**22 + 1}").write_text("half")  # of a process that cannot be
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in store.folder.iterdir()}
@@ -257,7 +257,7 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(
 
 def test_an_estimate_leaves_out_what_is_done_and_says_what_cannot_be(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    assert not work(JOB, store)
+    assert not record(JOB, store, compute(JOB))
     assert estimate([JOB], store, workers=2) == 0
     with pytest.raises(InputError, match=r"^no job can be trained: .*Nonsense"):
         estimate([Job(replace(TINY, env="Nonsense-v0"), REINFORCE)], store, workers=1)

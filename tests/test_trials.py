@@ -106,6 +106,7 @@ def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeyp
 def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
     refuses(main, ["worlds", "--tricks", "glue"], "unknown trick glue; the tricks are baseline,")
     refuses(main, ["worlds", "--tricks", ","], "unknown trick")
+    refuses(main, ["worlds", "--tricks", "clip,ppg"], "there is no world for ppg; there are for baseline, reuse,")
     refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
 
 
