@@ -137,10 +137,11 @@ Markdown(markdown(counted))
 tally = effects.groupby("trick", sort=False).detected.agg(
     helps=lambda d: (d == 1).sum(), hurts=lambda d: (d == -1).sum()
 )
-first = tally[(tally.hurts == 0) & (tally.helps >= tally.helps.max() - 1)].index
+harmless = tally[tally.hurts == 0]
+first = harmless[harmless.helps >= harmless.helps.max() - 1].index
 mixed = tally[(tally.hurts > 0) & (tally.helps > 0)].index
 silent = tally[(tally.helps == 0) & (tally.hurts == 0)].index
-print("most often detected as helping, never as hurting:", ", ".join(first) or "none")
+print("never detected as hurting, and of those most often as helping:", ", ".join(first))
 print("both, depending on the environment or on what else is on:", ", ".join(mixed) or "none")
 print("never detected:", ", ".join(silent) or "none")
 
