@@ -218,7 +218,8 @@ def test_the_command_line_prints_that_line_and_nothing_else(how: str, capfd: pyt
 
 
 SCRIPT = """
-import multiprocessing, sys, gymnasium as gym, torch
+import multiprocessing, signal, sys, gymnasium as gym, torch
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup pytest` has it ignored
 sys.path.insert(0, {tests!r})
 import test_processes
 from tricks.core.envs import make_env
