@@ -165,7 +165,6 @@ def _made(study: Study) -> str:
     time = f"{about['seconds'] / 60:.0f} minutes of one worker"
     whole = "" if "games" in about else ", whole blocks of ten seeds,"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
-    facts += [f"backend {about[name]}" for name in ("backend",) if name in about]
     facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
     return f"**{study.name}**: {'; '.join(facts)}."
 

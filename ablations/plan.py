@@ -10,7 +10,7 @@ from typing import Any
 from ablations.designs import DESIGNS, OWN_ARMS, Design, tricks_named, usable
 from ablations.rates import FIRST_TUNING_SEED, UNTUNED, best_rate
 from ablations.run import BLOCK, blocks
-from ablations.runs import Study, gather
+from ablations.runs import Study, gather, name_of
 from ablations.store import Job, Result, Store
 from ablations.suites import SUITES, Setting, Suite
 from tricks.config import Config
@@ -88,11 +88,10 @@ class Plan:
     @property
     def name(self) -> str:
         """`ladder+add-one-in_CartPole-v1`, and after that what is not as usual: tricks, steps, first seed."""
-        first = f"from{self.seeds[0]}" if self.seeds[0] else ""
         steps = f"{self.config.steps}steps" if self.config.steps != Config.steps else ""
         chosen = "" if self.all_tricks else "-".join(self.designs[0].names)
         designs = "+".join(design.name for design in self.designs)
-        return "_".join(part for part in (designs, self.config.env.replace("/", "_"), chosen, steps, first) if part)
+        return name_of(designs, self.config.env.replace("/", "_"), chosen, steps, first=self.seeds[0])
 
     @property
     def in_words(self) -> str:
@@ -110,14 +109,14 @@ class Plan:
         read = ((job, tuned, store.read(job)) for job, tuned in self.jobs.items())
         done = [(job, tuned, result) for job, tuned, result in read if result is not None]
         about = about | made(done) | {"seeds": [self.seeds[0], self.seeds[-1] + 1], "left out": self.left_out}
-        about |= {"backend": self.config.backend}
         return Study(self.name, self.designs, gather(done, self.seeds), about)
 
 
 def made(done: Sequence[tuple[Job, str, Result]]) -> dict[str, Any]:
-    """How long the results took all together, and with which versions they were made."""
+    """How long the results took all together, and with which versions and backends they were made."""
     totals = {name: round(sum(result.about[name] for _, _, result in done), 1) for name in ("seconds", "steps")}
-    return totals | {"made with": {key: sorted({str(r.about[key]) for _, _, r in done}) for key in VERSIONS}}
+    found = {key: sorted({str(r.about[key]) for _, _, r in done}) for key in VERSIONS}
+    return totals | {"made with": found | {"backend": sorted({job.config.backend for job, _, _ in done})}}
 
 
 def plans(chosen: What, seeds: str = "") -> list[Plan]:

@@ -54,9 +54,8 @@ def number(value: float, limit: float, clear: bool = False) -> str:
     if np.isnan(value):
         return "–"
     places = 3 if limit < 0.1 else 2
-    if clear and round(value, places) == 0:
-        places += 1
-    text = f"{value:+.{places}f}" if abs(value) < 10 else f"{value:+.0f}"
+    small = style.signed(value, places) if clear else f"{value:+.{places}f}"
+    text = small if abs(value) < 10 else f"{value:+.0f}"
     return "0" if float(text) == 0 else text.replace("-", "−")
 
 

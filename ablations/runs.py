@@ -98,6 +98,11 @@ def _rows(job: Job, tuned: str, result: Result) -> pd.DataFrame:
     return rows[COLUMNS]
 
 
+def name_of(*parts: str, first: int) -> str:
+    """The parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`."""
+    return "_".join([*filter(None, parts), *([f"from{first}"] if first else [])])
+
+
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
     """Write `<name>.runs.csv.gz`; returns the study as it will be read back, with five digits, and the path.
 
@@ -106,9 +111,10 @@ def save(study: Study, folder: Path) -> tuple[Study, Path]:
     about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
     text = f"# {json.dumps(about)}\n" + study.runs.to_csv(index=False, float_format="%.5g")
     path = folder / f"{study.name}{SUFFIX}"
-    before, seeds = _before(path), study.about["seeds"]
-    if before is not None and before.about["seeds"][1] > seeds[1]:
-        print(f"kept {path}, which has seeds {before.about['seeds'][0]} to {before.about['seeds'][1] - 1}")
+    before = _before(path)
+    first, end = before.about["seeds"] if before else study.about["seeds"]
+    if end > study.about["seeds"][1]:
+        print(f"kept {path}, which has seeds {first} to {end - 1}")
     else:
         write_whole(path, gzip.compress(text.encode(), mtime=0))
     return _parse(text, path), path
@@ -119,10 +125,10 @@ def refuse_another(path: Path, config: Config) -> None:
     before = _before(path)
     if before is None:
         return
-    own, backend = str(before.runs.numbers.iloc[0]), before.about.get("backend", config.backend)
-    if (own, backend) != (numbers(config), config.backend):
-        with_numbers = f"with {own}, " if own else "with the usual numbers, "
-        raise InputError(f"{path} holds another study, {with_numbers}backend {backend}; choose another --out")
+    own, backends = before.runs.numbers.iloc[0], before.about["made with"].get("backend", [config.backend])
+    if (own, backends) != (numbers(config), [config.backend]):
+        how = f"with {own or 'the usual numbers'}, backend {', '.join(backends)}"
+        raise InputError(f"{path} holds another study, {how}; choose another --out")
 
 
 def _before(path: Path) -> Study | None:
@@ -191,7 +197,7 @@ def _continues(one: Study, other: Study) -> bool:
     alike = one.runs[facts].drop_duplicates().merge(other.runs[facts].drop_duplicates(), how="outer", indicator=True)
     return bool(
         one.designs == other.designs
-        and one.about.get("backend") == other.about.get("backend")
+        and one.about["made with"].get("backend") == other.about["made with"].get("backend")
         and one.about["seeds"][1] == other.about["seeds"][0]
         and (alike["_merge"] == "both").all()
     )

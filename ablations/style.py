@@ -47,6 +47,11 @@ def use() -> None:
     plt.rcParams.update(SETTINGS)
 
 
+def signed(difference: float, places: int = 2) -> str:
+    """`+0.12`; one decimal more, `-0.004`, where nothing would be left."""
+    return f"{difference:+.{places + (round(difference, places) == 0)}f}"
+
+
 class Parts(NamedTuple):
     """An arm's name taken apart: + or − (nothing for a bare name), the trick it is about, and the tricks around it."""
 

@@ -7,7 +7,7 @@ import pandas as pd
 from ablations.effects import effects
 from ablations.report import distinct, table
 from ablations.runs import Study
-from ablations.style import parts
+from ablations.style import parts, signed
 
 
 def of(study: Study) -> list[str]:
@@ -97,7 +97,7 @@ def _where(label: str, rows: pd.DataFrame) -> str:
         seen = rows[rows.detected == sign]
         if len(seen):
             places = zip(seen.env, seen.difference, strict=True)
-            found.append(f"{verb} on {_listed([f'{env} ({_sized(size)})' for env, size in places])}")
+            found.append(f"{verb} on {_listed([f'{env} ({signed(size)})' for env, size in places])}")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
 
 
@@ -110,13 +110,8 @@ def spoken(seconds: float) -> str:
 
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
     return _listed(
-        [f"`{r['trick']}`" + (f" ({_sized(r['difference'])})" if sizes else "") for r in rows.to_dict("records")]
+        [f"`{r['trick']}`" + (f" ({signed(r['difference'])})" if sizes else "") for r in rows.to_dict("records")]
     )
-
-
-def _sized(difference: float) -> str:
-    """`+0.12`, and `-0.004` where two decimals would leave nothing."""
-    return f"{difference:+.2f}" if abs(difference) >= 0.005 else f"{difference:+.1g}"
 
 
 def _listed(words: Sequence[str]) -> str:

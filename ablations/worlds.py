@@ -14,7 +14,7 @@ from ablations.plan import made
 from ablations.rates import best_rate, numbers, tune
 from ablations.report import markdown
 from ablations.run import blocks, run_jobs
-from ablations.runs import SHARES, Study, gather, grid, save
+from ablations.runs import SHARES, Study, gather, grid, name_of, save
 from ablations.stats import paired
 from ablations.store import Job, Store, write_whole
 from ablations.trials import TRIALS, Trial
@@ -109,7 +109,7 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, about: dict[str, A
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     results = [(job, tuned, result) for job, tuned in jobs.items() if (result := store.read(job))]
     about = about | made(results) | {"seeds": [seeds[0], seeds[-1] + 1]}
-    name = "_".join(["worlds", *filter(None, [chosen.tricks.replace(",", "-"), f"from{seeds[0]}" * (seeds[0] > 0)])])
+    name = name_of("worlds", chosen.tricks.replace(",", "-"), first=seeds[0])
     study, path = save(Study(name, (), gather(results, seeds), about), chosen.out)
     text, paths = write(study, chosen.out)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")

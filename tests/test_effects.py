@@ -139,7 +139,7 @@ def test_what_is_stored_gives_way_to_more_seeds_and_to_nothing_else(
         InputError, match="holds another study, with the usual numbers, backend auto; choose another --"
     ):
         refuse_another(path, Config(gamma=0.9))
-    save(replace(many, about=many.about | {"backend": "gymnasium"}), tmp_path)
+    save(replace(many, about=many.about | {"made with": {"backend": ["gymnasium"]}}), tmp_path)
     with pytest.raises(InputError, match="with the usual numbers, backend gymnasium; choose another --out"):
         refuse_another(path, Config())
     path.write_bytes(b"x")
@@ -160,6 +160,6 @@ def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
     gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
     elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))
-    stepped = replace(rest, about=rest.about | {"backend": "gymnasium"})
+    stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
     for other in (gap, elsewhere, stepped):
         assert merged([first, other]) == [first, other]
