@@ -34,7 +34,7 @@ from ablations.stats import FEWEST, interval, normalized, reached, share_reached
 from tricks.ladder import Tricks
 
 if TYPE_CHECKING:
-    from ablations.worlds import Outcome
+    from ablations.outcomes import Outcome
 
 WORLDS = 5  # panels in a row, each with axes of its own
 

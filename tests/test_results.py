@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ablations import games, report, words, worlds
+from ablations import games, outcomes, report, words
 from ablations.commands import RESULTS
 from ablations.designs import SB3
 from ablations.effects import effects
@@ -40,7 +40,7 @@ def test_the_readme_says_of_the_results_what_they_say() -> None:
     assert said == "".join(f"- {sentence}\n" for sentence in sentences if sentence)
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
     assert "On CartPole most tricks look alike" in text
-    assert between("worlds") == worlds.tally(pd.read_csv(RESULTS / "worlds.csv")) + "\n"
+    assert between("worlds") == outcomes.tally(pd.read_csv(RESULTS / "worlds.csv")) + "\n"
     assert (ladder.detected == 0).mean() > 0.5
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations import rates, worlds
+from ablations import outcomes, rates, worlds
 from ablations.commands import main
 from ablations.runs import COLUMNS
 from ablations.trials import TRIALS, Trial
@@ -29,10 +29,10 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
         assert set(trial.without.on) <= set(trial.having.on)
 
 
-def arm(returns: dict[int, float]) -> worlds.Side:
+def arm(returns: dict[int, float]) -> outcomes.Side:
     """The runs of an arm whose curves are flat."""
     facts = [TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
-    return worlds.Side(
+    return outcomes.Side(
         pd.DataFrame([[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()], columns=COLUMNS)
     )
 
@@ -41,11 +41,11 @@ def arm(returns: dict[int, float]) -> worlds.Side:
 def test_the_difference_is_paired_by_seed(score: str) -> None:
     base = dict(zip(range(6), (10.0, 500.0, 20.0, 900.0, 5.0, 70.0), strict=True))
     trial = replace(TRIAL, score=score)
-    up = worlds.Outcome(trial, arm(base), arm({seed: x + 1 for seed, x in base.items()})).row()
+    up = outcomes.Outcome(trial, arm(base), arm({seed: x + 1 for seed, x in base.items()})).row()
     assert (up["difference"], up["low"], up["high"], up["seen"]) == (1, 1, 1, 1)  # unpaired, it would be lost
     swapped = {seed: base[5 - seed] for seed in base}
-    assert worlds.Outcome(trial, arm(base), arm(swapped)).row()["seen"] == 0
-    down = worlds.Outcome(trial, arm(base), arm({seed: x - 1 for seed, x in base.items()})).row()
+    assert outcomes.Outcome(trial, arm(base), arm(swapped)).row()["seen"] == 0
+    down = outcomes.Outcome(trial, arm(base), arm({seed: x - 1 for seed, x in base.items()})).row()
     assert down["seen"] == -1
 
 
@@ -81,14 +81,14 @@ def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> No
 
 def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
     base = {seed: float(seed) for seed in range(6)}
-    row = worlds.Outcome(TRIAL, arm(base), arm(base | {3: np.nan})).row()
+    row = outcomes.Outcome(TRIAL, arm(base), arm(base | {3: np.nan})).row()
     assert np.isnan(row["with"])
     assert row["seen"] == 0
-    assert "no episode ended" in worlds.caption(pd.DataFrame([row]))
+    assert "no episode ended" in outcomes.caption(pd.DataFrame([row]))
 
 
 def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
-    places = [(trial.trick, worlds.place(trial.env, rates.numbers(trial.config))) for trial in TRIALS]
+    places = [(trial.trick, outcomes.place(trial.env, rates.numbers(trial.config))) for trial in TRIALS]
     assert len(set(places)) == len(places)
 
 

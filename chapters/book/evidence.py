@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from ablations import style
 from ablations.commands import RESULTS
 from ablations.effects import effects
+from ablations.outcomes import Outcome, outcome, place
 from ablations.plot_panels import DASHED
 from ablations.rates import numbers
 from ablations.report import markdown
@@ -18,7 +19,6 @@ from ablations.scales import SCALES
 from ablations.stats import area, interval
 from ablations.suites import SUITES
 from ablations.trials import TRIALS
-from ablations.worlds import Outcome, outcome, place
 from book.figures import learning_curve, over_steps
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
