@@ -6,7 +6,7 @@ import sys
 def start() -> int:
     """Run the command line; the import stands inside, so that Ctrl-C during it is one line, too."""
     try:
-        from ablations.commands import main
+        from ablations.cli import main
 
         return main()
     except KeyboardInterrupt:

@@ -13,21 +13,21 @@
 
 # %%
 from dataclasses import replace
-from unittest.mock import patch
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import style
+from ablations.figures import style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.state_norm import check_merged, merge_the_batch
 from tricks import Config, diff, source, train
 from tricks.core.agent import Agent
-from tricks.core.envs import make_env
+from tricks.core.moments import Moments
 from tricks.core.rollout import Batch, Player, play_episodes
+from tricks.envs.make import make_env
 from tricks.ladder import named, switched
-from tricks.state_norm import Moments
+from tricks.state_norm import merge_moments
 
 begin()
 
@@ -160,7 +160,7 @@ for name, column in zip(FEATURES, odd.T, strict=True):
 # ## In the library
 
 # %%
-source(Moments, Agent.features)
+source(merge_moments, Moments, Agent.features)
 
 # %% [markdown]
 # `[S, D]` again: each of the $S$ agents has its own statistics, one for each of the $D$ features. They are pooled over
@@ -179,13 +179,13 @@ def heap(*numbers):
     return torch.tensor(numbers).view(1, -1, 1), torch.ones(1, len(numbers), dtype=torch.bool)
 
 
-moments = Moments.empty(1, 1).merge(*heap(2.0, 4.0)).merge(*heap(8.0, 10.0, 12.0))
+moments = merge_moments(merge_moments(Moments.empty(1, 1), *heap(2.0, 4.0)), *heap(8.0, 10.0, 12.0))
 print(f"mean {moments.mean.item():.2f}, squares {moments.squares.item():.2f}, variance {moments.variance.item():.2f}")
 assert abs(moments.mean.item() - 7.2) < 1e-9 and abs(moments.squares.item() - 68.8) < 1e-9
 
 moments = Moments.empty(1, 4)
 for part in odd.split(100):  # in small batches ...
-    moments = moments.merge(part.unsqueeze(0), torch.ones(1, len(part), dtype=torch.bool))
+    moments = merge_moments(moments, part.unsqueeze(0), torch.ones(1, len(part), dtype=torch.bool))
 torch.testing.assert_close(moments.mean[0], odd.double().mean(0))  # ... and all at once
 torch.testing.assert_close(moments.variance[0], odd.double().var(0, correction=0))
 
@@ -234,7 +234,7 @@ assert rows + np.float32(1) == rows
 # $\varepsilon = 10^{-8}$, its first movement is multiplied by $10^4$. That is what the clip at ±10 is for:
 
 # %%
-still = Moments.empty(1, 1).merge(*heap(*[3.0] * 50))
+still = merge_moments(Moments.empty(1, 1), *heap(*[3.0] * 50))
 mean, scale = still.view()
 surprise = ((3.5 - mean) * scale).item()
 print(f"after fifty times 3.0 comes a 3.5: {surprise:.0f} before the clip, {min(surprise, 10):.0f} after it")
@@ -252,7 +252,7 @@ assert surprise > 4000
 class RestlessAgent(Agent):
     def features(self, obs):
         everything = torch.ones(obs.shape[:2], dtype=torch.bool)
-        self.obs_moments = self.obs_moments.merge(obs, everything)
+        self.obs_moments = merge_moments(self.obs_moments, obs, everything)
         return super().features(obs)
 
 
@@ -350,7 +350,7 @@ print(found.summary())
 
 # %%
 for share in (0.5, 0.01, 0.001):
-    rare = Moments.empty(1, 1).merge(*heap(*[1.0] * round(1000 * share), *[0.0] * round(1000 * (1 - share))))
+    rare = merge_moments(Moments.empty(1, 1), *heap(*[1.0] * round(1000 * share), *[0.0] * round(1000 * (1 - share))))
     mean, scale = rare.view()
     size = ((1 - mean) * scale).item()
     print(f"on in {share:.1%} of the rows: {size:.1f} standard deviations when it is on, seen as {min(size, 10):.1f}")
@@ -377,14 +377,14 @@ check_merged(merged)
 # variances. The batches $\{0, 0\}$ and $\{10, 10\}$ arrive. What does it divide by? What should it divide by? Where in
 # training would such batches come from?
 #
-# **Exercise 3: spot the bug.** Here is a `merge` from the same family. It calls the right one, and it runs: no
+# **Exercise 3: spot the bug.** Here is a `merge_moments` from the same family. It calls the right one, and it runs: no
 # error, no NaN, the loss looks like a loss.
 
 # %%
 source(merge_the_batch)
 
 # %%
-with patch.object(Moments, "merge", merge_the_batch):
+with planted(merge_moments=merge_the_batch):
     faulty = train(replace(having.config, steps=8_000), normed)
 
 

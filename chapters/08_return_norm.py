@@ -15,18 +15,18 @@ from unittest.mock import patch
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import style
+from ablations.figures import style
 from book import at_best_rate, begin, curves, evidence, label_lines, planted
 from exercises.return_norm import check_move, values_of
 from tricks import Config, diff, source, train
 from tricks.baseline import explained_variance
 from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
+from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.gae import gae
 from tricks.ladder import named, switched
-from tricks.return_norm import ReturnStats, denormalize, normalize
 
 begin()
 

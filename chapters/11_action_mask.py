@@ -13,16 +13,16 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import style
+from ablations.figures import style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.action_mask import careful_mask, check_masked
 from tricks import Config, InputError, diff, source, train
 from tricks.action_mask import ILLEGAL, mask_logits
 from tricks.core.policies import Categorical
 from tricks.core.rollout import Player
+from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named, switched
 from tricks.segments import play_segment
-from tricks.worlds import TensorEnv
 from tricks.worlds.trading import TRADING
 
 begin()

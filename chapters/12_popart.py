@@ -18,16 +18,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import style
+from ablations.figures import style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.popart import check_rescaled, rescale_head_
 from tricks import Config, diff, source, train
 from tricks.core.adam import Adam, gradient
+from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.ladder import named, switched
 from tricks.popart import preserve_outputs_, renormalize
-from tricks.return_norm import ReturnStats, denormalize, normalize
+from tricks.return_norm import move_stats
 
 begin()
 
@@ -56,7 +57,7 @@ class Learner:
 
     def move(self, returns):
         old, everything = self.stats, torch.ones(1, 128, 1, dtype=torch.bool)
-        self.stats = old.move(returns.unsqueeze(-1), everything, beta=0.1)
+        self.stats = move_stats(old, returns.unsqueeze(-1), everything, beta=0.1)
         if self.repair:
             self.repair(self.net, old, self.stats)
 

@@ -14,15 +14,15 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.colors import ListedColormap
 
-from ablations import style
-from ablations.trials import TRIALS
+from ablations.design.trials import TRIALS
+from ablations.figures import style
 from book import at_best_rate, begin, evidence, planted
 from exercises.segments import check_targets, play_rows
 from tricks import Config, diff, source, train
 from tricks.bootstrap import beyond
-from tricks.core.envs import make_env
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Player, Rollout, play_episodes
+from tricks.envs.make import make_env
 from tricks.gae import gae
 from tricks.ladder import named, switched
 from tricks.segments import play_segment

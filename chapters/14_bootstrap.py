@@ -14,18 +14,19 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import style
+from ablations.figures import style
 from book import begin, curves, evidence, planted
 from exercises.bootstrap import check_targets, play_same_step
 from tricks import Config, diff, source, train
 from tricks.bootstrap import beyond
-from tricks.core.envs import make_env
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Player, play_episodes
+from tricks.envs.make import make_env
 from tricks.gae import gae
 from tricks.ladder import named, switched
-from tricks.worlds import WORLDS, World
+from tricks.worlds import WORLDS
 from tricks.worlds.cartpole import CARTPOLE
+from tricks.worlds.world import World
 
 begin()
 

@@ -16,15 +16,15 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import style
+from ablations.figures import style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.shared_trunk import check_parts, share_body_
 from tricks import PPO, Config, diff, source, train
 from tricks.baseline import squared_error
 from tricks.core.adam import Adam, gradient
 from tricks.core.nets import Dense, Head, Nature, Net, Shared
+from tricks.core.reductions import mean
 from tricks.core.seeds import stream
-from tricks.core.stats import mean
 from tricks.ladder import named
 from tricks.shared_trunk import share_trunk_
 

@@ -17,18 +17,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import games, style
-from ablations.commands import RESULTS
-from ablations.runs import SUFFIX, load
+from ablations.analysis.studies import SUFFIX, load
+from ablations.cli import RESULTS
+from ablations.figures import style
+from ablations.figures.game_curve import draw_games
+from ablations.report.games_section import games_in_words
 from book import begin, curves, label_lines, planted
 from exercises.atari import check_field, segment_with_scores
 from tricks import PPO, Config, diff, source, train
 from tricks.config import ATARI_CONFIG
-from tricks.core.atari import SKIP, AtariEnv, make_game, make_games
-from tricks.core.envs import make_env
 from tricks.core.nets import NATURE, Nature
 from tricks.core.rollout import rollout_bytes
 from tricks.core.seeds import stream
+from tricks.envs.atari import SKIP, AtariEnv, make_game, make_games
+from tricks.envs.make import make_env
 from tricks.ladder import ATARI, named
 
 begin()
@@ -277,9 +279,9 @@ source(make_games)
 # %%
 stored = load(RESULTS / f"games_breakout{SUFFIX}")
 figure, axis = plt.subplots(figsize=(6.5, 3))
-games.draw(stored, axis)
+draw_games(stored, axis)
 plt.show()
-print(games.in_words(stored))
+print(games_in_words(stored))
 
 # %% [markdown]
 # The gray line is the mean score of the games that ended at each hundredth of the training, the black one its mean

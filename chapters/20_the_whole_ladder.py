@@ -14,12 +14,13 @@ import numpy as np
 from IPython.display import Markdown
 from scipy import stats
 
-from ablations import style, words
-from ablations.effects import scores
-from ablations.plot_effects import MARKS, MEANS
-from ablations.rates import GRID, table
-from ablations.report import markdown
-from ablations.stats import holm, interval
+from ablations.analysis.effects import scores
+from ablations.analysis.stats import holm, interval
+from ablations.figures import style
+from ablations.figures.forest import MARKS, MEANS
+from ablations.report import sentences
+from ablations.report.tables import markdown
+from ablations.training.rates import GRID, table
 from book import begin, studies
 from book.evidence import all_effects
 from exercises.whole_ladder import biased_comparison, check_holm
@@ -53,7 +54,7 @@ plt.show()
 # the same code that writes this project's README:
 
 # %%
-said = [sentence for study in studies() for sentence in words.of(study)] + [words.across(studies())]
+said = [sentence for study in studies() for sentence in sentences.of(study)] + [sentences.across(studies())]
 Markdown("\n".join(f"- {sentence}" for sentence in said))
 
 # %% [markdown]

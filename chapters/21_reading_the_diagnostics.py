@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import style
+from ablations.figures import style
 from book import begin, curves, planted
 from exercises.diagnostics import FAULTS, check_diagnosis, check_explained_variance, patients
 from tricks import PPO, Config, source, train
@@ -266,7 +266,7 @@ def my_diagnosis(patient):
 check_diagnosis(my_diagnosis)
 
 # %% [markdown]
-# **Exercise 3: break it yourself.** `planted(name=wrong)` replaces any function that `tricks/core/train.py` calls. Break
+# **Exercise 3: break it yourself.** `planted(name=wrong)` replaces any function that `tricks/loop.py` calls. Break
 # something that the table above does not list, and find the number that betrays it. If there is none, you have found a
 # diagnostic that this library lacks.
 #

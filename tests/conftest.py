@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask
+from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask
 
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 

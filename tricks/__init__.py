@@ -4,16 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tricks.config import Config
-from tricks.core.errors import InputError
+from tricks.errors import InputError
 from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks
-from tricks.listing import diff, listing
-from tricks.source import source
+from tricks.reading.listing import diff, listing
+from tricks.reading.source import source
 
 if TYPE_CHECKING:
-    from tricks.core.checkpoint import Checkpoints
-    from tricks.core.resume import resume
-    from tricks.core.run import Run, load
-    from tricks.core.train import train
+    from tricks.loop import train
+    from tricks.restore import load, resume
+    from tricks.runs.checkpoint import Checkpoints
+    from tricks.runs.run import Run
 
 __all__ = [
     "ATARI",
@@ -37,7 +37,13 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what needs torch only when it is asked for: listings and tables should not wait for it."""
-    homes = {"Checkpoints": "checkpoint", "Run": "run", "load": "run", "resume": "resume", "train": "train"}
+    homes = {
+        "Checkpoints": "runs.checkpoint",
+        "Run": "runs.run",
+        "load": "restore",
+        "resume": "restore",
+        "train": "loop",
+    }
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"tricks.core.{homes[name]}"), name)
+    return getattr(import_module(f"tricks.{homes[name]}"), name)

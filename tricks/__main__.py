@@ -6,7 +6,7 @@ import sys
 def start() -> int:
     """Run the command line; the import stands inside, so that Ctrl-C during it is one line, too."""
     try:
-        from tricks.commands import main
+        from tricks.cli.main import main
 
         return main()
     except KeyboardInterrupt:

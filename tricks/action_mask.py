@@ -2,6 +2,8 @@
 
 from torch import Tensor
 
+from tricks.core.rollout import Policy
+
 ILLEGAL = -1e30  # exp gives exactly 0, and 0·log 0 is 0; with −∞ the entropy would be NaN
 
 
@@ -11,3 +13,12 @@ def mask_logits(logits: Tensor, legal: Tensor) -> Tensor:
     Huang & Ontañón 2020, arXiv:2006.14171, sec. 3.
     """
     return logits.masked_fill(~legal, ILLEGAL)
+
+
+def masked(policy: Policy) -> Policy:
+    """The policy with every illegal action masked, for acting and learning alike."""
+
+    def legal_policy(obs: Tensor, legal: Tensor) -> Tensor:
+        return mask_logits(policy(obs, legal), legal)
+
+    return legal_policy

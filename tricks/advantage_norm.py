@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from tricks.core.stats import mean
+from tricks.core.reductions import mean
 
 
 def standardize(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from tricks.core.stats import mean
+from tricks.core.reductions import mean
 
 
 def squared_error(value: Tensor, target: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from tricks.core.stats import mean
+from tricks.core.reductions import mean
 
 
 def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from tricks.core.errors import InputError
+from tricks.errors import InputError
 
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 

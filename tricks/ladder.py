@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tricks.core.errors import InputError
+from tricks.errors import InputError
 
 
 def trick(
@@ -185,6 +185,7 @@ def table(markdown: bool = False) -> str:
 
 BEYOND = "Beyond the ladder, each on top of `ppo` and what it needs:"
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}
+FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
 EXCLUDES: dict[str, str] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])
 

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
+from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import Net
-from tricks.return_norm import ReturnStats, denormalize, normalize
 
 
 @torch.no_grad()

@@ -12,12 +12,12 @@ from tricks.baseline import squared_error
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.memory import Memory
+from tricks.core.moments import ReturnStats
 from tricks.core.nets import Head, Net, Shared
 from tricks.core.policies import Family
+from tricks.core.reductions import mean
 from tricks.core.rollout import Batch, Policy
 from tricks.core.seeds import stream
-from tricks.core.stats import mean
-from tricks.return_norm import ReturnStats
 from tricks.reuse import minibatches
 
 CHUNK = 1024  # rows of a memory that go through a net at once

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.memory import Memory
+from tricks.core.moments import ReturnStats
+from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
-from tricks.core.stats import mean
-from tricks.return_norm import ReturnStats
 from tricks.reuse import deal, random_keys
 
 

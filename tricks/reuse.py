@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from tricks.core.policies import Family
+from tricks.core.reductions import mean
 from tricks.core.rollout import Batch, Policy
 from tricks.core.seeds import draw
-from tricks.core.stats import mean
 
 
 def importance_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:

@@ -7,18 +7,19 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import style
-from ablations.commands import RESULTS
-from ablations.effects import effects
-from ablations.outcomes import Outcome, outcome, place
-from ablations.plot_panels import DASHED
-from ablations.rates import numbers
-from ablations.report import markdown
-from ablations.runs import SUFFIX, Study, load, load_all
-from ablations.scales import SCALES
-from ablations.stats import area, interval
-from ablations.suites import SUITES
-from ablations.trials import TRIALS
+from ablations.analysis.effects import effects
+from ablations.analysis.outcomes import Outcome, outcome, place
+from ablations.analysis.scales import SCALES
+from ablations.analysis.stats import interval
+from ablations.analysis.studies import SUFFIX, Study, load, load_all
+from ablations.cli import RESULTS
+from ablations.design.suites import SUITES
+from ablations.design.trials import TRIALS
+from ablations.figures import style
+from ablations.figures.panels import DASHED
+from ablations.report.tables import markdown
+from ablations.training.rates import numbers
+from ablations.training.scores import area
 from book.figures import learning_curve, over_steps
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
@@ -133,7 +134,7 @@ def stored_area(study: Study, tricks: Tricks) -> str:
 
 @cache
 def all_effects() -> pd.DataFrame:
-    """Every effect of the ladder's tricks that is stored, a row a comparison; see `ablations.effects.effects`."""
+    """Every effect of the ladder's tricks that is stored, a row a comparison; see `ablations.analysis.effects`."""
     return pd.concat([effects(study, design) for study in studies() for design in study.designs])
 
 

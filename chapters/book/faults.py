@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-import tricks.core.train  # noqa: F401 - so that its names can be replaced
+import tricks.loop  # noqa: F401 - so that its names can be replaced
 
 
 @contextmanager
@@ -15,5 +15,5 @@ def planted(**faults: Callable) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for name, fault in faults.items():
-            stack.enter_context(patch(f"tricks.core.train.{name}", fault))
+            stack.enter_context(patch(f"tricks.loop.{name}", fault))
         yield

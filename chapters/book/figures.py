@@ -11,11 +11,11 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 
-from ablations import style
-from ablations.plot import curve
-from ablations.plot_panels import band, thousands
-from ablations.rates import best_rate
-from ablations.stats import on_grid
+from ablations.figures import style
+from ablations.figures.curves import curve
+from ablations.figures.panels import band, thousands
+from ablations.training.rates import best_rate
+from ablations.training.scores import on_grid
 from tricks import Config, Run, Tricks
 
 

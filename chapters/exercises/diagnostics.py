@@ -10,7 +10,7 @@ from torch import Tensor
 from book import planted
 from book.exercise import Exercise
 from tricks import Config, Tricks, train
-from tricks.core.stats import mean
+from tricks.core.reductions import mean
 from tricks.gae import gae
 
 

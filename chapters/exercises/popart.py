@@ -3,8 +3,8 @@
 import torch
 
 from book.exercise import Exercise
+from tricks.core.moments import ReturnStats
 from tricks.core.nets import Net
-from tricks.return_norm import ReturnStats
 
 Pair = tuple[float, float]
 

@@ -3,9 +3,8 @@
 from torch import Tensor
 
 from book.exercise import Exercise
-from tricks.state_norm import Moments
-
-merge = Moments.merge  # kept, because the chapter puts the function below in its place
+from tricks.core.moments import Moments
+from tricks.state_norm import merge_moments
 
 Heap = tuple[float, float, float]  # count, mean, sum of squared deviations
 
@@ -15,7 +14,7 @@ def merge_the_batch(moments: Moments, obs: Tensor, valid: Tensor) -> Moments:
     if moments.rows.any():
         mean, scale = moments.view()
         obs = ((obs - mean) * scale).clamp(-10, 10)
-    return merge(moments, obs, valid)
+    return merge_moments(moments, obs, valid)
 
 
 def _right(a: Heap, b: Heap) -> Heap:

@@ -17,7 +17,7 @@ a hundredth of a turn: normalized angles of order 1 entered its heap, so it is d
 import torch
 
 from exercises.state_norm import check_merged, merge_the_batch
-from tricks.state_norm import Moments
+from tricks.core.moments import Moments
 
 
 def merged(a, b):

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from exercises.popart import check_rescaled, rescale_head_
+from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import mlp
 from tricks.core.seeds import stream
-from tricks.return_norm import ReturnStats, denormalize
 
 
 def rescaled(weight, bias, old, new):

@@ -21,8 +21,8 @@ import torch
 from exercises.shared_trunk import check_parts
 from tricks import Config
 from tricks.core.agent import Agent
-from tricks.core.envs import make_env
 from tricks.core.nets import Shared
+from tricks.envs.make import make_env
 
 
 def my_parts(g_policy, g_value, value_coef, max_norm):

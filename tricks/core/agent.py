@@ -8,13 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tricks.action_mask import mask_logits
 from tricks.config import Config
+from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
 from tricks.core.nets import Dense, Head, Nature, Net
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.return_norm import ReturnStats, denormalize
-from tricks.state_norm import LIMIT, Moments
 
 if TYPE_CHECKING:
     from tricks.core.rollout import Rollout
@@ -87,8 +85,11 @@ class Agent(nn.Module):
             return obs
         return ((obs - self.obs_mean) * self.obs_scale).clamp(-LIMIT, LIMIT)
 
-    def policy(self, obs: Tensor) -> Tensor:
-        """The parameters of π(·|s), before any mask: [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian."""
+    def policy(self, obs: Tensor, legal: Tensor | None = None) -> Tensor:
+        """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
+
+        Legal or not makes no difference here: illegal actions are ruled out by `action_mask`.
+        """
         logits = self.policy_net(self.features(obs))
         if self.spaces.discrete:
             return logits
@@ -122,7 +123,7 @@ class Agent(nn.Module):
         full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
         logits = self.policy(self.spaces.encode(np.asarray(obs), full))
         if legal is not None:
-            logits = mask_logits(logits, torch.from_numpy(np.asarray(legal, bool)).view(*full, -1))
+            logits = logits.masked_fill(~torch.from_numpy(np.asarray(legal, bool)).view(*full, -1), -torch.inf)
         family = self.spaces.family
         if rng is None:
             action = family.mode(logits)

@@ -2,7 +2,7 @@
 
 import torch
 
-from tricks.core.errors import InputError
+from tricks.errors import InputError
 
 
 def find_device(name: str) -> torch.device:

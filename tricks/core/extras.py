@@ -3,7 +3,7 @@
 import importlib
 from types import ModuleType
 
-from tricks.core.errors import InputError
+from tricks.errors import InputError
 
 
 def extra(name: str, package: str) -> ModuleType:

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
+from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.rollout import Batch
-from tricks.return_norm import ReturnStats, denormalize, normalize
 
 
 class Memory:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tricks.core.errors import InputError
+from tricks.errors import InputError
 
 MANY = 64  # rows of one seed from which on the longer way to tanh is the faster one
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution

@@ -4,6 +4,7 @@ Both are functions of the policy net's output, here called logits also for the G
 noise that was drawn beforehand: log-probabilities are needed once per rollout, not once per step.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -98,3 +99,12 @@ class DiagonalGaussian:
 
 
 Family = type[Categorical] | type[DiagonalGaussian]
+
+
+def certain(policy: Callable[[Tensor, Tensor], Tensor], family: Family) -> Callable[[Tensor, Tensor], Tensor]:
+    """The policy that always takes the mode of another."""
+
+    def decided(obs: Tensor, legal: Tensor) -> Tensor:
+        return family.certain(policy(obs, legal))
+
+    return decided

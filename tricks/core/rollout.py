@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tricks.config import Config
-from tricks.core.envs import Env
-from tricks.core.errors import InputError
+from tricks.core.env import Env
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
+from tricks.errors import InputError
 
 Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tricks.core.errors import InputError
 from tricks.core.policies import Categorical, DiagonalGaussian, Family
+from tricks.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from tricks.worlds.pendulum import PENDULUM
 from tricks.worlds.reward_scale import LARGE_REWARDS, SMALL_REWARDS
 from tricks.worlds.shocks import SHOCKS
 from tricks.worlds.taxi import TAXI
-from tricks.worlds.tensor import TensorEnv, World
 from tricks.worlds.tightrope import TIGHTROPE
 from tricks.worlds.trading import TRADING
 from tricks.worlds.units import ODD_UNITS
+from tricks.worlds.world import World
 
 CLASSIC = {world.id: world for world in (CARTPOLE, CARTPOLE_200, ACROBOT, MOUNTAIN_CAR, PENDULUM, TAXI)}
 SPECIMENS = {
@@ -52,7 +52,7 @@ WORLDS = CLASSIC | SPECIMENS
 
 for world in SPECIMENS.values():
     gym.register(
-        world.id, "tricks.worlds.gymnasium:WorldEnv", max_episode_steps=world.time_limit, kwargs={"world": world.id}
+        world.id, "tricks.worlds.single:WorldEnv", max_episode_steps=world.time_limit, kwargs={"world": world.id}
     )
 
-__all__ = ["CLASSIC", "SPECIMENS", "WORLDS", "TensorEnv", "World"]
+__all__ = ["CLASSIC", "SPECIMENS", "WORLDS", "World"]

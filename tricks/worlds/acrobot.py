@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tricks.worlds.pendulum import wrap
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 GRAVITY, MASS, LENGTH, CENTER, MOMENT, TAU = 9.8, 1.0, 1.0, 0.5, 1.0, 0.2  # SI units; both links are alike
 SPEED_LIMITS = 4 * math.pi, 9 * math.pi

@@ -7,7 +7,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02  # SI units
 MASS, SHARE = CART + POLE, POLE / (CART + POLE)

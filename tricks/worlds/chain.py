@@ -15,7 +15,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 CELLS, GOAL, NOISE = 16, 10.0, 3.0
 

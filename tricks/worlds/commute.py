@@ -16,7 +16,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 CELLS, LITTLE, LIMIT = 21, 0.1, 10
 

@@ -15,7 +15,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 CELLS, START, NEAR, FAR, COST = 16, 2, 0.1, 1.0, 0.03
 

@@ -16,7 +16,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 SIZE, PENALTY = 5, 0.01
 RIGHT, DOWN, LEFT, UP = range(4)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 FORCE, GRAVITY = 0.001, 0.0025  # per step, on a road whose height is sin(3x)
 WALL, END, GOAL, SPEED_LIMIT = -1.2, 0.6, 0.5, 0.07

@@ -15,7 +15,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 LENGTH, OFFSET = 10, 10.0
 

@@ -6,7 +6,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 GRAVITY, MASS, LENGTH, TAU = 10.0, 1.0, 1.0, 0.05  # SI units
 TORQUE_LIMIT, SPEED_LIMIT = 2.0, 8.0

@@ -16,7 +16,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from tricks.worlds.cartpole import CARTPOLE
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 
 def paying(reward: float) -> World:

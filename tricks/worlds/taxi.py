@@ -11,7 +11,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 SIDE, ACTIONS = 5, 6
 SOUTH, NORTH, EAST, WEST, PICK_UP, DROP_OFF = range(ACTIONS)

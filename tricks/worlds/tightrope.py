@@ -13,7 +13,7 @@ Seen on seeds 0 to 9: lr_anneal better with; clip_anneal no detectable effect.
 import gymnasium as gym
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 NOISE = 3.0
 

@@ -15,7 +15,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.tensor import World
+from tricks.worlds.world import World
 
 HOLD, BUY, SELL = range(3)
 KEEP, NOISE, PENALTY, LENGTH = 0.9, 1.0, 0.1, 50

@@ -1,0 +1,80 @@
+"""What came of a trial: its two arms with their scores, and the table of all trials in words."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from ablations.analysis.stats import paired
+from ablations.analysis.studies import SHARES, grid
+from ablations.design.trials import Trial
+from ablations.training.rates import numbers
+
+
+@dataclass(frozen=True)
+class Side:
+    """The runs of one arm of a trial."""
+
+    runs: pd.DataFrame
+
+    @property
+    def lr(self) -> float:
+        return float(self.runs.lr.iloc[0])
+
+    def grid(self, steps: int) -> pd.DataFrame:
+        """Returns on the common grid of steps, a row a seed."""
+        return grid(self.runs, steps)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trial with its two arms, trained."""
+
+    trial: Trial
+    without: Side
+    having: Side
+
+    def scores(self, arm: Side) -> pd.Series:
+        """The trial's score, a value a seed."""
+        runs = arm.runs.set_index("seed").sort_index()
+        return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
+
+    def row(self) -> dict[str, Any]:
+        """The table's row: both means, and the paired difference with its 95% interval."""
+        without, having = self.scores(self.without), self.scores(self.having)
+        found, both = paired((having - without).to_numpy()), pd.concat([self.without.runs, self.having.runs])
+        return {
+            "trick": self.trial.trick,
+            "world": self.trial.env,
+            "numbers": numbers(self.trial.config),
+            "others": " ".join(self.trial.others),
+            "score": self.trial.score,
+            "steps": self.trial.config.steps,
+            "lr_without": self.without.lr,
+            "lr_with": self.having.lr,
+            "without": without.mean(skipna=False),
+            "with": having.mean(skipna=False),
+            "difference": found.mean,
+            "low": found.low,
+            "high": found.high,
+            "p": found.p,
+            "predicted": self.trial.predicted,
+            "seen": int(found.low > 0) - int(found.high < 0),
+            "diverged": int(both.diverged.notna().sum()),
+            "seeds": len(without),
+            "tuned": "; ".join(sorted({*both.tuned} - {""})),
+        }
+
+
+def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
+    """The trial's two arms among the runs, or None if one of them is not there."""
+    config = trial.config
+    here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
+    sides = [Side(here[here.tricks == " ".join(arm.on)]) for arm in (trial.without, trial.having)]
+    return Outcome(trial, *sides) if all(len(side.runs) for side in sides) else None
+
+
+def place(world: str, numbers: str) -> str:
+    """The world, and those of its numbers that are a trick's: `NoisyChain-v0, gae_lambda=0.0`."""
+    own = [number for number in numbers.split() if number.split("=")[0] not in ("lanes", "horizon", "hidden", "gamma")]
+    return ", ".join([world.removeprefix("tricks/"), *own])

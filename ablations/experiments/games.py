@@ -1,0 +1,85 @@
+"""`python -m ablations games RUN`: what the agents of a saved run score in whole games, beside random actions.
+
+For scores that are measured after the training, and for what takes too long to be trained over many seeds, such as
+Atari: one agent shows that it learns and how fast it went; how much of that is luck takes more.
+"""
+
+import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+
+from ablations.analysis.stats import FEWEST
+from ablations.analysis.studies import Study, gather, made
+from ablations.analysis.studies import save as save_runs
+from ablations.report.games_section import write_games
+from ablations.training.jobs import Job, Result, provenance
+from tricks.core.policies import Categorical
+from tricks.errors import InputError
+from tricks.restore import load
+from tricks.runs.files import make_folder
+from tricks.runs.film import one_seed
+from tricks.runs.run import Run
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which agents, how they play, and where the results go."""
+
+    run: tyro.conf.Positional[Path | None] = None
+    """Folder of a saved run."""
+    seed: int | None = None
+    """Only the agent of this seed."""
+    games: int = 30
+    """How many whole games each agent plays now that it is trained; as many are played at random."""
+    greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """The agents take their most likely actions instead of sampling."""
+    out: Path = Path("runs/ablations")
+    """Folder for the results and the figure."""
+
+
+def main(chosen: Options, about: dict[str, Any]) -> int:
+    """Play, then print and save what came of it; the exit status."""
+    if chosen.run is None:
+        raise InputError("games takes the folder of a saved run, for example: python -m ablations games runs/x")
+    if chosen.games < FEWEST:
+        raise InputError(f"--games must be at least {FEWEST}, or there is no interval, not {chosen.games}")
+    run = load(chosen.run)
+    make_folder(chosen.out)
+    study, path = save_runs(played(run, chosen, about | {"run": chosen.run.resolve().name}), chosen.out)
+    text, paths = write_games(study, chosen.out)
+    print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")
+    return 0
+
+
+def played(run: Run, asked: Options, about: dict[str, Any]) -> Study:
+    """The run as a study without designs, with the scores of its games and of random ones."""
+    spent = {"seconds": run.seconds, "steps": int(run.curve.groupby("seed").step.max().sum())}  # of all its agents
+    name = f"games_{about['run']}{'_greedy' * asked.greedy}"
+    if asked.seed is not None:
+        run, name = one_seed(run, asked.seed), f"{name}_seed{asked.seed}"
+    config, curve, seeds = run.config, run.curve, run.config.seed_list
+    done = [(Job(config, run.tricks), "fixed", Result(curve, {"diverged": run.diverged} | spent | provenance()))]
+    scores = {
+        "trained": run.evaluate(asked.games, asked.greedy).tolist(),
+        "random": at_random(run).evaluate(asked.games).tolist(),
+    }
+    about = about | made(done) | {"seeds": [min(seeds), max(seeds) + 1], "games": scores, "greedy": asked.greedy}
+    return Study(name, (), gather(done, seeds), about)
+
+
+def at_random(run: Run) -> Run:
+    """The same run with an agent that draws every legal action with the same probability.
+
+    Raises InputError for Box actions, of which no draw is the usual one.
+    """
+    if run.agent.spaces.family is not Categorical:
+        raise InputError(f"{run.config.env} has Box actions, and there is no usual way to draw those at random")
+    agent = copy.deepcopy(run.agent)
+    with torch.no_grad():
+        for parameter in agent.policy_net.head.parameters():
+            parameter.zero_()
+    return replace(run, agent=agent)

@@ -1,0 +1,146 @@
+"""`python -m ablations speed`: environment steps a second, and where the time goes.
+
+Every measurement has processes of its own, each with one thread and after a short run to warm up, so that memory and
+caches are its own too.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ablations.experiments.stopwatch import Measured, measure, measure_sb3, together
+from ablations.report.tables import markdown
+from tricks.config import BACKENDS, Config
+from tricks.core.extras import extra
+from tricks.errors import InputError
+from tricks.ladder import named
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure. N, T, epochs and minibatches are the defaults of `python -m tricks train`."""
+
+    rung: str = "ppo"
+    """A preset, or a flag: the ladder up to it."""
+    env: str = "CartPole-v1"
+    """Any environment."""
+    backends: str = ""
+    """Backends to compare: tensor,envpool,gymnasium. Default: those that have the environment."""
+    seeds: str = "1,4,10,32,100"
+    """Sizes of the stack S to compare."""
+    devices: str = "cpu"
+    """Devices to compare: cpu,cuda."""
+    steps: int = 200_000
+    """Environment steps of one measurement, all seeds together, but at least two rollouts."""
+    processes: int = 1
+    """Processes that do the same at the same time; their speeds are added."""
+    compile: bool = False
+    """Compile the tensor worlds; compiling is not in the measured time but shown by itself."""
+    against: str = ""
+    """A peer that does the same job in the same call: sb3 (one agent; needs the extra `parity`)."""
+    out: Path | None = None
+    """CSV file for the table."""
+
+
+def main(chosen: Options) -> int:
+    """Measure and print the table; the exit status."""
+    from ablations.training.jobs import provenance
+    from ablations.training.store import write_whole
+    from tricks.runs.files import make_folder
+
+    if chosen.against not in ("", "sb3"):
+        raise InputError(f"unknown peer {chosen.against!r}; the peer is sb3")
+    if chosen.against and chosen.rung != "ppo":
+        raise InputError(f"sb3 does the job of ppo, not of {chosen.rung}")
+    if chosen.against:
+        extra("parity", "stable_baselines3")
+    if chosen.out is not None:  # what cannot be written should fail now
+        make_folder(chosen.out.parent)
+        write_whole(chosen.out.with_name(f".{chosen.out.name}"), "")
+        chosen.out.with_name(f".{chosen.out.name}").unlink()
+        if chosen.out.is_dir():
+            raise InputError(f"--out must be a file, and {chosen.out} is a folder")
+    if chosen.processes < 1 or chosen.steps < 1:
+        raise InputError("--processes and --steps must be at least 1")
+    tricks, rows = named(chosen.rung), []
+    for config in configs(chosen):
+        rows.append(together(chosen.processes, measure, config, tricks, chosen.steps))
+        print(_line(rows[-1]), flush=True)
+    if chosen.against:
+        config = Config(env=chosen.env, seeds=1, steps=chosen.steps)
+        rows.append(together(chosen.processes, measure_sb3, config, tricks, min(chosen.steps, 40_000)))
+    frame = pd.DataFrame([asdict(row) for row in rows])
+    print(f"\n{speed_text(frame)}\n\n{caption(chosen, frame)}")
+    if chosen.out is not None:
+        what: dict[str, Any] = {"env": chosen.env, "rung": chosen.rung, "compile": chosen.compile, **provenance()}
+        write_whole(chosen.out, frame.assign(**what).to_csv(index=False, float_format="%.5g"))
+    return 0
+
+
+def configs(chosen: Options) -> list[Config]:
+    """What is to be measured, in order. Raises InputError if one of them is impossible."""
+    from tricks.core.devices import find_device
+    from tricks.envs.make import make_env
+
+    try:
+        sizes = [int(part) for part in chosen.seeds.split(",")]
+    except ValueError:
+        raise InputError(f"--seeds must be sizes such as 1,10,100, not {chosen.seeds!r}") from None
+    backends = [part for part in chosen.backends.split(",") if part]
+    asked = backends or [name for name in BACKENDS if name != "auto"]
+    found = []
+    for device in chosen.devices.split(","):
+        find_device(device)
+        for backend in asked:
+            base = Config(env=chosen.env, backend=backend, device=device, compile=chosen.compile)
+            try:
+                make_env(replace(base, seeds=1, lanes=1, compile=False)).close()
+            except InputError as error:
+                if backends:
+                    raise
+                print(f"without {backend}: {error}")
+                continue
+            found += [replace(base, seeds=size) for size in sizes]
+    if not found:
+        raise InputError(f"no backend has {chosen.env!r}")
+    return found
+
+
+def speed_text(frame: pd.DataFrame) -> str:
+    """The table as Markdown."""
+    peers = frame[frame.who != "tricks"]
+    lines: list[tuple[str, ...]] = [
+        ("", "backend", "device", "S", "processes", "steps/s", "environment", "rollout", "update", "peak", "cost")
+    ]
+    lines[0] += tuple(f"× {name}" for name in peers.who)
+    for row in frame.to_dict("records"):
+        first = frame[(frame[["who", "backend", "device"]] == [row["who"], row["backend"], row["device"]]).all(axis=1)]
+        alone = (first.seeds / first.steps_per_second).min()  # the smallest stack's: time grows with the stack
+        micro = [f"{x:.1f} µs" if x == x else "" for x in (row["environment"], row["rollout"], row["update"])]
+        cells = [str(row[name]) for name in ("who", "backend", "device", "seeds", "processes")]
+        cells += [f"{row['steps_per_second']:,.0f}", *micro, f"{row['megabytes']:.0f} MB"]
+        cells += [f"{row['seeds'] / row['steps_per_second'] / alone:.2f}"]
+        lines.append((*cells, *(f"{row['steps_per_second'] / peer:.1f}" for peer in peers.steps_per_second)))
+    return markdown(lines)
+
+
+def caption(chosen: Options, frame: pd.DataFrame) -> str:
+    """What the table shows, in words."""
+    text = f"{chosen.rung} on {chosen.env}, one thread a process. steps/s: of all seeds and processes together."
+    text += " environment, rollout (the rest of it: the policy, keeping what was seen) and update: wall time of a"
+    text += (
+        " process per environment step, all its seeds counted. peak: memory of one process, PyTorch included; on a GPU,"
+    )
+    text += " that of its tensors. cost: time of a run relative to that of the smallest S."
+    if frame.who.ne("tricks").any():
+        text += " × sb3: relative to stable-baselines3's PPO, one agent with the same numbers, its"
+        text += " environments stepped one by one as it does by itself, in the same call."
+    if chosen.compile:
+        text += f" Compiling and warming up took up to {frame.warm_up.max():.0f} s."
+    return text
+
+
+def _line(row: Measured) -> str:
+    return f"{row.backend} {row.device} S={row.seeds}: {row.steps_per_second:,.0f} steps/s"

@@ -1,0 +1,201 @@
+"""One measurement of speed, in processes of its own: how fast, where the time goes, how much memory."""
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tricks.config import Config
+from tricks.errors import InputError
+from tricks.ladder import Tricks
+
+barrier: Any  # of the processes of one measurement, which start together
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measurement: speed of all processes together, mean times, largest memory."""
+
+    who: str
+    backend: str
+    device: str
+    seeds: int
+    processes: int
+    steps_per_second: float
+    environment: float
+    """Microseconds of a process per environment step, all its seeds counted, that the environment took."""
+    rollout: float
+    """The same for the rest of the rollout: the policy and keeping what was seen."""
+    update: float
+    """The same for everything else: judging and learning."""
+    megabytes: float
+    """Peak memory of one process; on a GPU, that of its tensors."""
+    warm_up: float
+    """Seconds of the first, short run, in which --compile compiles."""
+
+
+def together(processes: int, job: Callable[..., Measured], *arguments: Any) -> Measured:
+    """Do a job in several processes that start at the same moment; their speeds add up."""
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(processes)
+    with ProcessPoolExecutor(processes, context, initializer=_begin, initargs=(start,)) as pool:
+        futures = [pool.submit(_wait_and_do, job, *arguments) for _ in range(processes)]
+        done = [future.result() for future in futures]
+    speed = sum(measured.steps_per_second for measured in done)
+    share: dict[str, Any] = {
+        name: sum(getattr(m, name) for m in done) / processes for name in ("environment", "rollout", "update")
+    }
+    most: dict[str, Any] = {name: max(getattr(m, name) for m in done) for name in ("megabytes", "warm_up")}
+    return replace(done[0], processes=processes, steps_per_second=speed, **share, **most)
+
+
+def _begin(start: Any) -> None:
+    global barrier
+    import torch
+
+    barrier = start
+    os.environ["TQDM_DISABLE"] = "1"
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+
+
+def _wait_and_do(job: Callable[..., Measured], *arguments: Any) -> Measured:
+    try:
+        return job(*arguments)
+    except threading.BrokenBarrierError:
+        raise InputError("another process of the measurement failed") from None
+    except BaseException:
+        barrier.abort()  # else the others would wait for ever
+        raise
+
+
+def measure(config: Config, tricks: Tricks, steps: int) -> Measured:
+    """Train once to warm up and once on the clock."""
+    import torch
+
+    from tricks import train
+
+    size, batch = len(config.seed_list), config.lanes * config.horizon
+    start = time.perf_counter()
+    train(replace(config, steps=batch), tricks)
+    warm_up = time.perf_counter() - start
+    budget = max(2 * batch, steps // size)
+    barrier.wait()
+    seconds, run = _timed(train, replace(config, steps=budget), tricks)
+    with stopwatches(torch.device(config.device)) as spent:  # a run of its own: on a GPU, they slow it down
+        watched, _ = _timed(train, replace(config, steps=budget), tricks)
+    taken = int(run.curve.groupby("seed").step.max().sum())
+    micro = 1e6 * seconds / taken
+    environment, rollout = (micro * spent[name] / watched for name in ("environment", "rollout"))
+    return Measured(
+        "tricks",
+        config.backend,
+        config.device,
+        size,
+        1,
+        taken / seconds,
+        environment,
+        rollout - environment,
+        micro - rollout,
+        _peak(config.device),
+        warm_up,
+    )
+
+
+def _timed(function: Callable, *arguments: Any) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = function(*arguments)
+    return time.perf_counter() - start, result
+
+
+def _peak(device: str) -> float:
+    """Peak memory of this process so far, in megabytes; on a GPU, that of its tensors there."""
+    import torch
+
+    if torch.device(device).type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    if sys.platform == "linux":  # where ru_maxrss would begin with the parent's
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        return int(status.split("VmHWM:")[1].split()[0]) / 2**10
+    import resource  # not on Windows
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+@contextmanager
+def stopwatches(device: Any) -> Iterator[dict[str, float]]:
+    """Seconds that `train` spends in rollouts and, within them, in the environment's steps."""
+    import torch
+
+    import tricks.loop as loop
+
+    spent = {"environment": 0.0, "rollout": 0.0}
+
+    def timed(function: Callable, name: str) -> Callable:
+        def call(*arguments: Any) -> Any:
+            start = now()
+            result = function(*arguments)
+            spent[name] += now() - start
+            return result
+
+        return call
+
+    def now() -> float:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return time.perf_counter()
+
+    def make(*arguments: Any) -> Any:
+        env = kept["make_env"](*arguments)
+        env.step = timed(env.step, "environment")
+        return env
+
+    kept = {name: getattr(loop, name) for name in ("make_env", "play_segment", "play_episodes")}
+    watched = {name: timed(kept[name], "rollout") for name in kept} | {"make_env": make}
+    try:
+        for name, function in watched.items():
+            setattr(loop, name, function)
+        yield spent
+    finally:
+        for name, function in kept.items():
+            setattr(loop, name, function)
+
+
+def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
+    """stable-baselines3's PPO with the same lanes, horizon, epochs, minibatches, nets and numbers."""
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.env_util import make_vec_env
+    from torch import nn
+
+    from tricks.envs.gymnasium import make_vec
+
+    make_vec(config.env, 1).close()  # registers the id, or says in one line why not
+    start = time.perf_counter()
+    model = PPO(
+        "MlpPolicy",
+        make_vec_env(config.env, config.lanes),
+        learning_rate=config.rates[0],
+        n_steps=config.horizon,
+        batch_size=config.lanes * config.horizon // config.minibatches,
+        n_epochs=config.epochs,
+        clip_range=config.clip_range,
+        ent_coef=config.entropy_coef,
+        policy_kwargs={"net_arch": list(config.hidden), "activation_fn": nn.Tanh},
+        device="cpu",
+    )
+    model.learn(config.lanes * config.horizon)
+    warm_up = time.perf_counter() - start
+    barrier.wait()
+    start = time.perf_counter()
+    model.learn(steps)
+    taken = -(-steps // (config.lanes * config.horizon)) * config.lanes * config.horizon
+    speed, nothing = taken / (time.perf_counter() - start), float("nan")
+    return Measured("sb3", "gymnasium", "cpu", 1, 1, speed, nothing, nothing, nothing, _peak("cpu"), warm_up)

@@ -1,0 +1,72 @@
+"""`python -m ablations worlds`: each trick in the world that was made for it, with and without, paired by seed."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ablations.analysis.studies import Study, gather, made, save
+from ablations.design.designs import tricks_named
+from ablations.design.trials import TRIALS, Trial
+from ablations.report.trials_section import write_trials
+from ablations.training.jobs import Job
+from ablations.training.plan import name_of
+from ablations.training.rates import best_rate, tune
+from ablations.training.store import Store
+from ablations.training.workers import blocks, run_jobs
+from tricks import Tricks
+from tricks.errors import InputError
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which trials, and where the results go."""
+
+    tricks: str = ""
+    """Only the trials of these tricks: baseline,clip. Default: all."""
+    seeds: str = "10"
+    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
+    tune: bool = False
+    """Choose the learning rates of all arms first, on tuning seeds."""
+    workers: int = 0
+    """Worker processes; 0 is one a core."""
+    out: Path = Path("runs/ablations")
+    """Folder for results, table and figure."""
+
+
+def main(chosen: Options, seeds: Sequence[int], workers: int, about: dict[str, Any]) -> int:
+    """Train what is missing, then print and save the table and the figure; the exit status."""
+    trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
+    if chosen.tune:
+        tune([(t.config, arm) for t in trials for arm in (t.without, t.having)], store, workers)
+    jobs = {job: tuned for t in trials for arm in (t.without, t.having) for job, tuned in _jobs(t, arm, seeds)}
+    done = sum(store.read(job) is not None for job in jobs)
+    print(f"{len(trials)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
+    failed = run_jobs(list(jobs), store, workers)
+    if failed:
+        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+    results = [(job, tuned, result) for job, tuned in jobs.items() if (result := store.read(job))]
+    about = about | made(results) | {"seeds": [seeds[0], seeds[-1] + 1]}
+    chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
+    name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
+    study, path = save(Study(name, (), gather(results, seeds), about), chosen.out)
+    text, paths = write_trials(study, chosen.out)
+    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
+    return 0
+
+
+def picked(names: str) -> list[Trial]:
+    """The trials of the tricks in a comma-separated list, or all.
+
+    Raises InputError for a name that is no trick, or has no trial.
+    """
+    wanted, known = tricks_named(names) if names else [], list(dict.fromkeys(trial.trick for trial in TRIALS))
+    if without := [name for name in wanted if name not in known]:
+        raise InputError(f"there is no world for {', '.join(without)}; there are for {', '.join(known)}")
+    return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
+
+
+def _jobs(trial: Trial, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, str]]:
+    lr, reservation = best_rate(trial.config, arm, trial.score)
+    return [(Job(replace(trial.config, seeds=block, lr=lr), arm), reservation) for block in blocks(seeds)]

@@ -1,0 +1,127 @@
+"""Cells of the matrices of effects: a color centered at 0, the number, hatching where nothing is detected."""
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from ablations.analysis.scales import SCALES
+from ablations.figures import style
+
+COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps, also to a color-blind reader
+UNKNOWN = "#e4e4e4"
+HATCH = "////"
+
+
+def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, under: str = "") -> None:
+    """Fill the cell (column, row) with the value's color, from -limit to limit, and write it, with a line `under` it.
+
+    Gray with a dash for NaN; white where the limit is NaN, which says that there is no scale.
+    """
+    column, row = at
+    known = np.isfinite(value)
+    shade = value / limit if known and np.isfinite(limit) else 0.0
+    face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
+    light = np.power(to_rgb(face), 2.2) @ (0.21, 0.72, 0.07)
+    ink = "white" if light < 0.21 else style.INK  # there both contrast as much with the cell
+    axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=face, edgecolor="white", lw=1.5))
+    if known and hatched:
+        line = np.average([to_rgb(face), to_rgb(ink)], axis=0, weights=(0.65, 0.35))  # fainter than the digits
+        inner = Rectangle((column - 0.48, row - 0.47), 0.96, 0.94, facecolor="none", edgecolor=line, lw=0, hatch=HATCH)
+        axis.add_patch(inner)
+    back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
+    said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
+    axis.text(column, row - 0.15 if under else row, number(value, limit, clear=not hatched), size=9, **said)
+    if under:
+        axis.text(column, row + 0.2, under, size=7.5, **said)
+
+
+def number(value: float, limit: float, clear: bool = False) -> str:
+    """With its sign and two decimals, three where no value exceeds a small limit, none for large ones; NaN: a dash.
+
+    One decimal more where nothing would be left of a value that is clear of 0.
+    """
+    if np.isnan(value):
+        return "–"
+    places = 3 if limit < 0.1 else 2
+    small = style.signed(value, places) if clear else f"{value:+.{places}f}"
+    text = small if abs(value) < 10 else f"{value:+.0f}"
+    return "0" if float(text) == 0 else text.replace("-", "−")
+
+
+def bare(axis: Axes, columns: Sequence[str], rows: Sequence[str], aspect: float) -> None:
+    """A matrix's frame: its size, a cell's height over its width, the names at its edges, no lines."""
+    axis.set_xlim(-0.5, len(columns) - 0.5)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_box_aspect(aspect * len(rows) / len(columns))
+    axis.set_xticks(range(len(columns)), columns, size=8, rotation=35, ha="right", rotation_mode="anchor")
+    axis.set_yticks(range(len(rows)), rows)
+    axis.tick_params(length=0, labelcolor=style.INK)
+    axis.spines[:].set_visible(False)
+
+
+def names(labels: Sequence[Text]) -> None:
+    """Each trick's name in its color."""
+    for label in labels:
+        label.set(color=style.color(label.get_text()), weight="bold")
+
+
+def furthest(values: Sequence[float]) -> float:
+    """How far the colors reach: the largest absolute value; NaN if there is none."""
+    known = np.abs([value for value in values if np.isfinite(value)])
+    return float(known.max()) or 1.0 if len(known) else np.nan
+
+
+def caption(figure: Figure, text: str) -> None:
+    """What is said below the matrix, in as many lines as it needs."""
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(h_pad=0.08)  # room between slanted names and the caption  # type: ignore[call-arg]
+    figure.supxlabel(fill(text, int(13 * figure.get_figwidth())), size=8.5, color=style.INK)
+
+
+def colorbar(figure: Figure, axes: Sequence[Axes], limit: float) -> None:
+    """What the colors mean."""
+    colors = ScalarMappable(Normalize(-limit, limit), COLORS)
+    bar = figure.colorbar(colors, ax=list(axes), shrink=0.7, aspect=30, pad=0.015)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8, length=2)
+
+
+def difference_of(env: str) -> str:
+    """In words, what an environment's effects are differences of."""
+    if env in SCALES:
+        return "difference in normalized area under the curve"
+    return "difference in area under the curve (return)"
+
+
+def discovered(p: np.ndarray) -> np.ndarray:
+    """p-values adjusted for the false discovery rate; a NaN stays and does not count. Benjamini & Hochberg 1995."""
+    from scipy.stats import false_discovery_control
+
+    adjusted = np.full(len(p), np.nan)
+    known = ~np.isnan(p)
+    if known.any():
+        adjusted[known] = false_discovery_control(p[known])
+    return adjusted
+
+
+def gaps(effects: pd.DataFrame) -> list[str]:
+    """Comparisons that one design of an environment has and another lacks, or has with fewer seeds."""
+    found = []
+    for env, here in effects.groupby("env", sort=False):
+        seeds = dict(zip(zip(here.design, here.trick, strict=True), here.seeds, strict=True))
+        for design in dict.fromkeys(here.design):
+            less = [trick for trick in dict.fromkeys(here.trick) if seeds.get((design, trick), 0) < max(here.seeds)]
+            found += [f"{design} on {env}: {', '.join(less)}"] if less else []
+    return found

@@ -1,0 +1,218 @@
+"""What figures are made of: small multiples, their key, the title that names what is missing, the files.
+
+Small multiples have a panel an arm: its own line bold, that of the arm it is compared to dashed, all others gray.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill, wrap
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from ablations.design.designs import Design
+from ablations.figures import style
+from tricks.ladder import Tricks
+
+COLUMNS = 6
+DASHED: Any = (0, (3, 1.5))
+LETTERS = 29  # of small print that fit above a panel
+LINE = 10  # points, of small print
+
+
+class Line(NamedTuple):
+    """A value for each x, and the ends of its band: NaN where there is none."""
+
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class Panel:
+    """An arm by its name, its line, that of the arm it is compared to, and what is said in small print above it."""
+
+    name: str
+    line: Line
+    before: Line | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said around the panels: the title, the axes, the three kinds of lines, and what the band is."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[str, str, str]
+    band: str
+
+
+class Story(NamedTuple):
+    """What a design tells, and what its bold, dashed and gray lines are."""
+
+    title: str
+    lines: tuple[str, str, str]
+
+
+STORIES = {
+    "ladder": Story(
+        "From REINFORCE up, one trick at a time",
+        ("this rung, with all before it", "the rung before", "all other rungs"),
+    ),
+    "leave-one-out": Story(
+        "All tricks, and without each one", ("without this trick", "with all tricks", "without another one")
+    ),
+    "add-one-in": Story(
+        "REINFORCE, and each trick added to it alone", ("this trick, on what it needs", "what it needs", "other tricks")
+    ),
+    "beyond": Story("PPO, and what goes beyond the ladder", ("with this trick", "without it", "the other arms")),
+    "beyond-normed": Story(
+        "PPO with return_norm, and what goes beyond the ladder", ("with this trick", "without it", "the other arms")
+    ),
+}
+
+
+def headline(design: Design) -> str:
+    """What the design tells; a ladder of some tricks only starts with what they need."""
+    title, first = STORIES[design.name].title, design.arms[0].name
+    return title if design.name != "ladder" or first == "reinforce" else title.replace("REINFORCE", first[2:])
+
+
+def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None]) -> Figure:
+    """Draw a panel an arm, and the key, all on the same scales; `scale` sets what a panel's axes count in."""
+    style.use()
+    columns = min(COLUMNS, max(4, len(shown) + 1))
+    rows = -(-(len(shown) + 1) // columns)
+    notes = [[line for note in panel.notes for line in wrap(note, LETTERS * COLUMNS // columns)] for panel in shown]
+    deepest = [max(map(len, notes[i * columns : (i + 1) * columns]), default=0) for i in range(rows)]
+    height = rows * 1.9 + sum(deepest) * LINE / 72 + 0.6 + 0.2 * (1 + wrapped(words.title, style.WIDTH).count("\n"))
+    figure, grid = plt.subplots(rows, columns, figsize=(style.WIDTH, height), layout="constrained", squeeze=False)
+    axes = list(grid.flat)
+    others = [np.column_stack([panel.line.x, panel.line.y]) for panel in shown]
+    for i, (axis, panel) in enumerate(zip(axes, shown, strict=False)):
+        axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
+        if panel.before is not None:
+            axis.plot(panel.before.x, panel.before.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
+        band(axis, panel.line, style.color(panel.name))
+        _heading(axis, panel.name, notes[i], deepest[i // columns])
+    for spare in axes[len(shown) :]:
+        spare.axis("off")
+    _same_scales(axes[: len(shown)], columns, scale)
+    _key(axes[len(shown)], words)
+    figure.supxlabel(words.x, size=10, color=style.INK)
+    figure.supylabel(words.y, size=10, color=style.INK)
+    title(figure, words.title)
+    return figure
+
+
+def _same_scales(axes: Sequence[Axes], columns: int, scale: Callable[[Axes], None]) -> None:
+    """What sharing axes would do, in less time. The lowest and the leftmost panels carry the labels."""
+    for i, axis in enumerate(axes):
+        scale(axis)
+        axis.tick_params(labelbottom=i + columns >= len(axes), labelleft=i % columns == 0)
+    for which in ("x", "y"):
+        limits = [getattr(axis, f"get_{which}lim")() for axis in axes]
+        for axis in axes:
+            getattr(axis, f"set_{which}lim")(min(low for low, _ in limits), max(high for _, high in limits))
+
+
+def _against(design: Design) -> dict[Tricks, Tricks]:
+    """The arm that each arm is compared to."""
+    if design.name == "leave-one-out":
+        return {pair.without: pair.having for pair in design.comparisons}
+    return {pair.having: pair.without for pair in design.comparisons}
+
+
+def panels(design: Design, lines: dict[Tricks, Line], notes: dict[Tricks, str]) -> list[Panel]:
+    """A panel an arm: the first, and those that are compared to another; one that is only compared to has none."""
+    before = _against(design)
+    return [
+        Panel(
+            arm.name,
+            lines[arm.tricks],
+            lines.get(before[arm.tricks]) if arm.tricks in before else None,
+            tuple(note for note in (style.around(arm.name), notes.get(arm.tricks, "")) if note),
+        )
+        for arm in design.arms
+        if arm.tricks in lines and (arm.tricks in before or arm is design.arms[0])
+    ]
+
+
+def behind(design: Design, lines: dict[Tricks, Line], x: str, y: str) -> pd.DataFrame:
+    """The lines as a table: a row an arm and point."""
+    columns = (x, y, "low", "high")
+    frames = [
+        pd.DataFrame({"arm": arm.name} | dict(zip(columns, lines[arm.tricks], strict=True)))
+        for arm in design.arms
+        if arm.tricks in lines
+    ]
+    return pd.concat(frames)
+
+
+def band(axis: Axes, line: Line, color: str, dash: Any = "-") -> None:
+    """A line with its band."""
+    axis.fill_between(line.x, line.low, line.high, color=color, alpha=0.22, lw=0)
+    axis.plot(line.x, line.y, color=color, ls=dash)
+
+
+def _heading(axis: Axes, name: str, note: list[str], lines: int) -> None:
+    """The arm's name above as many lines of small print as the panels beside it need, so that names stand in a row."""
+    pad = 5 + (LINE * lines + 2 if lines else 0)
+    axis.set_title(style.heading(name), color=style.color(name), pad=pad)
+    text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
+    text.set_color(style.SOFT)
+    text.set_in_layout(False)  # else the longest would set the width of its column
+
+
+def _key(axis: Axes, words: Words) -> None:
+    looks = [(style.INK, 2.0, "-"), (style.SOFT, 1.4, DASHED), (style.FAINT, 0.8, "-")]
+    for i, ((color, width, dash), text) in enumerate(zip(looks, words.lines, strict=True)):
+        y = 0.92 - 0.17 * i
+        axis.plot([0.02, 0.14], [y, y], color=color, lw=width, ls=dash, transform=axis.transAxes)
+        axis.text(0.19, y, text, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
+    axis.text(0.02, 0.42, words.band, va="top", transform=axis.transAxes, color=style.INK, size=8, linespacing=1.3)
+
+
+def title(figure: Figure, text: str) -> None:
+    """The figure's title, at its left edge."""
+    text = wrapped(text, figure.get_figwidth())
+    figure.suptitle(text, size=12, weight="bold", x=0.01, ha="left", color=style.INK)
+
+
+def wrapped(text: str, width: float) -> str:
+    """A title in as many lines as a figure of this width needs for it."""
+    return "\n".join(fill(line, int(9.2 * width)) for line in text.splitlines())
+
+
+def warning(what: str, names: Sequence[str]) -> str:
+    """A line of the title that names what is missing; nothing if nothing is."""
+    return f"\nINCOMPLETE: {what} {'; '.join(names)}" if names else ""
+
+
+def thousands(axis: Axes) -> None:
+    """Steps in thousands, few of them."""
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
+    axis.xaxis.set_major_locator(MaxNLocator(3))
+
+
+def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list[Path]:
+    """Write PNG and SVG, and as CSV the numbers behind the picture; path has no suffix. Returns the paths."""
+    paths = [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]  # with_suffix would cut Reward0.01
+    for target in paths:
+        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+        figure.set_layout_engine("none")  # what is laid out stays so; laying out takes longer than drawing
+    plt.close(figure)
+    if behind is not None:
+        paths.append(path.with_name(path.name + ".csv"))
+        behind.to_csv(paths[-1], index=False, float_format="%.6g")
+    return paths

@@ -1,0 +1,42 @@
+"""Small multiples of the trials: each world's curve with its trick and without."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from ablations.analysis.outcomes import Outcome
+from ablations.analysis.stats import FEWEST
+from ablations.figures import style
+from ablations.figures.curves import curve
+from ablations.figures.panels import DASHED, band, save, thousands, title
+
+WORLDS = 5  # panels in a row, each with axes of its own
+
+
+def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str, path: Path) -> list[Path]:
+    """Draw and save `path` as PNG and SVG: a panel a trial, its curve with the trick and without.
+
+    words says about each trial what was predicted and seen; rates says at which learning rates.
+    """
+    style.use()
+    columns = min(WORLDS, max(3, len(outcomes)))
+    rows = -(-len(outcomes) // columns)
+    size = (style.WIDTH / WORLDS * columns, 2.5 * rows + 0.9)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for axis, outcome, said in zip(axes.flat, outcomes, words, strict=False):
+        trial, steps = outcome.trial, outcome.trial.config.steps
+        band(axis, curve(outcome.without.grid(steps)), style.SOFT, DASHED)
+        band(axis, curve(outcome.having.grid(steps)), style.color(trial.trick))
+        axis.set_title(trial.trick, color=style.color(trial.trick), pad=26)
+        text = axis.text(0, 1.03, said, transform=axis.transAxes, size=7.5, color=style.SOFT)
+        text.set_in_layout(False)  # else the longest would set the width of its column
+        thousands(axis)
+    for spare in axes.flat[len(outcomes) :]:
+        spare.axis("off")
+    seeds = max(len(outcome.having.grid(outcome.trial.config.steps)) for outcome in outcomes)
+    said = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"
+    title(figure, f"Each trick in a world made for it: with (color), without (gray, dashed)\n{seeds} seeds, {said}")
+    figure.supxlabel(f"environment steps (thousands); {rates}", size=9, color=style.INK)
+    figure.supylabel("episode return", size=9, color=style.INK)
+    return save(figure, path)

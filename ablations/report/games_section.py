@@ -1,0 +1,51 @@
+"""A study of games in the report: what was scored, in words, and the figure."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ablations.analysis.game_scores import mean_score
+from ablations.analysis.stats import FEWEST, Paired
+from ablations.analysis.studies import Study
+from ablations.figures.game_curve import games_figure
+from ablations.report.sentences import spoken
+
+LONG = 10_000_000  # environment steps of the published Atari scores
+
+
+def write_games(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    """What it says in words; the paths of the figure and of the curve behind it, which it writes into the folder."""
+    return games_in_words(study), games_figure(study, folder / study.name)
+
+
+def games_in_words(study: Study) -> str:
+    """What the games and the clock say."""
+    about, seeds = study.about, sorted(study.runs.seed)
+    agents = (
+        f"one agent (seed {seeds[0]})" if len(seeds) == 1 else f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})"
+    )
+    trained, random = (_spanned(mean_score(study, who)) for who in ("trained", "random"))
+    likely = " with the most likely actions" if about["greedy"] else ""
+    late = study.runs.late.mean(skipna=False)
+    before = f" In the last tenth of training it was {late:.1f}." if np.isfinite(late) else ""
+    count, over = len(about["games"]["trained"][0]), "agents" if len(seeds) >= FEWEST else "games"
+    return (
+        f"On {study.env}, {agents} after {study.steps:,} steps: mean score {trained}{likely}, against {random} with "
+        f"random actions ({count} whole games each; 95% intervals over {over}).{before}{_clock(study)}"
+    )
+
+
+def _clock(study: Study) -> str:
+    """How long the training took, if the run says so, and what that means for the published Atari scores."""
+    about = study.about
+    if not about["seconds"] > 0:
+        return ""
+    rate = about["steps"] / about["seconds"]
+    said = f" Training took {spoken(about['seconds'])}, {rate:,.0f} steps a second"
+    if study.env.startswith("ALE/"):
+        said += f"; at that rate {LONG // 10**6} million would take {spoken(LONG / rate)}"
+    return f"{said}."
+
+
+def _spanned(found: Paired) -> str:
+    return f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"

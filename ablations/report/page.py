@@ -1,0 +1,206 @@
+"""Studies into one document: a section an environment, one across them, how it was made; Markdown and one HTML page."""
+
+import base64
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ablations.analysis.effects import effects
+from ablations.analysis.factors import interactions, main_effects
+from ablations.analysis.scales import SCALES
+from ablations.analysis.studies import Study
+from ablations.design.designs import Design
+from ablations.figures import curves
+from ablations.figures.forest import forest_figure, heatmap_figure, interactions_figure
+from ablations.report import sentences, tables
+from ablations.report.games_section import write_games
+from ablations.report.trials_section import write_trials
+from ablations.training.store import write_whole
+from tricks.ladder import LADDER
+from tricks.runs.files import make_folder
+
+CROSSED = ("factorial", "screen")
+
+
+def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
+    """Write report.md and report.html, which show every study, and its tables and figures into a folder of its name.
+
+    again: the command that writes the same document once more. Returns the paths.
+    """
+    parts, paths = ["# Ablation report", _how_to_read()], []
+    for study in studies:
+        section = _environment if study.designs else _games if "games" in study.about else _worlds
+        text, files = section(study, folder)
+        parts.append(text)
+        paths += files
+    for beyond in (False, True):
+        alike = tables.distinct([study for study in studies if tables.is_beyond(study) == beyond])
+        text, files = _across(alike, folder, beyond)
+        parts.append(text)
+        paths += files
+    left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
+    parts += [f"Left out: {said}." for said in left_out]
+    parts += [f"## How it was made\n\nThis document: `{again}`", *(_made(study) for study in studies)]
+    page = "\n\n".join(part for part in parts if part) + "\n"
+    write_whole(folder / "report.md", page)
+    write_whole(folder / "report.html", as_html(page, folder))
+    return [*paths, folder / "report.md", folder / "report.html"]
+
+
+def _how_to_read() -> str:
+    return """Area under the curve: a seed's mean return over training; before its first episode ends a seed counts \
+with that episode's return, after it diverged with it again. Interquartile mean: of the seeds' areas, without the \
+lowest and the highest quarter. Last 10%: mean return of the episodes that ended in the last tenth of the budget. \
+Solved: share of seeds whose mean return over some tenth of the budget reached the threshold; steps to solve: \
+where the first such tenth ended, the median over seeds. Intervals are 95%: \
+of single arms by the expanded percentile bootstrap over seeds, of differences by Student's t, paired by seed. \
+Differences are with minus without, in normalized area where the environment has a scale (0 a random policy, 1 the \
+ceiling), with the probability that a seed with the trick beats one without; **\\*** marks those that are detected \
+after Holm's correction over the tricks of a column. All leave-one-out differences have one arm in common, the full \
+set: if that was unlucky, they all move together. Each arm runs at the best learning rate of a grid, chosen on seeds \
+that are not reported, unless its table says otherwise; the noise of that choice is in no interval. Whole episodes \
+make larger batches than segments do, and so fewer updates within the same steps."""
+
+
+def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    """The section of one environment, and its files."""
+    numbers = f", {study.runs.numbers.iloc[0]}" if study.runs.numbers.iloc[0] else ""
+    designs = ", ".join(design.name for design in study.designs)
+    parts = [f"## {study.env}: {designs}\n\n{study.runs.seed.nunique()} seeds, {study.steps:,} steps a seed{numbers}."]
+    place, paths = folder / study.name, []
+    make_folder(place)
+    parts += sentences.of(study)
+    if found := [frame for design in study.designs if not (frame := effects(study, design)).empty]:
+        missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
+        paths = forest_figure(pd.concat(found), place / "effects", list(missing))
+        parts += ["### What each trick does", _image(paths, f"Effects of the tricks on {study.env}", place.name)]
+        parts.append(tables.effects_text(found))
+    for design in study.designs:
+        text, files = _design(study, design, place)
+        parts.append(text)
+        paths = [*paths, *files]
+    return "\n\n".join(parts), paths
+
+
+def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]:
+    """A design's table and figures, what was dropped, what is missing, what diverged."""
+    frame, missing, name = tables.arms_table(study, design), study.missing(design), design.name
+    table = tables.arms_text(frame, study)
+    paths, parts = [place / f"{name}.csv", place / f"{name}.md"], [f"### {name}: {study.env}"]
+    frame.to_csv(paths[0], index=False, float_format="%.6g")
+    write_whole(paths[1], table + "\n")
+    if missing:
+        parts.append(f"**Incomplete**: runs are missing of {', '.join(missing)}.")
+    figures = {
+        "Learning curves": curves.curves_figure(study, design, place / f"curves_{name}"),
+        "Share of seeds that solved it": curves.solved_figure(study, design, place / f"solved_{name}"),
+        "Score by learning rate": curves.robustness_figure(study, design, place / f"rates_{name}"),
+    }
+    if name in CROSSED:
+        main, pairs = main_effects(study, design), interactions(study, design)
+        path = place / f"interactions_{name}"
+        figures["Effects and interactions"] = interactions_figure(main, pairs, study.env, path, missing)
+        parts.append(tables.main_text(main))
+    for title, files in figures.items():
+        if files:
+            parts.append(_image(files, f"{title}, {study.env}, {name}", place.name))
+            paths += files
+    parts += [tables.published_text([study]), table, *_notes(study, design)]
+    return "\n\n".join(part for part in parts if part), paths
+
+
+def _notes(study: Study, design: Design) -> list[str]:
+    """What is not in a design's table, and what diverged."""
+    notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
+    if design.name == "screen" and design.dropped:
+        notes.append("With arms dropped, main effects of this screen are not clear of interactions of two tricks.")
+    if set(LADDER) - set(design.names) == {"action_mask"}:
+        notes.append(f"Left out: action_mask ({study.env} gives no action mask).")
+    for arm in design.arms:
+        gone = study.of(arm.tricks).set_index("seed").diverged.dropna()
+        if len(gone):
+            when = ", ".join(f"seed {seed} at step {step:,.0f}" for seed, step in gone.items())
+            notes.append(f"Diverged: {arm.name}: {when}.")
+    return notes
+
+
+def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    table, paths = write_trials(study, folder)
+    image = _image(paths, "Tricks in their worlds, with and without")
+    return f"## A world for every trick\n\n{image}\n\n{table}", paths
+
+
+def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    said, paths = write_games(study, folder)
+    flags = f"Flags: {study.runs.tricks.iloc[0].replace(' ', ', ') or 'none'}."
+    image = _image(paths, f"{study.about['run']} while it was trained, and its games")
+    likely = ", most likely actions" if study.about["greedy"] else ""
+    return f"## {study.env}: {study.about['run']}{likely}\n\n{image}\n\n{said} {flags}", paths
+
+
+def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
+    """What can only be said of several environments together; empty with one. studies: one an environment."""
+    scaled = [study for study in studies if study.env in SCALES]
+    found = [frame for study in scaled for design in study.designs if len(frame := effects(study, design))]
+    if len({frame.env.iloc[0] for frame in found}) < 2:
+        return "", []
+    paths = heatmap_figure(pd.concat(found), folder / ("heatmap_beyond" if beyond else "heatmap"))
+    said = sentences.beyond(scaled) if beyond else [sentences.across(scaled)]
+    image = _image(paths, f"Effect of each trick {'beyond the ladder ' * beyond}in each environment")
+    parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, image]
+    for name in dict.fromkeys(design.name for study in scaled for design in study.designs):
+        frame = tables.together(scaled, name)
+        if not frame.empty:
+            path = folder / f"together_{name}.csv"
+            frame.to_csv(path, index=False, float_format="%.6g")
+            paths.append(path)
+            what = f"Normalized area of {frame.environments.iloc[0]} environments, each weighing the same."
+            parts.append(f"### {name}, all environments\n\n{what}\n\n{tables.together_text(frame)}")
+    return "\n\n".join(part for part in parts if part), paths
+
+
+def _made(study: Study) -> str:
+    """Seeds, learning rates, time, versions, and the command that trained a study."""
+    about, seeds = study.about, sorted(study.runs.seed.unique())
+    facts = [f"made by `{about['command']}`", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
+    time = f"{about['seconds'] / 60:.0f} minutes of one worker"
+    whole = "" if "games" in about else ", whole blocks of ten seeds,"
+    facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
+    facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
+    return f"**{study.name}**: {'; '.join(facts)}."
+
+
+def _image(files: Sequence[Path], title: str, place: str = ".") -> str:
+    """The PNG among the files, as it is seen from the report; place: the folder in it."""
+    (png,) = (path for path in files if path.suffix == ".png")
+    return f"![{title}]({Path(place) / png.name})"
+
+
+def as_html(page: str, folder: Path) -> str:
+    """The Markdown as one HTML page that needs no other file: its images are in it."""
+    import markdown
+
+    def embedded(match: Any) -> str:
+        data = base64.b64encode((folder / match[1]).read_bytes()).decode()
+        return f'src="data:image/png;base64,{data}"'
+
+    body = re.sub(r'src="([^":]+\.png)"', embedded, markdown.markdown(page, extensions=["tables"]))
+    return f"{HEAD}\n<body>\n{body}\n</body>\n</html>\n"
+
+
+HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Ablation report</title>
+<meta name="viewport" content="width=device-width">
+<style>
+body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: #222; }
+img { max-width: 100%; background: white; }
+table { border-collapse: collapse; font-size: 13px; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { padding: 0.2rem 0.6rem; border-bottom: 1px solid #ddd; text-align: left; font-variant-numeric: tabular-nums; }
+</style>
+</head>"""

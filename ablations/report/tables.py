@@ -1,0 +1,172 @@
+"""The report: tables in Markdown, with their figures and the CSVs behind them, and the same as one HTML page."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablations.analysis.effects import scores
+from ablations.analysis.scales import SCALES, threshold
+from ablations.analysis.stats import interval, iqm, median_reached, restricted_mean, share_reached, stratified_interval
+from ablations.analysis.studies import Study
+from ablations.design.designs import Design
+from ablations.design.suites import PUBLISHED
+from ablations.training.rates import GRID
+from tricks.ladder import LADDER
+
+
+@cache
+def arms_table(study: Study, design: Design) -> pd.DataFrame:
+    """A row an arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
+
+    `steps_to_solve` is the median over seeds, NaN if fewer than half got there, `steps_within_budget` their mean, where
+    those that did not get there count with the whole budget; NaN where there is no threshold.
+    """
+    goal, rows = threshold(study.env), []
+    for arm in design.arms:
+        runs = study.of(arm.tricks)
+        if runs.empty:
+            continue
+        found, row = scores(study, arm.tricks), {"arm": arm.name, "lr": runs.lr.iloc[0], "tuned": runs.tuned.iloc[0]}
+        for name, values, statistic in (
+            ("area", found.area.to_numpy(), np.mean),
+            ("iqm", found.area.to_numpy(), iqm),
+            ("last_10%", found.late.to_numpy(), np.mean),
+        ):
+            low, high = interval(values, statistic)
+            row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
+        row |= {"score": found.score.mean() if study.env in SCALES else np.nan}
+        row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
+        row |= {"steps_within_budget": np.nan if goal is None else restricted_mean(found.reached, study.steps)}
+        row |= {"solved": np.nan if goal is None else share_reached(found.reached, np.array([study.steps]))[0]}
+        rows.append(row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)})
+    return pd.DataFrame(rows)
+
+
+def arms_text(frame: pd.DataFrame, study: Study) -> str:
+    """The table as Markdown, which also reads well in a terminal."""
+    goal = threshold(study.env)
+    solved = [f"solved (≥ {goal:g})", "steps to solve"] if goal is not None else []
+    lines = [("arm", "learning rate", "area under the curve", "interquartile mean", "last 10%", *solved)]
+    for row in frame.to_dict("records"):
+        cells = [
+            row["arm"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
+            f"{row['lr']:g}" + _about_rate(row["lr"], row["tuned"]),
+            *(_spanned(row, name, "{:.1f}") for name in ("area", "iqm", "last_10%")),
+        ]
+        if goal is not None:
+            steps = row["steps_to_solve"]
+            cells += [f"{row['solved']:.0%}", f"{steps:,.0f}" if np.isfinite(steps) else f"> {study.steps:,}"]
+        lines.append(tuple(cells))
+    return markdown(lines)
+
+
+def _about_rate(lr: float, tuned: str) -> str:
+    """What is to be said about a learning rate: a better one may lie beyond the edge of the grid."""
+    said = tuned or ("the grid's edge" if lr in (GRID[0], GRID[-1]) else "")
+    return f" ({said})" if said else ""
+
+
+def _spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = None) -> str:
+    """A number with its interval, where it has one; the interval's ends are `low` and `high`, or `<name>_low`, ..."""
+    if not np.isfinite(row[name]):
+        return "no episode ended in some seed"
+    before = f"{name}_" if ends is None else ends
+    low, high = row[f"{before}low"], row[f"{before}high"]
+    span = f" [{number}, {number}]".format(low, high) if np.isfinite(low) else ""
+    return number.format(row[name]) + span
+
+
+def effects_text(frames: Sequence[pd.DataFrame]) -> str:
+    """Effects of one environment: a row a trick, a column a design, `*` where detected."""
+    both = pd.concat(frames)
+    designs = list(dict.fromkeys(both.design))
+    lines = [("trick", *(f"{design}: difference, P(better)" for design in designs))]
+    for trick in dict.fromkeys(both.trick):
+        cells = []
+        for design in designs:
+            found = both[(both.trick == trick) & (both.design == design)].to_dict("records")
+            cells.append(_effect(found[0]) if found else "")
+        lines.append((trick, *cells))
+    return markdown(lines)
+
+
+def _effect(row: dict[Any, Any]) -> str:
+    span = f" [{row['low']:+.3f}, {row['high']:+.3f}]" if np.isfinite(row["low"]) else ""
+    star = " **\\***" if row["detected"] else ""
+    return f"{row['difference']:+.3f}{span}, {row['improvement']:.0%}{star}"
+
+
+def main_text(frame: pd.DataFrame) -> str:
+    """Main effects of crossed tricks, `*` where detected, with their Shapley values where there are any."""
+    shapley = frame.shapley.notna().any()
+    lines = [("trick", "effect", *(["Shapley value"] if shapley else []))]
+    for row in frame.to_dict("records"):
+        cells = [_spanned(row, "effect", "{:+.3f}", ""), *([_spanned(row, "shapley", "{:+.3f}")] if shapley else [])]
+        lines.append((row["trick"], cells[0] + (" **\\***" if row["detected"] else ""), *cells[1:]))
+    return markdown(lines)
+
+
+def published_text(studies: Sequence[Study]) -> str:
+    """`ppo`'s last 10% at the numbers of a published score, beside that score; empty if no study is about that."""
+    lines = [("environment", "flags", "last 10% here", "seeds", "published", "by")]
+    for study in studies:
+        known = PUBLISHED.get((study.env, study.steps))
+        ppo = next((design for design in study.designs if design.name == "ppo"), None)
+        if known and ppo and set(study.runs.tuned) == {"fixed"}:
+            score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
+            for row in arms_table(study, ppo).to_dict("records"):
+                ours = _spanned(row, "last_10%", "{:.1f}")
+                lines.append((where, row["arm"], ours, f"{row['seeds']}", score, known.source))
+    return markdown(lines) if len(lines) > 1 else ""
+
+
+def is_beyond(study: Study) -> bool:
+    """Whether a study is about tricks beyond the ladder."""
+    return any(name not in LADDER for design in study.designs for name in design.names)
+
+
+def distinct(studies: Sequence[Study]) -> list[Study]:
+    """Of each environment the study with the most runs, so that none counts twice."""
+    best = {s.env: s for s in sorted(studies, key=lambda study: len(study.runs)) if s.designs}
+    return [study for study in studies if best.get(study.env) is study]
+
+
+def together(studies: Sequence[Study], name: str) -> pd.DataFrame:
+    """One design over all environments with a scale: a row an arm, normalized scores, environments weighing the same.
+
+    Arms that are not in every environment are left out. Empty with fewer than two environments. studies: at most one an
+    environment, as `distinct` picks them.
+    """
+    pairs = [(s, d) for s in studies if s.env in SCALES for d in s.designs if d.name == name]
+    if len(pairs) < 2:
+        return pd.DataFrame()
+    arms = [{arm.name: scores(s, arm.tricks).score.to_numpy() for arm in d.arms} for s, d in pairs]
+    rows = []
+    for arm in arms[0]:
+        groups = [of[arm] for of in arms if len(of.get(arm, ()))]
+        if len(groups) == len(pairs):
+            row: dict[str, Any] = {"arm": arm, "environments": len(pairs)}
+            for statistic, function in (("iqm", iqm), ("mean", np.mean)):
+                found = stratified_interval(groups, function)
+                row |= {statistic: found.value, f"{statistic}_low": found.low, f"{statistic}_high": found.high}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def together_text(frame: pd.DataFrame) -> str:
+    """The table of `together` as Markdown."""
+    lines = [("arm", "interquartile mean", "mean")]
+    for row in frame.to_dict("records"):
+        lines.append((row["arm"], _spanned(row, "iqm", "{:.3f}"), _spanned(row, "mean", "{:.3f}")))
+    return markdown(lines)
+
+
+def markdown(lines: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table of a head and rows of cells, its columns aligned."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines]
+    text.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
+    return "\n".join(text)

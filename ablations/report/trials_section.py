@@ -1,0 +1,93 @@
+"""The worlds' study in the report: a table of all trials, what it shows, and the figure."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablations.analysis.outcomes import outcome, place
+from ablations.analysis.studies import Study
+from ablations.design.trials import TRIALS
+from ablations.report.tables import markdown
+from ablations.training.store import write_whole
+from tricks.errors import InputError
+
+SCORES = {"area": "area under the curve", "late": "last 10%"}
+SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
+
+
+def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    """The table as text, and it, its CSV and the figure in the folder, of the trials that the study has."""
+    from ablations.figures.trial_curves import worlds_figure
+
+    outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
+    if not outcomes:
+        raise InputError(f"{study.name} has no runs of any trial")
+    frame, path = pd.DataFrame([outcome.row() for outcome in outcomes]), folder / study.name
+    text = f"{trials_text(frame)}\n\n{caption(frame)}"
+    frame.to_csv(path.with_suffix(".csv"), index=False, float_format="%.6g")
+    write_whole(path.with_suffix(".md"), text + "\n")
+    words = [in_words(row) for row in frame.to_dict("records")]
+    figures = worlds_figure(outcomes, words, rates_in_words(frame), path)
+    return text, [path.with_suffix(".csv"), path.with_suffix(".md"), *figures]
+
+
+def trials_text(frame: pd.DataFrame) -> str:
+    """The table as Markdown."""
+    lines = [("trick", "world", "score", "without (rate)", "with (rate)", "difference", "predicted", "seen")]
+    for row in frame.to_dict("records"):
+        span = f" [{row['low']:+.4g}, {row['high']:+.4g}]" if np.isfinite(row["low"]) else ""
+        lines.append(
+            (
+                row["trick"],
+                place(row["world"], row["numbers"]),
+                SCORES[row["score"]],
+                f"{row['without']:.4g} ({row['lr_without']:g})",
+                f"{row['with']:.4g} ({row['lr_with']:g})",
+                f"{row['difference']:+.4g}{span}" + (f", {row['diverged']} diverged" if row["diverged"] else ""),
+                SEEN[row["predicted"]],
+                SEEN[row["seen"]] if span else "",
+            )
+        )
+    return markdown(lines)
+
+
+def in_words(row: dict[Any, Any]) -> str:
+    """Above a panel: the world, what was predicted, and what was seen where there are seeds enough."""
+    found = f"seen {SEEN[row['seen']]}" if row["seen"] else "none detected"
+    seen = f"; {found}" if np.isfinite(row["low"]) else ""
+    return f"{place(row['world'], row['numbers'])}\npredicted {SEEN[row['predicted']]}{seen}"
+
+
+def tally(frame: pd.DataFrame) -> str:
+    """How many trials came out as predicted, in a sentence; empty with too few seeds to see anything."""
+    judged = frame[frame.low.notna()]
+    if judged.empty:
+        return ""
+    right, nothing = judged[judged.seen == judged.predicted], (judged.seen == 0).sum()
+    wrong = len(judged) - len(right) - nothing
+    return (
+        f"Of {len(judged)} trials, {len(right)} came out as predicted, in {nothing} nothing is detected, and "
+        f"{wrong or 'none'} came out the other way; of {judged.trick.nunique()} tricks, {right.trick.nunique()} have a "
+        "trial that came out as predicted."
+    )
+
+
+def caption(frame: pd.DataFrame) -> str:
+    """What the table shows, in words."""
+    text = f"Each trick in a world that was made for it, {frame.seeds.max()} seeds an arm, the arms alike but for the"
+    text += f" trick and {rates_in_words(frame)}. Difference: with minus without, paired by seed"
+    if frame.low.notna().any():
+        text += ", with its 95% interval (Student's t), not corrected for the number of rows"
+    text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."
+    if frame[["without", "with"]].isna().any(axis=None):
+        text += " nan: in some seed no episode ended in time."
+    return f"{tally(frame)} {text}".strip()
+
+
+def rates_in_words(frame: pd.DataFrame) -> str:
+    """At which learning rates the arms ran."""
+    reservations = sorted(set(frame.tuned) - {""})
+    own = "each at its own best learning rate of a grid, chosen on other seeds"
+    return own if not reservations else f"some at learning rates that were {', '.join(reservations)}"

@@ -1,0 +1,80 @@
+"""Jobs on a Dask cluster: `dask scheduler` on one machine, `dask worker ADDRESS --nthreads 1` on as many as there are.
+
+The workers need this package installed, but no disk in common: they return results as text. A worker that is killed
+is Dask's to replace: its job runs elsewhere.
+"""
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+from ablations.training.jobs import Finished, Job, compute, parse_result
+from tricks.core.extras import extra
+from tricks.errors import InputError
+
+PATIENCE = 5.0  # seconds for a scheduler to answer
+
+
+def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finished], None, None]:
+    """Each job with what came of it, as they finish. When left early, the client closes, and Dask drops what is queued.
+
+    Raises InputError if there is no scheduler at the address, or no longer.
+    """
+    if not jobs:
+        return
+    with _client(address) as client:
+        futures = {client.submit(_train, job, pure=False): job for job in jobs}
+        for future in extra("cluster", "distributed").as_completed(list(futures), loop=client.loop):
+            yield futures[future], _outcome(future, futures.pop(future), address)
+
+
+def _train(job: Job) -> Finished:
+    """What a worker of the cluster does."""
+    import torch
+
+    torch.set_num_threads(1)  # as in a worker process of our own
+    return compute(job)
+
+
+def _outcome(future: Any, job: Job, address: str) -> Finished:
+    """The result of a finished task, checked: the worker may have another version of this package."""
+    if future.status in ("cancelled", "lost"):
+        raise InputError(f"the scheduler at {address} is gone")
+    try:
+        outcome = future.result()
+        if not outcome.error:
+            parse_result(job, outcome.text)
+        return outcome
+    except Exception as error:  # whatever kept the task from running: KilledWorker, a module that is missing there
+        reason = " ".join(f"{type(error).__name__} on the cluster: {error}".split())
+        return Finished(error=reason, detail=reason)
+
+
+@contextlib.contextmanager
+def _client(address: str) -> Iterator[Any]:
+    distributed = extra("cluster", "distributed")
+    for logger in ("distributed", "distributed.client"):  # what matters is said here, in one line
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    try:
+        about = asyncio.run(asyncio.wait_for(_identity(address), PATIENCE))
+        if about["type"] != "Scheduler":
+            raise ValueError(f"there is a {about['type']}")
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except Exception as error:  # what answers need not be Dask, and then anything can come of it
+        reason = " ".join(str(error).split()) or "no answer"
+        raise InputError(f"cannot reach a Dask scheduler at {address!r} ({reason}); give HOST:PORT") from error
+    if not about["workers"]:
+        print(f"the scheduler at {address} has no workers yet; waiting for the first", file=sys.stderr)
+    try:
+        yield client
+    finally:
+        client.close(timeout=PATIENCE)
+
+
+async def _identity(address: str) -> dict[str, Any]:
+    """What a Dask server at the address says that it is."""
+    async with extra("cluster", "distributed").rpc(address) as server:
+        return await server.identity()

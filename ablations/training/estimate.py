@@ -1,0 +1,88 @@
+"""How long jobs will take on this machine: short runs of a few of them, as many at once as there will be."""
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from ablations.training.jobs import Finished, Job, compute, parse_result
+from ablations.training.store import Store
+from ablations.training.workers import budget, in_pool
+from tricks import PPO, Config, Tricks, train
+from tricks.errors import InputError
+
+SHARE = 0.06  # of a job's budget
+PROBES = 8
+
+
+def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
+    """Seconds until `run_jobs` is through with the jobs that the store does not have.
+
+    A probe trains the first updates of a job; an environment step of the rest is taken to cost the same. Where
+    whole episodes are played, that is too much if they grow longer in training: batches grow with them, and the
+    price of an update is spread over more steps. Raises InputError if no job can be trained.
+    """
+    missing = [job for job in dict.fromkeys(jobs) if store.read(job) is None]
+    if not missing:
+        return 0.0
+    start = time.time()
+    begun, prices, errors = [], {}, []
+    for job, (began, outcome) in in_pool([short(job) for job in probes(missing, workers)], workers, _probe):
+        begun.append(began)
+        if outcome.error:
+            errors.append(outcome.error)
+        else:
+            about = parse_result(job, outcome.text).about
+            prices[job] = about["seconds"] / about["steps"]
+    if not prices:
+        raise InputError(f"no job can be trained: {errors[0]}")
+    return min(begun) - start + makespan([budget(job) * price(job, prices) for job in missing], workers)
+
+
+def probes(jobs: Sequence[Job], workers: int) -> list[Job]:
+    """A few jobs, spread evenly over the kinds (environment and flags); no fewer than will run at once."""
+    kinds: dict[tuple[str, Tricks], Job] = {}
+    for job in jobs:
+        kinds.setdefault((job.config.env, job.tricks), job)
+    distinct, count = list(kinds.values()), min(PROBES, len(kinds))
+    chosen = [distinct[round(i * (len(distinct) - 1) / max(count - 1, 1))] for i in range(count)]
+    others = [job for job in jobs if job not in chosen]
+    return chosen + others[: max(0, workers - count)]
+
+
+def short(job: Job) -> Job:
+    """The beginning of the job."""
+    return Job(replace(job.config, steps=max(1, round(SHARE * job.config.steps))), job.tricks)
+
+
+def price(job: Job, prices: dict[Job, float]) -> float:
+    """Seconds per environment step: the mean over the probes that are most like the job."""
+
+    def distance(probe: Job) -> tuple[bool, bool, int]:
+        numbers = replace(probe.config, seeds=job.config.seeds, lr=job.config.lr) != short(job).config
+        return probe.config.env != job.config.env, numbers, len(set(probe.tricks.on) ^ set(job.tricks.on))
+
+    near = min(distance(probe) for probe in prices)
+    alike = [seconds for probe, seconds in prices.items() if distance(probe) == near]
+    return sum(alike) / len(alike)
+
+
+def makespan(seconds: Sequence[float], workers: int) -> float:
+    """When the last job ends, if each in turn goes to the worker that is free first."""
+    free = [0.0] * workers
+    for each in seconds:
+        heapq.heapreplace(free, free[0] + each)
+    return max(free)
+
+
+def _probe(job: Job) -> tuple[float, Finished]:
+    """When the worker was ready, and what came of the job."""
+    _warm_up()
+    return time.time(), compute(job)
+
+
+@cache
+def _warm_up() -> None:
+    """What is slow only the first time in a process belongs to the start."""
+    train(Config(seeds=1, steps=1, lanes=1, horizon=16), PPO)

@@ -1,0 +1,172 @@
+"""What to train: for every environment its designs' arms, each at its own learning rate, in fixed blocks of seeds."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from ablations.design.designs import DESIGNS, OWN_ARMS, Design, tricks_named, usable
+from ablations.design.suites import SUITES, Setting, Suite
+from ablations.training.jobs import Job
+from ablations.training.rates import FIRST_TUNING_SEED, UNTUNED, best_rate
+from ablations.training.workers import BLOCK, blocks
+from tricks.config import Config
+from tricks.envs.make import make_env
+from tricks.errors import InputError
+from tricks.ladder import Tricks
+
+
+@dataclass(frozen=True)
+class What:
+    """Which arms, where."""
+
+    suite: str = ""
+    """cartpole, classic, beyond, published or worlds."""
+    env: str = ""
+    """Any Gymnasium id, or with --suite one of its environments (default: all of the suite, or CartPole-v1)."""
+    backend: str = "auto"
+    """What steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
+    design: str = ""
+    """Which combinations of flags: ladder, leave-one-out, add-one-in, factorial, screen, ppo, beyond, beyond-normed,
+    or several of them with commas between (default: the suite's own, or ladder)."""
+    tricks: str = ""
+    """The tricks that the design is about: clip,gae,entropy (default: all; a factorial must be told)."""
+    steps: int = 0
+    """Budget of environment steps for each seed (0: the suite's, or 100,000)."""
+    workers: int = 0
+    """Worker processes; 0 is one a core."""
+    out: Path = Path("runs/ablations")
+    """Folder for results, tables and figures."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Designs in one setting, over some seeds. Arms that several designs share are trained once."""
+
+    config: Config
+    designs: tuple[Design, ...]
+    seeds: Sequence[int]
+    fixed: bool = False
+    """Whether all arms run at the config's learning rate."""
+    all_tricks: bool = True
+    """Whether the designs are about every trick that can act."""
+    left_out: tuple[str, ...] = ()
+    """Environments of the suite that cannot be made here, with the reason."""
+
+    @property
+    def arms(self) -> list[Tricks]:
+        return list(dict.fromkeys(arm.tricks for design in self.designs for arm in design.arms))
+
+    @cached_property
+    def jobs(self) -> dict[Job, str]:
+        """The jobs, each with what is to be said about its learning rate (nothing, if it was tuned for this)."""
+        found = {}
+        for tricks, (lr, reservation) in self.rates.items():
+            for block in blocks(self.seeds):
+                found[Job(replace(self.config, seeds=block, lr=lr), tricks)] = reservation
+        return found
+
+    @cached_property
+    def rates(self) -> dict[Tricks, tuple[float, str]]:
+        """Each arm's learning rate, and what is to be said about it.
+
+        Tuned arms beside untuned ones would show the effect of tuning as that of a trick: one without a rate of its
+        own puts all at the same.
+        """
+        if self.fixed:
+            return dict.fromkeys(self.arms, (self.config.rates[0], "fixed"))
+        own = {tricks: best_rate(self.config, tricks) for tricks in self.arms}
+        if "not tuned" in {reservation for _, reservation in own.values()}:
+            return dict.fromkeys(self.arms, (UNTUNED, "not tuned"))
+        return own
+
+    @property
+    def name(self) -> str:
+        """`ladder+add-one-in_CartPole-v1`, and after that what is not as usual: tricks, steps, first seed."""
+        steps = f"{self.config.steps}steps" if self.config.steps != Config.steps else ""
+        chosen = "" if self.all_tricks else "-".join(self.designs[0].names)
+        designs = "+".join(design.name for design in self.designs)
+        return name_of(designs, self.config.env.replace("/", "_"), chosen, steps, first=self.seeds[0])
+
+    @property
+    def in_words(self) -> str:
+        """What is trained where, in a line."""
+        designs = ", ".join(f"{design.name} ({len(design.arms)} arms)" for design in self.designs)
+        size = f"{len(self.arms)} distinct arms × {len(self.seeds)} seeds × {self.config.steps:,} steps"
+        said = {reservation for _, reservation in self.rates.values()} - {""}
+        untuned = f"; learning rates {', '.join(sorted(said))}" if said else ""
+        if "not tuned" in said:
+            untuned = f"; not all arms are tuned here, so all run at {UNTUNED:g} (`tune` gives each its own rate)"
+        return f"{self.config.env}: {designs}; {size}{untuned}"
+
+
+def plans(chosen: What, seeds: str = "") -> list[Plan]:
+    """A plan per environment. Raises InputError for what is unknown or impossible, before anything is trained."""
+    suite, found, left_out = _suite(chosen), [], []
+    for setting in suite.settings:
+        try:
+            found.append(_plan(setting, suite, chosen, seeds))
+        except ImpossibleEnvironment as error:
+            if len(suite.settings) == 1:
+                raise
+            left_out.append(f"{setting.config.env} ({error})")
+            print(f"left out: {left_out[-1]}", file=sys.stderr)
+    return [replace(plan, left_out=tuple(left_out)) for plan in found]
+
+
+def _suite(chosen: What) -> Suite:
+    """The suite that is asked for, or a single environment as one."""
+    if not chosen.suite:
+        return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend), BLOCK),))
+    if chosen.suite not in SUITES:
+        raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join([*SUITES, 'worlds'])}")
+    if chosen.backend != "auto":
+        raise InputError("a suite has its own backends; leave out --backend")
+    suite = SUITES[chosen.suite]
+    settings = tuple(setting for setting in suite.settings if chosen.env in ("", setting.config.env))
+    if not settings:
+        known = ", ".join(setting.config.env for setting in suite.settings)
+        raise InputError(f"the suite {chosen.suite} has no {chosen.env!r}; it has {known}")
+    return replace(suite, settings=settings)
+
+
+class ImpossibleEnvironment(InputError):
+    """An environment that cannot be made here, say because its extra is not installed."""
+
+
+def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
+    config = replace(setting.config, steps=chosen.steps or setting.config.steps)
+    try:
+        make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0])).close()
+    except InputError as error:
+        raise ImpossibleEnvironment(str(error)) from error
+    able = list(usable(config))
+    names = tricks_named(chosen.tricks) if chosen.tricks else able
+    if idle := [name for name in names if name not in able]:
+        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} can change nothing there")
+    asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else [*suite.designs, *setting.more]
+    if unknown := [name for name in asked if name not in DESIGNS]:
+        raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
+    if chosen.tricks and (fixed := [name for name in asked if name in OWN_ARMS]):
+        raise InputError(f"the design {fixed[0]} has arms of its own; leave out --tricks")
+    designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
+    return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """ "10" is 0 to 9, "10:30" is 10 to 29. Raises InputError for anything else."""
+    try:
+        first, last = (int(part) for part in (text.split(":") if ":" in text else ("0", text)))
+    except ValueError:
+        raise InputError(f"--seeds must be a count (10) or a range (10:30), not {text!r}") from None
+    if not 0 <= first < last:
+        raise InputError(f"--seeds must name at least one seed, not {text!r}")
+    if last > FIRST_TUNING_SEED:
+        raise InputError(f"seeds from {FIRST_TUNING_SEED} are for tuning only, so --seeds {text} cannot be reported")
+    return tuple(range(first, last))
+
+
+def name_of(*parts: str, first: int) -> str:
+    """The parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`."""
+    return "_".join([*filter(None, parts), *([f"from{first}"] if first else [])])

@@ -1,0 +1,98 @@
+"""Learning rates: every arm runs at its own, chosen on seeds that are never reported.
+
+One rate for all would tell the wrong story: at a small one clipping does nothing, at a large one it is the
+difference between collapse and success. The table `learning_rates.csv` holds every score of the grid, so that it
+also shows how robust an arm is to its rate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ablations.training.jobs import Job
+from ablations.training.scores import area, late, on_grid
+from ablations.training.store import Store, write_whole
+from ablations.training.workers import run_jobs
+from tricks import Config, Tricks
+from tricks.errors import InputError
+
+TABLE = Path(__file__).parents[1] / "learning_rates.csv"
+GRID = (0.001, 0.003, 0.01, 0.03)
+SEEDS_PER_RATE = 5  # where nothing else is asked for
+FIRST_TUNING_SEED = 1000  # those that are reported are below
+UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
+KEY = ["env", "steps", "numbers", "tricks", "lr"]
+COLUMNS = [*KEY, "area", "late", "seeds"]
+APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # what `numbers` does not say
+
+
+def numbers(config: Config) -> str:
+    """The numbers of a config that are not the defaults: `epochs=20 lanes=16`."""
+    own = {f.name: getattr(config, f.name) for f in fields(Config) if f.name not in APART}
+    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own.items() if x != getattr(Config, name))
+
+
+@cache
+def table() -> pd.DataFrame:
+    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds."""
+    if not TABLE.exists():
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.read_csv(TABLE, keep_default_na=False, na_values={"area": "", "late": ""})
+
+
+def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[float, str]:
+    """The rate of the grid with the best `score`, area or late, on the tuning seeds, and a reservation.
+
+    The reservation is empty if the rate was tuned for this budget; else it says for which, or that it was not tuned.
+    """
+    scores = table()
+    mine = (scores.env == config.env) & (scores.numbers == numbers(config)) & (scores.tricks == " ".join(tricks.on))
+    scores = scores[mine]
+    if scores.empty:
+        return UNTUNED, "not tuned"
+    budget = config.steps if (scores.steps == config.steps).any() else int(scores.steps.max())
+    scores = scores[scores.steps == budget]
+    best = float(scores.lr.to_numpy()[scores[score].fillna(-np.inf).to_numpy().argmax()])
+    return best, "" if budget == config.steps else f"tuned at {budget:,} steps"
+
+
+def tune(
+    settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int, seeds: int = SEEDS_PER_RATE
+) -> pd.DataFrame:
+    """Train every setting on so many tuning seeds at every rate of the grid, and put the scores into the table.
+
+    One job a setting: its rates are trained beside each other, each on seeds of its own. Scores of the setting from
+    before, whatever their rates and seeds, go.
+    """
+    jobs = {setting: tuning_job(*setting, seeds) for setting in settings}
+    failed = run_jobs(list(jobs.values()), store, workers)
+    if failed:
+        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+    rows = []
+    for (config, tricks), job in jobs.items():
+        result = store.read(job)
+        assert result is not None
+        diverged = dict(result.about["diverged"])
+        whole = area(on_grid(result.curve, config.steps, diverged))
+        scores = (whole, late(result.curve, config.steps, diverged))
+        rate = pd.Series(job.config.rates, job.config.seed_list)
+        for lr in GRID:
+            means = (float(f"{score[rate == lr].mean(skipna=False):.5g}") for score in scores)
+            rows.append((config.env, config.steps, numbers(config), " ".join(tricks.on), lr, *means, seeds))
+    fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
+    setting, before = KEY[:-1], table()
+    others = before[~before.set_index(setting).index.isin(fresh.set_index(setting).index)]
+    both = pd.concat([part for part in (fresh, others) if len(part)])
+    write_whole(TABLE, both.sort_values(KEY).to_csv(index=False))
+    table.cache_clear()
+    return fresh
+
+
+def tuning_job(config: Config, tricks: Tricks, seeds: int = SEEDS_PER_RATE) -> Job:
+    """All rates of the grid in one stack, with so many seeds for each."""
+    rates = tuple(lr for lr in GRID for _ in range(seeds))
+    return Job(replace(config, seeds=tuple(range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + len(rates))), lr=rates), tricks)

@@ -1,0 +1,117 @@
+"""Results on disk: one CSV per job, whole or absent. That the file exists means that the job is done.
+
+The first line is `# {json}`: what was trained (config and tricks) and how (versions, commit, wall time). The name
+is a hash of what was trained, so the same job finds its result again whatever asked for it.
+"""
+
+import contextlib
+import itertools
+import os
+import platform
+import re
+import sys
+from pathlib import Path
+
+from ablations.training.jobs import Job, Result, parse_result
+from tricks.errors import InputError
+from tricks.runs import files
+
+HOST = platform.node()
+
+
+class Store:
+    """A folder of results, to look at only or to write, too. Raises InputError if it has to be written and cannot."""
+
+    def __init__(self, folder: Path, look_only: bool = False) -> None:
+        self.folder, self.look_only = folder, look_only
+        if look_only:  # it need not exist, and nothing in it changes
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            probe = _partial(folder / "probe")
+            probe.touch()
+            probe.unlink()
+            _sweep(folder)
+        except OSError as error:
+            raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
+
+    def read(self, job: Job) -> Result | None:
+        """The job's result, or None if there is none. A damaged file is set aside, named, and counts as none.
+
+        Who only looks leaves it where it is, without a word.
+        Raises InputError if the file is there but cannot be read.
+        """
+        path = self._result(job)
+        try:
+            return parse_result(job, path.read_bytes().decode())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        except ValueError as error:
+            if self.look_only:
+                return None
+            aside = _set_aside(path)
+            print(f"{path} is damaged and will be made again ({error}); kept as {aside.name}", file=sys.stderr)
+            return None
+
+    def put(self, job: Job, text: str) -> None:
+        """Write the text of a result in one piece: a reader, or a crash, sees the whole file or none."""
+        write_whole(self._result(job), text)
+        stale = self._error(job)
+        try:
+            stale.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot remove {stale}: {error.strerror}") from error
+
+    def fail(self, job: Job, error: str) -> None:
+        """Keep the reason why a job failed; it is tried again the next time."""
+        write_whole(self._error(job), error)
+
+    def _result(self, job: Job) -> Path:
+        return self.folder / f"{job.key}.csv"
+
+    def _error(self, job: Job) -> Path:
+        return self.folder / f"{job.key}.error.txt"
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """As `files.write_whole`, where there are several writers."""
+    files.write_whole(path, content, _partial(path))
+
+
+def _partial(path: Path) -> Path:
+    """The temporary file, named for its writer: machine (folders can be shared) and process."""
+    return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writers on this machine left half-written when they were killed."""
+    for path in folder.iterdir():
+        found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
+        if found and not _alive(int(found[1])):
+            path.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    if os.name != "posix":  # elsewhere signal 0 is not a question
+        return True
+    with contextlib.suppress(PermissionError):  # another user's
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename to the first of .damaged, .damaged2, ... that is free. Raises InputError if that fails."""
+    names = (path.with_suffix(f".damaged{count if count > 1 else ''}") for count in itertools.count(1))
+    aside = next(name for name in names if not name.exists())
+    try:
+        os.replace(path, aside)
+    except FileNotFoundError:  # another process that read it was faster
+        pass
+    except OSError as error:
+        raise InputError(f"cannot set the damaged {path} aside: {error.strerror}") from error
+    return aside

@@ -1,0 +1,136 @@
+"""Jobs in worker processes, one a core with one thread each, or on a cluster; what is finished stays finished.
+
+Workers compute and return text; only this process writes. So a full disk is met in one place, whatever is killed
+leaves no half-written result, and the machines of a cluster need share no disk.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from tqdm import tqdm
+
+from ablations.training.jobs import Finished, Job, compute
+from ablations.training.store import Store
+from tricks.errors import InputError
+
+BLOCK = 10  # seeds of one job
+TRIES = 3  # pools that may break one after the other without a single job finished
+
+T = TypeVar("T")
+
+
+def blocks(seeds: Sequence[int], size: int = BLOCK) -> list[tuple[int, ...]]:
+    """The whole blocks that contain the seeds: 0 to 9, 10 to 19, ...
+
+    Rounding depends on which seeds share a stack, so a job is a fixed block, whatever was asked for.
+    """
+    return [tuple(range(number * size, (number + 1) * size)) for number in sorted({seed // size for seed in seeds})]
+
+
+def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "") -> dict[Job, str]:
+    """Train every job whose result is not there yet; returns the error of each job that failed.
+
+    With `scheduler`, the address of a Dask scheduler, they are trained there, else in worker processes. A failed job
+    does not stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
+    """
+    jobs = list(dict.fromkeys(jobs))
+    missing = [job for job in jobs if store.read(job) is None]
+    total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
+    failed: dict[Job, str] = {}
+    outcomes = _anywhere(missing, workers, scheduler)
+    with (
+        tqdm(total=total, initial=total - left, unit="step", unit_scale=True, disable=None) as bar,
+        contextlib.closing(outcomes),  # whatever goes wrong here ends the workers, too
+    ):
+        for job, outcome in outcomes:
+            if error := record(job, store, outcome):
+                failed[job] = error
+            bar.update(budget(job))
+    return failed
+
+
+def budget(job: Job) -> int:
+    """Environment steps of all seeds: how long a job takes, up to its rate."""
+    return job.config.steps * len(job.config.seed_list)
+
+
+def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Finished], None, None]:
+    if not scheduler:
+        return in_pool(jobs, workers, compute)
+    from ablations.training.cluster import on_cluster
+
+    return on_cluster(jobs, scheduler)
+
+
+def record(job: Job, store: Store, outcome: Finished) -> str:
+    """Keep what came of a job; returns the error if it failed, else nothing."""
+    if outcome.error:
+        store.fail(job, outcome.detail)
+    else:
+        store.put(job, outcome.text)
+    return outcome.error
+
+
+def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
+    """Each job with what `task` made of it in a worker process, as they finish.
+
+    A worker that is killed from outside takes its pool along; the rest goes into a new one. Raises InputError if
+    that keeps happening.
+    """
+    left, broken = list(jobs), 0
+    while left:
+        try:
+            for job, outcome in _one_pool(left, workers, task):
+                left.remove(job)
+                broken = 0
+                yield job, outcome
+        except BrokenProcessPool as error:
+            broken += 1
+            if broken == TRIES:
+                raise InputError("worker processes keep being killed; try --workers 1, or free some memory") from error
+            left = left[workers:] + left[:workers]  # if one of the first was to blame, the others go before it
+            tqdm.write("a worker process was killed; starting again with what is missing", file=sys.stderr)
+
+
+def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(jobs)), context, initializer=_start_worker)
+    try:
+        futures = {pool.submit(task, job): job for job in jobs}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start_worker() -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    os.environ["OMP_NUM_THREADS"] = "1"
+    warnings.filterwarnings("ignore", module="gymnasium")
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - one progress bar, the parent's
+    tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed outright cannot end its workers, so each of them watches it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

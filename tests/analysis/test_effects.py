@@ -1,0 +1,154 @@
+"""Effects: paired by seed, corrected for their number, and exact in a factorial; studies come back as they were."""
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.studies import study
+
+from ablations.analysis.effects import effects, scores
+from ablations.analysis.factors import interactions, main_effects
+from ablations.analysis.scales import SCALES
+from ablations.analysis.studies import SHARES, Study, load, merged, refuse_another, save
+from ablations.design.designs import Design, factorial, ladder, screen
+from tricks import Config, InputError
+from tricks.ladder import Tricks
+
+SCALE = SCALES["CartPole-v1"]
+
+
+def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None:
+    design = ladder(["baseline"])
+    found = scores(study(design, lambda on: 0), Tricks())
+    assert found.area[3] == 130
+    assert found.score[3] == pytest.approx((130 - SCALE.random) / (SCALE.ceiling - SCALE.random))
+    assert scores(study(design, lambda on: 0, env="Elsewhere-v0"), Tricks()).score[3] == 130  # no scale: as it is
+    assert scores(study(design, lambda on: 500), Tricks()).reached[3] == 10_000
+    assert np.isnan(found.reached[3])
+
+
+def test_an_effect_is_paired_by_seed_and_corrected_for_how_many_there_are() -> None:
+    design = ladder(["baseline", "entropy", "lr_anneal"])
+    noise = np.random.default_rng(0).normal(size=8)
+    noise = (noise - noise.mean()) / noise.std(ddof=1) + 2.6 / 8**0.5  # t = 2.6: p = 0.035
+    made = study(design, lambda on: 50 * ("baseline" in on))
+    late = made.runs.tricks.str.contains("lr_anneal")
+    made.runs.loc[late, SHARES] = made.runs.loc[late, SHARES].add(noise[made.runs.seed[late]], axis=0)
+    found = effects(made, design).set_index("trick")
+    unit = SCALE.ceiling - SCALE.random
+    assert found.difference["baseline"] == pytest.approx(50 / unit)
+    assert found.detected.to_dict() == {"baseline": 1, "entropy": 0, "lr_anneal": 0}
+    assert found.p["lr_anneal"] == pytest.approx(0.0354, abs=1e-4)  # alone it would be detected
+    assert found.p_holm["lr_anneal"] == pytest.approx(2 * found.p["lr_anneal"])
+    assert found.improvement["entropy"] == 0.5
+
+
+def test_a_comparison_without_runs_is_left_out_and_one_with_fewer_seeds_takes_those_it_has() -> None:
+    design = ladder(["baseline", "entropy"])
+    made = study(design, lambda on: 0)
+    runs = made.runs[(made.runs.tricks != "baseline entropy")]
+    partly = Study("made", (design,), runs[~((runs.tricks == "baseline") & (runs.seed > 5))], made.about)
+    found = effects(partly, design)
+    assert found[["trick", "seeds"]].to_numpy().tolist() == [["baseline", 6]]
+    assert partly.missing(design) == ["+ baseline", "+ entropy"]
+
+
+def test_a_factorial_gives_back_main_effects_interactions_and_shapley_values() -> None:
+    unit = SCALE.ceiling - SCALE.random
+    design = factorial(["gae", "entropy", "grad_clip"])
+    value = lambda on: 10 * ("gae" in on) + 4 * ("entropy" in on) + 6 * ({"gae", "entropy"} <= on)  # noqa: E731
+    main = main_effects(study(design, value), design).set_index("trick")
+    assert (main.effect * unit).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
+    assert (main.shapley * unit).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
+    assert main.shapley.sum() * unit == pytest.approx(20)  # efficiency: what all of them add together
+    pairs = interactions(study(design, value), design).set_index(["a", "b"]).interaction * unit
+    assert pairs.to_dict() == pytest.approx(
+        {("gae", "entropy"): 6, ("gae", "grad_clip"): 0, ("entropy", "grad_clip"): 0}
+    )
+
+
+def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> None:
+    unit = SCALE.ceiling - SCALE.random
+    design = factorial(["baseline", "gae", "entropy"])
+    made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
+    main = main_effects(made, design).set_index("trick")
+    assert (main.effect * unit).to_dict() == pytest.approx({"baseline": 2, "gae": 10, "entropy": 0})
+    assert main.shapley.isna().all()
+    assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
+    assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
+
+
+def test_a_screen_finds_main_effects_through_pairwise_interactions() -> None:
+    unit = SCALE.ceiling - SCALE.random
+    design = screen(["gae", "entropy", "grad_clip", "state_norm", "lr_anneal"])
+    value = lambda on: 10 * ("gae" in on) + 8 * (("entropy" in on) == ("grad_clip" in on))  # noqa: E731
+    for missing in (0, 2):  # whole, and with runs of two arms missing
+        made = study(Design(design.name, design.names, design.arms[missing:]), value)
+        main = (main_effects(made, design).set_index("trick").effect * unit).round(6)
+        assert main["gae"] == pytest.approx(10, abs=1e-6 if missing == 0 else 4)
+        assert missing or (main.drop("gae") == 0).all()
+
+
+def test_a_study_is_read_back_as_it_was_saved_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+    design = ladder(["baseline", "entropy"])
+    made = study(design, lambda on: 1 / 3)
+    saved, path = save(made, tmp_path)
+    assert saved.designs == (design,)
+    assert saved.runs.late[0] == 100.33
+    again, _ = save(saved, tmp_path)
+    pd.testing.assert_frame_equal(again.runs, saved.runs)
+    assert saved.runs.tricks[0] == ""  # not NaN
+    whole = path.read_bytes()
+    told = gzip.decompress(whole).replace(b'"command"', b'"comment"')
+    for damage in (whole[: len(whole) // 2], whole[:90] + bytes(20) + whole[110:], gzip.compress(told), b"", b"x"):
+        path.write_bytes(damage)
+        with pytest.raises(InputError, match="is no file of runs, or damaged"):
+            load(path)
+    with pytest.raises(InputError, match="nothing"):
+        load(tmp_path / "nothing")
+
+
+def test_what_is_stored_gives_way_to_more_seeds_and_to_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    design = ladder(["baseline"])
+    few, many = (study(design, lambda on: 0, seeds=seeds) for seeds in (5, 8))
+    _, path = save(few, tmp_path)
+    save(many, tmp_path)
+    assert capsys.readouterr().out == ""
+    asked, _ = save(few, tmp_path)
+    assert capsys.readouterr().out == f"kept {path}, which has seeds 0 to 7\n"
+    assert (len(asked.runs), len(load(path).runs)) == (10, 16)
+    refuse_another(path, Config())
+    refuse_another(tmp_path / "nothing", Config(gamma=0.9))
+    with pytest.raises(
+        InputError, match="holds another study, with the usual numbers, backend auto; choose another --"
+    ):
+        refuse_another(path, Config(gamma=0.9))
+    save(replace(many, about=many.about | {"made with": {"backend": ["gymnasium"]}}), tmp_path)
+    with pytest.raises(InputError, match="with the usual numbers, backend gymnasium; choose another --out"):
+        refuse_another(path, Config())
+    path.write_bytes(b"x")
+    refuse_another(path, Config(gamma=0.9))  # what is damaged is no loss
+    save(few, tmp_path)
+    assert len(load(path).runs) == 10
+
+
+def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
+    design = ladder(["baseline", "entropy"])
+    whole = study(design, lambda on: len(on), seeds=8)
+    first = replace(whole, runs=whole.runs[whole.runs.seed < 5], about=whole.about | {"seeds": [0, 5]})
+    rest = replace(whole, runs=whole.runs[whole.runs.seed >= 5], about=whole.about | {"seeds": [5, 8]})
+    rest = replace(rest, name=f"{whole.name}_from5")
+    (both,) = merged([rest, first])
+    assert both.about["seeds"] == [0, 8]
+    assert both.about["steps"] == 2.0
+    pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
+    gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
+    elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))
+    stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
+    for other in (gap, elsewhere, stepped):
+        assert merged([first, other]) == [first, other]

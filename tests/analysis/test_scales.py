@@ -1,0 +1,60 @@
+"""Scales: what a random policy gets is measured, what is possible is computed, where it can be."""
+
+from dataclasses import replace
+
+import gymnasium as gym
+import pytest
+import torch
+
+from ablations.analysis.scales import SCALES
+from ablations.design.suites import SUITES
+from tricks.envs.make import make_env
+
+EPISODES = 1000
+
+
+def random_returns(id: str) -> torch.Tensor:
+    """Undiscounted returns of uniform actions, an episode a lane."""
+    (config,) = {s.config for name in ("classic", "beyond") for s in SUITES[name].settings if s.config.env == id}
+    env = make_env(replace(config, seeds=1, lanes=EPISODES))
+    generator, alive = torch.Generator().manual_seed(0), torch.ones(1, EPISODES, dtype=torch.bool)
+    returns = torch.zeros(1, EPISODES, dtype=torch.float64)
+    while alive.any():
+        if env.spaces.discrete:
+            action = torch.randint(env.spaces.actions, (1, EPISODES), generator=generator)
+        else:
+            low, high = torch.tensor(env.spaces.action.low), torch.tensor(env.spaces.action.high)
+            action = low + (high - low) * torch.rand(1, EPISODES, env.spaces.actions, generator=generator)
+        reward, terminated, truncated = env.step(action, torch.ones(1, dtype=torch.bool))
+        returns += reward * alive
+        alive &= ~(terminated | truncated)
+    return returns
+
+
+@pytest.mark.parametrize("id", [id for id in SCALES if id != "LunarLander-v3"])  # which would take half a minute
+def test_a_random_policy_gets_what_the_scale_says(id: str) -> None:
+    if id.startswith("MiniGrid"):
+        pytest.importorskip("envpool")
+    returns = random_returns(id)
+    error = returns.std() / EPISODES**0.5
+    assert abs(returns.mean() - SCALES[id].random) < 4 * error
+
+
+def test_taxis_ceiling_is_the_mean_of_the_best_returns_over_all_starts() -> None:
+    world = gym.make("Taxi-v4").unwrapped
+    moves = torch.tensor([[world.P[s][a][0][1:] for a in range(6)] for s in range(500)], dtype=torch.float64)
+    after, reward, done = moves[..., 0].long(), moves[..., 1], moves[..., 2]
+    best = torch.zeros(500, dtype=torch.float64)
+    for _ in range(50):  # more than any shortest way
+        best = (reward + (1 - done) * best[after]).amax(1)
+    starts = torch.from_numpy(world.initial_state_distrib)
+    assert float((best * starts).sum()) == pytest.approx(SCALES["Taxi-v4"].ceiling)
+
+
+def test_every_environment_of_the_classic_suite_has_a_scale_and_its_own_threshold() -> None:
+    for setting in SUITES["classic"].settings:
+        scale = SCALES[setting.config.env]
+        assert scale.threshold is not None
+        assert scale.random < scale.threshold < scale.ceiling
+        official = gym.spec(setting.config.env).reward_threshold
+        assert official in (None, scale.threshold) or official > scale.ceiling  # Taxi's 8 is out of reach

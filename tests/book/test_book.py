@@ -1,0 +1,88 @@
+"""What the chapters are made with: evidence, exercises, planted faults, labels."""
+
+import numpy as np
+import pytest
+import torch
+
+import tricks.loop
+from ablations.analysis.effects import effects
+from ablations.analysis.studies import load_all
+from ablations.cli import RESULTS
+from book import evidence, planted
+from book.evidence import question
+from book.exercise import Exercise
+from book.figures import spread
+from tricks import InputError, source
+from tricks.gae import gae
+
+
+def test_source_is_the_librarys_own_and_shows_itself_as_code():
+    shown = source(gae)
+    assert shown.startswith("def gae(")
+    assert shown._repr_markdown_().startswith("```python\ndef gae(")
+
+
+def test_a_planted_fault_is_called_by_the_loop_and_gone_afterwards():
+    def wrong(*_: object) -> None: ...
+
+    with planted(gae=wrong):
+        assert tricks.loop.gae is wrong
+    assert tricks.loop.gae is gae
+    with pytest.raises(AttributeError), planted(no_such_function=wrong):
+        pass
+
+
+def test_evidence_says_what_the_stored_effects_say():
+    study = next(s for s in load_all(RESULTS) if s.env == "CartPole-v1" and len(s.designs) == 3)
+    ladder = next(design for design in study.designs if design.name == "ladder")
+    row = effects(study, ladder).set_index("trick").loc["clip"]
+    table = evidence("clip").table
+    shown = table[(table.env == "CartPole-v1") & (table.question == "as the next rung")].iloc[0]
+    assert (shown.difference, shown.low, shown.detected) == (row.difference, row.low, row.detected)
+    assert f"{row.difference:+.3f}" in evidence("clip")._repr_markdown_()
+    assert f"CartPole-v1, as the next rung: {shown.verdict} ({row.difference:+.3f}, " in evidence("clip").verdicts()
+
+
+def test_the_summary_counts_every_comparison_once():
+    found = evidence("clip")
+    usual, made = found.summary().splitlines()
+    assert usual.startswith(f"{found.table.env.nunique()} usual environments: ")
+    counts = [int(part.split(" × ")[0]) for part in usual.split(": ")[1].split(", ")]
+    assert sum(counts) == len(found.table)
+    assert made == f"worlds made for it: 1 × {found.worlds.verdict.iloc[0]}"
+
+
+def test_evidence_about_no_trick_is_an_error():
+    with pytest.raises(InputError, match="unknown trick 'klip'"):
+        evidence("klip")
+
+
+def test_a_comparison_in_words_names_what_goes_along():
+    assert question("add-one-in", "+ baseline, gae") == "alone, on baseline"
+    assert question("leave-one-out", "− clip, clip_anneal") == "taken out of everything, with clip_anneal"
+    assert question("ladder", "+ clip") == "as the next rung"
+
+
+double = Exercise(lambda x: 2 * x, ({"x": torch.tensor([1.0, 2.0])}, {"x": 3}), {"that is half of it": lambda x: x / 2})
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (lambda x: x + x, "Right, in 2 of 2 cases."),
+        (lambda x: None, "Not yet: <lambda> returns nothing. Write it, and run this cell again."),
+        (lambda x: x / 2, "Not yet: that is half of it"),
+        (lambda x: x, "Not yet: <lambda>(x=[1., 2.]) gives\n[1., 2.]\nand should give\n[2., 4.]"),
+        (lambda x: torch.ones(3), "Not yet: <lambda>(x=[1., 2.]) has the shape [3], and should have [2]"),
+        (lambda x: "two", "Not yet: <lambda>(x=[1., 2.]) returns str, and should return numbers"),
+        (lambda x: 1 / 0, "Not yet: <lambda>(x=[1., 2.]) raises ZeroDivisionError: division by zero"),
+    ],
+)
+def test_an_exercise_says_what_is_wrong(answer, verdict):
+    assert double.verdict(answer) == verdict
+
+
+def test_labels_are_moved_apart_in_their_order():
+    places = spread([0.5, 0.1, 0.52, 0.51], gap=0.1)
+    assert np.diff(np.array(places)[[1, 0, 3, 2]]).min() > 0.0999
+    assert spread([0.2, 0.8], gap=0.1) == [0.2, 0.8]

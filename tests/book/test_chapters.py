@@ -1,0 +1,95 @@
+"""The chapters: complete, in step with their notebooks, executed, and right in what they ask."""
+
+import re
+import runpy
+from dataclasses import fields
+from pathlib import Path
+
+import jupytext
+import pytest
+from jupytext.compare import compare_notebooks
+
+from book.build import END, START, names, table_of_contents
+from tricks import Tricks
+
+CHAPTERS = Path(__file__).parents[2] / "chapters"
+NAMES = names()
+
+
+def chapter_files() -> list[str]:
+    """The chapters that the flags ask for, in their order: one a trick, one for tricks that share it."""
+    files = dict.fromkeys(f.metadata["chapter"] or f.name for f in fields(Tricks))
+    return [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
+
+
+def test_every_flag_has_its_chapter_numbered_as_on_the_ladder():
+    assert [name for name in NAMES if name < "19"] == chapter_files()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_in_step_with_its_script(name):
+    script, notebook = (jupytext.read(CHAPTERS / f"{name}{suffix}") for suffix in (".py", ".ipynb"))
+    compare_notebooks(script, notebook, fmt="py:percent")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_code_cell_was_executed_in_order(name):
+    counts = [c.execution_count for c in jupytext.read(CHAPTERS / f"{name}.ipynb").cells if c.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_output_is_an_error_or_a_warning(name):
+    outputs = [out for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells for out in cell.get("outputs", [])]
+    assert outputs
+    assert {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
+    assert all(out.name == "stdout" for out in outputs if out.output_type == "stream")
+    assert not [out for out in outputs if "<Figure" in out.get("text", "")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_of_the_library_is_copied_into_a_chapter(name):
+    library = "\n".join(path.read_text() for path in (CHAPTERS.parent / "tricks").rglob("*.py"))
+    for cell in jupytext.read(CHAPTERS / f"{name}.py").cells:
+        if cell.cell_type == "code":
+            defined = re.findall(r"^def (\w+)", cell.source, re.M)
+            assert not [f for f in defined if f"def {f}(" in library]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_chapter_has_exercises_and_their_solutions_are_right(name, capsys):
+    assert "Exercise 2" in (CHAPTERS / f"{name}.py").read_text()
+    runpy.run_path(str(CHAPTERS / "solutions" / f"{name}.py"))
+    verdicts = capsys.readouterr().out.splitlines()
+    assert verdicts
+    assert all(verdict.startswith("Right") for verdict in verdicts)
+
+
+def exercises() -> list[tuple[str, str]]:
+    """Every exercise, by the module and the name that a chapter imports it from."""
+    text = "\n".join((CHAPTERS / f"{name}.py").read_text() for name in NAMES)
+    imports = re.findall(r"^from exercises\.(\w+) import \(?([\w\s,]+)\)?$", text, re.M)
+    return [(module, name) for module, names in imports for name in re.findall(r"check_\w+", names)]
+
+
+@pytest.mark.parametrize(("module", "name"), exercises())
+def test_an_exercise_names_each_known_mistake(module, name):
+    exercise = getattr(__import__(f"exercises.{module}", fromlist=[name]), name)
+    assert exercise.verdict(exercise.right).startswith("Right")
+    assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing")
+    assert exercise.mistakes
+    for said, wrong in exercise.mistakes.items():
+        assert exercise.verdict(wrong) == f"Not yet: {said}"
+
+
+def test_the_map_lists_every_chapter_with_its_question():
+    page = (CHAPTERS / "README.md").read_text()
+    assert page.split(START)[1].split(END)[0] == table_of_contents()
+    assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_between_chapters_lead_somewhere(name):
+    links = re.findall(r"\]\(([\w./-]+)\)", (CHAPTERS / f"{name}.py").read_text())
+    assert links
+    assert not [link for link in links if not (CHAPTERS / link).exists()]

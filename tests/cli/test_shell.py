@@ -1,0 +1,83 @@
+"""The command lines: what they print, and one line and exit status 2 for what they cannot do."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tricks import ATARI, PPG, PPO, Config
+from tricks.cli.main import main, parse
+from tricks.cli.running import held
+from tricks.config import ATARI_CONFIG
+from tricks.ladder import named
+
+TINY = ["--env", "ShortCartPole-v0", "--steps", "120", "--lanes", "2", "--horizon", "16", "--seeds"]
+
+
+def test_train_prints_a_line_a_seed_and_writes_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    assert main(["train", "ppo", "--no-gae", *TINY, "3", "5", "--out", str(out)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("seed 3: return ")
+    assert lines[1].startswith("seed 5: return ")
+    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "run.json"]
+    assert '"gae"' not in (out / "run.json").read_text()
+
+
+def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    assert "popart" in capsys.readouterr().out
+    assert main(["listing", "ppo", "--no-gae"]) == 0
+    text = capsys.readouterr().out
+    assert "clipped_surrogate" in text
+    assert "gae(" not in text
+    assert main(["diff", "baseline", "reuse"]) == 0
+    assert "+            ratio = importance_ratio(log_prob, b.log_prob)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "ppo", "--no-baseline"], "gae needs baseline"),
+        (["train", "pppo"], "unknown rung 'pppo'"),
+        (["train", "--gea"], "unknown option --gea; did you mean --gae?"),
+        (["train", "--steps", "-5"], "steps must be more than 0 and finite, not -5"),
+        (["train", "--steps", "many"], "--steps"),
+        (["train", "--env", "CartPole-v7"], "Did you mean CartPole-v1?"),
+        (["train", "--env", "Blackjack-v1"], "supported are Box and Discrete"),
+        (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),
+        (["diff", "ppo"], "diff takes two rungs"),
+        (["list", "x"], "list takes no arguments"),
+        (["teach"], "unknown command 'teach'"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
+    refuses(main, arguments, message)
+
+
+def test_a_run_in_which_every_seed_diverges_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "reinforce", *TINY, "2", "--lr", "1e38", "--steps", "2000"]) == 2
+    captured = capsys.readouterr()
+    assert "seed 0: diverged at step" in captured.out
+    assert "every seed diverged" in captured.err
+
+
+def test_the_preset_atari_has_the_published_numbers() -> None:
+    tricks, (config,) = parse(["atari", "--seeds", "2"], "train", Config)
+    assert tricks == ATARI
+    assert config == replace(ATARI_CONFIG, seeds=2)
+    assert (config.lanes, config.horizon, config.epochs, config.minibatches) == (8, 128, 4, 4)
+    assert (config.lr, config.clip_range, config.value_coef, config.entropy_coef) == (2.5e-4, 0.1, 0.5, 0.01)
+    assert config.max_grad_norm == 0.5
+    assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(tricks.on)
+
+
+def test_what_is_held_in_memory_is_said_where_it_is_much() -> None:
+    config = Config(seeds=2, lanes=4, horizon=9)  # 2 seeds × 10 × 4 lanes of 4 numbers: 1280 bytes
+    assert held(config, PPO) == ""
+    assert (
+        held(config, PPG)
+        == "observations of one rollout take 0.00128 MB; the 8 rollouts that are kept take 0.0102 MB\n"
+    )
+    assert "the 10 rollouts that are kept take 0.0128 MB" in held(config, named("ppg_buffers"))

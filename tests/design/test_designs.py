@@ -1,0 +1,114 @@
+"""Designs: every arm meets its needs, equal arms are one, comparisons differ in what they say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ablations.design.designs import (
+    DESIGNS,
+    add_one_in,
+    beyond,
+    beyond_normed,
+    factorial,
+    gives_mask,
+    ladder,
+    leave_one_out,
+    screen,
+    usable,
+)
+from tricks import EVERY, PPO, REINFORCE, Config, InputError
+from tricks.ladder import LADDER, NEEDS, PPG
+
+NAMES = list(usable(Config("CartPole-v1")))
+
+
+def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> None:
+    cartpole, taxi = ladder(NAMES), ladder(list(usable(Config("Taxi-v4"))))
+    assert [arm.name for arm in taxi.arms] == ["reinforce", *(f"+ {name}" for name in LADDER)]
+    assert taxi.arms[-1].tricks == EVERY
+    assert set(LADDER) - set(NAMES) == {"action_mask"}
+    assert len(cartpole.arms) == len(taxi.arms) - 1
+    for k, pair in enumerate(cartpole.comparisons):
+        assert (pair.without, pair.having) == (cartpole.arms[k].tricks, cartpole.arms[k + 1].tricks)
+
+
+def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
+    design = beyond(NAMES)
+    assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]
+    assert [(pair.trick, set(pair.having.on) - set(pair.without.on)) for pair in design.comparisons] == [
+        ("shared_trunk", {"shared_trunk"}),
+        ("ppg", {"ppg"}),
+        ("ppg_buffers", {"ppg_buffers"}),
+    ]
+    assert [pair.without for pair in design.comparisons] == [PPO, PPO, PPG]
+    normed = beyond_normed(NAMES)
+    assert [arm.name for arm in normed.arms][::3] == ["+ return_norm", "+ return_norm, ppg, ppg_buffers"]
+    assert [arm.tricks for arm in normed.arms] == [replace(arm.tricks, return_norm=True) for arm in design.arms]
+    assert [pair.without for pair in normed.comparisons] == [normed.arms[i].tricks for i in (0, 0, 2)]
+
+
+def test_masks_are_found_whatever_steps_the_environment() -> None:
+    assert [gives_mask(Config("Taxi-v4", backend)) for backend in ("auto", "gymnasium", "envpool")] == [
+        True,
+        True,
+        False,
+    ]
+    assert gives_mask(Config("tricks/Trading-v0"))
+    assert not gives_mask(Config("tricks/Corridor-v0"))
+
+
+def test_leaving_one_out_takes_along_what_needs_it() -> None:
+    design = leave_one_out(NAMES)
+    pairs = {pair.trick: pair for pair in design.comparisons}
+    assert all(pair.having.on == tuple(NAMES) for pair in pairs.values())
+    assert pairs["clip"].label == "− clip, clip_anneal"
+    assert set(NAMES) - set(pairs["reuse"].without.on) == {"reuse", "clip", "value_clip", "clip_anneal"}
+    assert set(NAMES) - set(pairs["entropy"].without.on) == {"entropy"}
+    assert len(design.arms) == len(NAMES) + 1
+
+
+def test_adding_one_in_brings_along_what_it_needs_and_is_compared_to_that() -> None:
+    design = add_one_in(NAMES)
+    pairs = {pair.trick: pair for pair in design.comparisons}
+    assert pairs["popart"].having.on == ("baseline", "return_norm", "popart")
+    assert pairs["popart"].without.on == ("baseline", "return_norm")
+    assert pairs["popart"].label == "+ baseline, return_norm, popart"
+    assert pairs["entropy"].without == REINFORCE
+    assert all(len(pair.having.on) == len(pair.without.on) + 1 for pair in pairs.values())
+    trained = {arm.tricks for arm in design.arms}
+    assert len(trained) == len(design.arms)  # the needs of one trick are the arm of another
+    assert all({pair.without, pair.having} <= trained for pair in pairs.values())
+
+
+def test_a_factorial_has_every_combination_and_drops_what_breaks_a_need() -> None:
+    design = factorial(["gae", "entropy"])  # gae's need is on in all arms
+    assert [arm.tricks.on for arm in design.arms] == [
+        ("baseline",),
+        ("baseline", "entropy"),
+        ("baseline", "gae"),
+        ("baseline", "gae", "entropy"),
+    ]
+    nested = factorial(["baseline", "gae", "entropy"])
+    assert len(nested.arms) == 6
+    assert nested.dropped == (("+ gae", "gae needs baseline"), ("+ gae, entropy", "gae needs baseline"))
+    for names in (["gae"], NAMES[:6]):
+        with pytest.raises(InputError, match="a factorial takes 2 to 5 tricks"):
+            factorial(names)
+
+
+def test_a_screen_is_balanced_and_clear_of_pairwise_interactions() -> None:
+    design = screen(NAMES)
+    assert design.names == tuple(name for name in NAMES if not any(name in NEEDS[other] for other in NAMES))
+    assert (len(design.names), len(design.arms), design.dropped) == (12, 32, ())
+    signs = np.array([[1 if getattr(arm.tricks, name) else -1 for name in design.names] for arm in design.arms])
+    assert (signs.sum(0) == 0).all()
+    assert (signs.T @ signs == 32 * np.eye(12)).all()  # main effects clear of each other
+    products = np.einsum("ra,rb->rab", signs, signs)[:, *np.triu_indices(12, 1)]
+    assert (signs.T @ products == 0).all()  # and of every pairwise interaction: resolution IV
+
+
+def test_every_arm_of_every_design_has_a_name_of_its_own() -> None:
+    for name, design in DESIGNS.items():
+        made = design(NAMES[:5] if name == "factorial" else NAMES)
+        assert len({arm.name for arm in made.arms}) == len({arm.tricks for arm in made.arms}) == len(made.arms)

@@ -1,0 +1,193 @@
+"""Environments of other packages keep the laws of the loop: EnvPool's pools, and ale-py's vector environments."""
+
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
+from tricks.core.env import Env
+from tricks.core.rollout import Player, Rollout
+from tricks.envs.atari import AtariEnv
+from tricks.envs.make import make_env
+from tricks.segments import play_segment
+from tricks.worlds.cartpole import dynamics
+
+BREAKOUT = Config(env="ALE/Breakout-v5", seeds=(3,), steps=32, lanes=2, horizon=16, hidden=(8,))
+
+
+@pytest.fixture
+def envpool() -> None:
+    pytest.importorskip("envpool")
+
+
+@pytest.fixture
+def ale() -> None:
+    if find_spec("ale_py") is None:  # not importorskip: the import would register the ids
+        pytest.skip("ale_py is not installed")
+
+
+def pool(id: str, seeds: tuple[int, ...] = (3,), lanes: int = 4) -> Config:
+    return Config(env=id, backend="envpool", seeds=seeds, lanes=lanes, steps=500, horizon=32)
+
+
+def balance(obs: Tensor, legal: Tensor) -> Tensor:  # a controller that never falls
+    push = 3 * obs[..., 2:3] + obs[..., 3:4] + 0.1 * obs[..., 0:1] + 0.3 * obs[..., 1:2]
+    return 1e4 * push * torch.tensor([-1.0, 1.0])
+
+
+def at_random(obs: Tensor, legal: Tensor) -> Tensor:
+    return torch.zeros(*obs.shape[:-1], 2)
+
+
+def watch(env: Env, actions: int, rows: int, playing: Callable[[int], list[bool]]) -> list[tuple[Tensor, ...]]:
+    """What seed 3 sees in `rows` of its own steps, when its actions are the same every time."""
+    rng, k, t = np.random.default_rng(0), env.seeds.index(3), 0
+    seen: list[tuple[Tensor, ...]] = [(env.obs[k],)]
+    while len(seen) <= rows:
+        who = torch.tensor(playing(t))
+        action = torch.zeros(len(env.seeds), env.lanes, dtype=torch.int64)
+        if who[k]:
+            action[k] = torch.from_numpy(rng.integers(actions, size=env.lanes))
+        outcome = env.step(action, who)
+        if who[k]:
+            seen.append(tuple(column[k] for column in (env.obs, env.resetting, *outcome)))
+        t += 1
+    env.close()
+    return seen
+
+
+def assert_same(lone: list[tuple[Tensor, ...]], stacked: list[tuple[Tensor, ...]]) -> None:
+    for one, other in zip(lone, stacked, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.usefixtures("envpool")
+@pytest.mark.parametrize("policy", [at_random, balance])
+def test_envpool_steps_cartpole_as_the_tensor_world_does(policy: Callable[[Tensor, Tensor], Tensor]) -> None:
+    rollout = play_segment(Player(make_env(pool("CartPole-v1", (0, 1))), 64), policy, 300, torch.ones(2) > 0)
+    state, reward, terminated = dynamics(rollout.obs[:, :-1], rollout.action, torch.empty(0))
+    valid = rollout.valid
+    torch.testing.assert_close(rollout.obs[:, 1:][valid], state[valid], rtol=1e-5, atol=1e-6)
+    assert torch.equal(rollout.terminated, terminated & valid)
+    assert torch.equal(rollout.reward, reward * valid)
+    assert_every_end_is_followed_by_a_reset_row(rollout)
+    assert (rollout.obs[:, 1:][~valid].abs() <= 0.05).all()
+
+
+def assert_every_end_is_followed_by_a_reset_row(rollout: Rollout) -> None:
+    ends = rollout.terminated | rollout.truncated
+    assert torch.equal(~rollout.valid[:, 1:], ends[:, :-1])
+
+
+@pytest.mark.usefixtures("envpool")
+def test_a_time_limit_of_envpool_truncates_and_does_not_terminate() -> None:
+    rollout = play_segment(Player(make_env(pool("CartPole-v1")), 64), balance, 1003, torch.ones(1) > 0)
+    assert not rollout.terminated.any()
+    for rows, where in ((rollout.truncated, [499, 1000]), (~rollout.valid, [500, 1001])):
+        assert torch.equal(rows[0].any(1).nonzero().flatten(), torch.tensor(where))
+        assert rows[0, where].all()
+
+
+@pytest.mark.usefixtures("envpool")
+@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
+@pytest.mark.parametrize("id", ["CartPole-v1", "FrozenLake-v1"])
+def test_a_seed_in_a_pool_of_others_equals_the_seed_alone(id: str, tricks: Tricks) -> None:
+    lone, stacked = train(pool(id), tricks).curve, train(pool(id, (8, 3, 5)), tricks).curve
+    stacked = stacked[stacked.seed == 3].reset_index(drop=True)
+    pd.testing.assert_frame_equal(lone, stacked, rtol=2e-3, atol=1e-4)
+    assert lone["return"].notna().any()
+
+
+@pytest.mark.usefixtures("envpool")
+@pytest.mark.parametrize(("id", "actions"), [("FrozenLake-v1", 4), ("LunarLander-v3", 4)])
+def test_waiting_changes_nothing_of_what_a_seed_sees(id: str, actions: int) -> None:
+    lone = watch(make_env(pool(id)), actions, 150, lambda t: [True])
+    stacked = watch(make_env(pool(id, (8, 3))), actions, 150, lambda t: [t % 3 != 1, t % 3 > 0])
+    assert_same(lone, stacked)
+    assert any(row[1].any() for row in lone[1:])
+
+
+@pytest.mark.usefixtures("envpool")
+@pytest.mark.parametrize("id", ["LunarLander-v3", "MiniGrid-Empty-Random-5x5-v0", "Pendulum-v1"])
+def test_ppo_trains_on_envpool(id: str) -> None:
+    curve = train(pool(id, (0, 1)), PPO).curve
+    assert (curve.groupby("seed").step.max() >= 500).all()
+    assert np.isfinite(curve[["policy_loss", "value_loss", "entropy", "grad_norm"]]).all(axis=None)
+    assert curve["return"].notna().any() == (id != "Pendulum-v1")  # whose episodes take 200 steps
+
+
+@pytest.mark.usefixtures("envpool")
+def test_minigrid_shows_its_direction_and_its_image() -> None:
+    env = make_env(pool("MiniGrid-Empty-5x5-v0", (0, 1)))
+    assert env.spaces.features == 4 + 7 * 7 * 3
+    for heading in (0, 3, 2, 1, 0):  # action 0 turns left
+        assert env.obs[..., :4].argmax(-1).eq(heading).all()
+        image = env.obs[0, 0, 4:].view(7, 7, 3)
+        assert ((image[..., 0] == 2) == (image[..., 1] == 5)).all()  # a wall is gray
+        assert (image[..., 0] == 8).sum() == (heading in (0, 1))  # the goal, east and south of the start
+        env.step(torch.zeros(2, 4, dtype=torch.int64), torch.ones(2) > 0)
+
+
+@pytest.mark.usefixtures("envpool")
+@pytest.mark.parametrize(
+    ("id", "message"),
+    [
+        ("ALE/Breakout-v5", "backend envpool has no 'ALE/Breakout-v5'; did you mean Breakout-v5?"),
+        ("Nonsense", "backend envpool has no 'Nonsense'"),
+        ("MiniGrid-Fetch-5x5-N2-v0", "the mission differs between episodes"),
+        ("Backgammon-v1", "Backgammon-v1 has 2 players; supported is one"),
+        ("Play2048-v1", "MultiBinary observation space; supported are Box and Discrete"),
+    ],
+)
+def test_what_envpool_cannot_do_is_one_line(id: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_env(pool(id))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "envpool", None)
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    for backend in ("auto", "gymnasium", "tensor"):
+        make_env(Config(seeds=1, backend=backend)).close()
+    with pytest.raises(InputError, match=r'cannot import envpool .*pip install -e "\.\[envpool\]"'):
+        make_env(pool("CartPole-v1"))
+    with pytest.raises(InputError, match=r'cannot import ale_py .*pip install -e "\.\[atari\]"'):
+        make_env(BREAKOUT)
+
+
+@pytest.mark.usefixtures("ale")
+def test_ale_ids_are_known_without_further_ado_and_train() -> None:
+    env = make_env(BREAKOUT)
+    assert isinstance(env, AtariEnv)
+    assert env.spaces.observation.shape == (4, 84, 84)
+    env.close()
+    curve = train(BREAKOUT, PPO).curve
+    assert curve.step.tolist() == [32]
+    assert np.isfinite(curve[["policy_loss", "value_loss", "grad_norm"]]).all(axis=None)
+    with pytest.raises(InputError, match="Did you mean: `Breakout`"):
+        make_env(Config(env="ALE/Breakot-v5"))
+
+
+@pytest.mark.usefixtures("ale")
+def test_a_seed_of_ale_among_others_equals_the_seed_alone_and_its_reset_rows_ignore_the_action() -> None:
+    lone = watch(make_env(BREAKOUT), 4, 160, lambda t: [True])
+    others = make_env(Config(env=BREAKOUT.env, seeds=(8, 3), lanes=2))
+    step, spoiled = others.step, 0
+
+    def spoil(action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        nonlocal spoiled
+        spoiled += int(others.resetting[1].sum()) * bool(playing[1])
+        return step(torch.where(others.resetting, 3 - action, action), playing)
+
+    others.step = spoil  # type: ignore[method-assign]
+    stacked = watch(others, 4, 160, lambda t: [t % 3 != 1, t % 3 > 0])
+    assert_same(lone, stacked)
+    assert spoiled > 0

@@ -1,0 +1,113 @@
+"""games: what one saved agent earns beside chance, and how long it took to learn that."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ablations.analysis.game_scores import mean_score
+from ablations.analysis.studies import Study, load_all
+from ablations.cli import main
+from ablations.experiments import games
+from ablations.report.games_section import games_in_words
+from tricks import PPO, Config, Run, train
+from tricks.restore import load
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return train(Config(seeds=(3, 4), steps=2000, lr=0.01), PPO)
+
+
+def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_trained_one_as_it_was(run: Run) -> None:
+    obs = torch.randn(2, 5, 4)
+    before = run.agent.policy(obs)
+    assert games.at_random(run).agent.policy(obs).softmax(-1).unique().tolist() == [0.5]
+    assert run.agent.policy(obs).equal(before)
+
+
+def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = replace(run, seconds=200.0)
+    run.save(tmp_path / "stack")
+    command = ["games", str(tmp_path / "stack"), "--seed", "4", "--games", "200", "--out", str(tmp_path)]
+    assert main(command) == 0
+    (study,) = load_all(tmp_path)
+    assert study.name == "games_stack_seed4"
+    assert study.runs.seed.tolist() == [4]
+    assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1:])
+    assert 20 < np.mean(study.about["games"]["random"]) < 25  # 22.3, ablations/analysis/scales.py
+    said = games_in_words(study)
+    assert said in capsys.readouterr().out
+    assert said.startswith("On CartPole-v1, one agent (seed 4) after 2,000 steps: mean score ")
+    steps = int(run.curve.groupby("seed").step.max().sum())  # of both agents: they were trained at once
+    assert said.endswith(f" Training took 3.3 minutes, {steps / 200:.0f} steps a second.")
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report.md").read_text()
+    assert f"{said} Flags: {', '.join(run.tricks.on)}." in page
+    assert "![stack while it was trained, and its games](games_stack_seed4.png)" in page
+    assert "blocks of ten" not in page
+    assert "; seed 4; " in page
+
+
+def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "one")
+    run.save(tmp_path / "two")
+    for asked in (["one"], ["two"], ["one", "--seed", "3"], ["one", "--greedy"]):
+        assert main(["games", str(tmp_path / asked[0]), *asked[1:], "--games", "5", "--out", str(tmp_path)]) == 0
+    names = ["games_one", "games_one_greedy", "games_one_seed3", "games_two"]
+    assert sorted(study.name for study in load_all(tmp_path)) == names
+
+
+def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:
+    study = games.played(run, games.Options(games=5, greedy=True), {"command": "", "run": "x"})
+    assert study.about["games"]["trained"] == run.evaluate(5, greedy=True).tolist()
+    study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
+    assert (
+        "2 agents (seeds 3 to 4) after 2,000 steps: mean score 3.0 [1.0, 5.0] with the most likely actions, against "
+        "7.0 [7.0, 7.0] with random actions (5 whole games each; 95% intervals over games)"
+    ) in games_in_words(study)  # t with 4 degrees of freedom: 2.776
+    study.about["games"]["trained"] = [[k - 9.0, k + 9.0] for k in range(1, 6)]
+    assert mean_score(study, "trained") == mean_score(games_of(study, [[1.0, 2, 3, 4, 5]]), "trained")
+
+
+def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_time_is_known(run: Run) -> None:
+    study = games.played(run, games.Options(games=5), {"command": "", "run": "x"})
+    study.about.update(seconds=100, steps=20_000)
+    atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
+    assert games_in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")
+    study.about.update(seconds=float("nan"))
+    late = study.runs.late.mean()
+    assert games_in_words(study).endswith(f"over games). In the last tenth of training it was {late:.1f}.")
+    study.runs["late"] = float("nan")
+    assert games_in_words(study).endswith("over games).")
+
+
+def games_of(study: Study, scores: list[list[float]]) -> Study:
+    return replace(study, about=study.about | {"games": {"trained": scores}})
+
+
+def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run.save(tmp_path / "run")
+    train(Config("Pendulum-v1", seeds=1, steps=500), PPO).save(tmp_path / "box")
+    for asked, said in (
+        ([], "games takes the folder of a saved run"),
+        ([str(tmp_path / "nowhere")], "no saved run in"),
+        ([str(tmp_path / "run"), "--games", "4"], "--games must be at least 5"),
+        ([str(tmp_path / "run"), "--seed", "5"], "the run has no seed 5; it has 3, 4"),
+        ([str(tmp_path / "box")], "Pendulum-v1 has Box actions"),
+    ):
+        assert main(["games", *asked, "--out", str(tmp_path)]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_the_time_of_a_training_is_saved_with_it(run: Run, tmp_path: Path) -> None:
+    assert 0 < run.seconds < 600
+    run.save(tmp_path)
+    assert load(tmp_path).seconds == run.seconds
+    about = json.loads((tmp_path / "run.json").read_text())
+    del about["seconds"]
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    assert np.isnan(load(tmp_path).seconds)

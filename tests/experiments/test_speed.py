@@ -1,0 +1,73 @@
+"""speed: what is measured adds up, and the loop is left as it was."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+import tricks.loop as loop
+from ablations.cli import main
+from ablations.experiments.speed import speed_text
+from ablations.experiments.stopwatch import stopwatches
+from tricks import PPO, Config, train
+
+
+def test_the_stopwatches_see_every_step_and_change_nothing() -> None:
+    config = Config(seeds=2, steps=2000, lanes=4, horizon=64)
+    plain, names = train(config, PPO), {name: vars(loop)[name] for name in ("make_env", "play_segment")}
+    with stopwatches(torch.device("cpu")) as spent:
+        watched = train(config, PPO)
+    assert 0 < spent["environment"] < spent["rollout"]
+    pd.testing.assert_frame_equal(plain.curve, watched.curve)
+    assert all(vars(loop)[name] is original for name, original in names.items())
+
+
+def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("stable_baselines3")
+    path = tmp_path / "new" / "speed.csv"
+    few = ["--backends", "tensor,gymnasium", "--seeds", "1,3", "--steps", "100", "--processes", "2"]
+    assert main(["speed", *few, "--against", "sb3", "--out", str(path)]) == 0
+    said, frame = capsys.readouterr().out, pd.read_csv(path)
+    assert frame.backend.tolist() == ["tensor", "tensor", "gymnasium", "gymnasium", "gymnasium"]
+    assert frame.seeds.tolist() == [1, 3, 1, 3, 1]
+    assert (frame.processes == 2).all()
+    ours = frame[frame.who == "tricks"]
+    total = ours[["environment", "rollout", "update"]].sum(axis=1)
+    # the times are the mean of both processes, the speed is their sum; so 2/mean falls short of it if they differ
+    assert (2e6 / total / ours.steps_per_second).between(0.5, 1.001).all()
+    assert (frame.megabytes > 50).all()
+    assert said.count("| tricks |") == 4
+    assert said.splitlines()[5].endswith("× sb3 |")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seeds", "x"], "--seeds must be sizes such as 1,10,100, not 'x'"),
+        (["--seeds", "0"], "seeds must be"),
+        (["--backends", "toaster"], "unknown backend 'toaster'"),
+        (["--backends", "tensor", "--env", "FrozenLake-v1"], "backend tensor has no 'FrozenLake-v1'"),
+        (["--devices", "toaster"], "no device 'toaster'"),
+        (["--against", "toaster"], "unknown peer 'toaster'; the peer is sb3"),
+        (["--rung", "toaster"], "unknown rung 'toaster'"),
+        (["--rung", "clip", "--against", "sb3"], "sb3 does the job of ppo, not of clip"),
+        (["--out", "/proc/none/x.csv"], "cannot make the folder /proc/none"),
+        (["--out", "/tmp"], "--out must be a file, and /tmp is a folder"),
+        (["--devices", "meta"], "no device 'meta'"),
+        (["--processes", "0"], "must be at least 1"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
+    refuses(main, ["speed", *arguments], message)
+
+
+def test_the_cost_is_relative_to_the_smallest_stack_wherever_it_stands() -> None:
+    times = {"environment": 1.0, "rollout": 1.0, "update": 1.0, "megabytes": 1.0}
+    base = {"who": "tricks", "backend": "tensor", "device": "cpu", "processes": 1, **times}
+    four, one = {"seeds": 4, "steps_per_second": 20}, {"seeds": 1, "steps_per_second": 10}
+    text = speed_text(pd.DataFrame([base | four, base | one]))
+    assert [line.split("|")[-2].strip() for line in text.splitlines()[2:]] == ["2.00", "1.00"]

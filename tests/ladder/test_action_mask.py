@@ -1,0 +1,64 @@
+"""action_mask: probability 0, finite entropy and gradient, the same when acting and when learning."""
+
+import numpy as np
+import pytest
+import torch
+
+from tricks import Config, InputError, train
+from tricks.action_mask import mask_logits
+from tricks.core.policies import Categorical
+from tricks.envs.make import make_env
+from tricks.ladder import switched
+
+LEGAL = torch.tensor([[[True, False, True, False]]])
+
+
+def test_a_masked_action_has_probability_zero_and_the_rest_keeps_its_proportions() -> None:
+    logits = torch.tensor([[[1.0, 99.0, 2.0, -5.0]]])
+    p = mask_logits(logits, LEGAL).softmax(-1)
+    assert p[~LEGAL].tolist() == [0, 0]
+    torch.testing.assert_close(p[LEGAL], torch.tensor([1.0, 2.0]).softmax(-1))
+    noise = torch.full((1, 1, 4), -9.0).masked_fill(~LEGAL, 1e6)
+    assert LEGAL[0, 0, Categorical.sample(mask_logits(logits, LEGAL), noise)].all()
+
+
+@pytest.mark.parametrize("legal", [LEGAL, torch.tensor([[[False, False, True, False]]])])
+def test_entropy_and_gradient_stay_finite(legal: torch.Tensor) -> None:
+    logits = torch.tensor([[[1.0, 50.0, 2.0, -1e3]]], requires_grad=True)
+    masked = mask_logits(logits, legal)
+    entropy = Categorical.entropy(masked)
+    truth = Categorical.entropy(logits[legal].unsqueeze(0))
+    torch.testing.assert_close(entropy[0], truth)
+    (entropy + Categorical.log_prob(masked, torch.tensor([[2]]))).sum().backward()
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+    assert logits.grad[~legal].abs().max() == 0
+
+
+def test_masked_training_never_plays_an_illegal_action() -> None:
+    config = Config(env="Forbidding-v0", seeds=2, steps=600, lanes=4, horizon=16)
+    masked = train(config, switched(["action_mask", "reuse"]))
+    assert (masked.curve["return"] == 0).all()  # the environment pays −1 for each illegal action
+    assert masked.curve["max_ratio"].max() < 2
+    assert (train(config, switched(["reuse"])).curve["return"] < 0).all()
+    assert (masked.evaluate(5) == 0).all()
+    agent = masked.agent[0]
+    only = np.array([[False, False, False, True]] * 64)
+    assert (agent.act(np.zeros((64, 1)), only, np.random.default_rng(0)) == 3).all()
+
+
+def test_a_state_without_a_legal_action_is_an_error_that_names_it() -> None:
+    with pytest.raises(InputError, match=r"DeadEnd-v0: the action mask leaves no legal action \(seed 0, step 3"):
+        train(Config(env="DeadEnd-v0", seeds=1, steps=600, lanes=1), switched(["action_mask"]))
+
+
+def test_a_lane_that_gives_no_mask_has_nothing_forbidden() -> None:
+    env = make_env(Config(env="ResetMask-v0", seeds=1, lanes=6))
+    forbidding = 0
+    for _ in range(30):
+        resetting = env.resetting.clone()
+        env.step(torch.zeros(1, 6, dtype=torch.int64), torch.ones(1) > 0)
+        assert env.legal.any(-1).all()
+        assert env.legal[~resetting].all()
+        forbidding += int((~env.legal[resetting]).sum())
+    assert forbidding > 0

@@ -1,0 +1,139 @@
+"""ppg: the auxiliary phase teaches values, and keeps the policy."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+import tricks.loop as loop
+from tricks import PPG, PPO, Config, train
+from tricks.action_mask import mask_logits
+from tricks.core.adam import gradient
+from tricks.core.agent import Agent
+from tricks.core.memory import Memory
+from tricks.core.moments import ReturnStats
+from tricks.core.policies import Categorical, DiagonalGaussian, Family
+from tricks.core.reductions import mean
+from tricks.core.rollout import Batch, Policy
+from tricks.envs.make import make_env
+from tricks.ladder import named
+from tricks.ppg import add_auxiliary_head_, auxiliary_errors
+
+CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), aux_every=2)
+# found on seeds 1000 to 1002
+SHORT = Config("CartPole-v0", seeds=3, steps=30_000, lanes=8, horizon=32, lr=0.005, aux_every=4)
+SHORT_PPG = replace(PPG, value_clip=False, return_norm=True, bootstrap=True)
+IDENTITY = ReturnStats(torch.zeros(2).double(), torch.ones(2).double())
+
+
+def rows(count: int = 20) -> Batch:
+    torch.manual_seed(0)
+    action, legal = torch.randint(2, (2, count)), torch.ones(2, count, 2, dtype=torch.bool)
+    value, target = torch.randn(2, 2, count).double()
+    batch = Batch(obs=torch.randn(2, count, 4), action=action, legal=legal, value=value, target=target)
+    batch.valid = torch.arange(count).expand(2, -1) < torch.tensor([[count], [count - 3]])
+    return batch
+
+
+def test_without_auxiliary_epochs_it_is_ppo() -> None:
+    config = replace(CONFIG, aux_epochs=0)
+    shown = [name for name in train(config, PPO).curve if not name.startswith("auxiliary")]
+    torch.testing.assert_close(
+        *(torch.tensor(train(config, t).curve[shown].to_numpy()) for t in (PPO, PPG)), equal_nan=True
+    )
+    assert not train(CONFIG, PPG).curve[shown].equals(train(config, PPG).curve[shown])
+
+
+def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
+    agent, b = Agent(make_env(CONFIG).spaces, CONFIG), rows()
+    add_auxiliary_head_(agent)
+    policy = lambda obs, legal: agent.policy(obs)  # noqa: E731
+    b.old = agent.policy(b.obs).detach()
+    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b)
+    assert gradient(mean(kl, b.valid), agent.parameters()).abs().max() < 1e-7
+    b.obs, b.old = b.obs.clone(), b.old + torch.tensor([1.0, 0.0])
+    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b)
+    assert gradient(mean(kl, b.valid), agent.parameters()).abs().max() > 0.01
+
+
+def test_kl_equals_that_of_torch_distributions() -> None:
+    distributions = torch.distributions
+    old, new = torch.randn(2, 3, 5, 4)
+    found = Categorical.kl(old, new)
+    true = distributions.kl_divergence(distributions.Categorical(logits=old), distributions.Categorical(logits=new))
+    torch.testing.assert_close(found, true)
+    gaussians = [distributions.Normal(mean, log_std.exp()) for mean, log_std in (old.chunk(2, -1), new.chunk(2, -1))]
+    torch.testing.assert_close(DiagonalGaussian.kl(old, new), distributions.kl_divergence(*gaussians).sum(-1))
+
+
+def test_kl_of_masked_logits_counts_legal_actions_only() -> None:
+    old, new = torch.randn(2, 3, 5)
+    legal = torch.tensor([True, False, True, True, False])
+    masked = Categorical.kl(mask_logits(old, legal), mask_logits(new, legal))
+    torch.testing.assert_close(masked, Categorical.kl(old[:, legal], new[:, legal]))
+
+
+def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat() -> None:
+    config = replace(SHORT, steps=15_000)
+    kept, free = (train(replace(config, clone_coef=beta), SHORT_PPG).curve.clone_kl.max() for beta in (1.0, 0.0))
+    assert kept < 0.01
+    assert free > 0.02
+
+
+def test_only_auxiliary_phases_move_the_auxiliary_head() -> None:
+    before = train(replace(CONFIG, steps=1, lr=1e-30), PPG).agent.auxiliary_net.head.weight
+    idle, phased = (train(replace(CONFIG, aux_every=n), PPG).agent.auxiliary_net.head.weight for n in (100, 2))
+    torch.testing.assert_close(idle, before, rtol=0, atol=0)
+    assert not torch.allclose(phased, before)
+
+
+def test_memory_takes_as_many_bytes_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(loop, "Memory", lambda rollouts: made.append(Memory(rollouts)) or made[-1])
+    train(replace(CONFIG, seeds=1), PPG)
+    (memory,) = made
+    taken = sum(column.element_size() * column.numel() for column in vars(memory.rows).values())
+    assert taken == CONFIG.aux_every * CONFIG.lanes * CONFIG.horizon * (4 * 4 + 2 + 49)
+
+
+def test_a_phase_comes_after_every_so_many_updates() -> None:
+    curve = train(replace(CONFIG, seeds=1, aux_every=3), PPG).curve
+    phases = curve["update"][curve.auxiliary_loss.notna()].tolist()
+    assert phases == list(range(2, len(curve), 3))
+    assert len(phases) > 1
+
+
+def test_memory_keeps_the_newest_rollouts_in_units_of_reward() -> None:
+    memory = Memory(rollouts=2)
+    stats = ReturnStats(torch.tensor([5.0, 0.0]).double(), torch.tensor([4.0, 1.0]).double())  # σ 2 and 1
+    for update in range(3):
+        memory.add(rows(), stats if update == 2 else IDENTITY, update)
+    assert memory.rows.born.unique().tolist() == [1, 2]
+    assert memory.rows.obs.shape == (2, 40, 4)
+    torch.testing.assert_close(memory.rows.target[0, 20:], rows().target[0] * 2 + 5)
+    torch.testing.assert_close(memory.batch(stats).target[0, 20:], rows().target[0])
+    torch.testing.assert_close(memory.batch(IDENTITY).target[0, :20], rows().target[0])
+
+
+def test_solves_cartpole_of_200_steps_within_30_thousand() -> None:
+    curve = train(SHORT, SHORT_PPG).curve
+    best = curve.groupby("seed")["return"].apply(lambda returns: returns.dropna().rolling(5).mean().max())
+    assert best.min() >= 195  # means of five updates' means
+
+
+def test_a_cloning_term_of_taken_actions_only_ruins_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(agent: Agent, policy: Policy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        auxiliary, _, value = auxiliary_errors(agent, policy, family, b)
+        new, old = (family.log_prob(logits, b.action) for logits in (policy(b.obs, b.legal), b.old))
+        return auxiliary, -old * new, value  # all of F.kl_div(new, old) that has a gradient
+
+    monkeypatch.setattr(loop, "auxiliary_errors", faulty)
+    run = train(SHORT, SHORT_PPG)
+    assert run.late().mean() < 150
+    assert run.curve[run.curve["update"] == 5].entropy.max() < 0.1  # nats, of ln 2: the actions are certain, not right
+
+
+def test_the_preset_is_ppo_and_nothing_else_changed() -> None:
+    assert named("ppg") == PPG
+    assert set(PPG.on) - set(PPO.on) == {"ppg"}

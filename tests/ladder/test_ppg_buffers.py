@@ -1,0 +1,70 @@
+"""ppg_buffers: rows of several rollouts, used so often and no more, for policy and value net apart."""
+
+from dataclasses import replace
+
+import torch
+
+from tricks import Config, train
+from tricks.core.memory import Memory
+from tricks.core.moments import ReturnStats
+from tricks.core.rollout import Batch
+from tricks.ladder import named
+from tricks.ppg_buffers import dealt_apart, reused
+
+ROWS = 24
+CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=1200, lanes=4, horizon=16, hidden=(8,), aux_every=2)
+STATS = ReturnStats(torch.zeros(2).double(), torch.ones(2).double())
+
+
+def rollout(update: int) -> Batch:
+    name = update * ROWS + torch.arange(ROWS).expand(2, -1)  # of every row
+    batch = Batch(name=name, value=name.double(), target=name.double())
+    batch.valid = torch.arange(ROWS).expand(2, -1) < torch.tensor([[ROWS], [ROWS - 4]])  # seed 1 has fewer rows
+    return batch
+
+
+def counts(rollouts: int, uses: int, updates: int) -> torch.Tensor:
+    """How often each row of each update was dealt, by its name: [S, updates·ROWS]."""
+    memory, config = Memory(rollouts), replace(CONFIG, epochs=4, minibatches=3)
+    dealt = torch.zeros(2, updates * ROWS, dtype=torch.int64)
+    for update in range(updates):
+        memory.add(rollout(update), STATS, update)
+        for b in reused(memory, STATS, config, update, uses, "value buffer"):
+            dealt.scatter_add_(1, b.name, b.valid.long())
+    return dealt
+
+
+def test_no_row_is_used_more_often_than_allowed_and_none_that_is_not_valid() -> None:
+    dealt = counts(rollouts=3, uses=6, updates=12)
+    assert dealt.max() == 6
+    assert dealt[1].view(12, ROWS)[:, -4:].max() == 0
+
+
+def test_one_rollout_used_as_often_as_there_are_epochs_is_dealt_whole_in_each() -> None:
+    dealt = counts(rollouts=1, uses=4, updates=3)
+    assert dealt[0].unique().tolist() == [4]
+    assert dealt[1].view(3, ROWS)[:, :-4].unique().tolist() == [4]
+
+
+def test_over_its_time_a_row_is_used_about_as_often_as_allowed() -> None:
+    # Binomial(24, 1/6) cut off at 4 has a mean of 3.29
+    settled = counts(rollouts=6, uses=4, updates=60)[0].view(60, ROWS)[10:-10].double()
+    assert abs(settled.mean() - 3.29) < 0.1
+
+
+def test_policy_and_value_rows_are_drawn_independently() -> None:
+    one, other, config = Memory(2), Memory(2), replace(CONFIG, policy_uses=4, value_uses=4, epochs=4)
+    for memory in (one, other):
+        memory.add(rollout(0), STATS, 0)
+    pairs = list(dealt_apart(one, other, STATS, config, 0))
+    assert len(pairs) == 4 * config.minibatches
+    same = [set(b.name[0].tolist()) == set(b.critic.name[0].tolist()) for b in pairs]
+    assert not any(same)
+
+
+def test_ages_are_those_of_the_two_buffers() -> None:
+    curve = train(replace(CONFIG, policy_rollouts=2, value_rollouts=5), named("ppg_buffers")).curve
+    settled = curve[curve["update"] >= 5]
+    assert curve[curve["update"] == 0][["policy_age", "value_age"]].to_numpy().max() == 0
+    assert settled.policy_age.between(0.2, 0.6).all()  # newer rows have uses left more often than older ones
+    assert settled.value_age.between(1, 2.1).all()

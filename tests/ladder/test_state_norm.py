@@ -1,0 +1,39 @@
+"""state_norm: merging batches gives the moments of all rows, also far from zero; nothing seen changes nothing."""
+
+import pytest
+import torch
+
+from tricks import Config
+from tricks.core.agent import Agent
+from tricks.core.moments import Moments
+from tricks.envs.make import make_env
+from tricks.errors import InputError
+from tricks.state_norm import merge_moments
+
+
+def test_merging_batches_gives_the_moments_of_all_valid_rows() -> None:
+    rows = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1e6
+    valid = torch.rand(2, 60, generator=torch.Generator().manual_seed(1)) < 0.7
+    moments = Moments.empty(2, 3)
+    for start, stop in ((0, 7), (7, 8), (8, 60)):
+        moments = merge_moments(moments, rows[:, start:stop], valid[:, start:stop])
+    for seed in range(2):
+        seen = rows[seed][valid[seed]]
+        torch.testing.assert_close(moments.mean[seed], seen.mean(0))
+        torch.testing.assert_close(moments.variance[seed], seen.var(0, correction=0), rtol=1e-6, atol=0)
+
+
+def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
+    config = Config(seeds=2, lanes=1)
+    agent = Agent(make_env(config).spaces, config)
+    obs = torch.tensor([[[1e5, -3.0, 0.1, 1e-9]]]).expand(2, -1, -1)
+    assert torch.equal(agent.features(obs), obs)
+    agent.obs_moments = merge_moments(agent.obs_moments, torch.randn(2, 50, 4), torch.ones(2, 50, dtype=torch.bool))
+    assert agent.features(obs).abs().max() == 10  # and then clips at ten standard deviations
+
+
+def test_images_are_refused() -> None:
+    with pytest.raises(InputError, match="state_norm standardizes vectors, and these observations are images"):
+        merge_moments(
+            Moments.empty(1, 0), torch.zeros(1, 2, 1, 36, 36, dtype=torch.uint8), torch.ones(1, 2, dtype=torch.bool)
+        )

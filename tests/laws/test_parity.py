@@ -1,0 +1,141 @@
+"""Our numbers against public code: called where it is installed (extra `parity`), else as numbers stored from it.
+
+oracles.json holds inputs, and what labml-nn 0.5.1 and DI-engine 0.5.3 made of them.
+"""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from tricks.action_mask import mask_logits
+from tricks.baseline import squared_error
+from tricks.clip import clip_fraction, clipped_surrogate
+from tricks.core.moments import Moments, ReturnStats, denormalize
+from tricks.core.nets import mlp
+from tricks.core.policies import Categorical
+from tricks.core.reductions import mean
+from tricks.gae import gae
+from tricks.popart import preserve_outputs_
+from tricks.ppg import auxiliary_loss
+from tricks.return_norm import move_stats
+from tricks.reuse import importance_ratio
+from tricks.state_norm import merge_moments
+from tricks.value_clip import clipped_error
+
+STORED = json.loads((Path(__file__).parents[1] / "support" / "oracles.json").read_text())
+TIGHT = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def row(name: str) -> torch.Tensor:
+    return torch.tensor(STORED[name], dtype=torch.float64)[None]
+
+
+def test_gae_equals_labml() -> None:
+    reward, value, done = row("reward").double(), row("value"), row("done").bool()
+    found = gae(reward, value[:, :-1], value[:, 1:], done, done, 0.99, 0.95)
+    torch.testing.assert_close(found[0], torch.tensor(STORED["labml_gae"]).double(), **TIGHT)
+
+
+def test_gae_equals_stable_baselines3_with_ends_and_truncations_inside() -> None:
+    buffers = pytest.importorskip("stable_baselines3.common.buffers")
+    import gymnasium as gym
+
+    rng, steps, lanes = np.random.default_rng(0), 64, 5
+    reward, value = rng.normal(size=(steps, lanes)), rng.normal(size=(steps + 1, lanes))
+    terminated = rng.random((steps, lanes)) < 0.1
+    truncated = (rng.random((steps, lanes)) < 0.1) & ~terminated
+    final = rng.normal(size=(steps, lanes))  # V of the true last observation at a truncation
+    done = terminated | truncated
+    buffer = buffers.RolloutBuffer(steps, gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2), "cpu", 0.95, 0.99, lanes)
+    starts = np.vstack([np.zeros(lanes, bool), done])
+    for t in range(steps):
+        # stable-baselines3 folds the bootstrap at a truncation into the reward
+        paid = reward[t] + 0.99 * final[t] * truncated[t]
+        value_t = torch.tensor(value[t], dtype=torch.float32)
+        buffer.add(np.zeros((lanes, 1)), np.zeros((lanes, 1)), paid, starts[t], value_t, torch.zeros(lanes))
+    buffer.compute_returns_and_advantage(torch.tensor(value[-1]), starts[-1])
+    following = np.where(truncated, final, value[1:])
+    tensors = [torch.tensor(x)[None] for x in (reward, value[:-1], following, terminated, done)]
+    found = gae(*tensors, 0.99, 0.95)
+    np.testing.assert_allclose(found[0], buffer.advantages, **TIGHT)
+    np.testing.assert_allclose(found[0] + torch.tensor(value[:-1]), buffer.returns, **TIGHT)
+
+
+def test_clipped_policy_loss_equals_labml_and_di_engine() -> None:
+    valid, epsilon = torch.ones(1, 16, dtype=torch.bool), torch.tensor([0.2], dtype=torch.float64)
+    ratio = importance_ratio(row("log_prob"), row("old_log_prob"))
+    loss = -mean(clipped_surrogate(ratio, row("advantage"), epsilon), valid)
+    assert loss.item() == pytest.approx(STORED["labml_policy_loss"], **{"rel": 1e-5})
+    assert clip_fraction(ratio, epsilon, valid).item() == pytest.approx(STORED["labml_clip_fraction"])
+    action = torch.tensor(STORED["action"])[None]
+    new, old = (Categorical.log_prob(row(name), action) for name in ("logits", "old_logits"))
+    loss = -mean(clipped_surrogate(importance_ratio(new, old), row("advantage"), epsilon), valid)
+    assert loss.item() == pytest.approx(STORED["ding_policy_loss"], rel=1e-5)
+    assert mean(Categorical.entropy(row("logits")), valid).item() == pytest.approx(STORED["ding_entropy"], rel=1e-5)
+
+
+def test_clipped_value_loss_equals_labml_and_di_engine() -> None:
+    valid = torch.ones(1, 16, dtype=torch.bool)
+    loss = mean(clipped_error(row("new_value"), row("old_value"), row("target"), 0.2), valid).item()
+    assert loss == pytest.approx(STORED["labml_value_loss"], rel=1e-5)
+    assert loss == pytest.approx(STORED["ding_value_loss"], rel=1e-5)
+
+
+def test_popart_equals_di_engine() -> None:
+    net = mlp([np.random.default_rng(0)], (4, 1), exact=True)
+    weight, bias = net.layers[-1]
+    weight.data, bias.data = row("popart_weight").float().mT.contiguous(), row("popart_bias").view(1, 1, 1)
+    stats = ReturnStats(torch.zeros(1).double(), torch.ones(1).double())
+    for target, theirs in zip(STORED["popart_targets"], STORED["popart_steps"], strict=True):
+        batch = torch.tensor(target).double().view(1, -1, 1)
+        moved = move_stats(stats, batch, torch.ones_like(batch, dtype=torch.bool), beta=0.5)
+        preserve_outputs_(net, stats, moved)
+        stats = moved
+        found = SimpleNamespace(
+            mu=stats.mean,
+            sigma=stats.std,
+            weight=weight.detach()[0].T,
+            bias=bias.detach()[0, 0],
+            unnormalized=denormalize(net(row("popart_hidden").float()).squeeze(-1), stats)[0].detach(),
+        )
+        for name, value in vars(found).items():
+            torch.testing.assert_close(value.double(), torch.tensor(theirs[name]).double(), **TIGHT)
+
+
+def test_masked_categorical_equals_sb3_contrib() -> None:
+    masked = pytest.importorskip("sb3_contrib.common.maskable.distributions")
+    rng = np.random.default_rng(0)
+    logits = torch.tensor(rng.normal(size=(40, 6)), dtype=torch.float32)
+    legal = rng.random((40, 6)) < 0.5
+    legal[np.arange(40), rng.integers(6, size=40)] = True
+    action = torch.tensor([rng.choice(np.flatnonzero(row)) for row in legal])
+    theirs = masked.MaskableCategorical(logits=logits, masks=legal)
+    mine = mask_logits(logits, torch.from_numpy(legal))
+    torch.testing.assert_close(mine.softmax(-1), theirs.probs, **TIGHT)
+    torch.testing.assert_close(Categorical.log_prob(mine, action), theirs.log_prob(action), **TIGHT)
+    torch.testing.assert_close(Categorical.entropy(mine), theirs.entropy(), **TIGHT)
+
+
+def test_running_moments_equal_gymnasium() -> None:
+    from gymnasium.wrappers.utils import RunningMeanStd
+
+    theirs = RunningMeanStd(epsilon=1e-4, shape=(3,))
+    prior = torch.ones(1, 3, dtype=torch.float64)  # theirs starts as if it had seen 1e-4 rows of variance 1
+    mine = Moments(1e-4 * prior[:, :1], 0 * prior, 1e-4 * prior)
+    rng = np.random.default_rng(0)
+    for size in (1, 7, 30):
+        batch = rng.normal(5, 3, size=(size, 3))
+        theirs.update(batch)
+        mine = merge_moments(mine, torch.tensor(batch)[None], torch.ones(1, size, dtype=torch.bool))
+    np.testing.assert_allclose(mine.mean[0], theirs.mean, **TIGHT)
+    np.testing.assert_allclose(mine.variance[0], theirs.var, **TIGHT)
+
+
+def test_ppgs_auxiliary_value_loss_equals_di_engines() -> None:
+    error = squared_error(row("new_value"), row("target"))
+    loss = auxiliary_loss((error, torch.zeros_like(error), torch.zeros_like(error)), torch.ones(1, 16).bool(), 1.0)
+    assert loss.item() == pytest.approx(STORED["ding_ppg_auxiliary_loss"], abs=1e-6)

@@ -1,0 +1,30 @@
+"""Learning, where the answer is known: every rung of the ladder finds the values and the policy of every probe."""
+
+import numpy as np
+import pytest
+import torch
+from support.probes import PROBES
+
+from tricks import Config, Tricks, train
+from tricks.core.moments import denormalize
+from tricks.ladder import PRESETS, rungs
+
+RUNGS = {rung.on[-1] if rung.on else "reinforce": rung for rung in rungs()} | PRESETS
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("rung", RUNGS)
+def test_finds_the_known_answer(rung: str, probe: str) -> None:
+    tricks: Tricks = RUNGS[rung]
+    world = PROBES[probe]
+    config = Config(
+        env=probe, seeds=2, steps=12_000, lanes=8, horizon=32, lr=0.02, gamma=world.gamma, hidden=(16,), minibatches=1
+    )
+    agent = train(config, tricks).agent
+    if tricks.baseline:
+        obs, value = (torch.tensor(x, dtype=torch.float32) for x in zip(*world.answers, strict=True))
+        found = denormalize(agent.value(obs.view(1, -1, 1).expand(2, -1, -1)), agent.returns)
+        np.testing.assert_allclose(found.detach(), value.expand(2, -1), atol=0.15)
+    for seen, action in world.best:
+        logits = agent.policy(torch.full((2, 1, 1), seen))
+        assert logits.softmax(-1)[..., action].min() > 0.9

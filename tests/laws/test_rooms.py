@@ -1,0 +1,95 @@
+"""The house: every file is in a room, rooms are layers, and imports only go down."""
+
+import ast
+from collections import Counter
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import tricks
+from tricks.ladder import FILES
+
+ROOT = Path(tricks.__file__).parents[1]
+LAYERS = {  # from the ground up; what stands in one layer may not import from another of the same height
+    "tricks": (
+        {"errors"},
+        {"ladder", "config"},
+        {"core"},
+        {"worlds", *FILES.values()},
+        {"envs"},
+        {"runs"},
+        {"loop"},
+        {"restore"},
+        {"reading"},
+        {"cli"},
+        {"__init__"},
+        {"__main__"},
+    ),
+    "ablations": (
+        {"design"},
+        {"training"},
+        {"analysis"},
+        {"figures"},
+        {"report"},
+        {"experiments"},
+        {"cli"},
+        {"__init__"},
+        {"__main__"},
+    ),
+}
+FILES_OF = {package: sorted((ROOT / package).rglob("*.py")) for package in LAYERS}
+MODULES = {path: path.relative_to(ROOT).with_suffix("").parts for paths in FILES_OF.values() for path in paths}
+
+
+def height(parts: tuple[str, ...]) -> int:
+    """In which layer of its package a module stands."""
+    room = parts[1] if len(parts) > 1 else "__init__"
+    return next(i for i, rooms in enumerate(LAYERS[parts[0]]) if room in rooms)
+
+
+@cache
+def imported(path: Path) -> set[tuple[str, ...]]:
+    """The modules of this project that a file imports, wherever in it: inside functions and for types, too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for parts in (tuple(name.split(".")) for name in names):
+            if parts[0] in LAYERS:
+                while parts not in MODULES.values() and (*parts, "__init__") not in MODULES.values():
+                    parts = parts[:-1]  # a name in a module
+                found.add(parts)
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(MODULES[path]))
+def test_imports_only_go_down(path: Path) -> None:
+    mine = MODULES[path]
+    for other in imported(path):
+        if other[0] != mine[0]:
+            assert mine[0] == "ablations", f"{'.'.join(mine)} imports {'.'.join(other)}"
+        elif other[:2] != mine[:2]:
+            assert height(other) <= height(mine), f"{'.'.join(mine)} imports {'.'.join(other)} from above"
+
+
+def test_no_circle() -> None:
+    graph = {parts[:-1] if parts[-1] == "__init__" else parts: imported(path) for path, parts in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as circle:
+        pytest.fail(" imports ".join(".".join(module) for module in reversed(circle.args[1])))
+
+
+def test_no_two_modules_share_a_name() -> None:
+    names = Counter(parts[-1] for parts in MODULES.values() if not parts[-1].startswith("__"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("folder", ["tricks", "ablations", "tests", "chapters/book", "chapters/exercises"])
+def test_a_file_fits_one_sitting(folder: str) -> None:
+    long = {path.name: n for path in (ROOT / folder).rglob("*.py") if (n := len(path.read_text().splitlines())) > 220}
+    assert long == {}

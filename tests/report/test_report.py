@@ -1,0 +1,104 @@
+"""The report: the same with and without training, whole in one page, and silent about nothing."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.studies import study
+
+from ablations.analysis.scales import SCALES, threshold
+from ablations.analysis.studies import SUFFIX, save
+from ablations.cli import main
+from ablations.design.designs import factorial, ladder, leave_one_out, ppo
+from ablations.report import page, tables
+
+NAMES = ["baseline", "entropy"]
+
+
+def test_a_table_has_a_row_an_arm_with_its_intervals_and_when_it_solved() -> None:
+    made = study(ladder(NAMES), lambda on: 320 * ("baseline" in on))  # 420, 430, ..., 490 with a baseline
+    frame = tables.arms_table(made, made.designs[0]).set_index("arm")
+    assert frame.area["reinforce"] == 135
+    assert frame.iqm["reinforce"] == 135
+    assert frame.area_low["reinforce"] < 130 < 140 < frame.area_high["reinforce"]
+    assert frame.solved.tolist() == [0, 0.25, 0.25]  # of 8 seeds, those with 480 and 490
+    text = tables.arms_text(frame.reset_index(), made)
+    assert "| 25%            | > 100,000      |" in text
+    solved = study(ladder(NAMES), lambda on: 400)
+    assert tables.arms_table(solved, solved.designs[0]).steps_to_solve.tolist() == [10_000, 10_000, 10_000]
+
+
+def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -> None:
+    made = study(factorial(["baseline", "gae"]), lambda on: 0)
+    runs = made.runs[~((made.runs.tricks == "baseline") & (made.runs.seed == 2))].copy()
+    runs.loc[(runs.tricks == "") & (runs.seed == 1), "diverged"] = 5000
+    page.write([replace(made, runs=runs)], tmp_path, "again")
+    text = (tmp_path / "report.md").read_text()
+    assert "Dropped: + gae (gae needs baseline)." in text
+    assert "**Incomplete**: runs are missing of + baseline." in text
+    assert "Diverged: reinforce: seed 1 at step 5,000." in text
+    assert "reinforce (1 diverged)" in text
+
+
+def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path: Path) -> None:
+    studies = [study(ladder(NAMES), lambda on: 0, env) for env in ("CartPole-v1", "Acrobot-v1")]
+    paths = page.write(studies, tmp_path, "the command")
+    html, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    images = re.findall(r"!\[[^]]+\]\((.+?)\)", text)
+    assert len(images) == len(set(images)) >= 6
+    assert {tmp_path / image for image in images} <= set(paths)
+    assert all(path.exists() for path in paths)
+    sources = re.findall(r'(?:src|href)="(.{20})', html)
+    assert len(sources) == len(images)
+    assert all(source.startswith("data:image/png") for source in sources)
+    assert "<table>" in html
+    assert "Across environments" in text
+    assert "the command" in text
+
+
+def test_environments_weigh_the_same_together() -> None:
+    low = study(ladder(NAMES), lambda on: 0)
+    high = study(ladder(NAMES), lambda on: 0, "Acrobot-v1", seeds=16)
+    frame = tables.together([low, high], "ladder")
+    scale = SCALES["CartPole-v1"], SCALES["Acrobot-v1"]
+    each = [(x - s.random) / (s.ceiling - s.random) for x, s in zip((135, 175), scale, strict=True)]
+    assert frame["mean"].tolist() == pytest.approx([np.mean(each)] * 3)
+    assert tables.together([low], "ladder").empty
+    elsewhere = study(ladder(NAMES), lambda on: 0, "MountainCar-v0")  # without a scale nothing can be averaged
+    assert tables.together([low, high, elsewhere], "ladder").equals(frame)
+    again = study(ladder(NAMES), lambda on: 0, seeds=5)
+    assert tables.distinct([again, low, high]) == [low, high]  # none counts twice; the one with more runs
+    assert tables.together([low, high], "screen").empty
+
+
+def test_a_published_score_stands_beside_ours() -> None:
+    made = study(ppo(NAMES), lambda on: 330)
+    made = replace(made, runs=made.runs.assign(steps=500_000))
+    assert tables.published_text([made]) == ""  # at rates of our own
+    text = tables.published_text([replace(made, runs=made.runs.assign(tuned="fixed"))])
+    assert "| 490 ± 6" in text
+    assert "| 465.0 [" in text
+    assert tables.published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
+
+
+def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = study(leave_one_out(NAMES), lambda on: 0)
+    save(made, tmp_path)
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    first = (tmp_path / "report.md").read_bytes()
+    assert "made by `x`" in first.decode()
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "report.md").read_bytes() == first
+    (tmp_path / f"broken{SUFFIX}").write_bytes(b"")
+    capsys.readouterr()
+    assert main(["report", "--out", str(tmp_path)]) == 2
+    assert "broken.runs.csv.gz is no file of runs, or damaged" in capsys.readouterr().err
+
+
+def test_thresholds_are_gymnasiums_where_there_is_no_scale() -> None:
+    assert threshold("CartPole-v1") == 475
+    assert threshold("MountainCar-v0") == -110
+    assert threshold("tricks/Corridor-v0") is None
+    assert threshold("Elsewhere-v0") is None

@@ -1,0 +1,67 @@
+"""Sentences say what effects say, and nothing where runs are missing."""
+
+from dataclasses import replace
+
+import pandas as pd
+from support.studies import study
+
+from ablations.analysis.studies import Study
+from ablations.design.designs import add_one_in, beyond, beyond_normed, ladder, leave_one_out
+from ablations.report import sentences
+
+NAMES = ["baseline", "clip", "entropy"]
+
+
+def several(env: str, value: int) -> Study:
+    """Three designs of which each is as `value` says: what clip adds; entropy always takes 20."""
+    made = [
+        study(d(NAMES), lambda on: value * ("clip" in on) - 20 * ("entropy" in on), env)
+        for d in (ladder, leave_one_out, add_one_in)
+    ]
+    runs = pd.concat([one.runs for one in made]).drop_duplicates(["tricks", "seed"])
+    return replace(made[0], designs=tuple(one.designs[0] for one in made), runs=runs)
+
+
+def test_what_is_detected_is_said() -> None:
+    one, two = sentences.of(several("CartPole-v1", 60))
+    assert one == (
+        "On CartPole-v1 (8 seeds), the ladder takes the area under the curve from 135 to 175. "
+        "Detected among its 3 steps: up with `clip` (+0.13), down with `entropy` (-0.04)."
+    )
+    assert two == (
+        "On CartPole-v1 (8 seeds), detected when a trick is alone: `clip` helping, `entropy` hurting. Detected when it "
+        "is taken out of the full set, with what needs it: `clip` missed, `entropy` better left out."
+    )
+
+
+def test_environments_are_set_against_each_other() -> None:
+    here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
+    assert sentences.across([here]) == ""
+    assert sentences.across([here, here]) == ""  # one environment, twice
+    assert sentences.across([here, there]).endswith(
+        "hurting in another: `clip`. Detected neither alone nor when taken out: `baseline`."
+    )
+    nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
+    assert sentences.across([here, nothing]).endswith(
+        "in another: none. Detected neither alone nor when taken out: `baseline`."
+    )
+
+
+def test_with_runs_missing_nothing_is_said() -> None:
+    whole = several("CartPole-v1", 60)
+    assert sentences.of(replace(whole, runs=whole.runs[whole.runs.tricks != ""])) == []
+
+
+def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
+    here = study(beyond([]), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
+    there = study(beyond([]), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
+    normed = study(beyond_normed([]), lambda on: 0, "Pendulum-v1")
+    assert sentences.beyond([here, there, normed, replace(here, name="again")]) == [
+        "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
+        "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` (on `ppg`) is detected nowhere.",
+        "On top of `ppo` with `return_norm`, in 1 environment (8 seeds): `shared_trunk` is detected nowhere; `ppg` is "
+        "detected nowhere; `ppg_buffers` (on `ppg`) is detected nowhere.",
+    ]
+    assert sentences.beyond([several("CartPole-v1", 60)]) == []
+    assert sentences.beyond([study(beyond([]), lambda on: 0, seeds=2)]) == []  # too few to detect anything
+    assert sentences.beyond([replace(here, runs=here.runs[here.runs.tricks.str.contains("ppg")])]) == []

@@ -1,0 +1,81 @@
+"""Saving, loading, acting and evaluating."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tricks import EVERY, PPO, Config, InputError, Run, load, train
+from tricks.envs.make import make_env
+from tricks.core.rollout import Player, play_episodes
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return train(Config(env="ShortCartPole-v0", seeds=(3, 1), steps=600, lanes=4, horizon=16, hidden=(16,)), EVERY)
+
+
+def test_a_saved_run_acts_the_same_and_keeps_its_statistics(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "deep" / "run")
+    again = load(tmp_path / "deep" / "run")
+    obs = np.random.default_rng(0).normal(size=(2, 50, 4))
+    sampled = [r.agent.act(obs, rng=np.random.default_rng(1)) for r in (run, again)]
+    np.testing.assert_array_equal(*sampled)
+    np.testing.assert_array_equal(run.agent.act(obs), again.agent.act(obs))
+    assert again.agent.obs_rows.min() > 0
+    mine, theirs = run.agent.state_dict(), again.agent.state_dict()
+    assert mine.keys() == theirs.keys()
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert (again.config, again.tricks, again.diverged) == (run.config, run.tricks, run.diverged)
+    pd.testing.assert_frame_equal(again.curve, run.curve)
+    np.testing.assert_array_equal(again.evaluate(3), run.evaluate(3))
+
+
+def test_one_agent_of_the_stack_acts_as_the_stack_does(run: Run) -> None:
+    obs = np.random.default_rng(0).normal(size=(2, 20, 4))
+    for k in (0, 1, -1):
+        np.testing.assert_array_equal(run.agent[k].act(obs[k]), run.agent.act(obs)[k])
+    assert run.agent[0].act(obs[0, 0]).shape == ()
+    with pytest.raises(ValueError, match="picks one"):
+        run.agent.act(obs[0])
+
+
+def test_box_actions_come_in_the_shape_of_the_space() -> None:
+    agent = train(Config(env="Pendulum-v1", seeds=1, steps=64, lanes=2, horizon=16), PPO).agent
+    assert agent.act(np.zeros(3)).shape == (1,)
+    assert agent.act(np.zeros((5, 3)), rng=np.random.default_rng(0)).shape == (5, 1)
+
+
+def test_an_evaluation_plays_whole_games_however_many_segments_they_take(run: Run) -> None:
+    config = replace(run.config, env="CartPole-v1")
+    scores = replace(run, config=config).evaluate(4)
+    player = Player(make_env(replace(config, lanes=4), "evaluation"), config.horizon, "evaluation")
+    whole = play_episodes(player, lambda obs, legal: run.agent.policy(obs), 1, torch.ones(2) > 0)
+    np.testing.assert_array_equal(scores, whole.score.sum(1))
+    assert scores.max() > 2 * config.horizon
+
+
+def test_an_evaluation_with_frozen_statistics_matches_the_training_return() -> None:
+    run = train(Config(seeds=2, steps=60_000, lr=0.003), EVERY)
+    late = run.curve[run.curve.step > 50_000]["return"].mean()
+    assert late > 300  # it has learned something that bad statistics would spoil
+    assert abs(run.evaluate(20).mean() - late) < 0.15 * late
+
+
+@pytest.mark.parametrize("damage", ["agent.pt", "run.json", "curve.csv", "everything"])
+def test_a_damaged_or_missing_run_is_one_clear_line(run: Run, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "run"
+    if damage != "everything":
+        run.save(folder)
+        (folder / damage).write_text("hello" if damage != "curve.csv" else run.curve[:1].to_csv(index=False))
+    with pytest.raises(InputError, match="damaged: " if damage != "everything" else "no saved run in"):
+        load(folder)
+
+
+def test_a_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file"):
+        run.save(tmp_path / "file" / "below")

@@ -1,0 +1,30 @@
+"""Jobs of a second or less, and what tests ask of their results."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ablations.training.jobs import Job
+from ablations.training.store import Store
+from tricks import REINFORCE, Config
+from tricks.ladder import switched
+
+TINY = Config(seeds=(0, 1), steps=200, lanes=2, horizon=16)
+JOB = Job(TINY, REINFORCE)
+JOBS = [Job(Config(seeds=(k, k + 1), steps=3000, lanes=8, horizon=64), switched(["baseline"])) for k in range(4)]
+
+
+def content(store: Store, job: Job) -> tuple[dict[str, Any], str]:
+    """A result file but for what differs between equal runs."""
+    first, _, rest = (store.folder / f"{job.key}.csv").read_text().partition("\n")
+    about = json.loads(first.removeprefix("# "))
+    return {name: about[name] for name in about if name not in ("seconds", "commit")}, rest
+
+
+def until(true: Callable[[], object], seconds: float = 60) -> None:
+    """Wait for it."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)

@@ -1,0 +1,96 @@
+"""Plans: who runs where at which learning rate, under a name of its own."""
+
+from collections.abc import Callable
+
+import pytest
+
+import ablations.training.plan as planning
+from ablations.cli import again, main
+from ablations.design.suites import SUITES
+from ablations.training.plan import What, plans
+from ablations.training.rates import UNTUNED
+from tricks import Config, InputError
+
+
+def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
+    (tuned,) = plans(What(), "10")
+    assert {reservation for _, reservation in tuned.rates.values()} == {""}
+    assert len({lr for lr, _ in tuned.rates.values()}) > 1
+    assert "tune" not in tuned.in_words
+    (mixed,) = plans(What(design="ladder,screen"), "10")
+    assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")}
+    assert f"all run at {UNTUNED:g}" in mixed.in_words
+    fixed = plans(What(suite="published", env="CartPole-v1"))[0]
+    assert set(fixed.rates.values()) == {(2.5e-4, "fixed")}
+
+
+def test_a_job_is_an_arm_and_a_whole_block_of_seeds() -> None:
+    (plan,) = plans(What(tricks="entropy,grad_clip", steps=500), "5:12")
+    assert {job.config.seeds for job in plan.jobs} == {tuple(range(10)), tuple(range(10, 20))}
+    assert len(plan.jobs) == 2 * len(plan.arms) == 6
+    assert {job.config.steps for job in plan.jobs} == {500}
+
+
+def test_studies_that_differ_have_names_that_differ() -> None:
+    asked = [
+        (What(), "10"),
+        (What(steps=500), "10"),
+        (What(), "10:20"),
+        (What(tricks="clip,gae"), "10"),
+        (What(tricks="clip,entropy"), "10"),
+        (What(design="ladder,add-one-in"), "10"),
+        (What(env="Acrobot-v1"), "10"),
+    ]
+    names = [plans(what, seeds)[0].name for what, seeds in asked]
+    assert len(set(names)) == len(names)
+    assert names[0] == "ladder_CartPole-v1"
+    assert plans(What(suite="cartpole"))[0].name == names[0]
+
+
+def test_an_environment_that_cannot_be_made_is_left_out_of_a_suite_and_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = planning.make_env
+
+    def without_envpool(config: Config) -> object:
+        if config.backend == "envpool":
+            raise InputError("no envpool")
+        return made(config)
+
+    monkeypatch.setattr(planning, "make_env", without_envpool)
+    found = plans(What(suite="classic"))
+    assert len(found) == len(SUITES["classic"].settings) - 1
+    assert found[0].left_out == ("LunarLander-v3 (no envpool)",)
+    assert "left out: LunarLander-v3 (no envpool)" in capsys.readouterr().err
+    with pytest.raises(InputError, match="no envpool"):
+        plans(What(suite="classic", env="LunarLander-v3"))
+
+
+def test_a_command_is_told_without_where_results_go_and_who_makes_them() -> None:
+    arguments = ["--suite", "classic", "--out", "/tmp/x", "--seeds", "30", "--workers=4", "--scheduler", "tcp://a:1"]
+    assert again("games", ["runs/x y", "--out", "a b", "--workers=2"]) == "python -m ablations games 'runs/x y'"
+    assert again("run", arguments) == "python -m ablations run --suite classic --seeds 30"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "--tricks", "action_mask"], "CartPole-v1 gives no action mask, so action_mask can change nothing"),
+        (["run", "--design", "ppo", "--tricks", "clip"], "the design ppo has arms of its own"),
+        (["run", "--tricks", "baseline,popart"], "return_norm is needed and needs baseline: add return_norm"),
+        (["tune", "--suite", "published"], "the suite published has fixed learning rates"),
+        (["tune", "--suite", "worlds"], "python -m ablations worlds --tune"),
+        (["run", "--suite", "worlds", "--backend", "gymnasium"], "leave out --backend"),
+        (["run", "--suite", "classic", "--backend", "gymnasium"], "a suite has its own backends"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
+    refuses(main, arguments, message)
+
+
+def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
+    asked = {plan.config.env: [design.name for design in plan.designs] for plan in plans(What(suite="beyond"))}
+    assert asked["CartPole-v1"] == asked["Acrobot-v1"] == ["beyond", "beyond-normed"]
+    assert asked["MiniGrid-Unlock-v0"] == ["beyond"]
+    (chosen,) = plans(What(suite="beyond", env="CartPole-v1", design="beyond"))
+    assert [design.name for design in chosen.designs] == ["beyond"]

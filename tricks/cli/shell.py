@@ -1,0 +1,67 @@
+"""What the command lines share: options from a dataclass, and one clear line for everything that goes wrong."""
+
+import contextlib
+import difflib
+import io
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import TypeVar
+
+import tyro
+
+from tricks.errors import InputError
+
+T = TypeVar("T")
+
+
+def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
+    """The exit status of `command`; InputError, Ctrl-C and a closed pipe become one line and 2, 130 and 0.
+
+    `kept` says what is left of an interrupted run; so does the message of a KeyboardInterrupt.
+    """
+    try:
+        return command(arguments)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as stop:
+        print(f"interrupted{kept}{stop}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stdout = None
+        return 0
+
+
+def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> T:
+    """The dataclass `kind` filled from the command line; the docstrings under its fields are the help.
+
+    Raises InputError, in one line, for an unknown option or a value of the wrong type.
+    """
+    known = ["--help", "-h"]
+    for name, boolean in _names(kind):
+        known += [f"--{name}", f"--no-{name}"] if boolean else [f"--{name}"]
+    for argument in arguments:
+        option = argument.split("=")[0].replace("_", "-")
+        if option.startswith("--") and option not in known:
+            near = difflib.get_close_matches(option, known, n=1, cutoff=0.7)
+            raise InputError(f"unknown option {argument}; " + (f"did you mean {near[0]}?" if near else "see --help"))
+    box = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(box):
+            return tyro.cli(kind, prog=prog, args=arguments, description=about, config=(tyro.conf.OmitArgPrefixes,))
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            raise
+        lines = [line.strip("│╭╮╰╯─ ") for line in box.getvalue().splitlines()]
+        said = [line for line in lines[1:] if line and "full helptext" not in line]
+        raise InputError(" ".join(said).split(" Argument helptext")[0] + "; see --help") from stop
+
+
+def _names(kind: type) -> Iterator[tuple[str, bool]]:
+    """The options of a dataclass and of the dataclasses in it, and whether each is a switch."""
+    for field in fields(kind):
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            yield from _names(field.type)
+        else:
+            yield field.name.replace("_", "-"), isinstance(field.default, bool)

@@ -1,0 +1,61 @@
+"""Statistics of observations and returns, with a seed axis: what the nets see the world through."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+LIMIT = 10.0  # standard deviations
+
+
+class Moments(NamedTuple):
+    """Number of rows [S, 1], mean [S, D] and sum of squared deviations [S, D] of all rows seen so far, in float64."""
+
+    rows: Tensor
+    mean: Tensor
+    squares: Tensor
+
+    @classmethod
+    def empty(cls, seeds: int, features: int) -> "Moments":
+        """No rows yet."""
+        return cls(*(torch.zeros(seeds, width, dtype=torch.float64) for width in (1, features, features)))
+
+    @property
+    def variance(self) -> Tensor:
+        """Biased (population) variance [S, D]."""
+        return self.squares / self.rows.clamp(min=1e-12)
+
+    def view(self, eps: float = 1e-8) -> tuple[Tensor, Tensor]:
+        """Mean and 1/√(variance + ε), float32 [S, 1, D] each: s is seen as clip((s − mean)/√(variance + ε), ±10).
+
+        Move the moments between rollouts only: inside one, they would move π, and the first ratio with it.
+        Andrychowicz et al. 2020, arXiv:2006.05990, C64.
+        """
+        scale = (self.variance + eps).rsqrt()
+        return self.mean.float().unsqueeze(1), scale.float().unsqueeze(1)
+
+
+class ReturnStats(NamedTuple):
+    """Mean μ [S] and variance [S] of the returns, float64."""
+
+    mean: Tensor
+    variance: Tensor
+
+    @property
+    def std(self) -> Tensor:
+        """σ [S], kept within [1e-4, 1e6]."""
+        return self.variance.sqrt().clamp(1e-4, 1e6)
+
+
+def normalize(value: Tensor, stats: ReturnStats) -> Tensor:
+    """(G − μ)/σ. value [S, ...]."""
+    return (value - _wide(stats.mean, value)) / _wide(stats.std, value)
+
+
+def denormalize(output: Tensor, stats: ReturnStats) -> Tensor:
+    """σ·n + μ: from the value net's output to units of reward. output [S, ...]."""
+    return output * _wide(stats.std, output) + _wide(stats.mean, output)
+
+
+def _wide(x: Tensor, like: Tensor) -> Tensor:
+    return x.view(-1, *(1,) * (like.dim() - 1))

@@ -1,0 +1,128 @@
+"""EnvPool's environments: all lanes of all seeds in one pool, stepped in C++. Weng et al. 2022, arXiv:2206.10558."""
+
+import difflib
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor
+
+from tricks.config import Config
+from tricks.core.extras import extra
+from tricks.core.seeds import stream
+from tricks.core.spaces import Spaces
+from tricks.errors import InputError
+
+
+class EnvPoolEnv:
+    """S seeds × N lanes of one EnvPool id, in one pool; obs, legal and resetting as in GymnasiumEnv.
+
+    Every lane has a generator of its own, and a seed that does not play is not stepped, so what a seed sees depends
+    on no other. EnvPool's autoreset is NEXT_STEP. It reports an episode that ends in itself on the very step of its
+    time limit as truncated, and gives no action mask: legal is True everywhere.
+
+    A Dict observation becomes one vector, its Box and Discrete parts side by side in the space's order: MiniGrid's
+    direction (one-hot) and image. A mission is text and is left out. Raises InputError if it is not the same in
+    every episode, since then it matters.
+    """
+
+    resumable = False
+
+    def __init__(self, config: Config, purpose: str = "env") -> None:
+        self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
+        self._resumed = 0  # times
+        lane_seeds = [stream(seed, purpose).integers(2**31, size=self.lanes) for seed in self.seeds]
+        self._pool, space, action = make_pool(config.env, np.concatenate(lane_seeds))
+        parts = {"obs": space}
+        if isinstance(space, gym.spaces.Dict):
+            parts = {name: part for name, part in space.items() if name != "mission"}
+        self._parts = {name: Spaces(self.id, part, action) for name, part in parts.items()}
+        if isinstance(space, gym.spaces.Dict):
+            features = sum(part.features for part in self._parts.values())
+            space = gym.spaces.Box(-np.inf, np.inf, (features,))
+        self.spaces, self._mission = Spaces(self.id, space, action), None
+        rows = (len(self.seeds), self.lanes)
+        self._ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(rows)
+        self.obs = torch.zeros(*rows, *self.spaces.shape, dtype=torch.uint8 if self.spaces.pixels else torch.float32)
+        self.legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
+        self.reset()
+
+    def reset(self) -> None:
+        """A new episode in every lane."""
+        obs, _ = self._pool.reset()
+        self.resetting = torch.zeros(len(self.seeds), self.lanes, dtype=torch.bool)
+        self.score = torch.zeros(len(self.seeds), self.lanes, dtype=torch.float64)
+        self._show(obs, torch.ones(len(self.seeds), dtype=torch.bool))
+
+    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One step of every playing seed; the others stand still."""
+        seeds = playing.numpy()
+        actions = np.concatenate(self.spaces.decode(action)[seeds])  # [lanes that play, ...]
+        obs, *columns, _ = self._pool.step(actions, self._ids[seeds].ravel())
+        reward, terminated, truncated = (self._spread(column, seeds) for column in columns)
+        self.resetting = torch.where(playing.unsqueeze(1), terminated | truncated, self.resetting)
+        self.score = reward.double()
+        self._show(obs, playing)
+        return self.score, terminated, truncated
+
+    def close(self) -> None:
+        self._pool.close()
+        del self._pool  # its threads end with it
+
+    def state_dict(self) -> dict[str, int]:
+        return {"resumed": self._resumed}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """New episodes of a new pool, as in GymnasiumEnv: a pool cannot be seeded twice."""
+        self.close()
+        self._resumed = state["resumed"] + 1
+        streams = [stream(seed, self.purpose, self._resumed) for seed in self.seeds]
+        lane_seeds = np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams])
+        self._pool, *_ = make_pool(self.id, lane_seeds)
+        self.reset()
+
+    def _spread(self, column: np.ndarray, seeds: np.ndarray) -> Tensor:
+        """[lanes that play] -> [S, N], 0 where none plays."""
+        whole = np.zeros(self._ids.shape, column.dtype)
+        whole[seeds] = column.reshape(-1, self.lanes)
+        return torch.from_numpy(whole)
+
+    def _show(self, obs: Any, playing: Tensor) -> None:
+        """Put the observations of the seeds that play, [their lanes, ...] each part, in a new obs."""
+        named = obs if isinstance(obs, dict) else {"obs": obs}
+        self._check_mission(named)
+        rows = (int(playing.sum()), self.lanes)
+        self.obs = self.obs.clone()
+        encoded = [part.encode(named[name], rows) for name, part in self._parts.items()]
+        if not self.spaces.pixels:  # an image beside other parts becomes part of the vector
+            encoded = [torch.cat([part.flatten(2).float() for part in encoded], -1)]
+        self.obs[playing] = encoded[0]
+
+    def _check_mission(self, named: dict[str, Any]) -> None:
+        missions = named.get("mission", np.zeros(1))
+        self._mission = missions[0] if self._mission is None else self._mission
+        if (missions != self._mission).any():
+            raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
+
+
+def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space, gym.Space]:
+    """A pool of one lane per seed, with as many threads as torch has, and its two spaces.
+
+    Raises InputError if EnvPool is not installed, does not have the id, or needs more than one player for it.
+    """
+    envpool = extra("envpool", "envpool")
+    known = envpool.list_all_envs()
+    if id not in known:
+        near = difflib.get_close_matches(id, known, n=1)
+        raise InputError(f"backend envpool has no {id!r}" + "".join(f"; did you mean {other}?" for other in near))
+    try:
+        pool = envpool.make_gymnasium(id, num_envs=len(seeds), seed=seeds, num_threads=torch.get_num_threads())
+    except (ImportError, RuntimeError) as error:  # a system library or an asset is missing
+        raise InputError(f"cannot make the environment {id!r}: {' '.join(str(error).split())}") from error
+    if pool.config["max_num_players"] > 1:
+        raise InputError(f"{id} has {pool.config['max_num_players']} players; supported is one")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
+        return pool, pool.observation_space, pool.action_space

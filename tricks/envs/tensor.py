@@ -1,0 +1,105 @@
+"""Worlds as environments: all lanes of all seeds in one step."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tricks.config import Config
+from tricks.core.devices import find_device
+from tricks.core.seeds import draw
+from tricks.core.spaces import Spaces
+from tricks.worlds.world import World
+
+BLOCK = 256  # steps whose chance is drawn at once
+
+
+class TensorEnv:
+    """S seeds × N lanes of a World, with NEXT_STEP autoreset; obs, legal and resetting as in GymnasiumEnv.
+
+    The chance of a step is the same whether or not a lane is reset there, and depends on nothing but the seed and
+    the number of steps and resets of all so far. So a seed that stands still may as well be stepped.
+    """
+
+    resumable = True
+    _state: Tensor
+    _kept: int  # features of a state that a reset draws anew
+
+    def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
+        self.world, self.purpose = world, purpose
+        self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
+        self.spaces = Spaces(world.id, world.observation, world.action)
+        self.device = find_device(config.device)
+        self._dynamics = world.dynamics
+        if config.compile:
+            self._dynamics = torch.compile(world.dynamics, dynamic=False)
+        width = self.spaces.actions if self.spaces.discrete else 1
+        self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool, device=self.device)
+        self._limit = world.time_limit or torch.iinfo(torch.int32).max
+        self._resets = self._t = 0
+        self._begin(self._chances()[0])
+
+    def reset(self) -> None:
+        """A new episode in every lane; what is carried stays."""
+        self._resets, self._t = self._resets + 1, 0
+        carried = self._state[..., self._kept :]
+        self._begin(torch.cat([self._chances()[0][..., : self._kept], carried], -1))
+
+    def _begin(self, state: Tensor) -> None:
+        self._state, self._kept = state, state.shape[-1] - self.world.carried
+        self._age = torch.zeros(state.shape[:2], dtype=torch.int32, device=self.device)
+        self.score = torch.zeros(state.shape[:2], dtype=torch.float64, device=self.device)
+        self.resetting = torch.zeros_like(self._age, dtype=torch.bool)
+        self._show()
+
+    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One step of every lane; returns reward (float64), terminated and truncated, each [S, N]."""
+        self._t += 1
+        fresh, chance = self._chances()
+        going = ~self.resetting
+        state, reward, terminated = self._dynamics(self._state, action, chance)
+        if self.world.carried:  # where no step is taken, they stand still
+            moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
+            carried = torch.where(moving, state, self._state)[..., self._kept :]
+            state = torch.cat([state[..., : self._kept], carried], -1)
+            fresh = torch.cat([fresh[..., : self._kept], carried], -1)
+        self._state = torch.where(going.view(*going.shape, *(1,) * (state.dim() - 2)), state, fresh)
+        self._age, self.score = (self._age + 1) * going, reward
+        terminated, truncated = terminated & going, self._age >= self._limit
+        self.resetting = terminated | truncated
+        self._show()
+        return reward, terminated, truncated
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where every lane is; chance follows from the counts of steps and resets."""
+        lanes = {"state": self._state, "age": self._age, "resetting": self.resetting}
+        return lanes | {"resets": self._resets, "t": self._t}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._state, self._age, self.resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
+        self._resets, self._t = state["resets"], state["t"]
+        self._draw(self._t // BLOCK)
+        self._show()
+
+    def _show(self) -> None:
+        self.obs, legal = self.world.observe(self._state), self.world.legal(self._state)
+        self.legal = self._all if legal is None else legal
+
+    def _chances(self) -> tuple[Tensor, Tensor]:
+        """The states after a reset at this step, whether or not a lane needs one, and the step's own chance."""
+        block, row = divmod(self._t, BLOCK)
+        if row == 0:
+            self._draw(block)
+        return self._fresh[:, row], self._chance[:, row]
+
+    def _draw(self, block: int) -> None:
+        """The chance of one block of steps."""
+        resets = self.world.reset_chances
+        shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
+        drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+        chance = drawn.to(self.device, non_blocking=True)
+        self._fresh, self._chance = self.world.initial(chance[..., :resets]), chance[..., resets:]

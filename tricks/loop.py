@@ -1,0 +1,181 @@
+"""The loop: play, judge, learn."""
+
+from contextlib import closing
+
+import torch
+
+from tricks.action_mask import masked
+from tricks.advantage_norm import standardize
+from tricks.annealing import linear_decay
+from tricks.baseline import explained_variance, squared_error
+from tricks.bootstrap import beyond
+from tricks.clip import clip_fraction, clipped_surrogate
+from tricks.config import Config
+from tricks.core.adam import Adam, gradient
+from tricks.core.agent import Agent
+from tricks.core.env import Env
+from tricks.core.memory import Memory
+from tricks.core.moments import normalize
+from tricks.core.reductions import mean
+from tricks.core.returns import reward_to_go
+from tricks.core.rollout import Batch, Player, Policy, play_episodes
+from tricks.entropy import entropy_bonus
+from tricks.envs.make import make_env
+from tricks.gae import gae
+from tricks.grad_clip import shorten
+from tricks.ladder import Tricks
+from tricks.orthogonal_init import orthogonal_
+from tricks.popart import preserve_outputs_, renormalize
+from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
+from tricks.ppg_buffers import ages, dealt_apart
+from tricks.return_norm import move_stats
+from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
+from tricks.runs.checkpoint import Checkpoints
+from tricks.runs.log import Log
+from tricks.runs.run import Run
+from tricks.segments import play_segment
+from tricks.shared_trunk import share_trunk_
+from tricks.state_norm import merge_moments
+from tricks.value_clip import clipped_error
+
+
+def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
+    """Train S independent agents until each has used its budget of environment steps.
+
+    Raises InputError for an environment that cannot be made, is not supported, or gives observations or rewards that
+    are not finite.
+    """
+    with closing(make_env(config)) as env:
+        return train_in(env, config, tricks, keep)
+
+
+def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
+    """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
+    player = Player(env, block=config.horizon)
+    agent, family = Agent(env.spaces, config).to(config.device), env.spaces.family
+    if tricks.orthogonal_init:
+        orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
+        orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
+    if tricks.shared_trunk:
+        share_trunk_(agent)
+    if tricks.ppg:
+        add_auxiliary_head_(agent)
+        memory, auxiliary = Memory(config.aux_every), Adam(agent.parameters(), config.adam_eps)
+        if keep:
+            keep.add(memory=memory, auxiliary=auxiliary)
+    if tricks.ppg_buffers:
+        recent, memory = Memory(config.policy_rollouts), Memory(config.value_rollouts)
+        if keep:
+            keep.add(recent=recent, memory=memory)
+    optimizer = Adam(agent.parameters(), config.adam_eps)
+    log = Log(config)
+    if keep:  # what a checkpoint holds; a run that is resumed goes on from there
+        keep.begin(config, tricks, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
+
+    policy: Policy = agent.policy  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A], or [S, B, 2A] of a Gaussian
+    if tricks.action_mask:
+        policy = masked(policy)
+
+    while log.active.any():
+        learning_rate = log.progress.new_tensor(config.rates)  # [S]
+        clip_range = torch.full_like(log.progress, config.clip_range)
+        if tricks.lr_anneal:
+            learning_rate = linear_decay(learning_rate, log.progress)
+        if tricks.clip_anneal:
+            clip_range = linear_decay(clip_range, log.progress)
+
+        # Play: every lane acts with the current policy.
+        if tricks.segments:
+            rollout = play_segment(player, policy, config.horizon, log.active)
+        else:
+            rollout = play_episodes(player, policy, config.horizon * config.lanes, log.active)
+        batch = Batch.of(rollout)
+
+        # Judge: what came of each action?
+        reward, done = rollout.reward, rollout.terminated | rollout.truncated  # [S, T, N]
+        returns = reward_to_go(reward, done, config.gamma)
+        advantage = returns
+        if tricks.baseline:
+            value, next_value = agent.values(rollout)  # V(s), V(s')
+            cut = rollout.cut  # rows after which the episode goes on, unseen
+            if tricks.bootstrap:
+                cut = cut | rollout.truncated  # a time limit is a cut, not a death
+            target = returns + beyond(cut, next_value, done, config.gamma)
+            advantage = target - value
+            log.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the Monte Carlo return
+            if tricks.gae:
+                dead = done & ~cut
+                advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)
+                target = value + advantage
+            if tricks.return_norm:
+                old = agent.returns
+                agent.returns = move_stats(old, target, rollout.valid, config.return_beta)
+                value, target = normalize(value, old), normalize(target, agent.returns)
+            if tricks.popart:
+                value = renormalize(value, old, agent.returns)
+                preserve_outputs_(agent.value_net, old, agent.returns)
+            batch.add(value=value, target=target)
+        batch.add(advantage=advantage.float())
+
+        # Learn: make more likely what turned out well.
+        batches = iter([batch])  # REINFORCE takes one step on everything
+        if tricks.reuse:
+            batch.log_prob = old_log_prob(policy, family, batch)
+            batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
+        if tricks.ppg:
+            memory.add(batch, agent.returns, log.update)
+        if tricks.ppg_buffers:
+            recent.add(batch, agent.returns, log.update)
+            batches = dealt_apart(recent, memory, agent.returns, config, log.update)
+        for b in batches:
+            advantage = b.advantage  # [S, B]
+            if tricks.advantage_norm:
+                advantage = standardize(advantage, b.valid)
+            logits = policy(b.obs, b.legal)
+            log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
+            objective = log_prob * advantage
+            if tricks.reuse:
+                ratio = importance_ratio(log_prob, b.log_prob)
+                objective = ratio * advantage
+                log.note(**drift(ratio, b.valid))
+            if tricks.clip:
+                objective = clipped_surrogate(ratio, advantage, clip_range)
+                log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid))
+            loss = -mean(objective, b.valid)  # [S]
+            log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
+            if tricks.entropy:
+                loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
+            if tricks.ppg_buffers:
+                log.note(**ages(b, log.update))
+                b = b.critic  # from here on, rows of the value net's buffer
+            if tricks.baseline:
+                value = agent.value(b.obs)
+                error = squared_error(value, b.target)
+                if tricks.value_clip:
+                    error = clipped_error(value, b.value, b.target, config.value_clip_range)
+                value_loss = mean(error, b.valid)
+                loss = loss + config.value_coef * value_loss
+                log.note(value_loss=value_loss)
+
+            grad = gradient(loss, agent.parameters())  # [S, P]
+            norm = grad.norm(dim=1)
+            log.note(grad_norm=norm)
+            if tricks.grad_clip:
+                grad = shorten(grad, norm, config.max_grad_norm)
+            optimizer.step(grad, learning_rate, moving=log.active & norm.isfinite())
+
+        if tricks.ppg:
+            for b in auxiliary_minibatches(memory, agent.returns, policy, config, log.update):  # every N_π updates
+                errors = auxiliary_errors(agent, policy, family, b)
+                loss = auxiliary_loss(errors, b.valid, config.clone_coef)
+                grad = gradient(loss, agent.parameters())
+                auxiliary.step(grad, learning_rate, moving=log.active & grad.norm(dim=1).isfinite())
+                log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
+
+        if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
+            agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid)
+        log.end_update(rollout)
+        if keep:
+            keep.end_update(log.steps)
+
+    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.seconds)
