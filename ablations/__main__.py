@@ -2,17 +2,7 @@
 
 import sys
 
-
-def start() -> int:
-    """Run the command line; the import stands inside, so that Ctrl-C during it is one line, too."""
-    try:
-        from ablations.cli import main
-
-        return main()
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-
+from tricks.cli.start import start
 
 if __name__ == "__main__":
-    sys.exit(start())
+    sys.exit(start("ablations.cli"))

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks
-from tricks.reading.listing import diff, listing
-from tricks.reading.source import source
 
 if TYPE_CHECKING:
     from tricks.loop import train
+    from tricks.reading.listing import diff, listing
+    from tricks.reading.source import source
     from tricks.restore import load, resume
     from tricks.runs.checkpoint import Checkpoints
+    from tricks.runs.evaluation import Evaluation
     from tricks.runs.run import Run
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "REINFORCE",
     "Checkpoints",
     "Config",
+    "Evaluation",
     "InputError",
     "Run",
     "Tricks",
@@ -34,16 +36,21 @@ __all__ = [
     "train",
 ]
 
+HOMES = {  # what is imported only when it is asked for, since torch and libcst take their time
+    "Checkpoints": "tricks.runs.checkpoint",
+    "Evaluation": "tricks.runs.evaluation",
+    "Run": "tricks.runs.run",
+    "diff": "tricks.reading.listing",
+    "listing": "tricks.reading.listing",
+    "load": "tricks.restore",
+    "resume": "tricks.restore",
+    "source": "tricks.reading.source",
+    "train": "tricks.loop",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import what needs torch only when it is asked for: listings and tables should not wait for it."""
-    homes = {
-        "Checkpoints": "runs.checkpoint",
-        "Run": "runs.run",
-        "load": "restore",
-        "resume": "restore",
-        "train": "loop",
-    }
-    if name not in homes:
+    """Import a name from its home."""
+    if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"tricks.{homes[name]}"), name)
+    return getattr(import_module(HOMES[name]), name)

@@ -31,7 +31,8 @@ from tricks.ppg_buffers import ages, dealt_apart
 from tricks.return_norm import move_stats
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.runs.checkpoint import Checkpoints
-from tricks.runs.log import Log
+from tricks.runs.evaluation import Evaluation
+from tricks.runs.log import Listener, Log
 from tricks.runs.run import Run
 from tricks.segments import play_segment
 from tricks.shared_trunk import share_trunk_
@@ -39,17 +40,34 @@ from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
 
 
-def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
+def train(
+    config: Config,
+    tricks: Tricks,
+    keep: Checkpoints | None = None,
+    on_update: Listener | None = None,
+    evaluation: Evaluation | None = None,
+) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
+
+    on_update is called after every update with that update's rows of the curve: a list with a dict, column -> number,
+    for each seed that was active in it. It sees the numbers and changes none of them; what it raises ends the run.
+    evaluation: plays greedy episodes now and then, for the column eval_return.
 
     Raises InputError for an environment that cannot be made, is not supported, or gives observations or rewards that
     are not finite.
     """
     with closing(make_env(config)) as env:
-        return train_in(env, config, tricks, keep)
+        return train_in(env, config, tricks, keep, on_update, evaluation)
 
 
-def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
+def train_in(
+    env: Env,
+    config: Config,
+    tricks: Tricks,
+    keep: Checkpoints | None = None,
+    on_update: Listener | None = None,
+    evaluation: Evaluation | None = None,
+) -> Run:
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
     player = Player(env, block=config.horizon)
     agent, family = Agent(env.spaces, config).to(config.device), env.spaces.family
@@ -70,7 +88,7 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
     optimizer = Adam(agent.parameters(), config.adam_eps)
     log = Log(config)
     if keep:  # what a checkpoint holds; a run that is resumed goes on from there
-        keep.begin(config, tricks, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
+        keep.begin(config, tricks, evaluation, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
 
     policy: Policy = agent.policy  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A], or [S, B, 2A] of a Gaussian
     if tricks.action_mask:
@@ -83,6 +101,7 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
             learning_rate = linear_decay(learning_rate, log.progress)
         if tricks.clip_anneal:
             clip_range = linear_decay(clip_range, log.progress)
+        log.note(learning_rate=learning_rate)
 
         # Play: every lane acts with the current policy.
         if tricks.segments:
@@ -108,9 +127,9 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
                 advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)
                 target = value + advantage
             if tricks.return_norm:
-                old = agent.returns
-                agent.returns = move_stats(old, target, rollout.valid, config.return_beta)
+                old, agent.returns = agent.returns, move_stats(agent.returns, target, rollout.valid, config.return_beta)
                 value, target = normalize(value, old), normalize(target, agent.returns)
+                log.note(return_mean=agent.returns.mean, return_std=agent.returns.std)
             if tricks.popart:
                 value = renormalize(value, old, agent.returns)
                 preserve_outputs_(agent.value_net, old, agent.returns)
@@ -140,7 +159,7 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
                 log.note(**drift(ratio, b.valid))
             if tricks.clip:
                 objective = clipped_surrogate(ratio, advantage, clip_range)
-                log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid))
+                log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid), clip_range=clip_range)
             loss = -mean(objective, b.valid)  # [S]
             log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
             if tricks.entropy:
@@ -174,7 +193,11 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
 
         if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
             agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid)
+        if evaluation:
+            log.note(eval_return=evaluation.after(rollout, config, policy, log.steps))
         log.end_update(rollout)
+        if on_update:
+            on_update(log.latest())
         if keep:
             keep.end_update(log.steps)
 

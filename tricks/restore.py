@@ -13,19 +13,27 @@ from tricks.errors import InputError
 from tricks.loop import train
 from tricks.ppg import add_auxiliary_head_
 from tricks.runs.checkpoint import NAME, Checkpoints, asked, how_to_go_on, read
+from tricks.runs.log import Listener
 from tricks.runs.run import Run
 from tricks.shared_trunk import share_trunk_
 
 
-def resume(folder: str | Path) -> Run:
+def resume(folder: str | Path, on_update: Listener | None = None) -> Run:
     """Train the run whose checkpoint is in `folder` to its end, as if nothing had happened, and keep checkpoints.
 
     On the same machine the curve is, to the last bit, that of a run that was never interrupted, if the environment is
     a tensor world; others begin new episodes, and a line says so. Its configuration stays as it was: the annealing
-    runs over the whole budget. Raises InputError if there is no checkpoint, or a damaged one.
+    runs over the whole budget, and its evaluations go on. on_update is called as in `train`. Raises InputError if there
+    is no checkpoint, or a damaged one.
     """
     found = read(Path(folder))
-    return train(found.config, found.tricks, keep=Checkpoints(folder, found.every, found))
+    return train(
+        found.config,
+        found.tricks,
+        keep=Checkpoints(folder, found.every, found),
+        on_update=on_update,
+        evaluation=found.evaluation,
+    )
 
 
 def load(path: str | Path) -> Run:

@@ -21,7 +21,6 @@ from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load
 from tricks.runs.files import make_folder
-from tricks.runs.film import one_seed
 from tricks.runs.run import Run
 
 
@@ -60,7 +59,7 @@ def played(run: Run, asked: Options, about: dict[str, Any]) -> Study:
     spent = {"seconds": run.seconds, "steps": int(run.curve.groupby("seed").step.max().sum())}  # of all its agents
     name = f"games_{about['run']}{'_greedy' * asked.greedy}"
     if asked.seed is not None:
-        run, name = one_seed(run, asked.seed), f"{name}_seed{asked.seed}"
+        run, name = run.only(asked.seed), f"{name}_seed{asked.seed}"
     config, curve, seeds = run.config, run.curve, run.config.seed_list
     done = [(Job(config, run.tricks), "fixed", Result(curve, {"diverged": run.diverged} | spent | provenance()))]
     scores = {

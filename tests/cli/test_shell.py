@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tricks import ATARI, PPG, PPO, Config
-from tricks.cli.main import main, parse
-from tricks.cli.running import held
+from tricks.cli.flags import parse
+from tricks.cli.main import main
+from tricks.cli.train_command import held
 from tricks.config import ATARI_CONFIG
 from tricks.ladder import named
 
@@ -21,7 +22,7 @@ def test_train_prints_a_line_a_seed_and_writes_the_run(tmp_path: Path, capsys: p
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("seed 3: return ")
     assert lines[1].startswith("seed 5: return ")
-    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "run.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "run.json"]
     assert '"gae"' not in (out / "run.json").read_text()
 
 

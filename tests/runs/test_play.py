@@ -16,8 +16,10 @@ from support.probes import SeenActionReward
 
 from tricks import PPO, REINFORCE, Config, Run, train
 from tricks.runs import film as play
-from tricks.cli.running import Output, Playing
-from tricks.cli.main import main, parse
+from tricks.cli.flags import parse
+from tricks.cli.main import main
+from tricks.cli.play_command import Playing, described
+from tricks.cli.train_command import Output
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.ladder import switched
 from tricks.cli.shell import options
@@ -108,7 +110,7 @@ def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, capsys
 
 
 def test_a_long_episode_is_thinned_out_and_a_large_picture_made_small(tmp_path: Path) -> None:
-    run = play.one_seed(untrained("Long-v0"), None)
+    run = untrained("Long-v0").only()
     path = tmp_path / "long.gif"
     assert "an episode of 650 steps" in play.picture(run, path, greedy=False)
     with Image.open(path) as gif:
@@ -154,7 +156,7 @@ def test_an_agent_that_knows_nothing_is_of_one_mind_only_when_it_is_greedy(
 def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     total = {}
     for name, tricks in {"with": switched(["action_mask"]), "without": REINFORCE}.items():
-        run = play.one_seed(untrained("OnlyOneLegal-v0", tricks), None)
+        run = untrained("OnlyOneLegal-v0", tricks).only()
         env = play.make_playable("OnlyOneLegal-v0")
         assert env is not None
         _, total[name], steps = play.watch(run, env, greedy=False)
@@ -164,7 +166,7 @@ def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
 
 def test_one_seed_of_a_run_is_that_seeds_agent() -> None:
     run = untrained("Pictured-v0", PPO, lr=(0.1, 0.2))
-    alone = play.one_seed(run, 2)
+    alone = run.only(2)
     assert alone.config.rates == (0.2,)
     obs = np.linspace(-1, 1, 9, dtype=np.float32).reshape(1, 9, 1)
     np.testing.assert_array_equal(alone.agent.act(obs), run.agent[1].act(obs))
@@ -173,11 +175,11 @@ def test_one_seed_of_a_run_is_that_seeds_agent() -> None:
 
 
 def test_the_interval_is_students() -> None:
-    run = play.one_seed(untrained("Pictured-v0"), None)
-    said = play.described(run, np.array([1.0, 2.0, 3.0]), greedy=False)  # t₂ = 4.3027, s = 1: ±2.484
+    run = untrained("Pictured-v0").only()
+    said = described(run, np.array([1.0, 2.0, 3.0]), greedy=False)  # t₂ = 4.3027, s = 1: ±2.484
     assert said.endswith("mean return 2.0 over 3 episodes, 95% interval [-0.5, 4.5] (Student's t over episodes)")
     assert "sampled actions" in said
-    assert play.described(run, np.array([1.0]), greedy=False).endswith("over 1 episode, which has no interval")
+    assert described(run, np.array([1.0]), greedy=False).endswith("over 1 episode, which has no interval")
 
 
 def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +192,7 @@ def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pyt
 
 
 def test_a_world_of_another_backend_that_goes_by_the_same_name_is_not_drawn(tmp_path: Path) -> None:
-    run = play.one_seed(untrained("SeenActionReward-v0"), None)
+    run = untrained("SeenActionReward-v0").only()
     for other in ("Taxi-v4", "Nowhere-v0"):
         renamed = replace(run, config=replace(run.config, env=other))
         assert play.picture(renamed, tmp_path / "x.gif", greedy=False) == f"{other} has no picture"
@@ -253,7 +255,7 @@ def test_the_readme_says_what_there_is() -> None:
 
 def test_cartpole_is_drawn_by_gymnasium(tmp_path: Path) -> None:
     pytest.importorskip("pygame", reason="the extra `play` is not installed")
-    run = play.one_seed(untrained("CartPole-v1"), None)
+    run = untrained("CartPole-v1").only()
     said = play.picture(run, tmp_path / "x.gif", greedy=False)
     steps = int(re.search(r"an episode of (\d+) steps", said)[1])  # type: ignore[index]
     with Image.open(tmp_path / "x.gif") as gif:

@@ -4,11 +4,9 @@ import contextlib
 import difflib
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TypeVar
-
-import tyro
 
 from tricks.errors import InputError
 
@@ -33,19 +31,34 @@ def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str
         return 0
 
 
+def chosen(name: str, commands: Mapping[str, T]) -> T:
+    """The command of this name. Raises InputError that suggests one for any other name."""
+    if name not in commands:
+        known = f"the commands are {', '.join(commands)}"
+        raise InputError(f"unknown command {name!r}; {suggested(name, commands, 0.6) or known}")
+    return commands[name]
+
+
+def suggested(word: str, known: Iterable[str], cutoff: float) -> str:
+    """`did you mean ...?` with the known word nearest to this one; nothing if none is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return f"did you mean {near[0]}?" if near else ""
+
+
 def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> T:
     """The dataclass `kind` filled from the command line; the docstrings under its fields are the help.
 
     Raises InputError, in one line, for an unknown option or a value of the wrong type.
     """
+    import tyro  # here, since commands without options need not wait for it
+
     known = ["--help", "-h"]
     for name, boolean in _names(kind):
         known += [f"--{name}", f"--no-{name}"] if boolean else [f"--{name}"]
     for argument in arguments:
         option = argument.split("=")[0].replace("_", "-")
         if option.startswith("--") and option not in known:
-            near = difflib.get_close_matches(option, known, n=1, cutoff=0.7)
-            raise InputError(f"unknown option {argument}; " + (f"did you mean {near[0]}?" if near else "see --help"))
+            raise InputError(f"unknown option {argument}; {suggested(option, known, 0.7) or 'see --help'}")
     box = io.StringIO()
     try:
         with contextlib.redirect_stderr(box):

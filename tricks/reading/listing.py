@@ -1,8 +1,8 @@
 """The loop with its flags decided: what is printed is what runs.
 
 A listing is made from the source of `tricks/loop.py`: every `if tricks.<flag>:` gives way to the branch that
-is taken, and every `if keep:`, which writes checkpoints, to nothing. Executing it defines a `train(config)` with the
-same curve as the library's `train(config, tricks)`.
+is taken, and what watches the training (`if keep:`, `if on_update:`, `if evaluation:`) to nothing. Executing it defines
+a `train(config)` with the same curve as the library's `train(config, tricks)`.
 """
 
 import difflib
@@ -50,13 +50,13 @@ def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
     return [function for function in decided if isinstance(function, cst.FunctionDef)]
 
 
-GONE = ("tricks", "keep")  # parameters that a listing does not have
+GONE = ("tricks", "keep", "on_update", "evaluation")  # parameters that a listing does not have
 
 
 class _Decide(cst.CSTTransformer):
     """Replaces each `if tricks.<flag>:` by the branch taken, and the parameter `tricks` by the constant TRICKS.
 
-    `if keep:` and the parameter `keep` go, and the arguments for either.
+    `if keep:`, `if on_update:` and `if evaluation:` go, and the parameters and arguments of these names.
     """
 
     def __init__(self, tricks: Tricks) -> None:
@@ -82,8 +82,20 @@ class _Decide(cst.CSTTransformer):
     def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
         if not updated_node.params:
             return updated_node
-        last = updated_node.params[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated_node.with_changes(params=[*updated_node.params[:-1], last])
+        here = cst.SimpleWhitespace("")  # what is left fits on one line
+        spaced = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        params = [param.with_changes(comma=spaced, whitespace_after_param=here) for param in updated_node.params]
+        return updated_node.with_changes(
+            params=[*params[:-1], params[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
+        )
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        return updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+        """A docstring without the paragraph on parameters that are gone."""
+        kept = [part for part in updated_node.value.split("\n\n") if part.split()[0] not in GONE]
+        return updated_node.with_changes(value="\n\n".join(kept))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         if not (isinstance(original_node.func, cst.Name) and original_node.func.value == "train_in"):
@@ -118,7 +130,7 @@ def _flag(statement: cst.BaseStatement) -> str | None:
 
 
 def _keeps(statement: cst.BaseStatement) -> bool:
-    return isinstance(statement, cst.If) and isinstance(statement.test, cst.Name) and statement.test.value == "keep"
+    return isinstance(statement, cst.If) and isinstance(statement.test, cst.Name) and statement.test.value in GONE
 
 
 def _lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:

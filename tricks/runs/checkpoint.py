@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.errors import InputError
+from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import make_folder, partial, write_whole
 from tricks.ladder import Tricks, switched
 
@@ -28,6 +29,7 @@ class Found:
     every: int
     step: int
     parts: dict[str, Any]
+    evaluation: Evaluation | None
 
 
 class Part(Protocol):
@@ -59,9 +61,10 @@ class Checkpoints:
             refuse_unfinished(self.folder)
         make_folder(self.folder)
 
-    def begin(self, config: Config, tricks: Tricks, **parts: Any) -> None:
+    def begin(self, config: Config, tricks: Tricks, evaluation: Evaluation | None = None, **parts: Any) -> None:
         """Name the run and its first parts: among them env and log."""
         self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every}
+        self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
         self.add(**parts)
         if self._found and not parts["env"].resumable:
             parts["log"].forget_open_episodes()
@@ -99,7 +102,9 @@ def read(folder: Path) -> Found:
     try:
         found = torch.load(folder / NAME, map_location="cpu", weights_only=True)
         about = json.loads(found["about"])
-        return Found(*asked(about), int(about["every"]), int(found["step"]), dict(found["parts"]))
+        config, tricks = asked(about)
+        evaluation = Evaluation(**about["evaluation"]) if about.get("evaluation") else None
+        return Found(config, tricks, int(about["every"]), int(found["step"]), dict(found["parts"]), evaluation)
     except Exception as error:  # unpickling what is no pickle can raise anything
         raise _damaged(folder, error) from error
 

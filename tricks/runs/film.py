@@ -1,14 +1,13 @@
-"""Watch a saved agent: what it earns in full episodes, and an animated picture of one of them."""
+"""Watch a saved agent: an animated picture of one episode."""
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from PIL import Image
-from scipy import stats
 
 from tricks.envs.atari import is_atari, make_game
 from tricks.errors import InputError
@@ -19,27 +18,6 @@ MOST = 300  # frames of a picture
 WIDEST = 400  # pixels
 EXTRAS = {"pygame": "play", "Box2D": "box2d"}  # package: the extra that brings it
 SLOWEST = 0.1  # seconds that a frame of a shortened episode may stay
-
-
-def one_seed(run: Run, seed: int | None) -> Run:
-    """The run of one seed of the stack, or of its first. Raises InputError if the run has no such seed."""
-    seeds = run.config.seed_list
-    if seed is not None and seed not in seeds:
-        raise InputError(f"the run has no seed {seed}; it has {', '.join(map(str, seeds))}")
-    k = 0 if seed is None else seeds.index(seed)
-    config = replace(run.config, seeds=(seeds[k],), lr=run.config.rates[k])
-    return replace(run, config=config, agent=run.agent[k], curve=run.curve[run.curve.seed == seeds[k]])
-
-
-def described(run: Run, returns: np.ndarray, greedy: bool) -> str:
-    """What one agent earned: the mean over episodes, returns [episodes], and its 95% interval by Student's t."""
-    actions = "its most likely actions" if greedy else "sampled actions"
-    who = f"agent of seed {run.config.seed_list[0]} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
-    if len(returns) == 1:
-        return f"{who} over 1 episode, which has no interval"
-    half = stats.t.ppf(0.975, len(returns) - 1) * returns.std(ddof=1) / len(returns) ** 0.5
-    low, high = returns.mean() - half, returns.mean() + half
-    return f"{who} over {len(returns)} episodes, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over episodes)"
 
 
 def picture(run: Run, path: Path, greedy: bool) -> str:

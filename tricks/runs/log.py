@@ -1,6 +1,7 @@
 """The learning curve while it is drawn: a row per seed and update, and who has budget left."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tqdm import tqdm
 from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
+from tricks.errors import InputError
 
 DIAGNOSTICS = (
     "policy_loss",
@@ -26,8 +28,17 @@ DIAGNOSTICS = (
     "clone_kl",
     "policy_age",
     "value_age",
+    "learning_rate",
+    "clip_range",
+    "return_mean",
+    "return_std",
+    "eval_return",
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
+COUNTS = ("seed", "update", "step", "episodes")  # columns of whole numbers
+
+Rows = list[dict[str, float]]  # of one update, a row per active seed: COLUMNS by name
+Listener = Callable[[Rows], object]  # called after every update
 
 
 class Log:
@@ -77,11 +88,19 @@ class Log:
         self.active = self.active & finite & (self.steps < self.budget)
         self._notes, self.update = {}, self.update + 1
 
+    def latest(self) -> Rows:
+        """The rows of the last update, one for each seed that was active in it."""
+        kinds = [int if name in COUNTS else float for name in COLUMNS]
+        return [
+            {name: kind(x) for name, kind, x in zip(COLUMNS, kinds, row.tolist(), strict=True)}
+            for row in self._rows[-1]
+        ]
+
     def curve(self) -> pd.DataFrame:
         """The rows, seed by seed."""
         self._bar.close()
         curve = pd.DataFrame(np.concatenate(self._rows), columns=list(COLUMNS))
-        curve = curve.astype(dict.fromkeys(("seed", "update", "step", "episodes"), int))
+        curve = curve.astype(dict.fromkeys(COUNTS, int))
         return curve.sort_values(["seed", "update"], ignore_index=True)
 
     def state_dict(self) -> dict[str, Any]:
@@ -91,6 +110,8 @@ class Log:
         return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["rows"].shape[1] != len(COLUMNS):
+            raise InputError("the checkpoint's curve has other columns: another version of this package wrote it")
         device = self.steps.device
         self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
         self.update, self.diverged, self._rows = state["update"], dict(state["diverged"]), [state["rows"].numpy()]

@@ -1,6 +1,5 @@
 """A finished run: its curve and its agents, on disk and back."""
 
-import contextlib
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -8,22 +7,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
-from tricks.action_mask import mask_logits
 from tricks.action_mask import masked
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.runs.checkpoint import NAME, asked, how_to_go_on, remove
-from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.runs.evaluation import play_games
 from tricks.runs.files import make_folder
 from tricks.runs.log import late_return
-from tricks.core.policies import certain
-from tricks.core.rollout import Player, Policy
+from tricks.core.rollout import Policy
 from tricks.ladder import Tricks
-from tricks.ppg import add_auxiliary_head_
-from tricks.shared_trunk import share_trunk_
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,8 @@ class Run:
 
     curve: a row per seed and update, with step (environment steps of that seed so far), the number, mean
     undiscounted return and mean length of the episodes that ended in the update (NaN if none did), and the
-    diagnostics (NaN if this rung does not have one). diverged: seed -> step at which its loss or gradient was no
+    diagnostics (NaN if this rung does not have one), the learning rate among them and, where an evaluation was due,
+    eval_return. diverged: seed -> step at which its loss or gradient was no
     longer finite; that seed stopped there. seconds: wall time of the training.
     """
 
@@ -73,21 +68,19 @@ class Run:
         """Scores of whole games with sampled (or the most likely) actions, all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
-        env = make_env(replace(self.config, lanes=episodes, device="cpu"), purpose="evaluation")
-        player = Player(env, block=self.config.horizon, purpose="evaluation")
         policy: Policy = self.agent.policy
         if self.tricks.action_mask:
             policy = masked(policy)
-        if greedy:
-            policy = certain(policy, self.agent.spaces.family)
-        playing = torch.ones(len(env.seeds), env.lanes, dtype=torch.bool)  # one episode a lane
-        score = torch.zeros(playing.shape, dtype=torch.float64)
-        with contextlib.closing(env):
-            env.reset()
-            while playing.any():  # kept a segment at a time, since a game may be longer than memory
-                for _ in range(self.config.horizon):
-                    if playing.any():
-                        _, over = player.step(policy, playing)
-                        playing = playing & ~over
-                score += player.rollout(last=False).score.sum(1)
-        return score.numpy()
+        scores: np.ndarray = play_games(replace(self.config, device="cpu"), policy, episodes, greedy).numpy()
+        return scores
+
+    def only(self, seed: int | None = None) -> "Run":
+        """The run of one of its seeds, alone; of the first, if none is named. Raises InputError for another's seed."""
+        seeds = self.config.seed_list
+        if seed is not None and seed not in seeds:
+            raise InputError(f"the run has no seed {seed}; it has {', '.join(map(str, seeds))}")
+        k = 0 if seed is None else seeds.index(seed)
+        config = replace(self.config, seeds=(seeds[k],), lr=self.config.rates[k])
+        diverged = {key: step for key, step in self.diverged.items() if key == seeds[k]}
+        curve = self.curve[self.curve.seed == seeds[k]]
+        return replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged)

@@ -1,0 +1,69 @@
+"""`python -m tricks play`: what a saved agent earns, and an animated picture of it."""
+
+import os
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from tricks.cli.shell import options
+from tricks.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tricks.runs.run import Run
+
+
+@dataclass(frozen=True)
+class Playing:
+    """What is played."""
+
+    folder: tyro.conf.Positional[Path | None] = None
+    """Folder of a saved run."""
+    episodes: int = 10
+    """How many full episodes to evaluate, with all statistics frozen."""
+    seed: int | None = None
+    """Whose agent plays: one of the run's seeds. Default: the first."""
+    greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Take the most likely actions instead of sampling."""
+    gif: Path | None = None
+    """File of the animated picture of one episode. Default: play.gif in the run's folder."""
+    no_gif: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """No picture."""
+
+
+def play(arguments: list[str]) -> None:
+    """Print what the agent earns, and film it."""
+    asked = options(Playing, arguments, "python -m tricks play DIR")
+    if asked.folder is None:
+        raise InputError("play takes the folder of a saved run, for example: python -m tricks play runs/x")
+    if asked.gif is not None and asked.no_gif:
+        raise InputError("--gif and --no-gif exclude each other")
+    quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
+    os.environ.update(quiet)  # pygame draws into memory: it needs no screen and should say nothing
+    warnings.filterwarnings("ignore", module="gymnasium")
+    from tricks.restore import load
+    from tricks.runs.film import picture
+
+    run = load(asked.folder).only(asked.seed)
+    path = asked.gif or asked.folder / "play.gif"
+    if not asked.no_gif and not path.parent.is_dir():  # better now than after the games
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}")
+    print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))
+    if not asked.no_gif:
+        print(picture(run, path, asked.greedy))
+
+
+def described(run: "Run", returns: "np.ndarray", greedy: bool) -> str:
+    """What one agent earned: the mean over episodes, returns [episodes], and its 95% interval by Student's t."""
+    from tricks.runs.intervals import students_interval
+
+    actions = "its most likely actions" if greedy else "sampled actions"
+    who = f"agent of seed {run.config.seed_list[0]} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
+    if len(returns) == 1:
+        return f"{who} over 1 episode, which has no interval"
+    low, high = students_interval(returns)
+    return f"{who} over {len(returns)} episodes, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over episodes)"

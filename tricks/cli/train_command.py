@@ -1,0 +1,189 @@
+"""`python -m tricks train`: train, keep what was asked for, and say what came of it."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from tricks.cli.flags import parse
+from tricks.config import Config
+from tricks.errors import InputError
+from tricks.ladder import Tricks
+
+if TYPE_CHECKING:  # what needs torch is imported only when it runs: --help should not wait for it
+    import pandas as pd
+
+    from tricks.runs.evaluation import Evaluation
+    from tricks.runs.log import Listener, Rows
+    from tricks.runs.run import Run
+
+BOARD = "tb"  # the folder of TensorBoard's files, in that of the run
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is kept of the run, and what is measured on the way."""
+
+    out: Path | None = None
+    """Folder of the run: curve.csv, which grows while it trains; at the end run.json, agent.pt and curve.png."""
+    checkpoint_every: int | None = None
+    """Write checkpoint.pt into the folder whenever a seed has taken so many more environment steps."""
+    resume: Path | None = None
+    """Go on with the run in this folder from its checkpoint, as it was: takes no other option."""
+    eval_every: int | None = None
+    """Play greedy episodes with all statistics frozen whenever a seed has taken so many more environment steps; their
+    mean return is the column eval_return of the curve. They do not count as steps, and change nothing that is
+    learned."""
+    eval_episodes: int = 10
+    """How many episodes of each seed such an evaluation plays to their ends."""
+    tensorboard: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Write the curve for TensorBoard, too, into the folder tb in that of the run (extra `tensorboard`)."""
+
+
+def train(arguments: list[str]) -> None:
+    """Train agents, print a summary, and keep the run if that was asked for."""
+    given = list(arguments)
+    tricks, (config, output) = parse(arguments, "train", Config, Output)
+    warnings.filterwarnings("ignore", module="gymnasium")
+    if output.resume is not None:
+        refuse_others(given)
+        out, run = output.resume, resumed(output.resume)
+    else:
+        out, run = output.out, trained(config, tricks, output)
+    print(summary(run))
+    if out is not None:
+        from tricks.runs.plot import draw_curve
+
+        run.save(out)
+        draw_curve(run, out / "curve.png")
+        print(f"wrote {out}")
+    if len(run.diverged) == len(run.config.seed_list):
+        raise InputError("every seed diverged; try a smaller --lr")
+
+
+def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
+    """Train from the start, with the checkpoints and evaluations that were asked for."""
+    from tricks.loop import train
+    from tricks.runs.checkpoint import Checkpoints, refuse_unfinished
+    from tricks.runs.files import make_folder
+
+    out, every, evaluation = output.out, output.checkpoint_every, evaluation_of(output)
+    print(held(config, tricks), end="")
+    if out is None:
+        for option, what in {"--checkpoint-every": every, "--tensorboard": output.tensorboard}.items():
+            if what:
+                raise InputError(f"{option} needs --out, the folder to write into")
+        return train(config, tricks, evaluation=evaluation)
+    refuse_unfinished(out)
+    make_folder(out)  # one that cannot be written should fail now, not after the training
+    keep = None if every is None else Checkpoints(out, every)
+    with followed(out, output.tensorboard, resumable=every is not None) as listener:
+        return train(config, tricks, keep=keep, on_update=listener, evaluation=evaluation)
+
+
+def evaluation_of(output: Output) -> "Evaluation | None":
+    """The evaluations that were asked for."""
+    from tricks.runs.evaluation import Evaluation
+
+    if output.eval_every is not None:
+        return Evaluation(output.eval_every, output.eval_episodes)
+    if output.eval_episodes != Output.eval_episodes:
+        raise InputError("--eval-episodes needs --eval-every, the steps between two evaluations")
+    return None
+
+
+def held(config: Config, tricks: Tricks) -> str:
+    """A line on the memory that observations take, where they are images or kept for longer than a rollout; or none."""
+    from tricks.core.rollout import rollout_bytes
+    from tricks.envs.make import make_env
+
+    with closing(make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0]))) as env:
+        one = rollout_bytes(config, env.spaces) / 1e6
+    said = f"observations of one rollout take {one:.3g} MB"
+    if tricks.ppg_buffers:
+        kept = config.policy_rollouts + config.value_rollouts
+    elif tricks.ppg:
+        kept = config.aux_every
+    else:
+        return f"{said}\n" if env.spaces.pixels else ""
+    return f"{said}; the {kept} rollouts that are kept take {kept * one:.3g} MB\n"
+
+
+def resumed(folder: Path) -> "Run":
+    """Go on with the run in the folder, and with what was written there while it trained."""
+    from tricks.restore import resume
+
+    with followed(folder, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+        return resume(folder, listener)
+
+
+def refuse_others(arguments: list[str]) -> None:
+    """Raises InputError if anything is asked for beside --resume."""
+    options = [argument.split("=")[0] for argument in arguments if argument.startswith("--")]
+    rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
+    for other in (*rung, *(option for option in options if option != "--resume")):
+        why = ": the annealing runs over the steps that it began with" if other == "--steps" else ""
+        raise InputError(f"--resume goes on with the run in its folder as it was; it takes no {other}{why}")
+
+
+@contextmanager
+def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
+    """The listener that writes a run down in its folder while it trains; Ctrl-C says what is left there."""
+    from tricks.runs.checkpoint import NAME, how_to_go_on
+    from tricks.runs.listeners import CurveFile, TensorBoard
+
+    listeners: list[Listener] = [CurveFile(folder)]
+
+    def tell(rows: "Rows") -> None:
+        for listener in listeners:
+            listener(rows)
+
+    with ExitStack() as stack:
+        if tensorboard:
+            listeners.append(stack.enter_context(closing(TensorBoard(folder / BOARD))))
+        try:
+            yield tell
+        except KeyboardInterrupt as stop:
+            if (folder / NAME).is_file():
+                raise KeyboardInterrupt(f"; go on with: {how_to_go_on(folder)}") from stop
+            if resumable:
+                raise KeyboardInterrupt(" before the first checkpoint") from stop
+            raise KeyboardInterrupt(f"; the curve so far is in {folder / 'curve.csv'}") from stop
+
+
+def summary(run: "Run") -> str:
+    """A line per seed, and over seeds: the return over the last 10% of the budget, and the last greedy evaluation."""
+    late = run.late()
+    known = late.dropna()
+    lines = []
+    for seed in run.config.seed_list:
+        if seed in run.diverged:
+            said = f"diverged at step {run.diverged[seed]}: the loss or its gradient is not finite"
+        elif seed not in known:
+            said = "no episode ended in the last 10% of the budget"
+        else:
+            said = f"return {known[seed]:.1f}"
+        lines.append(f"seed {seed}: {said}")
+    if len(known):
+        lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
+    judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
+    if len(judged):
+        lines.append(f"mean return of the last greedy evaluation: {over(judged.reindex(run.config.seed_list))}")
+    return "\n".join(lines)
+
+
+def over(values: "pd.Series") -> str:
+    """The mean of a value per seed, and its 95% interval where all seeds have one and are at least FEWEST."""
+    from tricks.runs.intervals import FEWEST, students_interval
+
+    known = values.dropna()
+    if len(known) < len(values):
+        return f"{known.mean():.1f} (of {len(known)} of {len(values)} seeds: no interval)"
+    if len(known) < FEWEST:
+        return f"{known.mean():.1f} (no interval with fewer than {FEWEST} seeds)"
+    low, high = students_interval(known.to_numpy())
+    return f"{known.mean():.1f}, 95% interval [{low:.1f}, {high:.1f}] (Student's t over {len(known)} seeds)"
