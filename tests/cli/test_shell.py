@@ -1,12 +1,16 @@
 """The command lines: what they print, and one line and exit status 2 for what they cannot do."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import tricks
 from tricks import ATARI, PPG, PPO, Config
+from tricks.cli import start as begin
 from tricks.cli.flags import parse
 from tricks.cli.main import main
 from tricks.cli.train_command import held
@@ -50,11 +54,66 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
         (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),
         (["diff", "ppo"], "diff takes two rungs"),
         (["list", "x"], "list takes no arguments"),
-        (["teach"], "unknown command 'teach'"),
+        (["teach"], "unknown command 'teach'; the commands are train, play, list"),
+        (["trian"], "unknown command 'trian'; did you mean train?"),
+        (["difff"], "unknown command 'difff'; did you mean diff?"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
     refuses(main, arguments, message)
+
+
+def test_list_does_not_wait_for_what_it_does_not_need() -> None:
+    code = """if True:
+        import sys
+        from tricks.cli.main import main
+        main(["list"])
+        print(sorted({"torch", "libcst", "tyro", "pandas", "numpy", "gymnasium"} & set(sys.modules)))"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "[]"
+
+
+def test_every_public_name_has_its_home() -> None:
+    assert set(tricks.HOMES) < set(tricks.__all__)
+    assert all(getattr(tricks, name).__name__ == name for name in tricks.HOMES)
+    with pytest.raises(AttributeError, match="has no attribute 'tricky'"):
+        tricks.tricky  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ["tricks", "ablations"])
+def test_a_command_line_starts_with_its_own_main(package: str) -> None:
+    said = subprocess.run([sys.executable, "-m", package, "--help"], capture_output=True, text=True, check=True).stdout
+    assert said.startswith(f"usage: python -m {package}")
+
+
+def test_ctrl_c_during_the_imports_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(begin, "import_module", stopped)
+    assert begin.start("tricks.cli.main") == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_command_line_hands_on_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["tricks", "teach"])
+    assert begin.start("tricks.cli.main") == 2
+
+
+def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for rung in ([], ["atari"]):
+        with pytest.raises(SystemExit):
+            main(["train", *rung, "--help"])
+        shown[len(rung)] = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        assert (
+            "Without it they start from ppo. (In Python, Tricks() has every flag off: reinforce.)" in shown[len(rung)]
+        )
+        assert "Raises" not in shown[len(rung)]
+    assert "ε of the clipped surrogate (clip). (default: 0.2)" in shown[0]
+    assert "ε of the clipped surrogate (clip). (default: 0.1)" in shown[1]
 
 
 def test_a_run_in_which_every_seed_diverges_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,13 +124,13 @@ def test_a_run_in_which_every_seed_diverges_says_so(capsys: pytest.CaptureFixtur
 
 
 def test_the_preset_atari_has_the_published_numbers() -> None:
-    tricks, (config,) = parse(["atari", "--seeds", "2"], "train", Config)
-    assert tricks == ATARI
+    flags, (config,) = parse(["atari", "--seeds", "2"], "train", Config)
+    assert flags == ATARI
     assert config == replace(ATARI_CONFIG, seeds=2)
     assert (config.lanes, config.horizon, config.epochs, config.minibatches) == (8, 128, 4, 4)
     assert (config.lr, config.clip_range, config.value_coef, config.entropy_coef) == (2.5e-4, 0.1, 0.5, 0.01)
     assert config.max_grad_norm == 0.5
-    assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(tricks.on)
+    assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(flags.on)
 
 
 def test_what_is_held_in_memory_is_said_where_it_is_much() -> None:

@@ -10,12 +10,15 @@ from tricks.config import ATARI_CONFIG, Config
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, described, named, switched
 
 NUMBERS = {"atari": ATARI_CONFIG}  # of the presets that bring their own
-ABOUT = f"""RUNG is where the flags start from: {", ".join(PRESETS)}, or a flag, which stands for the ladder up to it.
-Without it they start from ppo. (In Python, Tricks() has every flag off: that is reinforce.) The defaults below are
-those of ppo, or of the RUNG before --help; atari brings numbers of its own."""
+ABOUT = f"""RUNG is where the flags start from: {", ".join(PRESETS)}, or a flag, which
+stands for the ladder up to it. Without it they start from ppo. (In Python, Tricks() has every
+flag off: reinforce.) The defaults shown are those of ppo, or of the RUNG before --help; atari
+has numbers of its own, too."""
 GROUPS = {
     "tricks": "What is on and what is off.",
-    "config": "The numbers. One that belongs to a trick, named in parentheses, is read only when that trick is on.",
+    "config": "Environment, seeds, budget and the other numbers. One that belongs to a trick, named in parentheses, is "
+    "read only when that trick is on.",
+    "output": "What is kept of the run, and what is measured on the way.",
 }
 
 
@@ -32,12 +35,15 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
     switches = make_dataclass(  # not Tricks itself, which checks its needs before all switches are known
         "Tricks", [(name, kind, getattr(start, name)) for name, kind in help.items()]
     )
-    switches.__doc__ = GROUPS["tricks"]
     parts = {"tricks": switches} | {group.__name__.lower(): group for group in groups}
     defaults: dict[type, Any] = {Config: lambda: numbers}
     together = make_dataclass(
-        "Options", [(name, part, field(default_factory=defaults.get(part, part))) for name, part in parts.items()]
+        "Options",
+        [
+            (name, Annotated[part, tyro.conf.arg(help=GROUPS[name])], field(default_factory=defaults.get(part, part)))
+            for name, part in parts.items()
+        ],
     )
-    parsed: Any = options(together, arguments, f"python -m tricks {what} [RUNG]", " ".join(ABOUT.split()))
+    parsed: Any = options(together, arguments, f"python -m tricks {what} [RUNG]", ABOUT)
     on = [name for name in NEEDS if getattr(parsed.tricks, name)]
     return switched(on), [getattr(parsed, name) for name in list(parts)[1:]]

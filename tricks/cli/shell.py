@@ -74,7 +74,8 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
 def _names(kind: type) -> Iterator[tuple[str, bool]]:
     """The options of a dataclass and of the dataclasses in it, and whether each is a switch."""
     for field in fields(kind):
-        if isinstance(field.type, type) and is_dataclass(field.type):
-            yield from _names(field.type)
+        type_ = getattr(field.type, "__origin__", field.type)  # without its annotations
+        if isinstance(type_, type) and is_dataclass(type_):
+            yield from _names(type_)
         else:
             yield field.name.replace("_", "-"), isinstance(field.default, bool)

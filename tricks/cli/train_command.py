@@ -136,7 +136,8 @@ def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["List
     from tricks.runs.checkpoint import NAME, how_to_go_on
     from tricks.runs.listeners import CurveFile, TensorBoard
 
-    listeners: list[Listener] = [CurveFile(folder)]
+    file = CurveFile(folder)
+    listeners: list[Listener] = [file]
 
     def tell(rows: "Rows") -> None:
         for listener in listeners:
@@ -152,7 +153,7 @@ def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["List
                 raise KeyboardInterrupt(f"; go on with: {how_to_go_on(folder)}") from stop
             if resumable:
                 raise KeyboardInterrupt(" before the first checkpoint") from stop
-            raise KeyboardInterrupt(f"; the curve so far is in {folder / 'curve.csv'}") from stop
+            raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop
 
 
 def summary(run: "Run") -> str:

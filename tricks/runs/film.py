@@ -118,5 +118,5 @@ def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
 
 
 def _drawn(env: gym.Env) -> np.ndarray:
-    frame: Any = env.render()
+    frame: np.ndarray = env.render()  # type: ignore[assignment]
     return frame

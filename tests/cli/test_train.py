@@ -1,0 +1,159 @@
+"""`train`: what its folder holds while it trains and afterwards, and what it says in the end."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from tricks import PPO, Config, load, train
+from tricks.cli.main import main
+from tricks.cli.train_command import over
+from tricks.core.rollout import Player
+
+TINY = [
+    "train",
+    "ppo",
+    "--env",
+    "ShortCartPole-v0",
+    "--steps",
+    "120",
+    "--lanes",
+    "2",
+    "--horizon",
+    "16",
+    "--hidden",
+    "8",
+]
+
+
+def test_the_folder_holds_what_run_save_writes_and_a_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*TINY, "--seeds", "2", "--out", str(tmp_path / "run")]) == 0
+    run = train(Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,)), PPO)
+    run.save(tmp_path / "same")
+    for name in ("curve.csv", "agent.pt"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "same" / name).read_bytes()
+    with Image.open(tmp_path / "run" / "curve.png") as image:
+        assert image.format == "PNG"
+    pd.testing.assert_frame_equal(load(tmp_path / "run").curve, run.curve)
+
+
+def test_an_interrupted_run_leaves_its_curve_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = Player.rollout
+
+    def third(player: Player) -> object:
+        if player.rollouts == 2:
+            raise KeyboardInterrupt
+        return plain(player)
+
+    monkeypatch.setattr(Player, "rollout", third)
+    assert main([*TINY, "--seeds", "2", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == f"interrupted; the curve so far is in {tmp_path / 'curve.csv'}\n"
+    curve = pd.read_csv(tmp_path / "curve.csv")
+    assert curve["update"].tolist() == [0, 0, 1, 1]
+    assert [path.name for path in tmp_path.iterdir()] == ["curve.csv"]
+
+
+def test_a_run_that_is_interrupted_at_once_leaves_an_earlier_one_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(_: Player) -> None:
+        raise KeyboardInterrupt
+
+    assert main([*TINY, "--seeds", "1", "--out", str(tmp_path)]) == 0
+    before = load(tmp_path).curve
+    capsys.readouterr()
+    monkeypatch.setattr(Player, "rollout", stopped)
+    assert main([*TINY, "--seeds", "2", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    pd.testing.assert_frame_equal(load(tmp_path).curve, before)
+
+
+def test_evaluations_are_a_column_and_a_line_of_the_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--env", "ActionReward-v0", "--lr", "0.05", "--steps", "300", "--seeds", "5", "--out", str(tmp_path)]
+    assert main([*TINY, *asked, "--eval-every", "100", "--eval-episodes", "3"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2] == (
+        "mean return of the last greedy evaluation: 1.0, 95% interval [1.0, 1.0] (Student's t over 5 seeds)"
+    )
+    curve = pd.read_csv(tmp_path / "curve.csv")
+    assert (curve.groupby("seed")["eval_return"].count() == 3).all()
+
+
+def test_the_summary_has_an_interval_over_five_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*TINY, "--seeds", "5"]) == 0
+    *seeds, last = capsys.readouterr().out.splitlines()
+    assert len(seeds) == 5
+    assert last.startswith("mean return over the last 10% of 120 steps of ShortCartPole-v0: ")
+    assert last.endswith("] (Student's t over 5 seeds)")
+
+
+def test_an_interval_needs_five_seeds_and_all_of_them() -> None:
+    five = pd.Series([1.0, 2.0, 3.0, 4.0, 5.0])  # t₄ = 2.776, s = 1.581: ±1.963
+    assert over(five) == "3.0, 95% interval [1.0, 5.0] (Student's t over 5 seeds)"
+    assert over(five[:4]) == "2.5 (no interval with fewer than 5 seeds)"
+    assert over(pd.Series([*five, np.nan])) == "3.0 (of 5 of 6 seeds: no interval)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tensorboard"], "--tensorboard needs --out, the folder to write into"),
+        (["--checkpoint-every", "9"], "--checkpoint-every needs --out, the folder to write into"),
+        (["--eval-every", "0"], "evaluations must be at least 1 step apart, not 0"),
+        (["--eval-every", "9", "--eval-episodes", "0"], "an evaluation needs at least 1 episode, not 0"),
+        (["--eval-episodes", "3"], "--eval-episodes needs --eval-every"),
+        (["--resume", "x", "--eval-every", "9"], "it takes no --eval-every"),
+        (["--tensorboard", "--out", "DIR"], 'install it with: pip install -e ".[tensorboard]"'),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refuses: Callable[..., None],
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    refuses(main, ["train", *(argument.replace("DIR", str(tmp_path)) for argument in arguments)], message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_resumed_run_goes_on_with_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, int]] = []
+
+    class Writer:
+        def __init__(self, folder: str, purge_step: int) -> None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+
+        def add_scalar(self, name: str, x: float, step: int) -> None:
+            told.append((name, step))
+
+        def close(self) -> None:
+            told.append(("closed", 0))
+
+    plain = Player.rollout
+
+    def fourth(player: Player) -> object:
+        if player.rollouts == 3:
+            raise KeyboardInterrupt
+        return plain(player)
+
+    package = type(sys)("package")
+    package.SummaryWriter = Writer  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", package)
+    with monkeypatch.context() as patch:
+        patch.setattr(Player, "rollout", fourth)
+        asked = ["--seeds", "1", "--out", str(tmp_path), "--checkpoint-every", "20", "--tensorboard"]
+        assert main([*TINY, *asked]) == 130
+    assert told[-1] == ("closed", 0)
+    count = sum(name == "update" for name, _ in told)
+    assert count == 3
+    assert main(["train", "--resume", str(tmp_path)]) == 0
+    rows = pd.read_csv(tmp_path / "curve.csv")
+    assert [step for name, step in told if name == "update"][count:] == rows["step"].tolist()[count:]
