@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import tricks.loop as loop
-import tricks.runs.run as runs
+import tricks.runs.evaluation as evaluation
 from tricks import PPO, REINFORCE, Config, Tricks, train
 from tricks.core.extras import extra
 from tricks.core.rollout import Player, Rollout, play_episodes
@@ -106,7 +106,7 @@ def test_the_curve_and_the_evaluation_tell_the_score_of_whole_games(
     tricks: Tricks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "make_env", three_lives)
-    monkeypatch.setattr(runs, "make_env", three_lives)
+    monkeypatch.setattr(evaluation, "make_env", three_lives)
     run = train(Config(env="ThreeLives-v0", seeds=2, steps=300, lanes=2, horizon=20), tricks)
     told = run.curve[run.curve.episodes > 0]
     assert (told["return"] == SCORE).all()

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tricks import EVERY, PPO, Config, InputError, Run, load, train
-from tricks.envs.make import make_env
 from tricks.core.rollout import Player, play_episodes
+from tricks.envs.make import make_env
 
 
 @pytest.fixture(scope="module")

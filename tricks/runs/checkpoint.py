@@ -13,9 +13,9 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.errors import InputError
+from tricks.ladder import Tricks, switched
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import make_folder, partial, write_whole
-from tricks.ladder import Tricks, switched
 
 NAME = "checkpoint.pt"
 

@@ -3,16 +3,15 @@
 import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from PIL import Image
 
+from tricks.core.seeds import stream
 from tricks.envs.atari import is_atari, make_game
 from tricks.errors import InputError
 from tricks.runs.run import Run
-from tricks.core.seeds import stream
 
 MOST = 300  # frames of a picture
 WIDEST = 400  # pixels

@@ -11,13 +11,13 @@ import torch
 from tricks.action_mask import masked
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.runs.checkpoint import NAME, asked, how_to_go_on, remove
+from tricks.core.rollout import Policy
 from tricks.errors import InputError
+from tricks.ladder import Tricks
+from tricks.runs.checkpoint import remove
 from tricks.runs.evaluation import play_games
 from tricks.runs.files import make_folder
 from tricks.runs.log import late_return
-from tricks.core.rollout import Policy
-from tricks.ladder import Tricks
 
 
 @dataclass(frozen=True)

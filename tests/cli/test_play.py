@@ -1,0 +1,122 @@
+"""Playing a saved agent: what it earns, and a picture of it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.pictured import CONFIG, untrained
+
+from tricks import PPO, Config, train
+from tricks.cli.flags import parse
+from tricks.cli.main import main
+from tricks.cli.play_command import Playing, described
+from tricks.cli.shell import options
+from tricks.cli.train_command import Output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("play") / "run"
+    train(CONFIG, PPO).save(folder)
+    return folder
+
+
+def test_a_trained_agent_earns_what_the_best_policy_earns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", str(folder), "--greedy", "--episodes", "6", "--no-gif"]) == 0
+    assert capsys.readouterr().out == (
+        "agent of seed 4 in Pictured-v0, its most likely actions: mean return 10.0 over 6 episodes, "
+        "95% interval [10.0, 10.0] (Student's t over episodes)\n"
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["agent.pt", "curve.csv", "run.json"]
+
+
+def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", str(folder), "--greedy", "--seed", "2"]) == 0
+    path = folder / "play.gif"
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("agent of seed 2 in ")
+    assert said[1] == f"wrote {path}: an episode of 10 steps, return 10.0"
+    with Image.open(path) as gif:
+        assert (gif.n_frames, gif.size, gif.info["loop"]) == (11, (40, 30), 0)
+        for k in range(11):
+            gif.seek(k)
+            assert (np.asarray(gif.convert("L"))[0] > 128).sum() == k + 1  # the bar has grown
+            assert gif.info["duration"] == (50 if k < 10 else 1000)  # 20 steps a second; the end stays
+
+
+def test_an_agent_that_knows_nothing_is_of_one_mind_only_when_it_is_greedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = untrained("ActionReward-v0")  # one state, and a reward of 1 or -1
+    run.save(tmp_path)
+    sampled, greedy = (run.evaluate(40, greedy=greedy)[0] for greedy in (False, True))
+    assert set(sampled) == {-1, 1}
+    assert set(greedy) in ({-1}, {1})
+    assert main(["play", str(tmp_path), "--greedy", "--no-gif"]) == 0
+    assert f"95% interval [{greedy[0]:.1f}, {greedy[0]:.1f}]" in capsys.readouterr().out
+
+
+def test_the_interval_is_students() -> None:
+    run = untrained("Pictured-v0").only()
+    said = described(run, np.array([1.0, 2.0, 3.0]), greedy=False)  # t₂ = 4.3027, s = 1: ±2.484
+    assert said.endswith("mean return 2.0 over 3 episodes, 95% interval [-0.5, 4.5] (Student's t over episodes)")
+    assert "sampled actions" in said
+    assert described(run, np.array([1.0]), greedy=False).endswith("over 1 episode, which has no interval")
+
+
+def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    untrained("tricks/Corridor-v0").save(tmp_path)
+    assert main(["play", str(tmp_path), "--episodes", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "over 2 episodes" in lines[0]
+    assert lines[1:] == ["tricks/Corridor-v0 has no picture"]
+    assert not list(tmp_path.glob("*.gif"))
+
+
+def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    untrained("Undrawable-v0").save(tmp_path)
+    assert main(["play", str(tmp_path), "--episodes", "2"]) == 2
+    said = capsys.readouterr()
+    assert "over 2 episodes" in said.out
+    assert said.err == (
+        "error: cannot draw Undrawable-v0: pygame is not installed; "
+        'install it with: pip install -e ".[play]", or add --no-gif\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "play takes the folder of a saved run, for example: python -m tricks play runs/x"),
+        (["--greedy"], "play takes the folder of a saved run"),
+        (["nowhere"], "no saved run in nowhere"),
+        (["DIR", "--seed", "7"], "the run has no seed 7; it has 4, 2"),
+        (["DIR", "--episodes", "0"], "episodes must be at least 1, not 0"),
+        (["DIR", "--gif", "x.gif", "--no-gif"], "--gif and --no-gif exclude each other"),
+        (["DIR", "--gif", "/dev/null/x.gif"], "cannot write /dev/null/x.gif: there is no folder /dev/null"),
+        (["DIR", "--gredy"], "unknown option --gredy; did you mean --greedy?"),
+    ],
+)
+def test_what_cannot_be_played_is_one_clear_line(
+    arguments: list[str], message: str, folder: Path, refuses: Callable[..., None]
+) -> None:
+    refuses(main, ["play", *(argument.replace("DIR", str(folder)) for argument in arguments)], message)
+
+
+def test_the_readme_says_what_there_is() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    text = " ".join(readme.split())
+    for command in (
+        "`python -m tricks train ppo --out runs/x --checkpoint-every 20000`",
+        "`python -m tricks train --resume runs/x`",
+        "`python -m tricks play runs/x`",
+    ):
+        assert command in text
+        name, *words = command.strip("`").removeprefix("python -m tricks ").split()
+        if name == "play":
+            assert options(Playing, words, "").folder == Path("runs/x")
+        else:
+            _, (_, output) = parse(words, "train", Config, Output)
+            assert Path("runs/x") in (output.out, output.resume)

@@ -1,0 +1,102 @@
+"""Films of an agent, and what plays in them."""
+
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from support.pictured import untrained
+
+from tricks import PPO, REINFORCE
+from tricks.core.policies import Categorical, DiagonalGaussian
+from tricks.ladder import switched
+from tricks.runs import film as play
+
+
+def test_a_long_episode_is_thinned_out_and_a_large_picture_made_small(tmp_path: Path) -> None:
+    run = untrained("Long-v0").only()
+    path = tmp_path / "long.gif"
+    assert "an episode of 650 steps" in play.picture(run, path, greedy=False)
+    with Image.open(path) as gif:
+        assert gif.size == (400, 200)
+        assert gif.n_frames == 164  # every fourth of 651, and the last
+        gif.seek(1)
+        assert gif.info["duration"] == 100  # not 200: it would be a slide show
+
+
+def test_a_film_never_has_more_frames_than_it_may_and_ends_with_the_last() -> None:
+    for steps in (1, 299, 300, 301, 599, 600, 601, 5000):
+        film = play.Film(fps=50)
+        for step in range(steps + 1):
+            if step == steps or film.wants(step):
+                film.add(np.array(step))
+        kept = [int(frame) for frame in film.frames]
+        assert len(kept) <= play.MOST
+        assert kept[-1] == steps
+        assert kept[:-1] == list(range(0, steps, film.stride))
+
+
+def test_the_policy_without_chance_takes_the_mode() -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(50, 4, generator=generator)
+    for family in (Categorical, DiagonalGaussian):
+        noise = torch.from_numpy(family.noise(np.random.default_rng(0), (50, 4 if family is Categorical else 2)))
+        assert torch.equal(family.sample(family.certain(logits), noise), family.mode(logits))
+        assert not torch.equal(family.sample(logits, noise), family.mode(logits))
+
+
+def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
+    total = {}
+    for name, tricks in {"with": switched(["action_mask"]), "without": REINFORCE}.items():
+        run = untrained("OnlyOneLegal-v0", tricks).only()
+        env = play.make_playable("OnlyOneLegal-v0")
+        assert env is not None
+        _, total[name], steps = play.watch(run, env, greedy=False)
+        assert steps == 10
+    assert total["with"] == 0 > total["without"]
+
+
+def test_one_seed_of_a_run_is_that_seeds_agent() -> None:
+    run = untrained("Pictured-v0", PPO, lr=(0.1, 0.2))
+    alone = run.only(2)
+    assert alone.config.rates == (0.2,)
+    obs = np.linspace(-1, 1, 9, dtype=np.float32).reshape(1, 9, 1)
+    np.testing.assert_array_equal(alone.agent.act(obs), run.agent[1].act(obs))
+    np.testing.assert_array_equal(alone.evaluate(4), run.evaluate(4)[1:])
+    assert set(alone.curve.seed) == {2}
+
+
+def test_a_world_of_another_backend_that_goes_by_the_same_name_is_not_drawn(tmp_path: Path) -> None:
+    run = untrained("SeenActionReward-v0").only()
+    for other in ("Taxi-v4", "Nowhere-v0"):
+        renamed = replace(run, config=replace(run.config, env=other))
+        assert play.picture(renamed, tmp_path / "x.gif", greedy=False) == f"{other} has no picture"
+
+
+def test_every_missing_package_has_its_advice() -> None:
+    box2d = "Box2D is not installed, you can install it by run `pip install swig` followed by ..."
+    assert play._advice(box2d) == 'Box2D is not installed; install it with: pip install -e ".[box2d]"'
+    assert (
+        play._advice("MuJoCo is not installed,\n run x") == "MuJoCo is not installed, run x"
+    )  # no extra of this project
+
+
+def test_cartpole_is_drawn_by_gymnasium(tmp_path: Path) -> None:
+    pytest.importorskip("pygame", reason="the extra `play` is not installed")
+    run = untrained("CartPole-v1").only()
+    said = play.picture(run, tmp_path / "x.gif", greedy=False)
+    steps = int(re.search(r"an episode of (\d+) steps", said)[1])  # type: ignore[index]
+    with Image.open(tmp_path / "x.gif") as gif:
+        assert gif.size == (400, 267)
+        frames, times = [], []
+        for k in range(gif.n_frames):
+            gif.seek(k)
+            frames.append(np.asarray(gif.convert("L")))
+            times.append(gif.info["duration"])
+    assert sum(times) == 20 * steps + 1000  # 50 steps a second; equal frames have become one
+    assert all(100 < (frame < 250).sum() < 10_000 for frame in frames)  # a cart, a pole and a line on white
+    assert all((one != other).any() for one, other in itertools.pairwise(frames))

@@ -1,0 +1,77 @@
+"""What a curve says about the numbers that move while a run trains, and what a listener sees of it."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from support.training import SMALL
+
+from tricks import PPO, REINFORCE, Config, Tricks, train
+from tricks.ladder import switched
+from tricks.runs.log import COUNTS, Rows
+
+
+def test_a_listener_gets_every_row_of_the_curve_in_order_and_changes_none() -> None:
+    seen: list[Rows] = []
+    run = train(SMALL, PPO, on_update=seen.append)
+    assert [{row["update"] for row in rows} for rows in seen] == [{k} for k in range(len(seen))]
+    rows = pd.DataFrame([row for rows in seen for row in rows])
+    rows = rows.sort_values(["seed", "update"], ignore_index=True)
+    pd.testing.assert_frame_equal(rows, run.curve, check_exact=True)
+    pd.testing.assert_frame_equal(train(SMALL, PPO).curve, run.curve, check_exact=True)
+    assert {type(row[name]) for rows in seen for row in rows for name in COUNTS} == {int}
+
+
+def test_a_listener_hears_of_a_seed_until_it_is_done() -> None:
+    seen: list[list[float]] = []
+    run = train(
+        replace(SMALL, lr=(1e38, 0.003)), PPO, on_update=lambda rows: seen.append([row["seed"] for row in rows])
+    )
+    assert set(run.diverged) == {3}
+    assert seen[0] == [3, 1]
+    assert seen[-1] == [1]
+
+
+def test_what_a_listener_raises_ends_the_run() -> None:
+    calls = []
+
+    def stop(rows: Rows) -> None:
+        calls.append(rows)
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        train(SMALL, PPO, on_update=stop)
+    assert len(calls) == 1
+
+
+def numbers(tricks: Tricks) -> pd.DataFrame:
+    """The curve of one seed."""
+    config = Config("Pendulum-v1", seeds=1, steps=1000, lanes=2, horizon=50, hidden=(8,), lr=0.01, clip_range=0.3)
+    return train(config, tricks).curve
+
+
+def test_the_curve_has_each_updates_learning_rate_and_clip_range() -> None:
+    curve = numbers(switched([*PPO.on, "clip_anneal"]))
+    left = 1 - curve["step"].shift(fill_value=0) / 1000  # of the budget, before the update
+    assert left.iloc[1] == 0.9
+    assert curve["learning_rate"].tolist() == pytest.approx((0.01 * left).tolist(), rel=1e-5)
+    assert curve["clip_range"].tolist() == pytest.approx((0.3 * left).tolist(), rel=1e-5)
+    fixed = numbers(switched([name for name in PPO.on if name != "lr_anneal"]))
+    assert fixed["learning_rate"].tolist() == pytest.approx([0.01] * len(fixed))
+    assert fixed["clip_range"].tolist() == pytest.approx([0.3] * len(fixed))
+
+
+def test_the_curve_has_the_statistics_of_the_returns() -> None:
+    config = Config("ActionReward-v0", seeds=2, steps=640, lanes=4, horizon=16, hidden=(8,))
+    run = train(config, switched(["baseline", "return_norm"]))
+    last = run.curve.groupby("seed").last()
+    assert last["return_mean"].tolist() == run.agent.returns.mean.tolist()
+    assert last["return_std"].tolist() == run.agent.returns.std.tolist()
+    first = run.curve.groupby("seed").first()  # β = 0.1 of the way from 0 to the mean return of the first batch
+    assert first["return_mean"].tolist() == pytest.approx((0.1 * first["return"]).tolist())
+
+
+def test_what_a_rung_does_not_have_is_nan() -> None:
+    curve = numbers(REINFORCE)
+    assert curve[["clip_range", "return_mean", "return_std", "eval_return"]].isna().all(axis=None)
+    assert curve["learning_rate"].notna().all()

@@ -1,0 +1,73 @@
+"""curve.png: the return over steps, and how much seeds differ."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tricks.errors import InputError
+from tricks.runs.intervals import FEWEST, students_interval
+from tricks.runs.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WINDOWS = 50  # of the budget; a point of a line is a window's mean
+LINE, SECOND = "#0077BB", "#EE7733"
+
+
+def draw_curve(run: Run, path: Path) -> None:
+    """Write the figure of the run's curve to `path`. Raises InputError if that fails."""
+    try:
+        curve_figure(run).savefig(path, dpi=150)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def curve_figure(run: Run) -> "Figure":
+    """Mean return over seeds with its 95% interval by Student's t, or with every seed where they are fewer than FEWEST.
+
+    Greedy evaluations, if the run has any, are a second line of the same kind.
+    """
+    from matplotlib.figure import Figure  # takes a while to import; without pyplot it needs no screen
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    plain = run.curve.assign(one=1)
+    _draw_line(axes, in_windows(plain, run.config.steps, "return", "episodes"), LINE, "in training")
+    if plain["eval_return"].notna().any():
+        _draw_line(axes, in_windows(plain, run.config.steps, "eval_return", "one"), SECOND, "greedy evaluation")
+        axes.legend(frameon=False)
+    count = len(run.config.seed_list)
+    shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
+    axes.set_title(f"{run.config.env}: {shown} {count} seed{'s' * (count > 1)}", loc="left", fontsize=10)
+    axes.set_xlabel("environment steps of each seed")
+    axes.set_ylabel("return")
+    axes.set_xlim(0, run.config.steps)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.DataFrame:
+    """The weighted mean of a column in each of WINDOWS equal parts of the budget: a row per window, a column per seed.
+
+    The index is where the window ends; windows in which no seed has a value are left out. A seed without a value there
+    keeps the one before; before its first, it has NaN.
+    """
+    known = curve.dropna(subset=column)
+    window = np.ceil(known["step"] / steps * WINDOWS).clip(upper=WINDOWS).rename("window")  # the last update overshoots
+    total = (known[column] * known[weight]).groupby([window, known["seed"]]).sum()
+    means = (total / known[weight].groupby([window, known["seed"]]).sum()).unstack("seed")
+    return means.set_axis(means.index * steps / WINDOWS).ffill()
+
+
+def _draw_line(axes: "Axes", means: pd.DataFrame, color: str, label: str) -> None:
+    means = means.dropna()  # from where on every seed has a value
+    axes.plot(means.index, means.mean(axis=1), color=color, label=label)
+    if means.shape[1] >= FEWEST:
+        low, high = students_interval(means.to_numpy().T)
+        axes.fill_between(means.index, low, high, color=color, alpha=0.2, linewidth=0)
+    else:
+        axes.plot(means.index, means, color=color, alpha=0.35, linewidth=1)
