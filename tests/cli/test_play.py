@@ -9,8 +9,8 @@ from PIL import Image
 from support.pictured import CONFIG, untrained
 
 from tricks import PPO, Config, train
-from tricks.cli.flags import parse
 from tricks.cli.main import main
+from tricks.cli.parsing import parse
 from tricks.cli.play_command import Playing, described
 from tricks.cli.shell import options
 from tricks.cli.train_command import Output

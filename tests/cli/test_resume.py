@@ -58,7 +58,7 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
 @pytest.fixture(scope="module")
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("unfinished") / "run"
-    train(SMALL, PPO, keep=Checkpoints(folder, 500))
+    train(SMALL, PPO, checkpoints=Checkpoints(folder, 500))
     return folder
 
 

@@ -11,8 +11,8 @@ import pytest
 import tricks
 from tricks import ATARI, PPG, PPO, Config
 from tricks.cli import start as begin
-from tricks.cli.flags import parse
 from tricks.cli.main import main
+from tricks.cli.parsing import parse
 from tricks.cli.train_command import held
 from tricks.config import ATARI_CONFIG
 from tricks.ladder import named

@@ -69,7 +69,7 @@ def test_checkpoints_change_nothing_and_are_written_when_they_are_due(tmp_path: 
             written.append(checkpoint.read(tmp_path).step if (tmp_path / checkpoint.NAME).exists() else 0)
 
     config = replace(SMALL, env="Pendulum-v1")  # whose episodes have 200 steps: 100 a segment, until then
-    same(train(config, PPO, keep=Watched(tmp_path, 150)), train(config, PPO))
+    same(train(config, PPO, checkpoints=Watched(tmp_path, 150)), train(config, PPO))
     assert written[:4] == [0, 200, 300, 300]
 
 

@@ -78,7 +78,7 @@ def test_a_resumed_run_goes_on_with_its_evaluations(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, EVERY, keep=Checkpoints(tmp_path, 200), on_update=stop, evaluation=Evaluation(150, 2))
+        train(SMALL, EVERY, checkpoints=Checkpoints(tmp_path, 200), on_update=stop, evaluation=Evaluation(150, 2))
     whole = train(SMALL, EVERY, evaluation=Evaluation(150, 2))
     pd.testing.assert_frame_equal(resume(tmp_path).curve, whole.curve, check_exact=True)
 

@@ -50,11 +50,11 @@ def test_a_resumed_run_goes_on_where_its_checkpoint_was(tmp_path: Path) -> None:
             raise Stop
 
     with pytest.raises(Stop):
-        train(SMALL, PPO, keep=Checkpoints(cut, 300), on_update=stop, evaluation=EVALUATED)
+        train(SMALL, PPO, checkpoints=Checkpoints(cut, 300), on_update=stop, evaluation=EVALUATED)
     with (cut / "curve.csv").open("a") as torn:
         torn.write("3,5,60")  # as a kill may leave it
     assert len((cut / "curve.csv").read_text().splitlines()) == 1 + 7 * 2 + 1
-    resume(cut, CurveFile(cut))
+    resume(cut, on_update=CurveFile(cut))
     assert (cut / "curve.csv").read_bytes() == (whole / "curve.csv").read_bytes()
 
 

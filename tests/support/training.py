@@ -30,7 +30,7 @@ def interrupted(folder: Path, config: Config, tricks: Tricks, after: int, monkey
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "write_whole", write)
         with pytest.raises(Power):
-            train(config, tricks, keep=Checkpoints(folder, 200))
+            train(config, tricks, checkpoints=Checkpoints(folder, 200))
 
 
 def same(one: Run, other: Run) -> None:

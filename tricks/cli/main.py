@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from tricks.cli.shell import chosen, guarded
 from tricks.errors import InputError
-from tricks.ladder import PRESETS, named, table
+from tricks.ladder import PRESETS, named
+from tricks.reading.ladder_table import table
 
 USAGE = """usage: python -m tricks COMMAND ...
 
@@ -58,7 +59,7 @@ def _list(arguments: list[str]) -> None:
 
 
 def _listing(arguments: list[str]) -> None:
-    from tricks.cli.flags import parse
+    from tricks.cli.parsing import parse
     from tricks.reading.listing import listing
 
     tricks, _ = parse(arguments, "listing")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from tricks.cli.flags import parse
+from tricks.cli.parsing import parse
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
@@ -80,9 +80,9 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
         return train(config, tricks, evaluation=evaluation)
     refuse_unfinished(out)
     make_folder(out)  # one that cannot be written should fail now, not after the training
-    keep = None if every is None else Checkpoints(out, every)
+    checkpoints = None if every is None else Checkpoints(out, every)
     with followed(out, output.tensorboard, resumable=every is not None) as listener:
-        return train(config, tricks, keep=keep, on_update=listener, evaluation=evaluation)
+        return train(config, tricks, checkpoints=checkpoints, on_update=listener, evaluation=evaluation)
 
 
 def evaluation_of(output: Output) -> "Evaluation | None":
@@ -118,7 +118,7 @@ def resumed(folder: Path) -> "Run":
     from tricks.restore import resume
 
     with followed(folder, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
-        return resume(folder, listener)
+        return resume(folder, on_update=listener)
 
 
 def refuse_others(arguments: list[str]) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.env import MakeEnv
 from tricks.core.policies import certain
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.envs.make import make_env
@@ -31,22 +32,34 @@ class Evaluation:
         if self.episodes < 1:
             raise InputError(f"an evaluation needs at least 1 episode, not {self.episodes}")
 
-    def after(self, rollout: Rollout, config: Config, policy: Policy, steps: Tensor) -> Tensor:
-        """Mean score of the seeds that are due after `rollout`, NaN for the others: [S]. steps [S]: those before it."""
+    def after(
+        self, rollout: Rollout, config: Config, policy: Policy, steps: Tensor, make: MakeEnv | None = None
+    ) -> Tensor:
+        """Mean score of the seeds that are due after `rollout`, NaN for the others: [S]. steps [S]: those before it.
+
+        The environment is what `make` makes, or else config.env.
+        """
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         if not due.any():
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
         fresh = replace(config, compile=False)  # an environment of a few games, made anew: not worth compiling
-        scores = play_games(fresh, policy, self.episodes, greedy=True, playing=due)
+        scores = play_games(fresh, policy, self.episodes, greedy=True, playing=due, make=make)
         return scores.mean(1).masked_fill(~due, torch.nan)
 
 
-def play_games(config: Config, policy: Policy, games: int, greedy: bool, playing: Tensor | None = None) -> Tensor:
+def play_games(
+    config: Config,
+    policy: Policy,
+    games: int,
+    greedy: bool,
+    playing: Tensor | None = None,
+    make: MakeEnv | None = None,
+) -> Tensor:
     """Scores of whole games with sampled, or the most likely, actions: [S, games]. Seeds not `playing` [S] score 0.
 
     It ends when every game has: an environment whose games can go on forever cannot be evaluated.
     """
-    env = make_env(replace(config, lanes=games), purpose="evaluation")
+    env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
     player = Player(env, block=config.horizon, purpose="evaluation")
     if greedy:
         policy = certain(policy, env.spaces.family)

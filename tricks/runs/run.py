@@ -11,7 +11,10 @@ import torch
 from tricks.action_mask import masked
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.core.rollout import Policy
+from tricks.core.env import MakeEnv
+from tricks.core.nets import MakeBody
+from tricks.core.rollout import AgentPolicy
+from tricks.core.spaces import to_plain
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.checkpoint import remove
@@ -27,8 +30,8 @@ class Run:
     curve: a row per seed and update, with step (environment steps of that seed so far), the number, mean
     undiscounted return and mean length of the episodes that ended in the update (NaN if none did), and the
     diagnostics (NaN if this rung does not have one), the learning rate among them and, where an evaluation was due,
-    eval_return. diverged: seed -> step at which its loss or gradient was no
-    longer finite; that seed stopped there. seconds: wall time of the training.
+    eval_return. diverged: seed -> step at which its loss or gradient was no longer finite; that seed stopped there.
+    seconds: wall time of the training. env, body: those that were given to `train`, if any.
     """
 
     config: Config
@@ -37,19 +40,23 @@ class Run:
     curve: pd.DataFrame
     diverged: dict[int, int]
     seconds: float
+    env: MakeEnv | None = None
+    body: MakeBody | None = None
 
     def save(self, path: str | Path) -> None:
         """Write run.json, curve.csv and agent.pt into the folder `path`; a checkpoint there has served, and goes.
 
         Raises InputError if that fails.
         """
-        folder = Path(path)
+        folder, spaces = Path(path), self.agent.spaces
         about = {
             "config": asdict(self.config),
             "tricks": self.tricks.on,
             "diverged": list(self.diverged.items()),
             "rows": len(self.curve),
             "seconds": self.seconds,
+            "spaces": {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)},
+            "own": [name for name in ("env", "body") if getattr(self, name) is not None],
         }
         make_folder(folder)
         try:
@@ -68,10 +75,11 @@ class Run:
         """Scores of whole games with sampled (or the most likely) actions, all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
-        policy: Policy = self.agent.policy
+        policy: AgentPolicy = self.agent.policy
         if self.tricks.action_mask:
             policy = masked(policy)
-        scores: np.ndarray = play_games(replace(self.config, device="cpu"), policy, episodes, greedy).numpy()
+        config = replace(self.config, device="cpu")
+        scores: np.ndarray = play_games(config, policy, episodes, greedy, make=self.env).numpy()
         return scores
 
     def only(self, seed: int | None = None) -> "Run":

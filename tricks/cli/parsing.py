@@ -7,7 +7,8 @@ import tyro
 
 from tricks.cli.shell import options
 from tricks.config import ATARI_CONFIG, Config
-from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, described, named, switched
+from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, named, switched
+from tricks.reading.ladder_table import described
 
 NUMBERS = {"atari": ATARI_CONFIG}  # of the presets that bring their own
 ABOUT = f"""RUNG is where the flags start from: {", ".join(PRESETS)}, or a flag, which
