@@ -1,6 +1,6 @@
 """Playing a saved agent: what it earns, and a picture of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from tricks.cli.train_command import Output
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("play") / "run"
     train(CONFIG, PPO).save(folder)
     return folder
@@ -39,7 +39,7 @@ def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, capsys
     assert said[0].startswith("agent of seed 2 in ")
     assert said[1] == f"wrote {path}: an episode of 10 steps, return 10.0"
     with Image.open(path) as gif:
-        assert (gif.n_frames, gif.size, gif.info["loop"]) == (11, (40, 30), 0)
+        assert (gif.n_frames, gif.size, gif.info["loop"]) == (11, (40, 30), 0)  # type: ignore[attr-defined]
         for k in range(11):
             gif.seek(k)
             assert (np.asarray(gif.convert("L"))[0] > 128).sum() == k + 1  # the bar has grown

@@ -38,6 +38,11 @@ def test_a_resumed_run_is_to_the_bit_the_run_that_nothing_interrupted(
     same(resume(tmp_path), train(config, tricks))
 
 
+def write_and_fail(path: Path, content: bytes) -> None:
+    files.write_whole(path, content)
+    fail()
+
+
 def test_a_run_may_be_interrupted_many_times_in_the_middle_of_a_block_of_chance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,7 +50,7 @@ def test_a_run_may_be_interrupted_many_times_in_the_middle_of_a_block_of_chance(
     interrupted(tmp_path, config, EVERY, 3, monkeypatch)
     for _ in range(3):
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoint, "write_whole", lambda *given: (files.write_whole(*given), fail()))
+            patch.setattr(checkpoint, "write_whole", write_and_fail)
             with pytest.raises(Power):
                 resume(tmp_path)
     assert 2 * 256 < checkpoint.read(tmp_path).step < 2000

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -70,6 +73,24 @@ def test_a_perfect_agent_is_told_from_a_lucky_one() -> None:
     curve = train(config, PPO, evaluation=Evaluation(50, 7)).curve
     assert set(curve["eval_return"].dropna()) <= {-1, 1}
     assert (curve.groupby("seed")["eval_return"].last() == 1).all()
+
+
+def test_an_environment_of_ones_own_is_what_is_evaluated() -> None:
+    """One step, and a reward of 7 whatever the action: no registered environment pays that."""
+
+    class Seven(gym.Env):
+        observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+        action_space = gym.spaces.Discrete(2)
+
+        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+            return np.zeros(1, np.float32), 7.0, True, False, {}
+
+    config = replace(SMALL, steps=200)
+    run = train(config, PPO, env=Seven, evaluation=Evaluation(50, 2))
+    assert set(run.curve["eval_return"].dropna()) == {7}
 
 
 def test_a_resumed_run_goes_on_with_its_evaluations(tmp_path: Path) -> None:

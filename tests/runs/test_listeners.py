@@ -1,5 +1,6 @@
 """A run that is written down while it trains: its curve.csv, and TensorBoard's files."""
 
+import importlib
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -104,7 +105,7 @@ class Writer:
 
 def test_tensorboard_is_told_each_seeds_numbers_and_no_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Writer.made = []
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))
     board = TensorBoard(tmp_path)
     run = train(SMALL, PPO, on_update=board)
     board.close()
@@ -127,12 +128,12 @@ def test_without_the_package_one_line_says_how_to_get_it(tmp_path: Path, monkeyp
 
 def test_the_package_can_read_what_was_written(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the extra `tensorboard` is not installed")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    accumulator = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
 
     board = TensorBoard(tmp_path)
     run = train(SMALL, PPO, on_update=board)
     board.close()
-    events = EventAccumulator(str(tmp_path / "seed_1")).Reload()
+    events = accumulator.EventAccumulator(str(tmp_path / "seed_1")).Reload()
     found = [(event.step, event.value) for event in events.Scalars("value_loss")]
     part = run.curve[run.curve.seed == 1]
     assert [step for step, _ in found] == part["step"].tolist()

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from support.training import SMALL
 
-from tricks import PPO, REINFORCE, Config, Tricks, train
+from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.ladder import switched
-from tricks.runs.log import COUNTS, Rows
+from tricks.runs.log import COUNTS, Log, Rows
 
 
 def test_a_listener_gets_every_row_of_the_curve_in_order_and_changes_none() -> None:
@@ -75,3 +75,11 @@ def test_what_a_rung_does_not_have_is_nan() -> None:
     curve = numbers(REINFORCE)
     assert curve[["clip_range", "return_mean", "return_std", "eval_return"]].isna().all(axis=None)
     assert curve["learning_rate"].notna().all()
+
+
+def test_a_checkpoint_with_other_columns_is_refused() -> None:
+    log = Log(SMALL)
+    state = log.state_dict()
+    log.load_state_dict(state)
+    with pytest.raises(InputError, match="another version of this package wrote it"):
+        log.load_state_dict(state | {"rows": state["rows"][:, 1:]})

@@ -45,7 +45,7 @@ def test_a_window_is_the_mean_of_its_episodes() -> None:
 def test_five_seeds_have_a_mean_and_an_interval() -> None:
     axes = curve_figure(a_run({seed: [seed, 10.0 + seed] for seed in range(5)})).axes[0]
     (line,) = axes.lines
-    assert line.get_xydata().tolist() == [[100, 2], [200, 12]]
+    assert np.asarray(line.get_xydata()).tolist() == [[100, 2], [200, 12]]
     (band,) = axes.collections
     reach = 2.776445 * 2.5**0.5 / 5**0.5  # t₄ · s / √n
     box = band.get_paths()[0].get_extents()
@@ -55,15 +55,17 @@ def test_five_seeds_have_a_mean_and_an_interval() -> None:
 
 def test_fewer_seeds_have_a_line_each_instead() -> None:
     axes = curve_figure(a_run({seed: [seed, 10.0 + seed] for seed in range(4)})).axes[0]
-    assert [line.get_ydata()[0] for line in axes.lines] == [1.5, 0, 1, 2, 3]
+    assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == [1.5, 0, 1, 2, 3]
     assert not axes.collections
     assert axes.get_title(loc="left") == "CartPole-v1: mean of 4 seeds"
 
 
 def test_evaluations_are_a_line_of_their_own() -> None:
     axes = curve_figure(a_run({seed: [1.0, 2.0] for seed in range(5)}, judged=9.0)).axes[0]
-    assert [line.get_ydata().tolist() for line in axes.lines] == [[1, 2], [9, 9]]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["in training", "greedy evaluation"]
+    assert [np.asarray(line.get_ydata()).tolist() for line in axes.lines] == [[1, 2], [9, 9]]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["in training", "greedy evaluation"]
 
 
 def test_a_run_in_which_no_episode_ended_has_an_empty_figure(tmp_path: Path) -> None:

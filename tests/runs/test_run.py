@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from support.pictured import untrained
 
 from tricks import EVERY, PPO, Config, InputError, Run, load, train
 from tricks.core.rollout import Player, play_episodes
@@ -79,3 +80,22 @@ def test_a_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="file"):
         run.save(tmp_path / "file" / "below")
+
+
+def test_one_seed_of_a_run_is_that_seeds_agent() -> None:
+    run = untrained("Pictured-v0", PPO, lr=(0.1, 0.2))
+    alone = run.only(2)
+    assert alone.config.rates == (0.2,)
+    obs = np.linspace(-1, 1, 9, dtype=np.float32).reshape(1, 9, 1)
+    np.testing.assert_array_equal(alone.agent.act(obs), run.agent[1].act(obs))
+    np.testing.assert_array_equal(alone.evaluate(4), run.evaluate(4)[1:])
+    assert set(alone.curve.seed) == {2}
+
+
+def test_of_the_seeds_that_diverged_one_seed_knows_only_its_own() -> None:
+    run = untrained("Pictured-v0")
+    diverged = replace(run, diverged={4: 3, 2: 5})
+    assert diverged.only().diverged == {4: 3}
+    assert diverged.only(2).diverged == {2: 5}
+    with pytest.raises(InputError, match="the run has no seed 7; it has 4, 2"):
+        run.only(7)
