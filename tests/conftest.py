@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask
+from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
@@ -21,6 +21,7 @@ gym.register("Forbidding-v0", entry_point=Forbidding)
 gym.register("DeadEnd-v0", entry_point=DeadEnd)
 gym.register("BrokenObs-v0", entry_point=Broken, kwargs={"what": "obs"})
 gym.register("BrokenReward-v0", entry_point=Broken, kwargs={"what": "reward"})
+gym.register("ThreeLives-v0", entry_point=ThreeLives)
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 gym.register("ShortCartPole-v0", entry_point=CartPoleEnv, max_episode_steps=15)
 
