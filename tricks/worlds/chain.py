@@ -13,8 +13,8 @@ Seen on seeds 0 to 9: gae at λ = 0.9 no detectable effect; gae at λ = 0 worse 
 
 from torch import Tensor
 
-from tricks.worlds.cells import move, row_of_cells
 from tricks.worlds.chance import noise
+from tricks.worlds.walks import move, row_of_cells
 
 CELLS, GOAL, NOISE = 16, 10.0, 3.0
 

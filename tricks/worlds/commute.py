@@ -15,7 +15,7 @@ earns 1. To find the right end is the harder part.
 import torch
 from torch import Tensor
 
-from tricks.worlds.cells import move, row_of_cells
+from tricks.worlds.walks import move, row_of_cells
 
 CELLS, LITTLE, LIMIT = 21, 0.1, 10
 

@@ -13,7 +13,7 @@ Seen on seeds 0 to 9: entropy better with.
 
 from torch import Tensor
 
-from tricks.worlds.cells import move, row_of_cells
+from tricks.worlds.walks import move, row_of_cells
 
 CELLS, START, NEAR, FAR, COST = 16, 2, 0.1, 1.0, 0.03
 

@@ -1,4 +1,4 @@
-"""What worlds of numbered cells share: a walk to the left or to the right, of which the agent sees the cell."""
+"""What worlds share in which one walks along a row of cells, to the left or to the right, and sees the cell."""
 
 from functools import partial
 
