@@ -17,7 +17,7 @@ class Config:
     """
 
     env: str = "CartPole-v1"
-    """Any Gymnasium id with Box or Discrete observations and Discrete or Box actions."""
+    """Any Gymnasium id, or module:Id, with Box or Discrete observations and Discrete or Box actions."""
     backend: str = "auto"
     """What steps the environment: gymnasium, processes (the same ids, every lane in a worker process), envpool
     (EnvPool's ids; extra `envpool`), tensor (the worlds of this project), or auto (tensor where there is a world,
