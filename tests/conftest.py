@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask
+from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
@@ -21,6 +21,7 @@ register("Forbidding-v0", Forbidding)
 register("DeadEnd-v0", DeadEnd)
 register("BrokenObs-v0", Broken, what="obs")
 register("BrokenReward-v0", Broken, what="reward")
+register("ThreeLives-v0", ThreeLives)
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", CartPoleEnv, max_episode_steps=15)
 
