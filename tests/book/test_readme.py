@@ -15,7 +15,7 @@ from tricks import PPO, Tricks
 from tricks.cli.main import main, parse
 from tricks.cli.shell import options
 from tricks.config import Config
-from tricks.ladder import table
+from tricks.reading.ladder_table import table
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"^python -m tricks (.+?)(?:\s+#.*)?$", re.sub(r" \\\n +", " ", README), re.MULTILINE)

@@ -2,7 +2,7 @@
 
 from tricks.config import Config
 from tricks.core.devices import find_device
-from tricks.core.env import Env
+from tricks.core.env import Env, MakeEnv
 from tricks.envs.atari import fire, is_atari
 from tricks.envs.envpool import EnvPoolEnv
 from tricks.envs.gymnasium import GymnasiumEnv
@@ -12,17 +12,18 @@ from tricks.errors import InputError
 from tricks.worlds import CLASSIC, WORLDS
 
 
-def make_env(config: Config, purpose: str = "env") -> Env:
+def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) -> Env:
     """The environment of config.env on config.backend; "auto" takes the tensor world where there is one.
 
-    Raises InputError if the backend does not have it, if it does not report the lives that config.life_ends needs, or
-    if the machine does not have the device.
+    With `make`, every lane is what it makes, and config.env is only its name. Raises InputError if the backend does not
+    have the environment, if it does not report the lives that config.life_ends needs, or if the machine does not
+    have the device.
     """
     device = find_device(config.device)
-    env = backend(config, purpose)
+    env = backend(config, purpose) if make is None else make_own(config, purpose, make)
     try:
         if config.life_ends:
-            env = LifeEnds(env, press=fire(config.env) if is_atari(config.env) else None)
+            env = LifeEnds(env, press=fire(config.env) if make is None and is_atari(config.env) else None)
         if config.reward_sign:
             env = RewardSign(env)
     except BaseException:
@@ -38,3 +39,14 @@ def backend(config: Config, purpose: str) -> Env:
     if config.backend == "tensor":
         raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/...")
     return EnvPoolEnv(config, purpose) if config.backend == "envpool" else GymnasiumEnv(config, purpose)
+
+
+def make_own(config: Config, purpose: str, make: MakeEnv) -> Env:
+    """The lanes of a function that makes an environment. Raises InputError for what is none, and other backends."""
+    if not callable(make):
+        raise InputError(
+            f"env= must be a function that makes a gymnasium.Env, not {make!r}; an id goes into Config(env=)"
+        )
+    if config.backend in ("tensor", "envpool"):
+        raise InputError(f"backend {config.backend} has environments of its own; env= needs gymnasium or processes")
+    return GymnasiumEnv(config, purpose, make)
