@@ -1,8 +1,10 @@
 """What the README and the other pages say is so."""
 
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -133,3 +135,18 @@ def test_the_python_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.
     if page == "docs/running.md":
         assert names["run"].curve.seed.nunique() == 4
         assert (tmp_path / "runs" / "x" / "curve.csv").exists()
+
+
+def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's file and its tests; the rest of the page's code goes into files that are there already."""
+    blocks = pages.blocks_of("python", pages.PAGES["CONTRIBUTING.md"])
+    code, test = (block for block in blocks if block.startswith('"""rollback: '))
+    module = ModuleType("tricks.rollback")
+    exec(code, vars(module))
+    monkeypatch.setitem(sys.modules, "tricks.rollback", module)
+    checks: dict[str, Any] = {}
+    exec(test, checks)
+    found = [check for name, check in checks.items() if name.startswith("test_")]
+    assert len(found) == 3
+    for check in found:
+        check()
