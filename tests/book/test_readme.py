@@ -20,7 +20,7 @@ from tricks import PPO, Config, Tricks, diff
 from tricks.cli.main import main, parse
 from tricks.cli.running import Output, Playing
 from tricks.cli.shell import options
-from tricks.ladder import NEEDS, PRESETS, table
+from tricks.ladder import PRESETS, table
 
 README = pages.PAGES["README.md"]
 SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
@@ -114,9 +114,9 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 
 
 def test_every_option_on_a_page_is_an_option() -> None:
-    flags = {f"{no}{name}" for name in NEEDS for no in ("", "no-")}
-    numbers = {f.name for group in (Config, Output, Playing, *KINDS.values()) for f in fields(group)}
-    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in flags | numbers}
+    known = [f for group in (Tricks, Config, Output, Playing, *KINDS.values()) for f in fields(group)]
+    names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
+    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names}
 
 
 def test_the_designs_and_suites_on_the_pages_are_those_that_there_are() -> None:
