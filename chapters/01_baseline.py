@@ -55,7 +55,7 @@ slower = play_machines(PAYS + 100, rate=0.0005)
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for share, color, text in (
     (plain, style.INK, "1, 2, 4"),
-    (richer, style.PALETTE[1], "101, 102, 104"),
+    (richer, style.COLORS["reuse"], "101, 102, 104"),
     (slower, style.SOFT, "101, 102, 104,\n  a hundredth of the rate"),
 ):
     axis.plot(share, color=color)

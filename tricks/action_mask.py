@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from tricks.core.rollout import Policy
+from tricks.core.nets import Seen
+from tricks.core.rollout import AgentPolicy
 
 ILLEGAL = -1e30  # exp gives exactly 0, and 0·log 0 is 0; with −∞ the entropy would be NaN
 
@@ -15,10 +16,10 @@ def mask_logits(logits: Tensor, legal: Tensor) -> Tensor:
     return logits.masked_fill(~legal, ILLEGAL)
 
 
-def masked(policy: Policy) -> Policy:
+def masked(policy: AgentPolicy) -> AgentPolicy:
     """The policy with every illegal action masked, for acting and learning alike."""
 
-    def legal_policy(obs: Tensor, legal: Tensor) -> Tensor:
-        return mask_logits(policy(obs, legal), legal)
+    def legal_policy(seen: Tensor | Seen, legal: Tensor) -> Tensor:
+        return mask_logits(policy(seen, legal), legal)
 
     return legal_policy

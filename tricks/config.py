@@ -60,6 +60,8 @@ class Config:
     """β, how far one batch moves the return statistics (return_norm)."""
     value_clip_range: float = 0.2
     """ε of the value clipping (value_clip), in the value net's own units."""
+    value_clip_anneals: bool = False
+    """Whether the value range falls with the clip range (value_clip, clip_anneal)."""
     aux_every: int = 8
     """N_π: updates between two auxiliary phases, whose data are all rollouts since the last one (ppg)."""
     aux_epochs: int = 6
@@ -125,4 +127,5 @@ ATARI_CONFIG = Config(
     lr=2.5e-4,
     clip_range=0.1,
     value_clip_range=0.1,
+    value_clip_anneals=True,
 )

@@ -5,121 +5,155 @@ arms, tables, chapters and tests are all derived from these fields.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, fields
 
 from tricks.errors import InputError
-
-
-def trick(
-    adds: str,
-    paper: str,
-    needs: tuple[str, ...] = (),
-    file: str = "",
-    beyond: bool = False,
-    excludes: str = "",
-    chapter: str = "",
-) -> Any:
-    """A flag, off by default: what it `adds`, its `paper`, the flags it `needs`, its `file` if not its name.
-
-    beyond: it is no rung of the ladder, but a way on from PPO. excludes: a flag that it cannot go with. chapter: whose
-    chapter it is in, if not its own.
-    """
-    about = {"adds": adds, "paper": paper, "needs": needs, "file": file, "beyond": beyond, "excludes": excludes}
-    return field(default=False, metadata=about | {"chapter": chapter or file})
+from tricks.flags import meant, trick, unmet, with_needs
 
 
 @dataclass(frozen=True)
 class Tricks:
     """Which tricks are on. With none of them, the loop is REINFORCE (Williams 1992).
 
+    No 20 colors are all distinct to a color-blind reader, and every line is labeled by name. But neighbors in the
+    ladder, and names that share a word, are far apart to a deuteranope, too, and each is dark enough for text on white.
+
     Raises InputError if a trick is on without what it needs, `popart needs return_norm`, or with what it excludes.
     """
 
-    baseline: bool = trick("a learned V(s) is subtracted from the return", "Williams 1992, 10.1007/BF00992696")
+    baseline: bool = trick(
+        "a learned V(s) is subtracted from the return",
+        "Williams 1992, 10.1007/BF00992696",
+        color="#E465A7",
+        numbers=("value_coef",),
+        diagnostics=("value_loss", "explained_variance"),
+    )
     reuse: bool = trick(
         "several epochs of minibatches per batch, with the importance ratio, unclipped",
         "Kakade & Langford 2002; Schulman et al. 2017, arXiv:1707.06347, eq. 6",
+        color="#A70019",
+        numbers=("epochs", "minibatches"),
+        diagnostics=("approx_kl", "max_ratio"),
     )
-    clip: bool = trick("PPO's clipped surrogate", "Schulman et al. 2017, arXiv:1707.06347, eq. 7", needs=("reuse",))
+    clip: bool = trick(
+        "PPO's clipped surrogate",
+        "Schulman et al. 2017, arXiv:1707.06347, eq. 7",
+        color="#B86FFD",
+        needs=("reuse",),
+        numbers=("clip_range",),
+        diagnostics=("clip_fraction",),
+    )
     gae: bool = trick(
         "λ-weighted advantages and TD(λ) value targets",
         "Schulman et al. 2015, arXiv:1506.02438, eq. 16",
+        color="#40A200",
         needs=("baseline",),
+        numbers=("gae_lambda",),
     )
     orthogonal_init: bool = trick(
         "orthogonal weights, zero bias, a policy head that starts near uniform",
         "Saxe et al. 2013, arXiv:1312.6120; Andrychowicz et al. 2020, arXiv:2006.05990",
+        color="#0079A8",
     )
-    advantage_norm: bool = trick("advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990")
+    advantage_norm: bool = trick(
+        "advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990", color="#004F00"
+    )
     state_norm: bool = trick(
-        "observations standardized by running statistics", "Andrychowicz et al. 2020, arXiv:2006.05990"
+        "observations standardized by running statistics", "Andrychowicz et al. 2020, arXiv:2006.05990", color="#B38B43"
     )
     return_norm: bool = trick(
         "the value net learns standardized returns (ART)",
         "van Hasselt et al. 2016, arXiv:1602.07714",
+        color="#0090FF",
         needs=("baseline",),
+        numbers=("return_beta",),
     )
-    grad_clip: bool = trick("the gradient's norm is limited", "Pascanu et al. 2012, arXiv:1211.5063")
-    entropy: bool = trick("a bonus for keeping the policy's entropy", "Mnih et al. 2016, arXiv:1602.01783")
-    action_mask: bool = trick("illegal actions get probability 0", "Huang & Ontañón 2020, arXiv:2006.14171")
+    grad_clip: bool = trick(
+        "the gradient's norm is limited",
+        "Pascanu et al. 2012, arXiv:1211.5063",
+        color="#63007B",
+        numbers=("max_grad_norm",),
+    )
+    entropy: bool = trick(
+        "a bonus for keeping the policy's entropy",
+        "Mnih et al. 2016, arXiv:1602.01783",
+        color="#31A38D",
+        numbers=("entropy_coef",),
+    )
+    action_mask: bool = trick(
+        "illegal actions get probability 0", "Huang & Ontañón 2020, arXiv:2006.14171", color="#2251CB"
+    )
     popart: bool = trick(
         "the value net's outputs are preserved when the return statistics move (POP)",
         "van Hasselt et al. 2016, arXiv:1602.07714, proposition 1",
+        color="#457700",
         needs=("return_norm",),
     )
     segments: bool = trick(
         "rollouts of a fixed length, bootstrapped where they are cut",
         "Mnih et al. 2016, arXiv:1602.01783",
+        color="#8B8ACE",
         needs=("baseline",),
     )
     bootstrap: bool = trick(
         "a time limit is a cut, not a death: V(s) of the state it cut off",
         "Pardo et al. 2018, arXiv:1712.00378",
+        color="#32249C",
         needs=("baseline",),
     )
     value_clip: bool = trick(
         "the value net may move only so far from its old prediction",
         "Schulman et al. 2017, openai/baselines ppo2; Engstrom et al. 2020, arXiv:2005.12729",
+        color="#713900",
         needs=("baseline", "reuse"),
+        numbers=("value_clip_range", "value_clip_anneals"),
     )
     lr_anneal: bool = trick(
         "the learning rate falls to zero in a line",
         "Engstrom et al. 2020, arXiv:2005.12729",
+        color="#AF47BA",
         file="annealing",
     )
     clip_anneal: bool = trick(
         "the clip range falls to zero in a line",
         "Schulman et al. 2017, arXiv:1707.06347, table 5",
+        color="#F36412",
         needs=("clip",),
+        numbers=("value_clip_anneals",),
         file="annealing",
     )
     shared_trunk: bool = trick(
         "policy and value are two heads of one body",
         "Mnih et al. 2016, arXiv:1602.01783, sec. 4",
+        color="#76053D",
         needs=("baseline",),
         beyond=True,
     )
     ppg: bool = trick(
         "Phasic Policy Gradient: now and then the policy net learns values, too, and keeps its policy",
         "Cobbe et al. 2020, arXiv:2009.04416",
+        color="#7660E5",
         needs=("baseline", "segments"),
+        numbers=("aux_every", "aux_epochs", "clone_coef"),
+        diagnostics=("auxiliary_loss", "clone_kl"),
         beyond=True,
         excludes="shared_trunk",
     )
     ppg_buffers: bool = trick(
         "policy and value net learn from buffers of older rollouts, each of its own size",
         "Cobbe et al. 2020, arXiv:2009.04416, on reusing samples for either net apart",
+        color="#B95100",
         needs=("reuse", "ppg"),
+        numbers=("policy_rollouts", "policy_uses", "value_rollouts", "value_uses"),
+        diagnostics=("policy_age", "value_age"),
         beyond=True,
         chapter="ppg",
     )
 
     def __post_init__(self) -> None:
-        unmet = [f"{name} needs {need}" for name in self.on for need in NEEDS[name] if not getattr(self, need)]
-        unmet += [f"{name} cannot go with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
-        if unmet:
-            raise InputError("; ".join(unmet))
+        both = [f"{name} cannot go with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
+        if faults := [*both, *unmet(self.on, NEEDS)]:
+            raise InputError("; ".join(faults))
 
     @property
     def on(self) -> tuple[str, ...]:
@@ -131,16 +165,14 @@ def switched(names: Sequence[str]) -> Tricks:
     """`Tricks` with exactly these flags on. Raises InputError for a name that is no flag, or flags that do not fit."""
     unknown = [name for name in names if name not in NEEDS]
     if unknown:
-        raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
+        said = ", ".join(f"{name}{meant(name, NEEDS)}" for name in unknown)
+        raise InputError(f"unknown trick {said}; the tricks are {', '.join(NEEDS)}")
     return Tricks(**dict.fromkeys(names, True))
 
 
 def closed(names: Iterable[str]) -> tuple[str, ...]:
     """The tricks with all that they need, in ladder order."""
-    on = set(names)
-    while more := {need for name in on for need in NEEDS[name]} - on:
-        on |= more
-    return tuple(name for name in NEEDS if name in on)
+    return with_needs(names, NEEDS)
 
 
 def rungs() -> list[Tricks]:
@@ -159,50 +191,21 @@ def named(name: str) -> Tricks:
         return switched(LADDER[: LADDER.index(name) + 1])
     if name in NEEDS:
         return switched(closed([*PPO.on, name]))
-    raise InputError(f"unknown rung {name!r}; choose {', '.join(PRESETS)}, or one of {', '.join(NEEDS)}")
+    hint = meant(name, [*PRESETS, *NEEDS])
+    raise InputError(f"unknown rung {name!r}{hint}; choose {', '.join(PRESETS)}, or one of {', '.join(NEEDS)}")
 
 
-def described() -> dict[str, str]:
-    """What each trick adds, what it needs, and its paper, by name."""
-    need = {name: f" (needs {', '.join(needs)})" if needs else "" for name, needs in NEEDS.items()}
-    return {f.name: f"{f.metadata['adds']}{need[f.name]}. {f.metadata['paper']}." for f in fields(Tricks)}
-
-
-def table(markdown: bool = False) -> str:
-    """The ladder, and what is beyond it, as two tables: flag, what it adds, what it needs, paper."""
-    rows = [(f.name, f.metadata["adds"], " ".join(NEEDS[f.name]), f.metadata["paper"]) for f in fields(Tricks)]
-    rows = [("flag", "adds", "needs", "paper"), *rows]
-    if markdown:
-        lines = [f"| {' | '.join([flag if flag == 'flag' else f'`{flag}`', *rest])} |" for flag, *rest in rows]
-        head = [lines[0], "|---|---|---|---|"]
-    else:
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row[:3], widths, strict=True)), row[3]]) for row in rows]
-        head = lines[:1]
-    last = 1 + len(LADDER)
-    return "\n".join([*head, *lines[1:last], "", BEYOND, "", *(head if markdown else []), *lines[last:]])
-
-
-BEYOND = "Beyond the ladder, each on top of `ppo` and what it needs:"
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}
 FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
+NUMBERS: dict[str, tuple[str, ...]] = {f.name: f.metadata["numbers"] for f in fields(Tricks)}
+DIAGNOSTICS: dict[str, tuple[str, ...]] = {f.name: f.metadata["diagnostics"] for f in fields(Tricks)}
+COLORS: dict[str, str] = {f.name: f.metadata["color"] for f in fields(Tricks)}
 EXCLUDES: dict[str, str] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])
 
 REINFORCE = Tricks()
-PPO = Tricks(  # what CleanRL's ppo.py does
-    baseline=True,
-    reuse=True,
-    clip=True,
-    gae=True,
-    orthogonal_init=True,
-    advantage_norm=True,
-    grad_clip=True,
-    entropy=True,
-    segments=True,
-    value_clip=True,
-    lr_anneal=True,
-)
+CLEANRL = "baseline reuse clip gae orthogonal_init advantage_norm grad_clip entropy segments value_clip lr_anneal"
+PPO = switched(CLEANRL.split())  # what CleanRL's ppo.py does
 EVERY = switched(LADDER)
 PPG = switched([*PPO.on, "ppg"])
 ATARI = switched([*PPO.on, "clip_anneal", "shared_trunk"])

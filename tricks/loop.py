@@ -6,19 +6,21 @@ import torch
 
 from tricks.action_mask import masked
 from tricks.advantage_norm import standardize
-from tricks.annealing import linear_decay
+from tricks.annealing import following_decay, linear_decay
 from tricks.baseline import explained_variance, squared_error
 from tricks.bootstrap import beyond
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.config import Config
 from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
-from tricks.core.env import Env
+from tricks.core.env import Env, MakeEnv
 from tricks.core.memory import Memory
 from tricks.core.moments import normalize
+from tricks.core.nets import MakeBody, Seen
 from tricks.core.reductions import mean
 from tricks.core.returns import reward_to_go
-from tricks.core.rollout import Batch, Player, Policy, play_episodes
+from tricks.core.rollout import AgentPolicy, Batch, Player, play_episodes
+from tricks.core.spaces import Spaces
 from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
 from tricks.gae import gae
@@ -39,20 +41,25 @@ from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
 
 
-def train(config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
+def train(
+    config: Config,
+    tricks: Tricks,
+    env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then but its name
+    body: MakeBody | None = None,  # makes a body for either net, in place of the usual layers
+    checkpoints: Checkpoints | None = None,
+) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
     Raises InputError for an environment that cannot be made, is not supported, or gives observations or rewards that
-    are not finite.
+    are not finite, and for a body that does not fit.
     """
-    with closing(make_env(config)) as env:
-        return train_in(env, config, tricks, keep)
+    with closing(make_env(config, make=env)) as opened:
+        return train_in(opened, config, tricks, env, body, checkpoints)
 
 
-def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None = None) -> Run:
-    """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
-    player = Player(env, block=config.horizon)
-    agent, family = Agent(env.spaces, config).to(config.device), env.spaces.family
+def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody | None = None) -> Agent:
+    """S agents that have not learned anything yet."""
+    agent = Agent(spaces, config, body)
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
@@ -60,29 +67,47 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
         share_trunk_(agent)
     if tricks.ppg:
         add_auxiliary_head_(agent)
-        memory, auxiliary = Memory(config.aux_every), Adam(agent.parameters(), config.adam_eps)
-        if keep:
-            keep.add(memory=memory, auxiliary=auxiliary)
-    if tricks.ppg_buffers:
-        recent, memory = Memory(config.policy_rollouts), Memory(config.value_rollouts)
-        if keep:
-            keep.add(recent=recent, memory=memory)
-    optimizer = Adam(agent.parameters(), config.adam_eps)
-    log = Log(config)
-    if keep:  # what a checkpoint holds; a run that is resumed goes on from there
-        keep.begin(config, tricks, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
+    return agent
 
-    policy: Policy = agent.policy  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A], or [S, B, 2A] of a Gaussian
+
+def train_in(
+    env: Env,
+    config: Config,
+    tricks: Tricks,
+    make: MakeEnv | None = None,
+    body: MakeBody | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> Run:
+    """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
+    player, family = Player(env, block=config.horizon), env.spaces.family
+    agent = build_agent(env.spaces, config, tricks, body).to(config.device)
+    optimizer, log = Adam(agent.parameters(), config.adam_eps), Log(config)
+    if checkpoints:  # what a checkpoint holds; a run that is resumed goes on from there
+        checkpoints.begin(config, tricks, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
+    if tricks.ppg:
+        auxiliary = Adam(agent.parameters(), config.adam_eps)
+        if tricks.ppg_buffers:
+            recent, memory = Memory(config.policy_rollouts), Memory(config.value_rollouts)
+            if checkpoints:
+                checkpoints.add(recent=recent)
+        else:
+            memory = Memory(config.aux_every)
+        if checkpoints:
+            checkpoints.add(memory=memory, auxiliary=auxiliary)
+
+    policy: AgentPolicy = agent.policy  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A], of a Gaussian [S, B, 2A]
     if tricks.action_mask:
         policy = masked(policy)
 
     while log.active.any():
         learning_rate = log.progress.new_tensor(config.rates)  # [S]
         clip_range = torch.full_like(log.progress, config.clip_range)
+        value_clip_range = torch.full_like(log.progress, config.value_clip_range, dtype=torch.float64)
         if tricks.lr_anneal:
             learning_rate = linear_decay(learning_rate, log.progress)
         if tricks.clip_anneal:
             clip_range = linear_decay(clip_range, log.progress)
+            value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
 
         # Play: every lane acts with the current policy.
         if tricks.segments:
@@ -128,10 +153,10 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
             recent.add(batch, agent.returns, log.update)
             batches = dealt_apart(recent, memory, agent.returns, config, log.update)
         for b in batches:
-            advantage = b.advantage  # [S, B]
+            seen, advantage = agent.see(b.obs), b.advantage  # [S, B, H], [S, B]
             if tricks.advantage_norm:
                 advantage = standardize(advantage, b.valid)
-            logits = policy(b.obs, b.legal)
+            logits = policy(seen, b.legal)
             log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
             objective = log_prob * advantage
             if tricks.reuse:
@@ -147,12 +172,12 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
                 loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
             if tricks.ppg_buffers:
                 log.note(**ages(b, log.update))
-                b = b.critic  # from here on, rows of the value net's buffer
+                b, seen = b.critic, Seen(b.critic.obs)  # from here on, rows of the value net's buffer
             if tricks.baseline:
-                value = agent.value(b.obs)
+                value = agent.value(seen)
                 error = squared_error(value, b.target)
                 if tricks.value_clip:
-                    error = clipped_error(value, b.value, b.target, config.value_clip_range)
+                    error = clipped_error(value, b.value, b.target, value_clip_range.unsqueeze(1))
                 value_loss = mean(error, b.valid)
                 loss = loss + config.value_coef * value_loss
                 log.note(value_loss=value_loss)
@@ -175,7 +200,7 @@ def train_in(env: Env, config: Config, tricks: Tricks, keep: Checkpoints | None 
         if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
             agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid)
         log.end_update(rollout)
-        if keep:
-            keep.end_update(log.steps)
+        if checkpoints:
+            checkpoints.end_update(log.steps)
 
-    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.seconds)
+    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.seconds, make, body)

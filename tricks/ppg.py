@@ -13,10 +13,10 @@ from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
-from tricks.core.nets import Head, Net, Shared
+from tricks.core.nets import Head, Net
 from tricks.core.policies import Family
 from tricks.core.reductions import mean
-from tricks.core.rollout import Batch, Policy
+from tricks.core.rollout import AgentPolicy, Batch, Policy
 from tricks.core.seeds import stream
 from tricks.reuse import minibatches
 
@@ -26,7 +26,7 @@ CHUNK = 1024  # rows of a memory that go through a net at once
 def add_auxiliary_head_(agent: Agent) -> None:
     """Give the agent a second V(s), read from the body of the policy net. Only the auxiliary phase trains it."""
     generators = [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_init has taken 0 and 1
-    body = agent.policy_net.body = Shared(agent.policy_net.body)
+    body = agent.policy_net.body
     head = Head(generators, body.width, 1, exact=True)
     agent.auxiliary_net = Net(body, head.to(agent.return_mean.device))
 
@@ -48,15 +48,15 @@ def auxiliary_minibatches(
     yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
 
 
-def auxiliary_errors(agent: Agent, policy: Policy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+def auxiliary_errors(agent: Agent, policy: AgentPolicy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)) over all actions, and ½(V(s) − G)². [S, B] each.
 
     Cobbe et al. 2020, sec. 2: L_joint = E[first] + β_clone·E[second] on the policy net, and L_value =
     E[third] on the value net.
     """
-    auxiliary = agent.auxiliary_net(agent.features(b.obs)).squeeze(-1)
-    kl = family.kl(b.old, policy(b.obs, b.legal))
-    return squared_error(auxiliary, b.target), kl, squared_error(agent.value(b.obs), b.target)
+    seen = agent.see(b.obs)  # the policy net's body is asked once, for both of its heads
+    auxiliary, value = agent.auxiliary_value(seen), agent.value(seen)
+    return squared_error(auxiliary, b.target), family.kl(b.old, policy(seen, b.legal)), squared_error(value, b.target)
 
 
 def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: float) -> Tensor:

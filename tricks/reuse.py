@@ -61,7 +61,7 @@ def take(batch: Batch, index: Tensor) -> dict[str, Tensor]:
     flat = index.flatten()  # one index_select is several times faster than indexing by seed and row
     return {
         name: column.flatten(0, 1).index_select(0, flat).view(*index.shape, *column.shape[2:])
-        for name, column in vars(batch).items()
+        for name, column in batch.columns.items()
     }
 
 

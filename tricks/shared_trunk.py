@@ -1,7 +1,6 @@
 """shared_trunk: policy and value are two heads of one body, which both losses train."""
 
 from tricks.core.agent import Agent
-from tricks.core.nets import Shared
 
 
 def share_trunk_(agent: Agent) -> None:
@@ -10,4 +9,4 @@ def share_trunk_(agent: Agent) -> None:
     What the body learns for one head, the other finds there; but a large value loss also drowns the policy's
     gradient, so that c₁ now matters. Mnih et al. 2016, arXiv:1602.01783, sec. 4.
     """
-    agent.policy_net.body = agent.value_net.body = Shared(agent.policy_net.body)
+    agent.value_net.body = agent.policy_net.body

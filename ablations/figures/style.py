@@ -1,24 +1,16 @@
 """How figures look, in one place. A trick keeps its color everywhere."""
 
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 
-from tricks.ladder import Tricks
+from tricks import ladder
 
 INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
 WIDTH = 12  # inches, of the widest figure: a README shows it at about two thirds
-# No 20 colors are all distinct to a color-blind reader, and every line is labeled by name. But neighbors in the ladder,
-# and names that share a word, are far apart to a deuteranope, too, and each is dark enough for text on white
-PALETTE = (
-    *("#E465A7", "#A70019", "#B86FFD", "#40A200", "#0079A8", "#004F00", "#B38B43", "#0090FF", "#63007B"),
-    *("#31A38D", "#2251CB", "#457700", "#8B8ACE", "#32249C", "#713900", "#AF47BA", "#F36412", "#76053D"),
-    *("#7660E5", "#B95100"),
-)
 OTHERS = (SOFT, INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # of lines that are about no trick
 FAULT = "#CC3311"
-COLORS = {f.name: PALETTE[i] for i, f in enumerate(fields(Tricks))} | {"reinforce": INK, "all": INK, "ppo": INK}
+COLORS = ladder.COLORS | {"reinforce": INK, "all": INK, "ppo": INK}
 
 SETTINGS: Any = {
     "font.size": 9,

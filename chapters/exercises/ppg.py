@@ -8,7 +8,7 @@ from book.exercise import Exercise
 from tricks.baseline import squared_error
 from tricks.core.agent import Agent
 from tricks.core.policies import Family
-from tricks.core.rollout import Batch, Policy
+from tricks.core.rollout import AgentPolicy, Batch
 
 
 def cloning_term(old_log_prob: Tensor, log_prob: Tensor) -> Tensor:
@@ -16,12 +16,12 @@ def cloning_term(old_log_prob: Tensor, log_prob: Tensor) -> Tensor:
     return F.kl_div(log_prob, old_log_prob, reduction="none")
 
 
-def errors_of_a_phase(agent: Agent, policy: Policy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+def errors_of_a_phase(agent: Agent, policy: AgentPolicy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)), and ½(V(s) − G)². [S, B] each."""
-    auxiliary = agent.auxiliary_net(agent.features(b.obs)).squeeze(-1)
-    old_log_prob, log_prob = (family.log_prob(logits, b.action) for logits in (b.old, policy(b.obs, b.legal)))
-    kl = cloning_term(old_log_prob, log_prob)
-    return squared_error(auxiliary, b.target), kl, squared_error(agent.value(b.obs), b.target)
+    seen = agent.see(b.obs)
+    auxiliary, value = agent.auxiliary_value(seen), agent.value(seen)
+    old_log_prob, log_prob = (family.log_prob(logits, b.action) for logits in (b.old, policy(seen, b.legal)))
+    return squared_error(auxiliary, b.target), cloning_term(old_log_prob, log_prob), squared_error(value, b.target)
 
 
 def _right(old: Tensor, new: Tensor, action: Tensor) -> Tensor:

@@ -21,7 +21,6 @@ import torch
 from exercises.shared_trunk import check_parts
 from tricks import Config
 from tricks.core.agent import Agent
-from tricks.core.nets import Shared
 from tricks.envs.make import make_env
 
 
@@ -42,5 +41,5 @@ def weights(agent: Agent) -> int:
 config = Config(seeds=1)
 agent = Agent(make_env(config).spaces, config)
 assert weights(agent) == 9155
-agent.policy_net.body = agent.value_net.body = Shared(agent.policy_net.body)
+agent.value_net.body = agent.policy_net.body
 assert weights(agent) == 9155 - 4480

@@ -20,7 +20,8 @@ from tricks import PPO, Config, Tricks, diff
 from tricks.cli.main import main, parse
 from tricks.cli.running import Output, Playing
 from tricks.cli.shell import options
-from tricks.ladder import PRESETS, table
+from tricks.ladder import PRESETS
+from tricks.reading.ladder_table import table
 
 README = pages.PAGES["README.md"]
 SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
@@ -39,7 +40,7 @@ def test_the_readme_fits_one_sitting() -> None:
 
 
 def test_the_ladder_in_the_readme_is_the_ladder() -> None:
-    assert table(markdown=True) in README  # else paste what `tricks.ladder.table(markdown=True)` gives
+    assert table(markdown=True) in README  # else paste what `table(markdown=True)` gives
     assert ", ".join(f"`{name}`" for name in PPO.on) in README
     assert ", ".join(f"`{name}`" for name in PRESETS) in README
 
@@ -103,6 +104,11 @@ def test_train_starts_from_ppo_and_python_from_reinforce() -> None:
 def test_the_agents_that_were_evaluated_had_the_published_flags_and_numbers() -> None:
     (published,) = (s.config for s in SUITES["published"].settings if s.config.env == "LunarLander-v3")
     assert asked("train ppo --no-value-clip") == (SB3, published)
+
+
+@pytest.mark.parametrize("code", pages.one_liners())
+def test_the_one_liners_import_what_is_there(code: str) -> None:
+    exec(code.split(";")[0])  # the rest may write files
 
 
 @pytest.mark.parametrize("command", ABLATIONS)

@@ -1,6 +1,5 @@
 """Nets with a seed axis, against the same nets of torch.nn; and learning from images, where the answer is known."""
 
-from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
@@ -10,7 +9,7 @@ import torch
 from torch import nn
 
 from tricks import ATARI, PPO, Config, InputError, train
-from tricks.core.nets import MANY, Nature, Shared, mlp, tanh_
+from tricks.core.nets import MANY, Nature, mlp, tanh_
 from tricks.ladder import switched
 
 
@@ -53,23 +52,6 @@ def test_many_rows_take_another_way_to_the_same_tanh_and_the_same_gradient() -> 
     torch.testing.assert_close(tanh_(x * 1), x.tanh(), rtol=0, atol=3e-7)
     found, true = (torch.autograd.grad(y.sum(), x)[0] for y in (tanh_(x * 1), x.tanh()))
     torch.testing.assert_close(found, true, rtol=0, atol=1e-6)
-
-
-def test_what_a_shared_body_keeps_is_not_copied_with_it() -> None:
-    body = Shared(mlp(generators(1), (3, 8, 2)).body)
-    x = torch.randn(1, 5, 3)
-    kept = body(x)
-    assert body(x) is kept
-    torch.testing.assert_close(deepcopy(body)(x), kept)
-
-
-def test_a_shared_body_that_has_learned_looks_again() -> None:
-    body = Shared(mlp(generators(1), (3, 8, 2)).body)
-    x = torch.randn(1, 5, 3)
-    before = body(x)
-    with torch.no_grad():
-        body.layers[0][0].zero_()
-    assert not body(x).allclose(before)
 
 
 class Bright(gym.Env):

@@ -93,13 +93,13 @@ def test_a_batch_of_pixels_is_no_copy_and_its_minibatches_are_bytes() -> None:
     batch = Batch.of(rollout)
     lone = Batch.of(Rollout(**{name: column[:1] for name, column in vars(rollout).items()}))
     assert lone.obs.data_ptr() == rollout.obs.data_ptr()
-    batch.add(time=rollout.obs[:, :-1, :, 0, 0, 0].long())
+    batch.add(born=rollout.obs[:, :-1, :, 0, 0, 0].long())
     seen = 0
     for b in minibatches(batch, (0, 1), 0, 1, 4):
         assert b.obs.dtype == torch.uint8
         assert b.obs.shape[2:] == SHAPE
-        assert torch.equal(b.obs[..., 0, 3, 2].long(), b.time)
-        assert torch.equal(b.obs[..., 1, 0, 0].long() - 100, 2 * (b.time - 100))
+        assert torch.equal(b.obs[..., 0, 3, 2].long(), b.born)
+        assert torch.equal(b.obs[..., 1, 0, 0].long() - 100, 2 * (b.born - 100))
         seen += int(b.valid.sum())
     assert seen == int(rollout.valid.sum())
 

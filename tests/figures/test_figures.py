@@ -18,7 +18,7 @@ from ablations.design.designs import Design, add_one_in, beyond, factorial, ladd
 from ablations.figures import curves, style
 from ablations.figures.cells import UNKNOWN, number
 from ablations.figures.forest import forest_figure, heatmap_figure, interactions_figure
-from tricks.ladder import LADDER, NEEDS, PPO, REINFORCE, Tricks
+from tricks.ladder import COLORS, LADDER, NEEDS, PPO, REINFORCE, Tricks
 
 NAMES = ("baseline", "reuse", "clip")
 DESIGNS = [ladder(NAMES), leave_one_out(NAMES), add_one_in(NAMES), add_one_in(("baseline", "value_clip"))]
@@ -139,7 +139,7 @@ def test_tricks_side_by_side_or_of_related_names_are_far_apart_in_color(deuteran
 
 
 def test_every_color_can_be_read_on_white() -> None:
-    for color in style.PALETTE:
+    for color in COLORS.values():
         assert 1.05 / (0.05 + linear(color) @ (0.2126, 0.7152, 0.0722)) >= 3, color  # as WCAG defines contrast
 
 

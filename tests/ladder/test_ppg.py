@@ -15,7 +15,7 @@ from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
 from tricks.core.policies import Categorical, DiagonalGaussian, Family
 from tricks.core.reductions import mean
-from tricks.core.rollout import Batch, Policy
+from tricks.core.rollout import AgentPolicy, Batch
 from tricks.envs.make import make_env
 from tricks.ladder import named
 from tricks.ppg import add_auxiliary_head_, auxiliary_errors
@@ -93,7 +93,7 @@ def test_memory_takes_as_many_bytes_as_it_says(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(loop, "Memory", lambda rollouts: made.append(Memory(rollouts)) or made[-1])
     train(replace(CONFIG, seeds=1), PPG)
     (memory,) = made
-    taken = sum(column.element_size() * column.numel() for column in vars(memory.rows).values())
+    taken = sum(column.element_size() * column.numel() for column in memory.rows.columns.values())
     assert taken == CONFIG.aux_every * CONFIG.lanes * CONFIG.horizon * (4 * 4 + 2 + 49)
 
 
@@ -123,7 +123,7 @@ def test_solves_cartpole_of_200_steps_within_30_thousand() -> None:
 
 
 def test_a_cloning_term_of_taken_actions_only_ruins_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(agent: Agent, policy: Policy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    def faulty(agent: Agent, policy: AgentPolicy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
         auxiliary, _, value = auxiliary_errors(agent, policy, family, b)
         new, old = (family.log_prob(logits, b.action) for logits in (policy(b.obs, b.legal), b.old))
         return auxiliary, -old * new, value  # all of F.kl_div(new, old) that has a gradient

@@ -18,7 +18,7 @@ STATS = ReturnStats(torch.zeros(2).double(), torch.ones(2).double())
 
 def rollout(update: int) -> Batch:
     name = update * ROWS + torch.arange(ROWS).expand(2, -1)  # of every row
-    batch = Batch(name=name, value=name.double(), target=name.double())
+    batch = Batch(action=name, value=name.double(), target=name.double())
     batch.valid = torch.arange(ROWS).expand(2, -1) < torch.tensor([[ROWS], [ROWS - 4]])  # seed 1 has fewer rows
     return batch
 
@@ -30,7 +30,7 @@ def counts(rollouts: int, uses: int, updates: int) -> torch.Tensor:
     for update in range(updates):
         memory.add(rollout(update), STATS, update)
         for b in reused(memory, STATS, config, update, uses, "value buffer"):
-            dealt.scatter_add_(1, b.name, b.valid.long())
+            dealt.scatter_add_(1, b.action, b.valid.long())
     return dealt
 
 
@@ -58,7 +58,7 @@ def test_policy_and_value_rows_are_drawn_independently() -> None:
         memory.add(rollout(0), STATS, 0)
     pairs = list(dealt_apart(one, other, STATS, config, 0))
     assert len(pairs) == 4 * config.minibatches
-    same = [set(b.name[0].tolist()) == set(b.critic.name[0].tolist()) for b in pairs]
+    same = [set(b.action[0].tolist()) == set(b.critic.action[0].tolist()) for b in pairs]
     assert not any(same)
 
 

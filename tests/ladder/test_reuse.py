@@ -9,7 +9,7 @@ from tricks.reuse import drift, importance_ratio, minibatches
 
 def batch_of(valid: torch.Tensor) -> Batch:
     rows = torch.arange(valid.numel()).view_as(valid).double()
-    return Batch(row=rows.masked_fill(~valid, torch.nan), valid=valid)
+    return Batch(target=rows.masked_fill(~valid, torch.nan), valid=valid)
 
 
 def test_an_epoch_deals_every_valid_row_once_and_no_other() -> None:
@@ -18,9 +18,9 @@ def test_an_epoch_deals_every_valid_row_once_and_no_other() -> None:
     assert len(dealt) == 6
     for epoch in (dealt[:3], dealt[3:]):
         for seed, truth in enumerate(([0, 2, 3, 4, 5, 7], [8, 9])):
-            rows = torch.cat([b.row[seed][b.valid[seed]] for b in epoch])
+            rows = torch.cat([b.target[seed][b.valid[seed]] for b in epoch])
             assert sorted(rows.int().tolist()) == truth
-    assert all(not b.row.isnan().any() for b in dealt)  # the filling is made of real rows
+    assert all(not b.target.isnan().any() for b in dealt)  # the filling is made of real rows
 
 
 def test_epochs_and_updates_shuffle_differently_and_padding_shuffles_nothing() -> None:
@@ -28,7 +28,7 @@ def test_epochs_and_updates_shuffle_differently_and_padding_shuffles_nothing() -
     longer = torch.cat([valid, torch.zeros(1, 16, dtype=torch.bool)], 1)
 
     def first(valid: torch.Tensor, update: int) -> list[float]:
-        return next(minibatches(batch_of(valid), (5,), update, epochs=1, count=2)).row[0].tolist()
+        return next(minibatches(batch_of(valid), (5,), update, epochs=1, count=2)).target[0].tolist()
 
     assert first(valid, 0) == first(longer, 0)
     assert first(valid, 0) != first(valid, 1)

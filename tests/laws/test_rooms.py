@@ -14,7 +14,7 @@ from tricks.ladder import FILES
 ROOT = Path(tricks.__file__).parents[1]
 LAYERS = {  # from the ground up; what stands in one layer may not import from another of the same height
     "tricks": (
-        {"errors"},
+        {"errors", "flags"},
         {"ladder", "config"},
         {"core"},
         {"worlds", *FILES.values()},

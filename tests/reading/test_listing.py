@@ -35,7 +35,7 @@ def test_a_listing_has_no_flag_left_and_imports_only_what_it_uses(setting: Trick
 def test_a_listing_keeps_no_checkpoints(setting: Tricks) -> None:
     text = listing(setting)
     assert "def train(config: Config) -> Run:" in text
-    assert "keep" not in text
+    assert "checkpoints" not in text
     assert "Checkpoints" not in text
 
 

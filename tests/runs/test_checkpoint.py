@@ -45,7 +45,7 @@ def interrupted(folder: Path, config: Config, tricks: Tricks, after: int, monkey
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "write_whole", write)
         with pytest.raises(Power):
-            train(config, tricks, keep=Checkpoints(folder, 200))
+            train(config, tricks, checkpoints=Checkpoints(folder, 200))
 
 
 def same(one: Run, other: Run) -> None:
@@ -110,7 +110,7 @@ def test_checkpoints_change_nothing_and_are_written_when_they_are_due(tmp_path: 
             written.append(checkpoint.read(tmp_path).step if (tmp_path / checkpoint.NAME).exists() else 0)
 
     config = replace(SMALL, env="Pendulum-v1")  # whose episodes have 200 steps: 100 a segment, until then
-    same(train(config, PPO, keep=Watched(tmp_path, 150)), train(config, PPO))
+    same(train(config, PPO, checkpoints=Watched(tmp_path, 150)), train(config, PPO))
     assert written[:4] == [0, 200, 300, 300]
 
 
@@ -254,7 +254,7 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
 @pytest.fixture(scope="module")
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("unfinished") / "run"
-    train(SMALL, PPO, keep=Checkpoints(folder, 500))
+    train(SMALL, PPO, checkpoints=Checkpoints(folder, 500))
     return folder
 
 

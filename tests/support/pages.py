@@ -39,6 +39,11 @@ def blocks_of(language: str, text: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.+?)^```", text, re.DOTALL | re.MULTILINE)
 
 
+def one_liners() -> list[str]:
+    """The code of every `python -c "..."` in a block of shell."""
+    return [code for text in PAGES.values() for code in re.findall(r'^python -c "(.+)"$', text, re.MULTILINE)]
+
+
 def options() -> set[str]:
     """Every option that stands on a page as code: `--no-gae`, `--seeds`."""
     return {option for text in PAGES.values() for option in re.findall(r"`(--[a-z][a-z-]*)", text)}

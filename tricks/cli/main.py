@@ -12,7 +12,8 @@ from tricks.cli.running import Output, Playing, play_saved, refuse_others, resum
 from tricks.cli.shell import guarded, options
 from tricks.config import ATARI_CONFIG, Config
 from tricks.errors import InputError
-from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, described, named, switched, table
+from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, named, switched
+from tricks.reading.ladder_table import described, table
 from tricks.reading.listing import diff, listing
 
 USAGE = """usage: python -m tricks COMMAND ...

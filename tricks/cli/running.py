@@ -65,7 +65,7 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
     if every is None:
         return train(config, tricks)
     with _says_how_to_go_on(out):
-        return train(config, tricks, keep=Checkpoints(out, every))
+        return train(config, tricks, checkpoints=Checkpoints(out, every))
 
 
 def held(config: Config, tricks: Tricks) -> str:

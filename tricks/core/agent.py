@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tricks.config import Config
 from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
-from tricks.core.nets import Dense, Head, Nature, Net
+from tricks.core.nets import Body, Dense, Head, MakeBody, Nature, Net, Seen, checked
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 
@@ -23,7 +23,8 @@ MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets are always there; what a rung does not use, it never asks.
 
-    Vectors are seen by layers of tanh, images [C, H, W] of uint8 by the convolutions of `Nature`.
+    Vectors are seen by layers of tanh, images [C, H, W] of uint8 by the convolutions of `Nature`; either by what `body`
+    makes, if that is given.
     `obs_moments` standardize observations once `state_norm` has set them; `returns` does the same for values, and
     is the identity until `return_norm` moves it.
     """
@@ -37,12 +38,12 @@ class Agent(nn.Module):
     return_mean: Tensor
     return_variance: Tensor
 
-    def __init__(self, spaces: Spaces, config: Config) -> None:
+    def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
         self.spaces, self.seeds = spaces, config.seed_list
         generators = [stream(seed, "init") for seed in self.seeds]
         self.policy_net, self.value_net = (
-            Net(body := _body(generators, spaces, config), Head(generators, body.width, outputs, exact))
+            Net(made := _body(generators, spaces, config, body), Head(generators, made.width, outputs, exact))
             for outputs, exact in ((spaces.actions, False), (1, True))
         )
         if not spaces.discrete:  # the standard deviation does not depend on the state
@@ -85,19 +86,35 @@ class Agent(nn.Module):
             return obs
         return ((obs - self.obs_mean) * self.obs_scale).clamp(-LIMIT, LIMIT)
 
-    def policy(self, obs: Tensor, legal: Tensor | None = None) -> Tensor:
+    def see(self, obs: Tensor) -> Seen:
+        """Ask the policy net's body about observations, once for all the heads that read it: [S, B, D] -> [S, B, H]."""
+        return Seen(obs, self.policy_net.body(self.features(obs)))
+
+    def policy(self, seen: Tensor | Seen, legal: Tensor | None = None) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
 
         Legal or not makes no difference here: illegal actions are ruled out by `action_mask`.
         """
-        logits = self.policy_net(self.features(obs))
+        logits = self._read(self.policy_net, seen)
         if self.spaces.discrete:
             return logits
         return torch.cat([logits, self.log_std.expand_as(logits)], -1)
 
-    def value(self, obs: Tensor) -> Tensor:
+    def value(self, seen: Tensor | Seen) -> Tensor:
         """What the value net puts out, V(s) in the units of `returns`: [S, B, D] -> [S, B] float64."""
-        return self.value_net(self.features(obs)).squeeze(-1)
+        return self._read(self.value_net, seen).squeeze(-1)
+
+    def auxiliary_value(self, seen: Tensor | Seen) -> Tensor:
+        """What the policy net's second head puts out, if `ppg` has added it: [S, B, D] -> [S, B] float64."""
+        return self._read(self.auxiliary_net, seen).squeeze(-1)
+
+    def _read(self, net: Net, seen: Tensor | Seen) -> Tensor:
+        """The net's output; its body is asked only if what is seen does not hold its features already."""
+        if isinstance(seen, Tensor):
+            return net(self.features(seen))
+        if seen.hidden is None or net.body is not self.policy_net.body:
+            return net(self.features(seen.obs))
+        return net.head(seen.hidden)
 
     @torch.no_grad()
     def values(self, rollout: "Rollout") -> tuple[Tensor, Tensor]:
@@ -140,12 +157,14 @@ class Agent(nn.Module):
         alone.seeds = (self.seeds[k],)
         for parameter in alone.parameters():
             parameter.data = parameter.data[pick]
-        for name, buffer in self.named_buffers():
-            setattr(alone, name, buffer[pick].clone())
+        for buffer in alone.buffers():
+            buffer.data = buffer.data[pick].clone()
         return alone
 
 
-def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Config) -> Dense | Nature:
+def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Config, body: MakeBody | None) -> Body:
+    if body is not None:
+        return checked(body(generators, spaces), spaces, len(generators))
     if spaces.pixels:
         return Nature(generators, spaces.observation.shape or ())
     return Dense(generators, (spaces.features, *config.hidden))

@@ -5,11 +5,15 @@ episode is its true last one, and the step after it ignores the action and retur
 second step is no experience; `resetting` marks the lanes that are about to take it.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
+import gymnasium as gym
 from torch import Tensor
 
 from tricks.core.spaces import Spaces
+
+MakeEnv = Callable[[], gym.Env]  # what a user may bring instead of an id: it makes the environment of one lane
 
 
 class Env(Protocol):

@@ -22,24 +22,24 @@ class Memory:
 
     def add(self, batch: Batch, stats: ReturnStats, update: int) -> None:
         """Take in a rollout whose value and target are in units of `stats`; beyond `rollouts`, the oldest goes."""
-        new = Batch(**vars(batch))
+        new = Batch(**batch.columns)
         new.value, new.target = denormalize(batch.value, stats), denormalize(batch.target, stats)
         new.born = torch.full_like(batch.valid, update, dtype=torch.int64)
         new.uses = torch.zeros_like(new.born)
         self.length = batch.valid.shape[1]
         kept = (self.rollouts - 1) * self.length
-        for name, column in vars(new).items():
+        for name, column in new.columns.items():
             old = getattr(self.rows, name, column[:, :0])
             setattr(self.rows, name, torch.cat([old[:, max(0, old.shape[1] - kept) :], column], 1))
 
     def batch(self, stats: ReturnStats) -> Batch:
         """All rows, with value and target in units of `stats`."""
-        batch = Batch(**vars(self.rows))
+        batch = Batch(**self.rows.columns)
         batch.value, batch.target = normalize(batch.value, stats), normalize(batch.target, stats)
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        return {"length": self.length, "rows": dict(vars(self.rows))}
+        return {"length": self.length, "rows": self.rows.columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.length, self.rows = state["length"], Batch(**state["rows"])

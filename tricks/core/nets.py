@@ -1,14 +1,16 @@
 """Nets with a seed axis: S independent nets at once, each a body that finds features and a linear head."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
 MANY = 64  # rows of one seed from which on the longer way to tanh is the faster one
@@ -18,10 +20,30 @@ NATURE_WIDTH = 512
 Layer = tuple[nn.Parameter, nn.Parameter]  # weight [S, in, out] and bias [S, 1, out]
 
 
+class Body(Protocol):
+    """A module that finds features: observations [S, B, D] or [S, B, C, H, W] -> [S, B, H].
+
+    Every parameter leads with S and no seed's features depend on another's, so that each seed is an agent of its own.
+    """
+
+    width: int
+    """H: the number of features."""
+
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """Weights [S, in, out] and biases [S, 1, out] that `orthogonal_init` sets; others stay as they were made."""
+
+    def __call__(self, x: Tensor, /) -> Tensor:
+        """The features."""
+
+
+MakeBody = Callable[[Sequence[np.random.Generator], Spaces], Body]  # from a generator per seed, for these spaces
+
+
 class Net(nn.Module):
     """A body and a head: [S, B, ...] -> [S, B, out]. Two nets may share a body."""
 
-    def __init__(self, body: "Body", head: "Head") -> None:
+    def __init__(self, body: Body, head: "Head") -> None:
         super().__init__()
         self.body, self.head = body, head
 
@@ -32,6 +54,17 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.body(x))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Observations [S, B, ...], and what the policy net's body made of them, [S, B, H], if it has been asked.
+
+    A head on that body reads `hidden` and need not ask again. What is seen holds for the weights of that moment.
+    """
+
+    obs: Tensor
+    hidden: Tensor | None = None
 
 
 class Head(nn.Module):
@@ -102,32 +135,25 @@ class Nature(nn.Module):
         return torch.baddbmm(bias, torch.stack(seeds), weight).relu_()
 
 
-class Shared(nn.Module):
-    """A body that several heads read: what it made of its last input is kept for the next head that asks."""
-
-    def __init__(self, body: "Body") -> None:
-        super().__init__()
-        self.body = body
-        self.width: int = body.width
-        self._asked: tuple[Any, ...] = ()
-        self._features = torch.empty(0)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_asked": (), "_features": torch.empty(0)}  # a copy has not been asked anything
-
-    @property
-    def layers(self) -> list[Layer]:
-        return self.body.layers
-
-    def forward(self, x: Tensor) -> Tensor:
-        modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-        asked = (x, *modes, self.layers[0][0]._version)  # the version counts the optimizer's steps
-        if not (self._asked and self._asked[0] is x and self._asked[1:] == asked[1:]):
-            self._asked, self._features = asked, self.body(x)
-        return self._features
-
-
-Body = Dense | Nature | Shared
+def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
+    """The body, tried out on three rows. Raises InputError, in one line, where it does not keep the protocol `Body`."""
+    if not isinstance(body, nn.Module) or not hasattr(body, "layers") or not isinstance(getattr(body, "width", 0), int):
+        raise InputError(f"body= must make an nn.Module with a width and layers, not {type(body).__name__}")
+    for name, tensor in (*body.named_parameters(), *body.named_buffers()):
+        if tensor.shape[:1] != (seeds,):
+            raise InputError(f"{name} of the body must lead with the seed axis, {seeds}; it is {list(tensor.shape)}")
+    obs = torch.zeros(seeds, 3, *spaces.shape, dtype=torch.uint8 if spaces.pixels else torch.float32)
+    try:
+        with torch.no_grad():
+            found = list(body(obs).shape)
+    except Exception as error:  # a net can raise anything
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"the body cannot take observations {list(obs.shape)}: {said}") from error
+    if found != [seeds, 3, body.width]:
+        raise InputError(
+            f"the body makes {found} of observations {list(obs.shape)}; [S, B, width] is {[seeds, 3, body.width]}"
+        )
+    return body
 
 
 def mlp(generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: bool = False) -> Net:

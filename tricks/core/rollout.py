@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -11,11 +10,13 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import Env
+from tricks.core.nets import Seen
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
 Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
+AgentPolicy = Callable[[Tensor | Seen, Tensor], Tensor]  # a Policy that also takes what its agent has seen already
 
 
 @dataclass(frozen=True)
@@ -44,19 +45,51 @@ class Rollout:
         return cut
 
 
-class Batch(SimpleNamespace):
-    """Rows side by side, [S, B, ...] each: obs, legal, action, valid, and what the tricks add."""
+class Batch:
+    """Rows side by side, one column per fact about them: [S, B, ...] each.
+
+    The first four columns are always there. A trick adds its own before it reads them; until then, reading one raises
+    AttributeError. Raises TypeError for a column that is not listed here.
+    """
+
+    obs: Tensor  # [S, B, D] float32, or [S, B, C, H, W] uint8
+    legal: Tensor  # [S, B, A] bool
+    action: Tensor  # [S, B] int64, or [S, B, A] float32
+    valid: Tensor  # [S, B] bool: experience, and no filling
+    advantage: Tensor  # [S, B] float32: what weighs the row's log-probability
+    value: Tensor  # [S, B] float64: V(s) before the update, in the value net's units (baseline)
+    target: Tensor  # [S, B] float64: what V(s) is to become, in the same units (baseline)
+    log_prob: Tensor  # [S, B] float32: log π_old(a|s) (reuse)
+    old: Tensor  # [S, B, A] or [S, B, 2A]: the policy's logits before an auxiliary phase (ppg)
+    born: Tensor  # [S, B] int64: the update that the row was played in (ppg)
+    uses: Tensor  # [S, B] int64: how many minibatches it has been in (ppg_buffers)
+    critic: "Batch"  # rows for the value net, where they are others (ppg_buffers)
+
+    def __init__(self, **columns: Tensor) -> None:
+        for name, column in columns.items():
+            if name not in COLUMNS:
+                raise TypeError(f"a batch has no column {name!r}; it has {', '.join(COLUMNS)}")
+            setattr(self, name, column)
 
     @classmethod
     def of(cls, rollout: Rollout) -> "Batch":
+        """The rows of a rollout, [S, T*N, ...]."""
         batch = cls()
         batch.add(obs=rollout.obs[:, :-1], legal=rollout.legal, action=rollout.action, valid=rollout.valid)
         return batch
 
+    @property
+    def columns(self) -> dict[str, Tensor]:
+        """The columns that have been added, by name."""
+        return {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
+
     def add(self, **columns: Tensor) -> None:
         """Add columns given as [S, T, N, ...]."""
-        for name, column in columns.items():
-            setattr(self, name, column.flatten(1, 2))  # [S, T*N, ...]
+        added = Batch(**{name: column.flatten(1, 2) for name, column in columns.items()})  # [S, T*N, ...]
+        vars(self).update(added.columns)
+
+
+COLUMNS = tuple(name for name, kind in Batch.__annotations__.items() if kind is Tensor)
 
 
 class Player:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -83,3 +84,35 @@ class Spaces:
         array = np.nan_to_num(array)  # a diverged policy must not break the world: its loss tells, a moment later
         array = array.reshape(*array.shape[:-1], *(self.action.shape or ()))
         return np.clip(array, self.action.low, self.action.high).astype(self.action.dtype)
+
+
+def to_plain(space: gym.Space) -> dict[str, Any]:
+    """A Box or Discrete space as values that JSON keeps; bounds that are all equal become one number."""
+    if isinstance(space, gym.spaces.Discrete):
+        return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
+    assert isinstance(space, gym.spaces.Box)
+    bounds = {"low": _plain_bound(space.low), "high": _plain_bound(space.high)}
+    return {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
+
+
+def from_plain(plain: dict[str, Any]) -> gym.Space:
+    """The space that `to_plain` has described. Raises KeyError, TypeError or ValueError if it has not."""
+    if plain["kind"] == "Discrete":
+        return gym.spaces.Discrete(plain["n"], start=plain["start"])
+    if plain["kind"] != "Box":
+        raise ValueError(f"unknown space {plain['kind']!r}")
+    dtype, shape = np.dtype(plain["dtype"]), tuple(plain["shape"])
+    low, high = (_bound(plain[name], shape, dtype) for name in ("low", "high"))
+    return gym.spaces.Box(low, high, shape, dtype.type)
+
+
+def _plain_bound(bound: np.ndarray) -> list[float | str]:
+    """Every number of a bound, row by row, or the one that they all are; JSON has no infinity, so it is a word."""
+    numbers = bound.flatten().tolist()
+    numbers = numbers[:1] if len(set(numbers)) == 1 else numbers
+    return [str(x) if np.isinf(x) else x for x in numbers]
+
+
+def _bound(plain: list[float | str], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    numbers = np.array([dtype.type(x) for x in plain], dtype)
+    return np.broadcast_to(numbers, shape) if len(plain) == 1 else numbers.reshape(shape)

@@ -8,10 +8,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.env import MakeEnv
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game, make_games
@@ -20,7 +21,7 @@ from tricks.errors import InputError
 
 
 class GymnasiumEnv:
-    """S seeds × N lanes of one Gymnasium id; each seed has a vector environment, and so a generator, of its own.
+    """S seeds × N lanes of one Gymnasium id, or of what `make` makes; each seed has a vector environment of its own.
 
     Legal actions are read from `info["action_mask"]`; `infos` are those of the seeds that stepped last. Raises
     InputError for what the environment raises, and for a worker process that has died; it is closed then.
@@ -28,13 +29,13 @@ class GymnasiumEnv:
 
     resumable = False
 
-    def __init__(self, config: Config, purpose: str = "env") -> None:
+    def __init__(self, config: Config, purpose: str = "env", make: MakeEnv | None = None) -> None:
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
         self._resumed = 0  # times
         self._envs: list[VectorEnv] = []
         try:
             for _ in self.seeds:
-                self._envs.append(make_vec(config.env, config.lanes, config.backend == "processes"))
+                self._envs.append(make_vec(config.env, config.lanes, config.backend == "processes", make))
             first = self._envs[0]
             self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space)
         except BaseException:
@@ -126,13 +127,17 @@ def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
     return partial(env.step, actions)
 
 
-def make_vec(id: str, lanes: int, processes: bool = False) -> VectorEnv:
+def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None = None) -> VectorEnv:
     """Gymnasium's vector environment with NEXT_STEP autoreset; with `processes`, every lane has a worker process.
 
-    Raises InputError if the id cannot be made.
+    Its lanes are what `make` makes, if that is given. Raises InputError if the environment cannot be made.
     """
-    atari = is_atari(id)
+    atari = make is None and is_atari(id)
+    name = id.rpartition(":")[2]  # Gymnasium imports the module of `module:Id`
     try:
+        if make is not None:
+            own = partial(made, make)
+            return make_workers(own, lanes) if processes else SyncVectorEnv([own] * lanes)
         if processes:
             return make_workers(partial(make_game if atari else gym.make, id), lanes)
         if atari:
@@ -144,9 +149,18 @@ def make_vec(id: str, lanes: int, processes: bool = False) -> VectorEnv:
     except InputError:
         raise
     except Exception as error:  # a constructor can raise anything
-        known = id in gym.registry or "Did you mean" in str(error)
-        near = [] if known else difflib.get_close_matches(id, list(gym.registry), n=1)
+        known = make is not None or name in gym.registry or "Did you mean" in str(error)
+        near = [] if known else difflib.get_close_matches(name, list(gym.registry), n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         said = str(error) or type(error).__name__
-        raise InputError(f"cannot make the environment {id!r}: {' '.join(said.split())}{hint}") from error
+        what = repr(id) if make is None else "that env= makes"
+        raise InputError(f"cannot make the environment {what}: {' '.join(said.split())}{hint}") from error
+    return env
+
+
+def made(make: MakeEnv) -> gym.Env:
+    """What the function makes. Raises InputError if that is no gymnasium.Env."""
+    env = make()
+    if not isinstance(env, gym.Env):
+        raise InputError(f"env= must make a gymnasium.Env, not {type(env).__name__}")
     return env

@@ -1,8 +1,8 @@
 """The loop with its flags decided: what is printed is what runs.
 
-A listing is made from the source of `tricks/loop.py`: every `if tricks.<flag>:` gives way to the branch that
-is taken, and every `if keep:`, which writes checkpoints, to nothing. Executing it defines a `train(config)` with the
-same curve as the library's `train(config, tricks)`.
+A listing is made from the source of `tricks/loop.py`: every `if tricks.<flag>:` gives way to the branch that is taken,
+and every `if checkpoints:` to nothing. Executing it defines a `train(config)` with the same curve as the library's
+`train(config, tricks)`.
 """
 
 import difflib
@@ -46,21 +46,24 @@ def _source() -> cst.Module:
 
 def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
     functions = [node for node in _source().body if isinstance(node, cst.FunctionDef)]
-    decided = [function.visit(_Decide(tricks)) for function in functions]
+    names = frozenset(function.name.value for function in functions)
+    decided = [function.visit(_Decide(tricks, names, _optional(function))) for function in functions]
     return [function for function in decided if isinstance(function, cst.FunctionDef)]
 
 
-GONE = ("tricks", "keep")  # parameters that a listing does not have
+def _optional(function: cst.FunctionDef) -> frozenset[str]:
+    """The parameters that have a default: a listing does without them."""
+    return frozenset(param.name.value for param in function.params.params if param.default is not None)
 
 
 class _Decide(cst.CSTTransformer):
     """Replaces each `if tricks.<flag>:` by the branch taken, and the parameter `tricks` by the constant TRICKS.
 
-    `if keep:` and the parameter `keep` go, and the arguments for either.
+    `if checkpoints:` and the `optional` parameters go, and the arguments for them. `functions` are those of the loop.
     """
 
-    def __init__(self, tricks: Tricks) -> None:
-        self.tricks = tricks
+    def __init__(self, tricks: Tricks, functions: frozenset[str], optional: frozenset[str]) -> None:
+        self.tricks, self.functions, self.optional = tricks, functions, optional
 
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
@@ -77,18 +80,21 @@ class _Decide(cst.CSTTransformer):
         return updated_node.with_changes(body=body)
 
     def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param | cst.RemovalSentinel:
-        return cst.RemoveFromParent() if original_node.name.value in GONE else updated_node
+        gone = original_node.name.value in self.optional | {"tricks"}
+        return cst.RemoveFromParent() if gone else updated_node
 
-    def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
-        if not updated_node.params:
-            return updated_node
-        last = updated_node.params[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated_node.with_changes(params=[*updated_node.params[:-1], last])
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        plain = [param.with_changes(comma=cst.MaybeSentinel.DEFAULT) for param in updated_node.params.params]
+        one_line = updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
+        return one_line.with_changes(params=updated_node.params.with_changes(params=plain))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        if not (isinstance(original_node.func, cst.Name) and original_node.func.value == "train_in"):
+        ours = isinstance(original_node.func, cst.Name) and original_node.func.value in self.functions
+        gone = self.optional | ({"tricks"} if ours else set())
+        pairs = zip(original_node.args, updated_node.args, strict=True)
+        given = [new for old, new in pairs if not (isinstance(old.value, cst.Name) and old.value.value in gone)]
+        if len(given) == len(updated_node.args):
             return updated_node
-        given = [arg for arg in original_node.args if cst.ensure_type(arg.value, cst.Name).value not in GONE]
         return updated_node.with_changes(args=[*given[:-1], given[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
@@ -118,7 +124,9 @@ def _flag(statement: cst.BaseStatement) -> str | None:
 
 
 def _keeps(statement: cst.BaseStatement) -> bool:
-    return isinstance(statement, cst.If) and isinstance(statement.test, cst.Name) and statement.test.value == "keep"
+    return (
+        isinstance(statement, cst.If) and isinstance(statement.test, cst.Name) and statement.test.value == "checkpoints"
+    )
 
 
 def _lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:

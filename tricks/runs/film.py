@@ -1,6 +1,7 @@
 """Watch a saved agent: what it earns in full episodes, and an animated picture of one of them."""
 
 import contextlib
+import importlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import numpy as np
 from PIL import Image
 from scipy import stats
 
+from tricks.core.env import MakeEnv
+from tricks.core.seeds import stream
 from tricks.envs.atari import is_atari, make_game
 from tricks.errors import InputError
 from tricks.runs.run import Run
-from tricks.core.seeds import stream
 
 MOST = 300  # frames of a picture
 WIDEST = 400  # pixels
@@ -48,7 +50,7 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     Raises InputError if a package that draws is missing, or if the file cannot be written.
     """
     try:
-        env = make_playable(run.config.env)
+        env = make_playable(run.config.env, run.env)
         if env is None or not _same_spaces(env, run):
             return f"{run.config.env} has no picture"
         with contextlib.closing(env):
@@ -67,11 +69,20 @@ def _advice(said: str) -> str:
     return f'{said.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
 
 
-def make_playable(id: str) -> gym.Env | None:
-    """The environment that shows what the agent does, and sees as it was trained to; None if it has no picture."""
+def make_playable(id: str, make: MakeEnv | None = None) -> gym.Env | None:
+    """The environment that shows what the agent does, and sees as it was trained to; None if it has no picture.
+
+    What `make` makes has one if its render_mode is rgb_array.
+    """
+    if make is not None:
+        own = make()
+        return own if own.render_mode == "rgb_array" else None
     if is_atari(id):
         return make_game(id, render_mode="rgb_array")
-    if id not in gym.registry:
+    module, _, name = id.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    if name not in gym.registry:
         return None
     env = gym.make(id, disable_env_checker=True)
     drawn = "rgb_array" in (env.metadata.get("render_modes") or [])

@@ -9,23 +9,21 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from tricks import ladder
 from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 
-DIAGNOSTICS = (
-    "policy_loss",
-    "value_loss",
-    "entropy",
-    "approx_kl",
-    "clip_fraction",
-    "max_ratio",
-    "explained_variance",
+OWN = ("policy_loss", "entropy", "grad_norm")  # the diagnostics of every rung; tricks bring the others
+LED = (  # the order of the first columns in stored curves
+    *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
     "grad_norm",
-    "auxiliary_loss",
-    "clone_kl",
-    "policy_age",
-    "value_age",
+)
+DIAGNOSTICS = tuple(  # all others come after them, in ladder order
+    sorted(
+        [*OWN, *(name for brought in ladder.DIAGNOSTICS.values() for name in brought)],
+        key=lambda name: LED.index(name) if name in LED else len(LED),
+    )
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 
@@ -57,8 +55,13 @@ class Log:
         return self._before + time.perf_counter() - self._start
 
     def note(self, **diagnostics: Tensor) -> None:
-        """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max)."""
+        """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max).
+
+        Raises KeyError for one that neither the core nor a trick's field in `ladder` has named.
+        """
         for name, value in diagnostics.items():
+            if name not in DIAGNOSTICS:
+                raise KeyError(f"no diagnostic {name!r}: name it in its trick's field in tricks/ladder.py")
             self._notes.setdefault(name, []).append(value.detach().double())
 
     def end_update(self, rollout: Rollout) -> None:

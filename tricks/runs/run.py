@@ -8,22 +8,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
-from tricks.action_mask import mask_logits
 from tricks.action_mask import masked
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.runs.checkpoint import NAME, asked, how_to_go_on, remove
+from tricks.core.env import MakeEnv
+from tricks.core.nets import MakeBody
+from tricks.core.policies import certain
+from tricks.core.rollout import AgentPolicy, Player, Policy
+from tricks.core.spaces import to_plain
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.ladder import Tricks
+from tricks.runs.checkpoint import remove
 from tricks.runs.files import make_folder
 from tricks.runs.log import late_return
-from tricks.core.policies import certain
-from tricks.core.rollout import Player, Policy
-from tricks.ladder import Tricks
-from tricks.ppg import add_auxiliary_head_
-from tricks.shared_trunk import share_trunk_
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,8 @@ class Run:
     curve: a row per seed and update, with step (environment steps of that seed so far), the number, mean
     undiscounted return and mean length of the episodes that ended in the update (NaN if none did), and the
     diagnostics (NaN if this rung does not have one). diverged: seed -> step at which its loss or gradient was no
-    longer finite; that seed stopped there. seconds: wall time of the training.
+    longer finite; that seed stopped there. seconds: wall time of the training. env, body: those that were given to
+    `train`, if any.
     """
 
     config: Config
@@ -42,19 +42,23 @@ class Run:
     curve: pd.DataFrame
     diverged: dict[int, int]
     seconds: float
+    env: MakeEnv | None = None
+    body: MakeBody | None = None
 
     def save(self, path: str | Path) -> None:
         """Write run.json, curve.csv and agent.pt into the folder `path`; a checkpoint there has served, and goes.
 
         Raises InputError if that fails.
         """
-        folder = Path(path)
+        folder, spaces = Path(path), self.agent.spaces
         about = {
             "config": asdict(self.config),
             "tricks": self.tricks.on,
             "diverged": list(self.diverged.items()),
             "rows": len(self.curve),
             "seconds": self.seconds,
+            "spaces": {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)},
+            "own": [name for name in ("env", "body") if getattr(self, name) is not None],
         }
         make_folder(folder)
         try:
@@ -73,13 +77,12 @@ class Run:
         """Scores of whole games with sampled (or the most likely) actions, all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
-        env = make_env(replace(self.config, lanes=episodes, device="cpu"), purpose="evaluation")
+        env = make_env(replace(self.config, lanes=episodes, device="cpu"), purpose="evaluation", make=self.env)
         player = Player(env, block=self.config.horizon, purpose="evaluation")
-        policy: Policy = self.agent.policy
+        own: AgentPolicy = self.agent.policy
         if self.tricks.action_mask:
-            policy = masked(policy)
-        if greedy:
-            policy = certain(policy, self.agent.spaces.family)
+            own = masked(own)
+        policy: Policy = certain(own, self.agent.spaces.family) if greedy else own
         playing = torch.ones(len(env.seeds), env.lanes, dtype=torch.bool)  # one episode a lane
         score = torch.zeros(playing.shape, dtype=torch.float64)
         with contextlib.closing(env):
