@@ -23,7 +23,7 @@ def chapter_files() -> list[str]:
 
 
 def test_every_flag_has_its_chapter_numbered_as_on_the_ladder() -> None:
-    assert [name for name in NAMES if name < "19"] == chapter_files()
+    assert NAMES[: len(chapter_files())] == chapter_files()
 
 
 @pytest.mark.parametrize("name", NAMES)
