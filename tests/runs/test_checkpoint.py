@@ -19,12 +19,12 @@ import torch
 
 from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, Config, InputError, Run, Tricks, load, resume, train
 from tricks.cli.main import main
-from tricks.runs import checkpoint, files
 from tricks.core.adam import Adam
-from tricks.envs.make import make_env
-from tricks.runs.log import Log
 from tricks.core.rollout import Player, Rollout
+from tricks.envs.make import make_env
 from tricks.ladder import named, switched
+from tricks.runs import checkpoint, files
+from tricks.runs.log import Log
 
 SMALL = Config(seeds=(3, 1), steps=900, lanes=2, horizon=50, hidden=(8,), epochs=2, minibatches=2)
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from tricks import EVERY, PPO, Config, InputError, Run, load, restore, train
+from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
 from tricks.ladder import named
 from tricks.runs.film import one_seed
-from tricks.core.rollout import Player, play_episodes
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.runs.files import make_folder, partial, write_whole
 from tricks.ladder import Tricks, switched
+from tricks.runs.files import make_folder, partial, write_whole
 
 NAME = "checkpoint.pt"
 
