@@ -151,6 +151,9 @@ torch.testing.assert_close(rates, torch.tensor([0.4, 0.3, 0.2, 0.1]))
 # first gradient step is always taken in full, and how far it goes is the learning rate's decision. A small $\varepsilon$ silences the
 # steps *after* it.
 #
+# The value net's range (the chapter on value clipping) stays as it is, unless `value_clip_anneals` says otherwise. OpenAI's
+# `ppo2` has one range for both, so the numbers of the preset `atari` switch it on: there the value range falls with $\varepsilon$.
+#
 # ## The budget becomes part of the method
 #
 # A constant rate does not know when training will end. A falling one must: $N$ is in the formula. So stopping

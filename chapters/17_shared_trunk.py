@@ -22,7 +22,8 @@ from exercises.shared_trunk import check_parts, share_body_
 from tricks import PPO, Config, diff, source, train
 from tricks.baseline import squared_error
 from tricks.core.adam import Adam, gradient
-from tricks.core.nets import Dense, Head, Nature, Net, Shared
+from tricks.core.agent import Agent
+from tricks.core.nets import Dense, Head, Nature, Net
 from tricks.core.reductions import mean
 from tricks.core.seeds import stream
 from tricks.ladder import named
@@ -211,12 +212,13 @@ assert abs(g_normed.item() + 1 / 3) < 1e-5 and round(g_value / g_policy) == 184
 # ## In the library
 
 # %%
-source(share_trunk_, Shared)
+source(share_trunk_, Agent.see)
 
 # %% [markdown]
 # `share_trunk_` puts the same object into both nets. There is then one set of weights; `agent.parameters()` lists it
-# once, and backward passes through either head arrive at it. `Shared` remembers the features of its last input, so
-# that the second head need not ask the body again. Nothing else in the loop changes:
+# once, and backward passes through either head arrive at it. For each minibatch the loop calls `agent.see` once and
+# hands the result to the policy and to the value net. A head that reads the same body uses its features and does not
+# compute them again; a value net with a body of its own starts from the observations. So the loop itself stays the same:
 
 # %%
 diff(PPO, named("shared_trunk"))

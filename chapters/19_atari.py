@@ -29,8 +29,9 @@ from tricks.config import ATARI_CONFIG
 from tricks.core.nets import NATURE, Nature
 from tricks.core.rollout import rollout_bytes
 from tricks.core.seeds import stream
-from tricks.envs.atari import SKIP, AtariEnv, make_game, make_games
+from tricks.envs.atari import SKIP, make_game, make_games
 from tricks.envs.make import make_env
+from tricks.envs.wrappers import LifeEnds, RewardSign
 from tricks.ladder import ATARI, named
 
 begin()
@@ -185,27 +186,40 @@ assert 0 <= held - rows * 28_224 / 1e6 < 1
 # the task: let one action earn 1 point for sure, and another 7 points
 # in half of all cases. The second is worth $½ \cdot 7 = 3.5$ a try, and by signs only $½$.
 #
-# A game of Breakout has five balls, and losing one costs no points. That a lost ball is bad shows only later, in points
-# that were not made. So a **lost life ends an episode for learning**: the value behind it is 0. But the game goes on
-# from there. If it began anew each time, no agent would ever see the wall as it looks to the fourth ball.
-#
-# And what one wants to know is neither: it is the **score of the whole game**. Three notions of reward, two notions of
-# an end. They live in one place:
+# In this library the sign is a switch, `reward_sign`, which works for every environment and is off unless you ask for
+# it:
 
 # %%
-source(AtariEnv.step)
+source(RewardSign)
 
 # %% [markdown]
-# The return value is for the agent. `score` and `resetting`, which `_show` takes from the game, are for the log. Here
-# is one lane of Space Invaders, played at random.
+# A game of Breakout has five balls, and losing one costs no points. That a lost ball is bad shows only later, in points
+# that were not made. So a **lost life ends an episode for learning**: the value behind it is 0. But the game goes on
+# from there. If it began anew each time, no agent would ever see the wall as it looks to the fourth ball. This is the
+# second switch, `life_ends`, for environments that report lives.
+#
+# There is a catch. Breakout serves no ball until somebody presses FIRE. The published wrappers press it at the start of
+# each episode, and with `life_ends` that means after each lost ball, too; so do we. The agent did not choose that
+# action, so there is nothing to learn from the row. It is marked as `resetting`, like the row in which a finished game
+# starts over, and gets weight 0.
+#
+# And what we want to know in the end is neither: it is the **score of the whole game**. So a step has two numbers for
+# what was earned, and two flags for an end. `reward` and `terminated` are for the agent; `score` and `over` are for the
+# log.
 
 # %%
-env = make_env(Config("ALE/SpaceInvaders-v5", seeds=1, lanes=1))
+source(LifeEnds.step)
+
+# %% [markdown]
+# Here is one lane of Space Invaders, played at random with both switches on.
+
+# %%
+env = make_env(Config("ALE/SpaceInvaders-v5", seeds=1, lanes=1, reward_sign=True, life_ends=True))
 everyone, strip = torch.ones(1, dtype=torch.bool), []
 rng = stream(0, "action")
 for _ in range(500):
-    reward, terminated, _ = env.step(torch.from_numpy(rng.integers(6, size=(1, 1))), everyone)
-    strip.append([env.score.item(), reward.item(), terminated.item(), env.resetting.item()])
+    step = env.step(torch.from_numpy(rng.integers(6, size=(1, 1))), everyone)
+    strip.append([step.score.item(), step.reward.item(), step.terminated.item(), step.over.item()])
 env.close()
 score, reward, terminated, over = np.array(strip).T
 
@@ -229,7 +243,8 @@ assert score.sum() > 4 * reward.sum() and terminated.sum() > over.sum() >= 1 and
 # %% [markdown]
 # ## What is switched on
 #
-# All of this is the environment's part and the net's. From the flags of PPO to those for Atari (openai/baselines' ppo2,
+# All of this is the environment's part and the net's. The preset `atari` turns on `reward_sign` and `life_ends`; any
+# other rung leaves them off. From the flags of PPO to those for Atari (openai/baselines' ppo2,
 # from which the settings in table 5 of Schulman et al., 2017, arXiv:1707.06347, differ a little) there are two steps,
 # both of which you know: one trunk for policy and value, as the net is most of the work, and a clip range that falls
 # together with the learning rate.
@@ -249,7 +264,7 @@ print(", ".join(f"{name} {getattr(ATARI_CONFIG, name)}" for name in numbers))
 # anything. For comparison, as many steps with nothing but the games, played at random.
 
 # %%
-short = train(replace(ATARI_CONFIG, steps=1000), ATARI)
+short = train(replace(ATARI_CONFIG, steps=900), ATARI)
 steps = int(short.curve.step.max())
 
 env = make_env(ATARI_CONFIG)
@@ -263,9 +278,9 @@ print(f"at that rate 10 million would take about {1e7 / steps * short.seconds / 
 assert alone < short.seconds / 2
 
 # %% [markdown]
-# (Where a game was over, a row of a lane went into the reset, which is no step.) So the time goes into the net, not into
-# the games: each picture that is seen once in play is then passed forward and backward in four epochs. The games are
-# played by ale-py, in threads of C++.
+# (Where a game was over or FIRE was pressed, a row of a lane went into that; such a row is not a step.) So the time goes
+# into the net, not into the games: each picture that is seen once in play is then passed forward and backward in four
+# epochs. The games are played by ale-py, in threads of C++.
 
 # %%
 source(make_games)
@@ -300,17 +315,20 @@ else:
 # %% [markdown]
 # **What it does not say.** It is one agent, so the interval is over games and not over seeds: another seed could do
 # better or worse, and no trick can be judged by it. It says that the parts fit together, and what they cost. The
-# published scores (398 by stable-baselines3's zoo, 415 ± 28 by CleanRL) took about twenty-five times as many steps, and
-# their wrappers press FIRE for the agent after each lost ball; ours has to find that out. (One that never does, and
-# always takes its most likely action, waits for the console's limit of half an hour.)
+# published scores (398 by stable-baselines3's zoo, 415 ± 28 by CleanRL) took about twenty-five times as many steps. And
+# the stored agent was trained when only the first ball of a game was served for it: after a lost one, it had to find
+# FIRE by itself. (An agent that never does, and always takes its most likely action, waits for the console's limit of
+# half an hour.)
 #
 # ## When it helps, and when it does not
 #
 # These choices have become habits, and each has its price.
 #
 # - **The sign** makes all rewards alike. Where points differ and the difference matters, the agent cannot know it.
-#   `return_norm` or `popart` bring returns to one size without that.
-# - **A lost life as an end** makes the agent careful. But the value is then wrong by what the next lives bring.
+#   `return_norm` or `popart` bring returns to one size without that: try `--no-reward-sign --return-norm`.
+# - **A lost life as an end** makes the agent careful. But the value is then wrong by what the next lives bring. Without
+#   it (`--no-life-ends`) an episode is a game, FIRE is pressed only at its start, and the agent has to serve the other
+#   balls itself.
 # - **Four frames** show speed, and nothing that is older than 16 frames.
 # - **One game, always the same:** from the same start, the same actions lead to the same pictures. The idle moves at
 #   the start (up to 30) are there so that learning one sequence by heart does not do. Newer work repeats the last

@@ -2,27 +2,28 @@
 
 from collections.abc import Callable
 
-import gymnasium as gym
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask
+from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
+from support.register import register
 
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 torch.set_num_threads(1)
 
 for name, probe in PROBES.items():
-    gym.register(name, entry_point=probe)
-gym.register("Endless-v0", entry_point=Endless, max_episode_steps=1)
-gym.register("DeadOnTime-v0", entry_point=DeadOnTime, max_episode_steps=1)
-gym.register("ResetMask-v0", entry_point=ResetMask)
-gym.register("Forbidding-v0", entry_point=Forbidding)
-gym.register("DeadEnd-v0", entry_point=DeadEnd)
-gym.register("BrokenObs-v0", entry_point=Broken, kwargs={"what": "obs"})
-gym.register("BrokenReward-v0", entry_point=Broken, kwargs={"what": "reward"})
+    register(name, probe)
+register("Endless-v0", Endless, max_episode_steps=1)
+register("DeadOnTime-v0", DeadOnTime, max_episode_steps=1)
+register("ResetMask-v0", ResetMask)
+register("Forbidding-v0", Forbidding)
+register("DeadEnd-v0", DeadEnd)
+register("BrokenObs-v0", Broken, what="obs")
+register("BrokenReward-v0", Broken, what="reward")
+register("ThreeLives-v0", ThreeLives)
 # a short limit, so that truncations and terminations both happen within a few dozen steps
-gym.register("ShortCartPole-v0", entry_point=CartPoleEnv, max_episode_steps=15)
+register("ShortCartPole-v0", CartPoleEnv, max_episode_steps=15)
 
 
 def alone(name: str) -> Tricks:

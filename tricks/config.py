@@ -17,7 +17,7 @@ class Config:
     """
 
     env: str = "CartPole-v1"
-    """Any Gymnasium id with Box or Discrete observations and Discrete or Box actions."""
+    """Any Gymnasium id, or module:Id, with Box or Discrete observations and Discrete or Box actions."""
     backend: str = "auto"
     """What steps the environment: gymnasium, processes (the same ids, every lane in a worker process), envpool
     (EnvPool's ids; extra `envpool`), tensor (the worlds of this project), or auto (tensor where there is a world,
@@ -26,6 +26,11 @@ class Config:
     """Where the agents learn and the tensor worlds run: cpu, cuda, cuda:1, ..."""
     compile: bool = False
     """Compile a tensor world's rules with torch.compile: seconds at the start, fewer at every step."""
+    reward_sign: bool = False
+    """Learn from the sign of the reward (−1, 0 or 1); the curve shows the score all the same."""
+    life_ends: bool = False
+    """A lost life ends an episode, though the game goes on: for environments that report lives. ALE's games that have
+    FIRE as their second action then begin each life with it."""
     seeds: int | tuple[int, ...] = 10
     """How many independent agents to train at once (seeds 0, 1, ...), or the seeds themselves."""
     steps: int = 100_000
@@ -127,5 +132,7 @@ ATARI_CONFIG = Config(
     lr=2.5e-4,
     clip_range=0.1,
     value_clip_range=0.1,
+    reward_sign=True,
+    life_ends=True,
     value_clip_anneals=True,
 )

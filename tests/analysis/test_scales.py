@@ -25,9 +25,9 @@ def random_returns(id: str) -> torch.Tensor:
         else:
             low, high = torch.tensor(env.spaces.action.low), torch.tensor(env.spaces.action.high)
             action = low + (high - low) * torch.rand(1, EPISODES, env.spaces.actions, generator=generator)
-        reward, terminated, truncated = env.step(action, torch.ones(1, dtype=torch.bool))
-        returns += reward * alive
-        alive &= ~(terminated | truncated)
+        step = env.step(action, torch.ones(1, dtype=torch.bool))
+        returns += step.reward * alive
+        alive &= ~step.over
     return returns
 
 

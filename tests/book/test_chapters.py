@@ -22,24 +22,24 @@ def chapter_files() -> list[str]:
     return [f"{number:02}_{name}" for number, name in enumerate(["reinforce", *files])]
 
 
-def test_every_flag_has_its_chapter_numbered_as_on_the_ladder():
-    assert [name for name in NAMES if name < "19"] == chapter_files()
+def test_every_flag_has_its_chapter_numbered_as_on_the_ladder() -> None:
+    assert NAMES[: len(chapter_files())] == chapter_files()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_in_step_with_its_script(name):
+def test_a_notebook_is_in_step_with_its_script(name: str) -> None:
     script, notebook = (jupytext.read(CHAPTERS / f"{name}{suffix}") for suffix in (".py", ".ipynb"))
     compare_notebooks(script, notebook, fmt="py:percent")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_code_cell_was_executed_in_order(name):
+def test_every_code_cell_was_executed_in_order(name: str) -> None:
     counts = [c.execution_count for c in jupytext.read(CHAPTERS / f"{name}.ipynb").cells if c.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_output_is_an_error_or_a_warning(name):
+def test_no_output_is_an_error_or_a_warning(name: str) -> None:
     outputs = [out for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells for out in cell.get("outputs", [])]
     assert outputs
     assert {out.output_type for out in outputs} <= {"stream", "display_data", "execute_result"}
@@ -48,7 +48,7 @@ def test_no_output_is_an_error_or_a_warning(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_of_the_library_is_copied_into_a_chapter(name):
+def test_nothing_of_the_library_is_copied_into_a_chapter(name: str) -> None:
     library = "\n".join(path.read_text() for path in (CHAPTERS.parent / "tricks").rglob("*.py"))
     for cell in jupytext.read(CHAPTERS / f"{name}.py").cells:
         if cell.cell_type == "code":
@@ -57,7 +57,7 @@ def test_nothing_of_the_library_is_copied_into_a_chapter(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_chapter_has_exercises_and_their_solutions_are_right(name, capsys):
+def test_a_chapter_has_exercises_and_their_solutions_are_right(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Exercise 2" in (CHAPTERS / f"{name}.py").read_text()
     runpy.run_path(str(CHAPTERS / "solutions" / f"{name}.py"))
     verdicts = capsys.readouterr().out.splitlines()
@@ -73,7 +73,7 @@ def exercises() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("module", "name"), exercises())
-def test_an_exercise_names_each_known_mistake(module, name):
+def test_an_exercise_names_each_known_mistake(module: str, name: str) -> None:
     exercise = getattr(__import__(f"exercises.{module}", fromlist=[name]), name)
     assert exercise.verdict(exercise.right).startswith("Right")
     assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing")
@@ -82,14 +82,14 @@ def test_an_exercise_names_each_known_mistake(module, name):
         assert exercise.verdict(wrong) == f"Not yet: {said}"
 
 
-def test_the_map_lists_every_chapter_with_its_question():
+def test_the_map_lists_every_chapter_with_its_question() -> None:
     page = (CHAPTERS / "README.md").read_text()
     assert page.split(START)[1].split(END)[0] == table_of_contents()
     assert all((CHAPTERS / "thumbnails" / f"{name}.png").stat().st_size > 500 for name in NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_links_between_chapters_lead_somewhere(name):
+def test_links_between_chapters_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(([\w./-]+)\)", (CHAPTERS / f"{name}.py").read_text())
     assert links
     assert not [link for link in links if not (CHAPTERS / link).exists()]

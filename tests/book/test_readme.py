@@ -1,42 +1,92 @@
-"""What the README says is so."""
+"""What the README and the other pages say is so."""
 
 import re
+import sys
+from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pytest
+from support import pages
 
 import ablations.cli as harness
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
 from ablations.experiments import games, speed, worlds
 from ablations.training.plan import plans
-from tricks import PPO, Tricks
-from tricks.cli.main import main, parse
+from tricks import PPO, Config, Tricks, diff
+from tricks.cli.main import main
+from tricks.cli.parsing import parse
+from tricks.cli.play_command import Playing
 from tricks.cli.shell import options
-from tricks.config import Config
+from tricks.cli.train_command import Output
+from tricks.ladder import PRESETS
 from tricks.reading.ladder_table import table
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-SHELL = re.findall(r"^python -m tricks (.+?)(?:\s+#.*)?$", re.sub(r" \\\n +", " ", README), re.MULTILINE)
+README = pages.PAGES["README.md"]
+SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
+KINDS = {
+    "run": harness.Options,
+    "report": harness.ReportOptions,
+    "tune": harness.TuneOptions,
+    "worlds": worlds.Options,
+    "games": games.Options,
+    "speed": speed.Options,
+}
+
+
+def test_the_readme_fits_one_sitting() -> None:
+    assert len(README.splitlines()) <= 200
 
 
 def test_the_ladder_in_the_readme_is_the_ladder() -> None:
-    assert table(markdown=True) in README  # else paste what `tricks.ladder.table(markdown=True)` gives
+    assert table(markdown=True) in README  # else paste what `table(markdown=True)` gives
     assert ", ".join(f"`{name}`" for name in PPO.on) in README
+    assert ", ".join(f"`{name}`" for name in PRESETS) in README
 
 
-@pytest.mark.parametrize("command", [command for command in SHELL if not command.startswith("train")])
+def test_the_diff_in_the_readme_is_the_diff() -> None:
+    changes = diff(Tricks(baseline=True, reuse=True), Tricks(baseline=True, reuse=True, clip=True))
+    assert pages.region("diff") == f"```diff\n{changes}```\n"  # else paste this
+
+
+@pytest.mark.parametrize("page", pages.PAGES)
+def test_links_and_pictures_lead_somewhere(page: str) -> None:
+    path = pages.ROOT / page
+    for target in pages.links(pages.PAGES[page]):
+        name, _, anchor = target.partition("#")
+        there = path.parent / name if name else path
+        assert there.exists(), target
+        assert not anchor or anchor in pages.anchors(there.read_text(encoding="utf-8")), target
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in SHELL if command.split()[:1] not in ([], ["train"], ["play"])]
+)
 def test_the_commands_that_print_work_as_written(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command.split()) == 0
     assert capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", [command for command in SHELL if command.startswith(("train", "play"))])
+def test_the_commands_that_train_or_play_ask_for_something_that_is_there(command: str) -> None:
+    name, *words = command.split()
+    if "--help" in words:
+        with pytest.raises(SystemExit, match="0"):
+            parse(words, name, Config, Output)
+    elif name == "play":
+        assert options(Playing, words, "").folder == Path("runs/x")
+    else:
+        _, (_, output) = parse(words, name, Config, Output)
+        assert output.resume is None or words == ["--resume", str(output.resume)]
+
+
 def asked(start: str) -> tuple[Tricks, Config]:
     """The flags and numbers of the training command that starts like this."""
     (command,) = (command for command in SHELL if command.startswith(start))
-    words = command.split()[1:]
-    tricks, (config,) = parse(words[: words.index("--out")], "train", Config)
+    tricks, (config, _) = parse(command.split()[1:], "train", Config, Output)
     return tricks, config
 
 
@@ -46,38 +96,65 @@ def test_the_training_command_asks_for_what_it_says() -> None:
     assert (config.env, config.seeds, config.steps) == ("CartPole-v1", 10, 100_000)
 
 
+def test_train_starts_from_ppo_and_python_from_reinforce() -> None:
+    assert "`python -m tricks train` starts from `ppo`" in README
+    assert parse([], "train", Config)[0] == PPO
+    assert "`Tricks()` has every flag off" in README
+    assert Tricks().on == ()
+
+
 def test_the_agents_that_were_evaluated_had_the_published_flags_and_numbers() -> None:
     (published,) = (s.config for s in SUITES["published"].settings if s.config.env == "LunarLander-v3")
     assert asked("train ppo --no-value-clip") == (SB3, published)
 
 
-ABLATIONS = re.findall(r"^python -m ablations (.+?)(?:\s+#.*)?$", README, re.MULTILINE)
-KINDS = {
-    "run": harness.Options,
-    "report": harness.ReportOptions,
-    "worlds": worlds.Options,
-    "games": games.Options,
-    "speed": speed.Options,
-}
+@pytest.mark.parametrize("code", pages.one_liners())
+def test_the_one_liners_import_what_is_there(code: str) -> None:
+    exec(code.split(";")[0])  # the rest may write files
 
 
 @pytest.mark.parametrize("command", ABLATIONS)
 def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> None:
-    name, *words = command.split()
+    name, *words = command.split() or ["run"]
     chosen = options(KINDS[name], words, "")
     if isinstance(chosen, harness.Options):
         assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
 
 
-def test_the_designs_and_suites_in_the_readme_are_those_that_there_are() -> None:
-    for name in set(DESIGNS) - {"ppo"} | {*SUITES, "worlds"}:
-        assert re.search(rf"`[^`]*\b{name}\b[^`]*`", README), name
+def test_every_option_on_a_page_is_an_option() -> None:
+    known = [f for group in (Tricks, Config, Output, Playing, *KINDS.values()) for f in fields(group)]
+    names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
+    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names}
 
 
-def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = re.findall(r"```python\n(.+?)```", README, re.DOTALL)
+def test_the_designs_and_suites_on_the_pages_are_those_that_there_are() -> None:
+    text = pages.PAGES["docs/method.md"]
+    for name in {*DESIGNS, *SUITES, "worlds"}:
+        assert re.search(rf"`[^`]*\b{name}\b[^`]*`", text), name
+
+
+@pytest.mark.parametrize("page", [page for page in pages.PAGES if page != "CONTRIBUTING.md"])
+def test_the_python_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(code.replace("20_000", "2_000"), names)
-    assert names["run"].curve.seed.nunique() == 4
-    assert (tmp_path / "runs" / "x" / "curve.csv").exists()
+    for code in pages.blocks_of("python", pages.PAGES[page]):
+        exec(re.sub(r"steps=[\d_]+", "steps=2000", code), names)
+    if page == "docs/running.md":
+        assert names["run"].curve.seed.nunique() == 4
+        assert (tmp_path / "runs" / "x" / "curve.csv").exists()
+
+
+def test_the_trick_that_contributing_adds_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's file and its tests; the rest of the page's code goes into files that are there already."""
+    blocks = pages.blocks_of("python", pages.PAGES["CONTRIBUTING.md"])
+    code, test = (block for block in blocks if block.startswith('"""rollback: '))
+    module = ModuleType("tricks.rollback")
+    exec(code, vars(module))
+    monkeypatch.setitem(sys.modules, "tricks.rollback", module)
+    checks: dict[str, Any] = {}
+    exec(test, checks)
+    found = [check for name, check in checks.items() if name.startswith("test_")]
+    assert len(found) == 3
+    for check in found:
+        check()

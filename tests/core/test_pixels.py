@@ -117,7 +117,7 @@ def test_envpool_shows_pixels_too() -> None:
     env = make_env(Config(env="Breakout-v5", backend="envpool", seeds=2, lanes=2))
     assert env.spaces.pixels
     for _ in range(3):
-        assert (env.obs.dtype, env.obs.shape) == (torch.uint8, (2, 2, 4, 84, 84))
+        assert (env.now.obs.dtype, env.now.obs.shape) == (torch.uint8, (2, 2, 4, 84, 84))
         env.step(torch.zeros(2, 2, dtype=torch.int64), torch.ones(2) > 0)
-    assert env.obs[:, :, -1].float().mean() > 10
+    assert env.now.obs[:, :, -1].float().mean() > 10
     env.close()

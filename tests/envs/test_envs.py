@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -11,14 +12,15 @@ import torch
 from torch import Tensor
 
 from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
-from tricks.core.env import Env
+from tricks.core.env import Env, Step
 from tricks.core.rollout import Player, Rollout
-from tricks.envs.atari import AtariEnv
 from tricks.envs.make import make_env
 from tricks.segments import play_segment
 from tricks.worlds.cartpole import dynamics
 
-BREAKOUT = Config(env="ALE/Breakout-v5", seeds=(3,), steps=32, lanes=2, horizon=16, hidden=(8,))
+BREAKOUT = Config(
+    env="ALE/Breakout-v5", seeds=(3,), steps=32, lanes=2, horizon=16, hidden=(8,), reward_sign=True, life_ends=True
+)
 
 
 @pytest.fixture
@@ -48,15 +50,15 @@ def at_random(obs: Tensor, legal: Tensor) -> Tensor:
 def watch(env: Env, actions: int, rows: int, playing: Callable[[int], list[bool]]) -> list[tuple[Tensor, ...]]:
     """What seed 3 sees in `rows` of its own steps, when its actions are the same every time."""
     rng, k, t = np.random.default_rng(0), env.seeds.index(3), 0
-    seen: list[tuple[Tensor, ...]] = [(env.obs[k],)]
+    seen: list[tuple[Tensor, ...]] = [(env.now.obs[k],)]
     while len(seen) <= rows:
         who = torch.tensor(playing(t))
         action = torch.zeros(len(env.seeds), env.lanes, dtype=torch.int64)
         if who[k]:
             action[k] = torch.from_numpy(rng.integers(actions, size=env.lanes))
-        outcome = env.step(action, who)
+        step = env.step(action, who)
         if who[k]:
-            seen.append(tuple(column[k] for column in (env.obs, env.resetting, *outcome)))
+            seen.append((step.obs[k], step.resetting[k], step.reward[k], step.terminated[k], step.truncated[k]))
         t += 1
     env.close()
     return seen
@@ -127,8 +129,8 @@ def test_minigrid_shows_its_direction_and_its_image() -> None:
     env = make_env(pool("MiniGrid-Empty-5x5-v0", (0, 1)))
     assert env.spaces.features == 4 + 7 * 7 * 3
     for heading in (0, 3, 2, 1, 0):  # action 0 turns left
-        assert env.obs[..., :4].argmax(-1).eq(heading).all()
-        image = env.obs[0, 0, 4:].view(7, 7, 3)
+        assert env.now.obs[..., :4].argmax(-1).eq(heading).all()
+        image = env.now.obs[0, 0, 4:].view(7, 7, 3)
         assert ((image[..., 0] == 2) == (image[..., 1] == 5)).all()  # a wall is gray
         assert (image[..., 0] == 8).sum() == (heading in (0, 1))  # the goal, east and south of the start
         env.step(torch.zeros(2, 4, dtype=torch.int64), torch.ones(2) > 0)
@@ -166,7 +168,6 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: py
 @pytest.mark.usefixtures("ale")
 def test_ale_ids_are_known_without_further_ado_and_train() -> None:
     env = make_env(BREAKOUT)
-    assert isinstance(env, AtariEnv)
     assert env.spaces.observation.shape == (4, 84, 84)
     env.close()
     curve = train(BREAKOUT, PPO).curve
@@ -179,13 +180,13 @@ def test_ale_ids_are_known_without_further_ado_and_train() -> None:
 @pytest.mark.usefixtures("ale")
 def test_a_seed_of_ale_among_others_equals_the_seed_alone_and_its_reset_rows_ignore_the_action() -> None:
     lone = watch(make_env(BREAKOUT), 4, 160, lambda t: [True])
-    others = make_env(Config(env=BREAKOUT.env, seeds=(8, 3), lanes=2))
+    others = make_env(replace(BREAKOUT, seeds=(8, 3)))
     step, spoiled = others.step, 0
 
-    def spoil(action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def spoil(action: Tensor, playing: Tensor) -> Step:
         nonlocal spoiled
-        spoiled += int(others.resetting[1].sum()) * bool(playing[1])
-        return step(torch.where(others.resetting, 3 - action, action), playing)
+        spoiled += int(others.now.resetting[1].sum()) * bool(playing[1])
+        return step(torch.where(others.now.resetting, 3 - action, action), playing)
 
     others.step = spoil  # type: ignore[method-assign]
     stacked = watch(others, 4, 160, lambda t: [t % 3 != 1, t % 3 > 0])

@@ -56,9 +56,9 @@ def test_a_lane_that_gives_no_mask_has_nothing_forbidden() -> None:
     env = make_env(Config(env="ResetMask-v0", seeds=1, lanes=6))
     forbidding = 0
     for _ in range(30):
-        resetting = env.resetting.clone()
+        resetting = env.now.resetting.clone()
         env.step(torch.zeros(1, 6, dtype=torch.int64), torch.ones(1) > 0)
-        assert env.legal.any(-1).all()
-        assert env.legal[~resetting].all()
-        forbidding += int((~env.legal[resetting]).sum())
+        assert env.now.legal.any(-1).all()
+        assert env.now.legal[~resetting].all()
+        forbidding += int((~env.now.legal[resetting]).sum())
     assert forbidding > 0

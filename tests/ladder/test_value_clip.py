@@ -18,3 +18,11 @@ def test_no_gradient_once_the_value_has_moved_far_towards_its_target() -> None:
     clipped_error(value, torch.zeros(1, 2), torch.full((1, 2), 2.0), 0.2).sum().backward()
     assert value.grad is not None
     torch.testing.assert_close(value.grad, torch.tensor([[0.0, -1.9]]))
+
+
+def test_each_seed_may_have_a_range_of_its_own() -> None:
+    value, old = torch.tensor([[1.0, 3.0], [1.0, 3.0]]), torch.zeros(2, 2)
+    target = torch.full((2, 2), 4.0)
+    both = clipped_error(value, old, target, torch.tensor([[0.2], [2.0]]))
+    for seed, limit in enumerate((0.2, 2.0)):
+        torch.testing.assert_close(both[seed], clipped_error(value, old, target, limit)[seed])

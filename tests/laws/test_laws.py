@@ -10,6 +10,7 @@ from torch import Tensor
 
 import tricks.loop as loop
 from tricks import EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
+from tricks.core.env import Step
 from tricks.core.rollout import Player, Rollout
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
@@ -48,14 +49,20 @@ def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatc
         self.env.playing = playing  # type: ignore[attr-defined]
         return player_step(self, policy, playing)  # type: ignore[arg-type]
 
-    def step_env(self: GymnasiumEnv, action: Tensor, playing: Tensor) -> tuple[Tensor, ...]:
+    def step_env(self: GymnasiumEnv, action: Tensor, playing: Tensor) -> Step:
         nonlocal poisoned
         waiting = ~self.playing  # type: ignore[attr-defined]
-        ignored = waiting | self.resetting
+        ignored = waiting | self.now.resetting
         poisoned += int(ignored.sum())
-        reward, terminated, truncated = env_step(self, action, playing)
-        self.obs = self.obs.masked_fill(waiting.unsqueeze(-1), torch.nan)
-        return reward.masked_fill(ignored, torch.nan), terminated | ignored, truncated | ignored
+        step = env_step(self, action, playing)
+        self.now = step._replace(
+            obs=step.obs.masked_fill(waiting.unsqueeze(-1), torch.nan),
+            reward=step.reward.masked_fill(ignored, torch.nan),
+            score=step.score.masked_fill(ignored, torch.nan),
+            terminated=step.terminated | ignored,
+            truncated=step.truncated | ignored,
+        )
+        return self.now
 
     monkeypatch.setattr(Player, "step", step_player)
     monkeypatch.setattr(GymnasiumEnv, "step", step_env)

@@ -6,6 +6,7 @@ oracles.json holds inputs, and what labml-nn 0.5.1 and DI-engine 0.5.3 made of t
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
 
 STORED = json.loads((Path(__file__).parents[1] / "support" / "oracles.json").read_text())
-TIGHT = {"rtol": 1e-5, "atol": 1e-5}
+TIGHT: Any = {"rtol": 1e-5, "atol": 1e-5}
 
 
 def row(name: str) -> torch.Tensor:
@@ -60,7 +61,7 @@ def test_gae_equals_stable_baselines3_with_ends_and_truncations_inside() -> None
     buffer.compute_returns_and_advantage(torch.tensor(value[-1]), starts[-1])
     following = np.where(truncated, final, value[1:])
     tensors = [torch.tensor(x)[None] for x in (reward, value[:-1], following, terminated, done)]
-    found = gae(*tensors, 0.99, 0.95)
+    found = gae(*tensors, gamma=0.99, lam=0.95)
     np.testing.assert_allclose(found[0], buffer.advantages, **TIGHT)
     np.testing.assert_allclose(found[0] + torch.tensor(value[:-1]), buffer.returns, **TIGHT)
 
@@ -69,7 +70,7 @@ def test_clipped_policy_loss_equals_labml_and_di_engine() -> None:
     valid, epsilon = torch.ones(1, 16, dtype=torch.bool), torch.tensor([0.2], dtype=torch.float64)
     ratio = importance_ratio(row("log_prob"), row("old_log_prob"))
     loss = -mean(clipped_surrogate(ratio, row("advantage"), epsilon), valid)
-    assert loss.item() == pytest.approx(STORED["labml_policy_loss"], **{"rel": 1e-5})
+    assert loss.item() == pytest.approx(STORED["labml_policy_loss"], rel=1e-5)
     assert clip_fraction(ratio, epsilon, valid).item() == pytest.approx(STORED["labml_clip_fraction"])
     action = torch.tensor(STORED["action"])[None]
     new, old = (Categorical.log_prob(row(name), action) for name in ("logits", "old_logits"))

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tricks import EVERY, PPO, REINFORCE, Config, Tricks, diff, listing, train
-from tricks.ladder import NEEDS, rungs, switched
+from tricks.ladder import NEEDS, named, rungs, switched
 
 CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16)
 
@@ -37,6 +37,11 @@ def test_a_listing_keeps_no_checkpoints(setting: Tricks) -> None:
     assert "def train(config: Config) -> Run:" in text
     assert "checkpoints" not in text
     assert "Checkpoints" not in text
+
+
+def test_a_memory_is_made_once() -> None:
+    for name in ("ppg", "ppg_buffers"):
+        assert sum("memory = " in line for line in listing(named(name)).splitlines()) == 1
 
 
 def test_comments_and_blank_lines_are_kept() -> None:

@@ -1,10 +1,8 @@
 """What is stored is whole, was made as it says, and supports every sentence that is said of it."""
 
-import re
-from pathlib import Path
-
 import pandas as pd
 import pytest
+from support.pages import PAGES, region
 
 from ablations.analysis.effects import effects
 from ablations.analysis.game_scores import mean_score
@@ -16,12 +14,7 @@ from ablations.report import sentences, tables
 from ablations.report.games_section import games_in_words
 from ablations.report.trials_section import tally
 
-README = Path(__file__).parents[2] / "README.md"
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
-
-
-def between(name: str) -> str:
-    return README.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
 
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
@@ -35,26 +28,26 @@ def test_a_stored_study_is_complete_and_every_arm_ran_at_a_rate_tuned_for_it(stu
     assert study.runs.seed.max() < 1000  # none of those that chose the rates
 
 
-def test_the_readme_says_of_the_results_what_they_say() -> None:
-    text, said = README.read_text(encoding="utf-8"), between("sentences")
+def test_the_pages_say_of_the_results_what_they_say() -> None:
+    said = region("sentences")
     cartpole = next(s for s in DESIGNED if s.env == "CartPole-v1" and any(d.name == "ladder" for d in s.designs))
     known = [*sentences.of(cartpole), sentences.across(DESIGNED)]
     # else paste what follows
     assert said == "".join(f"- {sentence}\n" for sentence in known if sentence)
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
-    assert "On CartPole most tricks look alike" in text
-    assert between("worlds") == tally(pd.read_csv(RESULTS / "worlds.csv")) + "\n"
+    assert "On CartPole most tricks look alike" in PAGES["docs/results.md"]
+    assert region("worlds") == tally(pd.read_csv(RESULTS / "worlds.csv")) + "\n"
     assert (ladder.detected == 0).mean() > 0.5
 
 
-def test_the_readme_says_of_what_is_beyond_the_ladder_and_of_the_games_what_the_runs_say() -> None:
+def test_the_pages_say_of_what_is_beyond_the_ladder_and_of_the_games_what_the_runs_say() -> None:
     beyond = [study for study in DESIGNED if tables.is_beyond(study)]
     played = [study for study in load_all(RESULTS) if "games" in study.about]
     # else paste what follows
-    assert between("beyond") == "".join(f"- {sentence}\n" for sentence in sentences.beyond(beyond))
+    assert region("beyond") == "".join(f"- {sentence}\n" for sentence in sentences.beyond(beyond))
     for name, atari in (("games", True), ("evaluated", False)):
         said = [games_in_words(study) for study in played if study.env.startswith("ALE/") == atari]
-        assert between(name) == "".join(f"- {sentence}\n" for sentence in said)
+        assert region(name) == "".join(f"- {sentence}\n" for sentence in said)
     (greedy,) = (study for study in played if study.about["greedy"])
     published, mean = PUBLISHED[greedy.env, greedy.steps], mean_score(greedy, "trained")
     assert published.score - published.spread < mean.low < mean.high < published.score + published.spread
@@ -68,8 +61,8 @@ def test_the_readme_says_of_what_is_beyond_the_ladder_and_of_the_games_what_the_
     assert (reused.detected == -1).any()  # chapter 18: older rows can make it worse
 
 
-def test_the_published_scores_stand_beside_ours_in_the_readme() -> None:
-    assert between("published") == tables.published_text(DESIGNED) + "\n"  # else paste this
+def test_the_published_scores_stand_beside_ours() -> None:
+    assert region("published") == tables.published_text(DESIGNED) + "\n"  # else paste this
 
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
@@ -78,9 +71,3 @@ def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
         path = RESULTS / study.name / f"{design.name}.md"
         if path.exists():
             assert path.read_text() == tables.arms_text(tables.arms_table(study, design), study) + "\n"
-
-
-def test_what_the_readme_shows_is_there() -> None:
-    shown = re.findall(r"\((ablations/[^)]+)\)", README.read_text(encoding="utf-8"))
-    assert len(shown) >= 4
-    assert all((README.parent / path).exists() for path in shown)

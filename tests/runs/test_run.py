@@ -1,5 +1,7 @@
 """Saving, loading, acting and evaluating."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +11,10 @@ import pytest
 import torch
 from support.pictured import untrained
 
-from tricks import EVERY, PPO, Config, InputError, Run, load, train
+from tricks import EVERY, PPO, Config, InputError, Run, load, restore, train
 from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
+from tricks.ladder import named
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,39 @@ def test_a_saved_run_acts_the_same_and_keeps_its_statistics(run: Run, tmp_path: 
     assert (again.config, again.tricks, again.diverged) == (run.config, run.tricks, run.diverged)
     pd.testing.assert_frame_equal(again.curve, run.curve)
     np.testing.assert_array_equal(again.evaluate(3), run.evaluate(3))
+
+
+def test_a_run_with_a_rate_per_seed_is_loaded_evaluated_and_taken_apart(tmp_path: Path) -> None:
+    config = Config("ShortCartPole-v0", seeds=(3, 1), lr=(0.01, 0.002), steps=200, lanes=2, horizon=16, hidden=(8,))
+    run = train(config, PPO)
+    run.save(tmp_path)
+    again = load(tmp_path)
+    assert again.config.rates == (0.01, 0.002)
+    np.testing.assert_array_equal(again.evaluate(2), run.evaluate(2))
+    np.testing.assert_array_equal(again.only(1).evaluate(2)[0], run.evaluate(2)[1])
+
+
+def test_loading_makes_no_environment(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.save(tmp_path)
+    monkeypatch.setattr(restore, "make_env", lambda config: pytest.fail("an environment was made"))
+    assert load(tmp_path).agent.spaces == run.agent.spaces
+
+
+@pytest.mark.parametrize("name", ["ppo", "shared_trunk", "ppg"])
+def test_a_run_saved_before_runs_told_their_spaces_is_loaded(name: str, tmp_path: Path) -> None:
+    config = Config("ShortCartPole-v0", seeds=2, lr=(0.01, 0.002), steps=64, lanes=2, horizon=16, hidden=(8,))
+    run = train(config, named(name))
+    run.save(tmp_path)
+    about = json.loads((tmp_path / "run.json").read_text())
+    del about["spaces"], about["own"]
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    shared = {"ppo": (), "shared_trunk": ("policy_net", "value_net"), "ppg": ("policy_net", "auxiliary_net")}[name]
+    state = run.agent.state_dict()  # a body with two heads was wrapped once more
+    old = {re.sub(rf"^({'|'.join(shared)}).body", r"\1.body.body", key) if shared else key: state[key] for key in state}
+    assert (old.keys() == state.keys()) == (not shared)
+    torch.save(old, tmp_path / "agent.pt")
+    obs = np.random.default_rng(0).normal(size=(2, 50, 4))
+    np.testing.assert_array_equal(load(tmp_path).agent.act(obs), run.agent.act(obs))
 
 
 def test_one_agent_of_the_stack_acts_as_the_stack_does(run: Run) -> None:

@@ -169,6 +169,19 @@ class Broken(Endless):
         return obs, bad if self.what == "reward" else 0.0, self.t % 5 == 0, False, {}
 
 
+class ThreeLives(Endless):
+    """Four steps a life, 5 points a step; but what ends the first life costs 60."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        self.t = 0
+        return super().reset(seed=seed)[0], {"lives": 3}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.t += 1
+        points = 5.0 if self.t != 4 else -60.0
+        return np.zeros(1, np.float32), points, self.t == 12, False, {"lives": 3 - self.t // 4}
+
+
 PROBES = {
     f"{probe.__name__}-v0": probe for probe in (OneState, SeenReward, DelayedReward, ActionReward, SeenActionReward)
 }

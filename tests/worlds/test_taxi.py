@@ -63,7 +63,7 @@ def test_each_start_has_gymnasiums_share_of_all_chances(theirs: Any) -> None:
 def test_resets_start_anywhere_evenly() -> None:
     env, rows = TensorEnv(TAXI, Config(env=TAXI.id, seeds=2, lanes=6000)), 2 * 6000
     for _ in range(2):  # the first episode, and one after it
-        count = env.obs.sum((0, 1))
+        count = env.now.obs.sum((0, 1))
         count = count[count > 0]
         assert len(count) == 300
         expected = rows / 300
@@ -77,12 +77,13 @@ def test_a_fare_is_paid_once_and_ends_the_episode() -> None:
     env._state = torch.tensor([[[2.0]]])  # the taxi and the passenger at stand 0, who wants to stand 2
     south, pick_up, drop_off = 0, 4, 5
     actions = [drop_off, pick_up, drop_off, pick_up, *[south] * 4, drop_off, south]
-    steps = [[x.item() for x in env.step(torch.tensor([[a]]), torch.ones(1) > 0)] for a in actions]
-    rewards, terminated, truncated = zip(*steps, strict=True)
+    steps = [env.step(torch.tensor([[a]]), torch.ones(1) > 0) for a in actions]
+    ended = [(step.reward.item(), step.terminated.item(), step.truncated.item()) for step in steps]
+    rewards, terminated, truncated = zip(*ended, strict=True)
     assert rewards[:-1] == (-10, -1, -1, -1, -1, -1, -1, -1, 20)  # the last row is the reset's
     assert terminated == (*[False] * 8, True, False)
     assert not any(truncated)
-    assert not env.resetting.any()
+    assert not env.now.resetting.any()
 
 
 def test_both_backends_play_alike(theirs: Any) -> None:
@@ -91,15 +92,15 @@ def test_both_backends_play_alike(theirs: Any) -> None:
     mine, gymnasiums, play = TensorEnv(TAXI, config), GymnasiumEnv(config), torch.ones(2) > 0
     rng, ends = np.random.default_rng(0), torch.zeros(2)
     for row in range(410):
-        mine._state = gymnasiums.obs.argmax(-1, keepdim=True).float()
-        mine._show()
-        assert torch.equal(mine.obs, gymnasiums.obs)
-        assert torch.equal(mine.legal, gymnasiums.legal)
+        mine._state = gymnasiums.now.obs.argmax(-1, keepdim=True).float()
+        obs, legal = mine._shown()
+        assert torch.equal(obs, gymnasiums.now.obs)
+        assert torch.equal(legal, gymnasiums.now.legal)
         action = torch.from_numpy(rng.integers(6, size=(2, 4)))
-        going = ~mine.resetting
-        results = [env.step(action, play) for env in (mine, gymnasiums)]
-        assert torch.equal(results[0][0][going], results[1][0][going]), row
-        for i in (1, 2):
-            assert torch.equal(results[0][i], results[1][i]), row
-        ends += torch.stack([results[0][i].sum() for i in (1, 2)])
+        going = ~mine.now.resetting
+        ours, gymnasium = mine.step(action, play), gymnasiums.step(action, play)
+        assert torch.equal(ours.reward[going], gymnasium.reward[going]), row
+        assert torch.equal(ours.terminated, gymnasium.terminated), row
+        assert torch.equal(ours.truncated, gymnasium.truncated), row
+        ends += torch.stack([ours.terminated.sum(), ours.truncated.sum()])
     assert ends[1] >= 8

@@ -13,12 +13,13 @@ from torch import Tensor
 from ablations.design.trials import TRIALS
 from tricks import PPO, REINFORCE, Config, Tricks, train
 from tricks.core.agent import Agent
+from tricks.core.env import Step
 from tricks.core.rollout import Player, play_episodes
 from tricks.core.seeds import stream
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
-from tricks.ladder import LADDER
+from tricks.ladder import LADDER, NEEDS
 from tricks.orthogonal_init import orthogonal_
 from tricks.worlds import (
     SPECIMENS,
@@ -62,7 +63,7 @@ def played(world: World, action: Tensor, chance: Tensor) -> Tensor:
 
 
 def test_every_trick_has_a_trial_and_its_arms_differ_in_it_alone() -> None:
-    assert {trial.trick for trial in TRIALS} == set(LADDER)
+    assert set(LADDER) <= {trial.trick for trial in TRIALS} <= set(NEEDS)
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert (trial.config.lr, trial.config.seeds) == (Config.lr, Config.seeds)  # left to tuning
@@ -103,17 +104,17 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
     everyone, ends = torch.tensor([True]), 0
     actions = np.random.default_rng(1).integers(many.spaces.actions, size=(steps, 2))
     for t in range(steps):
-        np.testing.assert_array_equal(many.obs[0, 1], obs)
-        np.testing.assert_array_equal(many.legal[0, 1].expand(many.spaces.actions), info.get("action_mask", True))
-        resetting = bool(many.resetting[0, 1])
-        reward, terminated, truncated = many.step(torch.from_numpy(actions[t])[None], everyone)
+        np.testing.assert_array_equal(many.now.obs[0, 1], obs)
+        np.testing.assert_array_equal(many.now.legal[0, 1].expand(many.spaces.actions), info.get("action_mask", True))
+        resetting = bool(many.now.resetting[0, 1])
+        step = many.step(torch.from_numpy(actions[t])[None], everyone)
         if resetting:
             script.next = chance[t + 1, : world.reset_chances]
             obs, info = one.reset()
         else:
             script.next = chance[t + 1, world.reset_chances :]
             obs, *outcome, info = one.step(actions[t, 1])
-            assert outcome == [float(reward[0, 1]), bool(terminated[0, 1]), bool(truncated[0, 1])]
+            assert outcome == [step.reward[0, 1].item(), step.terminated[0, 1].item(), step.truncated[0, 1].item()]
             ends += outcome[1] or outcome[2]
     assert ends > 0 or (world.time_limit or 0) >= steps
 
@@ -264,13 +265,13 @@ def test_jump_the_pay_rises_at_one_step_of_each_lane_whatever_is_reset_or_waits(
     env = TensorEnv(jump.REWARD_JUMP, Config(env=jump.REWARD_JUMP.id, seeds=2, lanes=3, horizon=32))
     clock, jumped, step = torch.zeros(2, 3), 0, env.step
 
-    def counting(action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def counting(action: Tensor, playing: Tensor) -> Step:
         nonlocal clock, jumped
-        taken = playing[:, None] & ~env.resetting
-        reward, terminated, truncated = step(action, playing)
-        assert torch.equal(reward[taken], torch.where(clock < 100, 1.0, jump.SCALE)[taken].double())
+        taken = playing[:, None] & ~env.now.resetting
+        taking = step(action, playing)
+        assert torch.equal(taking.reward[taken], torch.where(clock < 100, 1.0, jump.SCALE)[taken].double())
         clock, jumped = clock + taken, jumped + int((clock[taken] == 100).sum())
-        return reward, terminated, truncated
+        return taking
 
     env.step = counting  # type: ignore[method-assign]
     player = Player(env, 32)
@@ -278,7 +279,7 @@ def test_jump_the_pay_rises_at_one_step_of_each_lane_whatever_is_reset_or_waits(
         play_episodes(player, uniform, 30, torch.tensor([True, k % 3 == 0]))
     assert jumped == 6
     assert (clock[0] > 2 * clock[1]).all()
-    assert env.obs.shape[-1] == 4  # the clock is not seen
+    assert env.now.obs.shape[-1] == 4  # the clock is not seen
 
 
 def test_magnitudes_the_task_that_is_shown_decides_the_pay() -> None:
@@ -301,11 +302,11 @@ def test_commute_the_place_outlives_the_limit_and_the_way_is_longer_than_it() ->
     env = make_env(Config(env=commute.COMMUTE.id, seeds=1, lanes=1))
     everyone, right, cells = torch.tensor([True]), torch.tensor([[1]]), [0]
     for _ in range(35):
-        resetting = env.resetting.item()
+        resetting = env.now.resetting.item()
         env.step(right, everyone)
-        cells += [] if resetting else [int(env.obs[0, 0].argmax())]
+        cells += [] if resetting else [int(env.now.obs[0, 0].argmax())]
         if resetting:
-            assert int(env.obs[0, 0].argmax()) == cells[-1]
+            assert int(env.now.obs[0, 0].argmax()) == cells[-1]
     assert cells == [min(t, commute.CELLS - 1) for t in range(len(cells))]
     assert commute.LIMIT < commute.CELLS - 1
     gamma, way = 0.99, commute.CELLS - 1
@@ -344,7 +345,7 @@ def test_a_seeded_reset_starts_the_clock_anew_and_any_other_does_not() -> None:
 
 def test_the_mask_reaches_the_agent_through_gymnasium_too() -> None:
     env = GymnasiumEnv(Config(env="tricks/Trading-v0", seeds=1, lanes=2))
-    assert env.legal[0].tolist() == [[True, True, False]] * 2
+    assert env.now.legal[0].tolist() == [[True, True, False]] * 2
     env.step(torch.tensor([[trading.BUY, trading.HOLD]]), torch.tensor([True]))
-    assert env.legal[0].tolist() == [[True, False, True], [True, True, False]]
+    assert env.now.legal[0].tolist() == [[True, False, True], [True, True, False]]
     env.close()

@@ -112,9 +112,9 @@ def test_time_limits_resets_and_the_row_between_follow_gymnasium(id: str) -> Non
         env._state = torch.from_numpy(np.stack(state)).float()[None]
         action = random_actions(world.action, rng, lanes)
         action[:1] = CASES[id].skilled(obs[:1])  # so that some lanes die, and some meet the time limit
-        going.append(~env.resetting[0])
-        result = env.step(action[None], play)
-        rows.append([column[0] for column in (env.obs, *result)])
+        going.append(~env.now.resetting[0])
+        step = env.step(action[None], play)
+        rows.append([column[0] for column in (step.obs, step.reward, step.terminated, step.truncated)])
         expected.append(theirs.step(action.numpy())[:4])
         obs = torch.from_numpy(expected[-1][0])
     mine, experience = [torch.stack(column).numpy() for column in zip(*rows, strict=True)], torch.stack(going).numpy()
@@ -125,7 +125,7 @@ def test_time_limits_resets_and_the_row_between_follow_gymnasium(id: str) -> Non
         np.testing.assert_array_equal(mine[i], gymnasiums[i])
     assert mine[3].sum() > 1
     assert mine[2].sum() > 1 or id == "Pendulum-v1"
-    starts = TensorEnv(world, Config(env=id, seeds=1, lanes=2000)).obs[0].numpy()
+    starts = TensorEnv(world, Config(env=id, seeds=1, lanes=2000)).now.obs[0].numpy()
     slack = 0.01 * np.ptp(starts, axis=0)
     assert (mine[0][~experience] >= starts.min(0) - slack).all()
     assert (mine[0][~experience] <= starts.max(0) + slack).all()
@@ -154,16 +154,18 @@ def test_spaces_time_limit_and_threshold_are_gymnasiums(id: str) -> None:
     assert world.time_limit == gym.spec(id).max_episode_steps
 
 
+SHOWN = ("obs", "legal", "resetting", "over", "reward", "terminated", "truncated", "score")
+
+
 @classic
 def test_a_seed_alone_plays_what_it_plays_in_a_stack(id: str) -> None:
     alone, stack = (TensorEnv(CLASSIC[id], Config(env=id, seeds=seeds, lanes=3)) for seeds in ((3,), (8, 3, 5)))
     rng = np.random.default_rng(0)
     for _ in range(600):  # beyond a block of chance
         action = random_actions(CLASSIC[id].action, rng, 3, 3)
-        results = zip(alone.step(action[1:2], torch.ones(1) > 0), stack.step(action, torch.ones(3) > 0), strict=True)
-        assert all(torch.equal(one[0], many[1]) for one, many in results)
-        assert torch.equal(alone.obs[0], stack.obs[1])
-    assert not torch.equal(stack.obs[0], stack.obs[1])
+        one, many = alone.step(action[1:2], torch.ones(1) > 0), stack.step(action, torch.ones(3) > 0)
+        assert all(torch.equal(getattr(one, name)[0], getattr(many, name)[1]) for name in SHOWN)
+    assert not torch.equal(many.obs[0], many.obs[1])
 
 
 @pytest.mark.parametrize("tricks", [PPO, REINFORCE])

@@ -115,4 +115,4 @@ def _plain_bound(bound: np.ndarray) -> list[float | str]:
 
 def _bound(plain: list[float | str], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     numbers = np.array([dtype.type(x) for x in plain], dtype)
-    return np.broadcast_to(numbers, shape) if len(plain) == 1 else numbers.reshape(shape)
+    return np.full(shape, numbers[0]) if len(plain) == 1 else numbers.reshape(shape)

@@ -63,7 +63,7 @@ def play_games(
     player = Player(env, block=config.horizon, purpose="evaluation")
     if greedy:
         policy = certain(policy, env.spaces.family)
-    left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.obs.device)  # one game a lane
+    left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game a lane
     if playing is not None:
         left = left & playing.unsqueeze(1)
     score = torch.zeros(left.shape, dtype=torch.float64, device=left.device)

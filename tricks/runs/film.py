@@ -27,7 +27,7 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     Raises InputError if a package that draws is missing, or if the file cannot be written.
     """
     try:
-        env = make_playable(run.config.env, run.env)
+        env = make_playable(run.config.env, run.env, run.config.life_ends)
         if env is None or not _same_spaces(env, run):
             return f"{run.config.env} has no picture"
         with contextlib.closing(env):
@@ -46,7 +46,7 @@ def _advice(said: str) -> str:
     return f'{said.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
 
 
-def make_playable(id: str, make: MakeEnv | None = None) -> gym.Env | None:
+def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False) -> gym.Env | None:
     """The environment that shows what the agent does, and sees as it was trained to; None if it has no picture.
 
     What `make` makes has one if its render_mode is rgb_array.
@@ -55,7 +55,7 @@ def make_playable(id: str, make: MakeEnv | None = None) -> gym.Env | None:
         own = make()
         return own if own.render_mode == "rgb_array" else None
     if is_atari(id):
-        return make_game(id, render_mode="rgb_array")
+        return make_game(id, render_mode="rgb_array", life_ends=life_ends)
     module, _, name = id.rpartition(":")
     if module:
         importlib.import_module(module)

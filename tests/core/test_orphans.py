@@ -1,0 +1,65 @@
+"""A worker process ends with its parent, even if nobody could tell it to."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+SCRIPT = """
+import multiprocessing, signal, sys, time
+sys.path.insert(0, {root!r})
+from tricks.core.orphans import follow_parent
+
+def work(path, patience, hears):
+    def leave(*_):
+        open(path, "a").write("left")
+        if hears:
+            sys.exit()
+    signal.signal(signal.SIGTERM, leave)
+    follow_parent(patience)
+    print(multiprocessing.current_process().pid, flush=True)
+    time.sleep(60)
+    time.sleep(60)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context({method!r})
+    for _ in range(2):  # forked ones hold each other's pipes open
+        context.Process(target=work, args=({path!r}, {patience}, {hears})).start()
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has them")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize(
+    ("patience", "hears", "said"),
+    [(0, True, ""), (30, True, "leftleft"), (0.5, False, "leftleft")],
+    ids=["at once", "after cleaning up", "and if it does not listen"],
+)
+def test_workers_of_a_parent_that_was_killed_end(
+    method: str, patience: float, hears: bool, said: str, tmp_path: Path
+) -> None:
+    script, note, root = tmp_path / "script.py", tmp_path / "note", str(Path(__file__).parents[2])
+    script.write_text(SCRIPT.format(root=root, method=method, path=str(note), patience=patience, hears=hears))
+    note.touch()
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    workers = [psutil.Process(int(parent.stdout.readline())) for _ in range(2)]
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(map(alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, workers))
+    assert note.read_text() == said
+
+
+def alive(worker: psutil.Process) -> bool:
+    try:
+        return worker.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,46 @@
+"""Spaces as plain values: what is written into a file is the space that is read from it."""
+
+import json
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from tricks.core.spaces import from_plain, to_plain
+
+BIG = 2**62 + 1  # no float64 is this number
+SPACES = {
+    "discrete": gym.spaces.Discrete(5, start=-2),
+    "pixels": gym.spaces.Box(0, 255, (4, 84, 84), np.uint8),
+    "unbounded": gym.spaces.Box(-np.inf, np.inf, (3,), np.float64),
+    "uneven": gym.spaces.Box(np.array([-0.1, -np.inf], np.float32), np.array([1e30, 7], np.float32)),
+    "integers": gym.spaces.Box(-BIG, BIG, (2, 1), np.int64),
+    "scalar": gym.spaces.Box(-1, 1, (), np.float32),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_space_comes_back_from_json_as_it_was(name: str) -> None:
+    space = SPACES[name]
+    again = from_plain(json.loads(json.dumps(to_plain(space), allow_nan=False)))
+    assert again == space
+    assert again.dtype == space.dtype
+    if isinstance(space, gym.spaces.Box):
+        assert isinstance(again, gym.spaces.Box)
+        np.testing.assert_array_equal(again.low, space.low)  # Box compares bounds only roughly
+        np.testing.assert_array_equal(again.high, space.high)
+
+
+def test_equal_bounds_are_one_number() -> None:
+    assert to_plain(SPACES["pixels"]) == {
+        "kind": "Box",
+        "shape": [4, 84, 84],
+        "dtype": "uint8",
+        "low": [0],
+        "high": [255],
+    }
+
+
+def test_what_is_no_space_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown space 'Tuple'"):
+        from_plain({"kind": "Tuple"})

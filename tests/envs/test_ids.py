@@ -1,0 +1,67 @@
+"""Ids that bring their module, as Gymnasium writes them: module:Id."""
+
+from pathlib import Path
+
+import pytest
+
+from tricks import PPO, Config, InputError, train
+from tricks.envs.make import make_env
+from tricks.runs.film import make_playable
+
+MODULE = """
+import gymnasium as gym
+from support.probes import Endless
+gym.register("Brought-v0", entry_point=Endless, max_episode_steps=5)
+"""
+
+
+@pytest.fixture
+def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bringing.py").write_text(MODULE)
+    (tmp_path / "broken_one.py").write_text('raise ValueError("no such\\nmap")')
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("_modules")
+@pytest.mark.parametrize("backend", ["auto", "gymnasium", "processes"])
+def test_the_module_of_an_id_is_imported_and_registers_it(backend: str) -> None:
+    config = Config(env="bringing:Brought-v0", backend=backend, seeds=1, lanes=2, steps=40, horizon=10)
+    curve = train(config, PPO).curve
+    assert curve["return"].unique().tolist() == [5]
+
+
+@pytest.mark.usefixtures("_modules")
+def test_a_world_of_this_project_can_be_named_with_its_module() -> None:
+    env = make_env(Config(env="tricks.worlds:tricks/Corridor-v0", seeds=1, lanes=1))
+    assert env.now.obs.argmax().item() == 2
+    env.close()
+
+
+@pytest.mark.usefixtures("_modules")
+def test_an_id_with_its_module_can_be_filmed() -> None:
+    env = make_playable("gymnasium:CartPole-v1")
+    assert env is not None
+    env.close()
+
+
+@pytest.mark.usefixtures("_modules")
+@pytest.mark.parametrize("backend", ["auto", "processes"])
+@pytest.mark.parametrize(
+    ("id", "message"),
+    [
+        (
+            "no_such_module:Any-v0",
+            "cannot make the environment 'no_such_module:Any-v0': No module named 'no_such_module'",
+        ),
+        ("broken_one:Any-v0", "cannot make the environment 'broken_one:Any-v0': no such map"),
+        ("bringing:Brougt-v0", "Did you mean: `Brought`?"),
+        ("bringing:Brought-v7", "Did you mean bringing:Brought-v0?"),
+        ("Cartpole-v1", "Did you mean: `CartPole`?"),
+    ],
+)
+def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_env(Config(env=id, backend=backend, seeds=1, lanes=1))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).count("Did you mean") <= 1
