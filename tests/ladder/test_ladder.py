@@ -119,6 +119,7 @@ def test_diagnostics_are_those_of_the_core_and_of_the_tricks_in_the_order_of_sto
     assert (
         *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
         *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
+        *("learning_rate", "eval_return", "clip_range", "return_mean", "return_std"),
     ) == log.DIAGNOSTICS
 
 
