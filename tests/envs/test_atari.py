@@ -45,7 +45,7 @@ gym.register("ThreeLives-v0", entry_point=ThreeLives)
 SCORE = 11 * 5 - 60
 
 
-def three_lives(config: Config, purpose: str = "env") -> AtariEnv:
+def three_lives(config: Config, purpose: str = "env", make: None = None) -> AtariEnv:
     return AtariEnv(GymnasiumEnv(config, purpose))
 
 
