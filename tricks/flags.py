@@ -40,16 +40,14 @@ def with_needs(names: Iterable[str], needs: Needs) -> tuple[str, ...]:
     return tuple(name for name in needs if name in on)
 
 
-def unmet(on: Sequence[str], needs: Needs) -> list[str]:
-    """What is missing, flag by flag, and at the end what to type; nothing if nothing is missing.
+def unmet(on: Sequence[str], needs: Needs) -> tuple[list[str], str]:
+    """What is missing, flag by flag, and what to type; nothing and nothing if nothing is missing.
 
-    `popart needs return_norm, which needs baseline: add --baseline --return-norm`.
+    `popart needs return_norm, which needs baseline`, and `add --baseline --return-norm`.
     """
     missing = [name for name in with_needs(on, needs) if name not in on]
     chains = [chain for name in on if (chain := _chain(name, missing, needs))]
-    if chains:
-        chains[-1] += f": add {' '.join(map(switch, missing))}"
-    return chains
+    return chains, f"add {' '.join(map(switch, missing))}" if missing else ""
 
 
 def _chain(name: str, missing: Sequence[str], needs: Needs) -> str:

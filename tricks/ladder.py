@@ -153,8 +153,9 @@ class Tricks:
 
     def __post_init__(self) -> None:
         both = [f"{name} cannot go with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
-        if faults := [*both, *unmet(self.on, NEEDS)]:
-            raise InputError("; ".join(faults))
+        needs, advice = unmet(self.on, NEEDS)
+        if faults := [*both, *needs]:
+            raise InputError("; ".join(faults), advice)
 
     @property
     def on(self) -> tuple[str, ...]:

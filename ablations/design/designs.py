@@ -123,7 +123,7 @@ def _crossed(name: str, factors: Sequence[str], rows: Iterable[Sequence[bool]]) 
         try:
             arms.append(Arm(title, switched([*base, *on])))
         except InputError as error:
-            dropped.append((title, str(error)))
+            dropped.append((title, error.fault))
     return Design(name, tuple(factors), tuple(arms), dropped=tuple(dropped))
 
 

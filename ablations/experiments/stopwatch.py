@@ -155,8 +155,8 @@ def stopwatches(device: Any) -> Iterator[dict[str, float]]:
             torch.cuda.synchronize(device)
         return time.perf_counter()
 
-    def make(*arguments: Any) -> Any:
-        env = kept["make_env"](*arguments)
+    def make(*arguments: Any, **named: Any) -> Any:
+        env = kept["make_env"](*arguments, **named)
         env.step = timed(env.step, "environment")
         return env
 

@@ -110,11 +110,12 @@ class Agent(nn.Module):
 
     def _read(self, net: Net, seen: Tensor | Seen) -> Tensor:
         """The net's output; its body is asked only if what is seen does not hold its features already."""
-        if isinstance(seen, Tensor):
-            return net(self.features(seen))
-        if seen.hidden is None or net.body is not self.policy_net.body:
-            return net(self.features(seen.obs))
-        return net.head(seen.hidden)
+        out: Tensor
+        if isinstance(seen, Seen) and seen.hidden is not None and net.body is self.policy_net.body:
+            out = net.head(seen.hidden)
+        else:
+            out = net(self.features(seen.obs if isinstance(seen, Seen) else seen))
+        return out
 
     @torch.no_grad()
     def values(self, rollout: "Rollout") -> tuple[Tensor, Tensor]:

@@ -53,7 +53,8 @@ class Net(nn.Module):
         return [*self.body.layers, self.head.layer]
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.body(x))
+        out: Tensor = self.head(self.body(x))
+        return out
 
 
 @dataclass(frozen=True)
@@ -194,4 +195,5 @@ class _Tanh(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        return torch.ops.aten.tanh_backward(grad, *ctx.saved_tensors)
+        back: Tensor = torch.ops.aten.tanh_backward(grad, *ctx.saved_tensors)
+        return back

@@ -4,6 +4,7 @@ Both are functions of the policy net's output, here called logits also for the G
 noise that was drawn beforehand: log-probabilities are needed once per rollout, not once per step.
 """
 
+import math
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -82,13 +83,13 @@ class DiagonalGaussian:
         """log π(a) of the action before it was clipped to the environment's bounds, [...]."""
         mean, log_std = logits.chunk(2, -1)
         z = (action - mean) / log_std.exp()
-        return -(0.5 * z.square() + log_std + 0.5 * np.log(2 * np.pi)).sum(-1)
+        return -(0.5 * z.square() + log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
 
     @staticmethod
     def entropy(logits: Tensor) -> Tensor:
         """Σ log σ + ½·log 2πe, [...], in nats."""
         log_std = logits.chunk(2, -1)[1]
-        return (log_std + 0.5 * np.log(2 * np.pi * np.e)).sum(-1)
+        return (log_std + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
 
     @staticmethod
     def kl(old: Tensor, new: Tensor) -> Tensor:

@@ -21,8 +21,8 @@ class Spaces:
     """
 
     env: str
-    observation: gym.Space
-    action: gym.Space
+    observation: gym.Space[Any]
+    action: gym.Space[Any]
 
     def __post_init__(self) -> None:
         for role, space in (("observation", self.observation), ("action", self.action)):
@@ -77,16 +77,17 @@ class Spaces:
 
     def decode(self, action: Tensor) -> np.ndarray:
         """Actions [*rows] or [*rows, A] as the environment takes them; a Box action is clipped to its bounds."""
-        array = action.cpu().numpy()
+        array: np.ndarray = action.cpu().numpy()
         if isinstance(self.action, gym.spaces.Discrete):
-            return array + self.action.start
+            return array + int(self.action.start)
         assert isinstance(self.action, gym.spaces.Box)
         array = np.nan_to_num(array)  # a diverged policy must not break the world: its loss tells, a moment later
         array = array.reshape(*array.shape[:-1], *(self.action.shape or ()))
-        return np.clip(array, self.action.low, self.action.high).astype(self.action.dtype)
+        clipped: np.ndarray = np.clip(array, self.action.low, self.action.high).astype(self.action.dtype)
+        return clipped
 
 
-def to_plain(space: gym.Space) -> dict[str, Any]:
+def to_plain(space: gym.Space[Any]) -> dict[str, Any]:
     """A Box or Discrete space as values that JSON keeps; bounds that are all equal become one number."""
     if isinstance(space, gym.spaces.Discrete):
         return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
@@ -95,7 +96,7 @@ def to_plain(space: gym.Space) -> dict[str, Any]:
     return {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
 
 
-def from_plain(plain: dict[str, Any]) -> gym.Space:
+def from_plain(plain: dict[str, Any]) -> gym.Space[Any]:
     """The space that `to_plain` has described. Raises KeyError, TypeError or ValueError if it has not."""
     if plain["kind"] == "Discrete":
         return gym.spaces.Discrete(plain["n"], start=plain["start"])
