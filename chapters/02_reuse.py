@@ -12,8 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.figures import style
-from ablations.training.rates import table
+from ablations import style, table
 from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch
 from exercises.reuse import check_estimate, ratio_in_place
 from tricks import Config, diff, source, train

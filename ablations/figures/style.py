@@ -1,7 +1,7 @@
 """How figures look, in one place. A trick keeps its color everywhere."""
 
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 
@@ -52,35 +52,6 @@ def signed(difference: float, places: int = 2) -> str:
     return f"{difference:+.{places + (round(difference, places) == 0)}f}"
 
 
-class Parts(NamedTuple):
-    """An arm's name taken apart: + or − (nothing for a bare name), the trick it is about, and the tricks around it."""
-
-    sign: str
-    trick: str
-    others: tuple[str, ...]
-
-
-def parts(arm: str) -> Parts:
-    """`− clip, clip_anneal` takes clip away, and clip_anneal along; `+ baseline, gae` adds gae on top of baseline."""
-    if arm.startswith("− "):
-        trick, *others = arm[2:].split(", ")
-        return Parts("−", trick, tuple(others))
-    *others, trick = arm.removeprefix("+ ").split(", ")
-    return Parts("+" if arm.startswith("+ ") else "", trick, tuple(others))
-
-
-def heading(arm: str) -> str:
-    """The arm's name without the tricks around it: `− clip`."""
-    sign, trick, _ = parts(arm)
-    return f"{sign} {trick}".strip()
-
-
-def around(arm: str) -> str:
-    """In words, what goes along with the arm's trick; nothing if nothing does: `and clip_anneal`, `on baseline`."""
-    sign, _, others = parts(arm)
-    return f"{'and' if sign == '−' else 'on'} {', '.join(others)}" if others else ""
-
-
-def color(arm: str) -> str:
-    """The color of a trick, or of an arm, which is that of the trick it is about."""
-    return COLORS[parts(arm).trick]
+def color(trick: str) -> str:
+    """The color of a trick, or of an arm, by the trick that its label names; one that is about no trick is black."""
+    return COLORS.get(trick, INK)

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from ablations.analysis.game_scores import mean_score
-from ablations.analysis.studies import Study, load_all
+from ablations.analysis.studies import Study
+from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.experiments import games
 from ablations.report.games_section import games_in_words
@@ -62,7 +63,7 @@ def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path:
 
 
 def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:
-    study = games.played(run, games.Options(games=5, greedy=True), {"command": "", "run": "x"})
+    study = games.played(run, games.Options(games=5, greedy=True), "x", "")
     assert study.about["games"]["trained"] == run.evaluate(5, greedy=True).tolist()
     study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
     assert (
@@ -74,7 +75,7 @@ def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_
 
 
 def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_time_is_known(run: Run) -> None:
-    study = games.played(run, games.Options(games=5), {"command": "", "run": "x"})
+    study = games.played(run, games.Options(games=5), "x", "")
     study.about.update(seconds=100, steps=20_000)
     atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
     assert games_in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")

@@ -14,14 +14,19 @@ from matplotlib.figure import Figure
 from ablations.analysis.effects import effects
 from ablations.analysis.stats import interval
 from ablations.analysis.studies import COLUMNS, Study
-from ablations.design.designs import Design, add_one_in, beyond, factorial, ladder, leave_one_out, screen
+from ablations.design.designs import add_one_in, beyond, factorial, ladder, leave_one_out, screen
+from ablations.design.flags import flags
+from ablations.design.labels import Label, added, taken
+from ablations.design.story import Design
 from ablations.figures import curves, style
 from ablations.figures.cells import UNKNOWN, number
-from ablations.figures.forest import forest_figure, heatmap_figure, interactions_figure
+from ablations.figures.forest import forest_figure
+from ablations.figures.heatmap import heatmap_figure
+from ablations.figures.interactions import interactions_figure
 from tricks.ladder import LADDER, NEEDS, PPO, REINFORCE, Tricks
 
 NAMES = ("baseline", "reuse", "clip")
-DESIGNS = [ladder(NAMES), leave_one_out(NAMES), add_one_in(NAMES), add_one_in(("baseline", "value_clip"))]
+DESIGNS = [ladder(NAMES), leave_one_out(NAMES), add_one_in(NAMES)]
 
 
 def study(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
@@ -30,13 +35,13 @@ def study(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
     for tricks in dict.fromkeys(arm.tricks for design in designs for arm in design.arms):
         for seed in range(seeds):
             curve = 50 + 100 * len(tricks.on) * np.linspace(0, 1, 100) + rng.normal(0, 5)
-            rows.append([env, 1000, "", " ".join(tricks.on), 0.01, "", seed, np.nan, curve[-10:].mean(), *curve])
+            rows.append([env, 1000, "", flags(tricks), 0.01, "", seed, np.nan, curve[-10:].mean(), *curve])
     return Study("x", designs, pd.DataFrame(rows, columns=COLUMNS), {"seeds": [0, seeds]})
 
 
 def lacking(whole: Study, tricks: Tricks, seeds: int) -> Study:
     """Without an arm's runs from this seed on."""
-    gone = (whole.runs.tricks == " ".join(tricks.on)) & (whole.runs.seed >= seeds)
+    gone = (whole.runs.tricks == flags(tricks)) & (whole.runs.seed >= seeds)
     return Study(whole.name, whole.designs, whole.runs[~gone], whole.about)
 
 
@@ -82,7 +87,7 @@ def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figu
     assert "INCOMPLETE" not in heading(figures[0])
 
 
-@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+@pytest.mark.parametrize("design", [*DESIGNS, add_one_in(("baseline", "value_clip"))], ids=lambda design: design.name)
 def test_a_panel_shows_its_arm_bold_and_what_it_is_compared_to_dashed(
     design: Design, tmp_path: Path, figures: list[Figure]
 ) -> None:
@@ -104,13 +109,9 @@ def test_a_panel_shows_its_arm_bold_and_what_it_is_compared_to_dashed(
 def test_a_trick_has_one_color_whatever_goes_along() -> None:
     for design in (ladder(LADDER), leave_one_out(LADDER), add_one_in(LADDER), beyond(LADDER)):
         for pair in design.comparisons:
-            assert style.color(pair.label) == style.color(pair.trick)
-    assert style.color("− clip, clip_anneal") == style.color("+ reuse, clip") == style.color("clip")
-    assert style.color("reinforce") == style.color("all") == style.INK
+            assert pair.label.trick == pair.trick
+    assert style.color("reinforce") == style.color("all") == style.color("anything else") == style.INK
     assert len({style.color(name) for name in NEEDS}) == len(NEEDS)
-    assert style.around("− clip, clip_anneal") == "and clip_anneal"
-    assert style.around("+ baseline, return_norm, popart") == "on baseline, return_norm"
-    assert style.around("+ gae") == style.around("reinforce") == ""
 
 
 def seen(color: str, deuteranope: bool) -> np.ndarray:
@@ -169,13 +170,13 @@ def test_an_incomplete_design_is_named_in_the_title(tmp_path: Path, figures: lis
         curves.curves_figure(data, design, tmp_path / "curves")
         curves.solved_figure(data, design, tmp_path / "solved")
         found = pd.concat([effects(data, one) for one in (design, other)])
-        forest_figure(found, tmp_path / "forest")
-        heatmap_figure(found, tmp_path / "heatmap")
+        forest_figure(found, (design, other), tmp_path / "forest")
+        heatmap_figure(found, (design, other), tmp_path / "heatmap")
     titles = [heading(figure) for figure in figures]
     for k in (0, 4):
         assert all("INCOMPLETE: lacks runs of + reuse" in title for title in titles[k : k + 2])
         assert all("INCOMPLETE: lacks runs of ladder on CartPole-v1: reuse" in title for title in titles[k + 2 : k + 4])
-    forest_figure(found, tmp_path / "forest", ["+ gae"])
+    forest_figure(found, (design, other), tmp_path / "forest", ["+ gae"])
     assert heading(figures[-1]).endswith("INCOMPLETE: lacks runs of + gae")
 
 
@@ -209,7 +210,7 @@ def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: 
 def tuned(design: Design, without: str) -> pd.DataFrame:
     """Scores of 5 seeds at four rates, and at one more that is the best; of one arm none, and of one other budget."""
     rows = [
-        ("CartPole-v1", steps, "", " ".join(arm.tricks.on), lr, area, area, 5)
+        ("CartPole-v1", steps, "", flags(arm.tricks), lr, area, area, 5)
         for steps in (1000, 2000)
         for arm in design.arms
         if steps == 2000 or arm.name != without
@@ -241,9 +242,11 @@ def test_robustness_shows_every_tuned_rate_the_best_and_the_grids_mean(
     assert curves.robustness_figure(data, design, tmp_path / "y") == []
 
 
-def effect(design: str, env: str, trick: str, difference: float, p: float, label: str = "") -> dict[str, object]:
+def effect(
+    design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
+) -> dict[str, object]:
     detected = int(np.sign(difference) * (p < 0.01))
-    row = {"design": design, "env": env, "trick": trick, "label": label or f"+ {trick}", "difference": difference}
+    row = {"design": design, "env": env, "trick": trick, "label": label or added([trick]), "difference": difference}
     return row | {
         "low": difference - 0.1,
         "high": difference + 0.1,
@@ -257,12 +260,12 @@ def effect(design: str, env: str, trick: str, difference: float, p: float, label
 
 def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, figures: list[Figure]) -> None:
     rows = [
-        effect("leave-one-out", "CartPole-v1", "clip", 0.3, 0.001, "− clip, clip_anneal"),
-        effect("leave-one-out", "CartPole-v1", "baseline", -0.2, 0.5, "− baseline"),
-        effect("add-one-in", "CartPole-v1", "clip", -0.4, 0.02, "+ reuse, clip"),
+        effect("leave-one-out", "CartPole-v1", "clip", 0.3, 0.001, taken("clip", ["clip_anneal"])),
+        effect("leave-one-out", "CartPole-v1", "baseline", -0.2, 0.5, taken("baseline", [])),
+        effect("add-one-in", "CartPole-v1", "clip", -0.4, 0.02, added(["reuse", "clip"])),
         effect("add-one-in", "CartPole-v1", "baseline", 0.25, 0.002),
     ]
-    paths = forest_figure(pd.DataFrame(rows), tmp_path / "x")
+    paths = forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     assert pd.read_csv(paths[-1]).difference.tolist() == [0.3, -0.2, -0.4, 0.25]
     axis = figures[0].axes[0]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["baseline", "clip"]  # in ladder order
@@ -304,7 +307,7 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
         effect("leave-one-out", "CartPole-v1", "clip", -0.4, 0.02),
         effect("leave-one-out", "Taxi-v4", "gae", 0.2, np.nan),
     ]
-    paths = heatmap_figure(pd.DataFrame(rows), tmp_path / "x")
+    paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     assert pd.read_csv(paths[-1]).hatched.tolist() == [False, True, False, True, False, True]
     one, two = (cells(axis) for axis in figures[0].axes[:2])  # columns CartPole, Taxi; rows clip, gae
     assert {at: hatched for at, (_, _, hatched) in one.items()} == {
@@ -329,7 +332,7 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
 
 def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path, figures: list[Figure]) -> None:
     rows = [effect("ladder", "CartPole-v1", "gae", 0.1, 0.001), effect("ladder", "Unknown-v0", "gae", -50.0, 0.001)]
-    heatmap_figure(pd.DataFrame(rows), tmp_path / "x")
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     assert cells(figures[0].axes[0])[1, 0][:2] == ("−50", "#ffffff")
     assert figures[0].axes[0].get_xticklabels()[1].get_text() == "Unknown-v0 (return)"
     assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
@@ -385,6 +388,6 @@ def test_all_figures_fit_a_readme(tmp_path: Path, figures: list[Figure]) -> None
     design = leave_one_out(PPO.on[:7])
     curves.solved_figure(study(design), design, tmp_path / "x")
     rows = [effect(d, f"{k}-v0", n, 0.1, 0.1) for d in ("ladder", "add-one-in") for k in range(9) for n in NAMES]
-    heatmap_figure(pd.DataFrame(rows), tmp_path / "y")
-    forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), tmp_path / "z")
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
+    forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
     assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)

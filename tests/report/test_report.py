@@ -9,7 +9,7 @@ import pytest
 from support.studies import study
 
 from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.studies import SUFFIX, save
+from ablations.analysis.study_files import SUFFIX, save
 from ablations.cli import main
 from ablations.design.designs import factorial, ladder, leave_one_out, ppo
 from ablations.report import page, tables

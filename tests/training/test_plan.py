@@ -14,8 +14,8 @@ from tricks import Config, InputError
 
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
     (tuned,) = plans(What(), "10")
-    assert {reservation for _, reservation in tuned.rates.values()} == {""}
-    assert len({lr for lr, _ in tuned.rates.values()}) > 1
+    assert {rate.reservation for rate in tuned.rates.values()} == {""}
+    assert len({rate.value for rate in tuned.rates.values()}) > 1
     assert "tune" not in tuned.in_words
     (mixed,) = plans(What(design="ladder,screen"), "10")
     assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")}
