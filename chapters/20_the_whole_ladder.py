@@ -36,8 +36,8 @@ for axis, study in zip(axes, studies(), strict=True):
     (ladder,) = (design for design in study.designs if design.name == "ladder")
     for arm in ladder.arms:
         score, height = scores(study, arm.tricks).score.to_numpy(), ROWS.index(arm.label.trick)
-        axis.plot(interval(score), [height, height], color=style.color(arm.label.trick), lw=2.5)
-        axis.plot(score.mean(), height, "o", color=style.color(arm.label.trick), ms=6)
+        axis.plot(interval(score), [height, height], color=style.color(arm.label), lw=2.5)
+        axis.plot(score.mean(), height, "o", color=style.color(arm.label), ms=6)
     axis.set(title=f"{study.env}, {len(score)} seeds", xlabel="normalized area under the curve")
 axes[0].set_yticks(range(len(ROWS)), [f"+ {name}" if name in NEEDS else name for name in ROWS])
 axes[0].invert_yaxis()

@@ -73,7 +73,7 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
         axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
         if panel.before is not None:
             axis.plot(panel.before.x, panel.before.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
-        band(axis, panel.line, style.color(panel.label.trick))
+        band(axis, panel.line, style.color(panel.label))
         _heading(axis, panel.label, notes[i], deepest[i // columns])
     for spare in axes[len(shown) :]:
         spare.axis("off")
@@ -131,7 +131,7 @@ def band(axis: Axes, line: Line, color: str, dash: Any = "-") -> None:
 def _heading(axis: Axes, label: Label, note: list[str], lines: int) -> None:
     """The arm's name above as many lines of small print as the panels beside it need, so that names stand in a row."""
     pad = 5 + (LINE * lines + 2 if lines else 0)
-    axis.set_title(label.heading, color=style.color(label.trick), pad=pad)
+    axis.set_title(label.heading, color=style.color(label), pad=pad)
     text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
     text.set_color(style.SOFT)
     text.set_in_layout(False)  # else the longest would set the width of its column

@@ -5,6 +5,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
+from ablations.design.labels import Label
 from tricks.ladder import Tricks
 
 INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
@@ -52,6 +53,7 @@ def signed(difference: float, places: int = 2) -> str:
     return f"{difference:+.{places + (round(difference, places) == 0)}f}"
 
 
-def color(trick: str) -> str:
-    """The color of a trick, or of an arm, by the trick that its label names; one that is about no trick is black."""
+def color(of: str | Label) -> str:
+    """The color of a trick, or of an arm, by the trick that its label is about; black if it is about none."""
+    trick = of if isinstance(of, str) else of.trick if of.sign else ""
     return COLORS.get(trick, INK)

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from ablations.design.choice import tricks_named, usable
 from ablations.design.designs import DESIGNS
@@ -18,6 +21,11 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import LADDER, Tricks
 
+ABOUT_DESIGNS = (
+    f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them with commas between "
+    "(default: the suite's own, or ladder)."
+)
+
 
 @dataclass(frozen=True)
 class What:
@@ -29,9 +37,7 @@ class What:
     """Any Gymnasium id, or with --suite one of its environments (default: all of the suite, or CartPole-v1)."""
     backend: str = "auto"
     """What steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
-    design: str = ""
-    """Which combinations of flags: ladder, leave-one-out, add-one-in, factorial, screen, ppo, beyond, beyond-normed,
-    or several of them with commas between (default: the suite's own, or ladder)."""
+    design: Annotated[str, tyro.conf.arg(help=ABOUT_DESIGNS)] = ""
     tricks: str = ""
     """The tricks that the design is about: clip,gae,entropy (default: all; a factorial must be told)."""
     steps: int = 0

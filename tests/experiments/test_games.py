@@ -36,6 +36,8 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pyt
     command = ["games", str(tmp_path / "stack"), "--seed", "4", "--games", "200", "--out", str(tmp_path)]
     assert main(command) == 0
     (study,) = load_all(tmp_path)
+    assert study.about["command"] == "python -m ablations games stack --seed 4 --games 200"  # not where it lies
+    assert study.kind == "games"
     assert study.name == "games_stack_seed4"
     assert study.runs.seed.tolist() == [4]
     assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1:])
@@ -95,6 +97,7 @@ def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsy
     train(Config("Pendulum-v1", seeds=1, steps=500), PPO).save(tmp_path / "box")
     for asked, said in (
         ([], "games takes the folder of a saved run"),
+        (["a", "b"], "games takes one folder, not 2: a, b"),
         ([str(tmp_path / "nowhere")], "no saved run in"),
         ([str(tmp_path / "run"), "--games", "4"], "--games must be at least 5"),
         ([str(tmp_path / "run"), "--seed", "5"], "the run has no seed 5; it has 3, 4"),

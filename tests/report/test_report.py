@@ -42,6 +42,14 @@ def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -
     assert "reinforce (1 diverged)" in text
 
 
+def test_the_report_says_what_the_chosen_tricks_need(tmp_path: Path) -> None:
+    made = study(ladder(["baseline", "clip"]), lambda on: 0)
+    page.write([made], tmp_path, "again")
+    text = (tmp_path / "report.md").read_text()
+    assert "In every arm: reuse (what the chosen tricks need)." in text
+    assert [row.split()[1] for row in text.splitlines() if row.startswith("| reuse")] == ["reuse"]
+
+
 def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path: Path) -> None:
     studies = [study(ladder(NAMES), lambda on: 0, env) for env in ("CartPole-v1", "Acrobot-v1")]
     paths = page.write(studies, tmp_path, "the command")

@@ -72,11 +72,20 @@ def test_a_command_is_told_without_where_results_go_and_who_makes_them() -> None
     assert again("run", arguments) == "python -m ablations run --suite classic --seeds 30"
 
 
+def test_a_command_keeps_no_path_of_this_machine() -> None:
+    for folder in ("/home/me/runs/breakout", "~/runs/breakout", "../../breakout", "/breakout/"):
+        assert again("games", [folder, "--greedy"]) == "python -m ablations games breakout --greedy"
+    assert again("games", ["runs/breakout"]) == "python -m ablations games runs/breakout"
+    assert again("run", ["--env", "ALE/Pong-v5"]) == "python -m ablations run --env ALE/Pong-v5"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["run", "--tricks", "action_mask"], "CartPole-v1 gives no action mask, so action_mask can change nothing"),
         (["run", "--design", "ppo", "--tricks", "clip"], "the design ppo has arms of its own"),
+        (["run", "--tricks", "ppg"], "ppg is beyond the ladder: leave out --tricks"),
+        (["run", "--tricks", "clip,shared_trunk,ppg"], "shared_trunk, ppg are beyond the ladder"),
         (["run", "--tricks", "baseline,popart"], "return_norm is needed and needs baseline: add return_norm"),
         (["tune", "--suite", "published"], "the suite published has fixed learning rates"),
         (["tune", "--suite", "worlds"], "python -m ablations worlds --tune"),
