@@ -1,7 +1,6 @@
 """A study as one file, a compressed CSV whose first line says which designs were asked for and how runs were made."""
 
 import gzip
-import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -99,7 +98,7 @@ def merged(studies: Sequence[Study]) -> list[Study]:
     """
     found: dict[str, Study] = {}
     for study in sorted(studies, key=lambda study: study.about["seeds"][0]):
-        name = re.sub(r"_from\d+$", "", study.name)
+        name = study.name.removesuffix(f"_from{study.about['seeds'][0]}")
         before = found.get(name)
         if before is not None and _continues(before, study):
             found[name] = _joined(before, study)

@@ -17,6 +17,7 @@ from ablations.analysis.studies import Done, Study, about_runs, gather
 from ablations.analysis.study_files import save
 from ablations.report.games_section import write_games
 from ablations.training.jobs import Job, Result, provenance
+from ablations.training.rates import FIXED
 from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load
@@ -66,7 +67,7 @@ def played(run: Run, asked: Options, called: str, command: str) -> Study:
         run, name = one_seed(run, asked.seed), f"{name}_seed{asked.seed}"
     seeds = run.config.seed_list
     result = Result(run.curve, run.diverged, seconds, steps, provenance())
-    done = [Done(Job(run.config, run.tricks), "fixed", result)]
+    done = [Done(Job(run.config, run.tricks), FIXED, result)]
     about = about_runs(command, done, seeds)
     about["run"], about["greedy"] = called, asked.greedy
     about["games"] = {

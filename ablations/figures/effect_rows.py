@@ -27,7 +27,7 @@ def name_rows(axis: Axes, tricks: Sequence[str], label: str) -> None:
     axis.tick_params(axis="y", length=0)
     axis.spines["left"].set_visible(False)
     axis.set_xlabel(label)
-    names(axis.get_yticklabels())
+    names(axis.get_yticklabels(), tricks)
 
 
 def about_rates(effects: pd.DataFrame) -> str:

@@ -43,7 +43,7 @@ def heatmap_figure(
         values = {(row["env"], row["trick"]): (row["difference"], row["hatched"]) for row in here.to_dict("records")}
         _heatmap(axis, values, envs, tricks, limit, 0.29 / size)
         axis.set_title(f"{design.name}\n{design.mark.meaning}", pad=8)
-    names(axes[0, 0].get_yticklabels())
+    names(axes[0, 0].get_yticklabels(), tricks)
     if np.isfinite(limit):
         colorbar(figure, list(axes[0]), limit)
     title(

@@ -53,7 +53,7 @@ def _matrix(main: pd.DataFrame, pairs: pd.DataFrame, words: str) -> Figure:
     shape = (max(5.2, width * len(tricks) + 2), height * len(tricks) + 2.2)
     figure, axis = plt.subplots(figsize=shape, layout="constrained")
     bare(axis, tricks, tricks, height / width)
-    names([*axis.get_xticklabels(), *axis.get_yticklabels()])
+    names([*axis.get_xticklabels(), *axis.get_yticklabels()], [*tricks, *tricks])
     limit = furthest([*main.effect, *pairs.interaction])
     cells = [(row["trick"], row["trick"], row["effect"], row) for row in main.to_dict("records")]
     cells += [(row["a"], row["b"], row["interaction"], row) for row in pairs.to_dict("records")]

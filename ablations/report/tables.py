@@ -13,7 +13,7 @@ from ablations.analysis.stats import interval, iqm, median_reached, restricted_m
 from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from ablations.design.suites import PUBLISHED
-from ablations.training.rates import GRID
+from ablations.training.rates import FIXED, GRID
 
 
 @cache
@@ -114,7 +114,7 @@ def published_text(studies: Sequence[Study]) -> str:
     for study in studies:
         known = PUBLISHED.get((study.env, study.steps))
         ours = next((design for design in study.designs if design.published), None)
-        if known and ours and set(study.runs.tuned) == {"fixed"}:
+        if known and ours and set(study.runs.tuned) == {FIXED}:
             score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
             for row in arms_table(study, ours).to_dict("records"):
                 here = _spanned(row, "last_10%", "{:.1f}")

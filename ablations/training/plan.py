@@ -14,7 +14,7 @@ from ablations.design.designs import DESIGNS
 from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
 from ablations.training.jobs import Job
-from ablations.training.rates import FIRST_TUNING_SEED, NOT_TUNED, Rate, best_rate
+from ablations.training.rates import FIRST_TUNING_SEED, FIXED, NOT_TUNED, Rate, best_rate
 from ablations.training.workers import BLOCK, blocks
 from tricks.config import Config
 from tricks.envs.make import make_env
@@ -83,7 +83,7 @@ class Plan:
         own puts all at the same.
         """
         if self.fixed:
-            return dict.fromkeys(self.arms, Rate(self.config.rates[0], "fixed"))
+            return dict.fromkeys(self.arms, Rate(self.config.rates[0], FIXED))
         own = {tricks: best_rate(self.config, tricks) for tricks in self.arms}
         return dict.fromkeys(self.arms, NOT_TUNED) if NOT_TUNED in own.values() else own
 

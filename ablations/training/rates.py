@@ -39,6 +39,7 @@ class Rate(NamedTuple):
 
 
 NOT_TUNED = Rate(UNTUNED, "not tuned")
+FIXED = "fixed"  # the reservation about a rate that was given, not chosen
 
 
 @cache
