@@ -1,1 +1,93 @@
-"""Which trick matters where: designs, runs, statistics and figures over many seeds."""
+"""Which trick matters where: designs, runs, statistics and figures over many seeds.
+
+What another package needs of this one, the chapters above all, it imports from here.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ablations.analysis.effects import effects, scores
+    from ablations.analysis.outcomes import Outcome, outcome, place
+    from ablations.analysis.scales import SCALES
+    from ablations.analysis.stats import holm, interval
+    from ablations.analysis.studies import Study
+    from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
+    from ablations.design.flags import flags, numbers
+    from ablations.design.story import Design
+    from ablations.design.suites import SUITES
+    from ablations.design.trials import TRIALS
+    from ablations.figures import style
+    from ablations.figures.curves import curve
+    from ablations.figures.game_curve import draw_games
+    from ablations.figures.panels import DASHED, band, thousands
+    from ablations.report import sentences
+    from ablations.report.games_section import games_in_words
+    from ablations.report.tables import markdown
+    from ablations.training.rates import GRID, best_rate, table
+    from ablations.training.scores import area, on_grid
+
+__all__ = [
+    "DASHED",
+    "GRID",
+    "RESULTS",
+    "SCALES",
+    "SUFFIX",
+    "SUITES",
+    "TRIALS",
+    "Design",
+    "Outcome",
+    "Study",
+    "area",
+    "band",
+    "best_rate",
+    "curve",
+    "draw_games",
+    "effects",
+    "flags",
+    "games_in_words",
+    "holm",
+    "interval",
+    "load",
+    "load_all",
+    "markdown",
+    "numbers",
+    "on_grid",
+    "outcome",
+    "place",
+    "scores",
+    "sentences",
+    "style",
+    "table",
+    "thousands",
+]
+HOMES = {
+    "analysis.effects": ("effects", "scores"),
+    "analysis.outcomes": ("Outcome", "outcome", "place"),
+    "analysis.scales": ("SCALES",),
+    "analysis.stats": ("holm", "interval"),
+    "analysis.studies": ("Study",),
+    "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
+    "design.flags": ("flags", "numbers"),
+    "design.story": ("Design",),
+    "design.suites": ("SUITES",),
+    "design.trials": ("TRIALS",),
+    "figures": ("style",),
+    "figures.curves": ("curve",),
+    "figures.game_curve": ("draw_games",),
+    "figures.panels": ("DASHED", "band", "thousands"),
+    "report": ("sentences",),
+    "report.games_section": ("games_in_words",),
+    "report.tables": ("markdown",),
+    "training.rates": ("GRID", "best_rate", "table"),
+    "training.scores": ("area", "on_grid"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is asked for: a command line should not wait for what it does not use."""
+    for home, names in HOMES.items():
+        if name in names:
+            module = import_module(f"ablations.{home}")
+            return getattr(module, name) if hasattr(module, name) else import_module(f"ablations.{home}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

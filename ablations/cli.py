@@ -1,20 +1,16 @@
 """The commands of `python -m ablations [run|report|tune|worlds|games|speed]`."""
 
-import os
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablations.analysis.studies import SUFFIX, Study, load_all, refuse_another, save, study_of
-from ablations.report.sentences import spoken
-from ablations.training.jobs import Job
-from ablations.training.plan import Plan, What, parse_seeds, plans
-from ablations.training.rates import FIRST_TUNING_SEED, GRID, SEEDS_PER_RATE, tune
-from ablations.training.store import Store
-from ablations.training.workers import BLOCK, run_jobs
+from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
+from ablations.experiments import design_runs
+from ablations.experiments.design_runs import Options, TuneOptions
+from ablations.training.plan import parse_seeds
+from ablations.training.workers import worker_count
 from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
 from tricks.runs.files import make_folder
@@ -30,28 +26,6 @@ USAGE = """usage: python -m ablations [COMMAND] ...
 
 Without arguments: the ladder on CartPole-v1, 10 seeds, 100,000 steps. `python -m ablations run --help` shows all
 options. An interrupted run goes on where it was when the same command is given again."""
-RESULTS = Path(__file__).with_name("results")
-
-
-@dataclass(frozen=True)
-class Options(What):
-    """What to train, and where the results go."""
-
-    seeds: str = ""
-    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29). Trained in blocks of ten, the seeds that were
-    not asked for stay unseen (default: the suite's, or 10)."""
-    scheduler: str = ""
-    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, that trains instead of this machine (extra cluster)."""
-    dry_run: bool = False
-    """Only say what would be trained, and about how long it would take."""
-
-
-@dataclass(frozen=True)
-class TuneOptions(What):
-    """Which arms are tuned."""
-
-    seeds_per_rate: int = SEEDS_PER_RATE
-    """Tuning seeds for each rate of the grid."""
 
 
 @dataclass(frozen=True)
@@ -82,78 +56,28 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    command = again("run", arguments) if arguments else "python -m ablations"
-    chosen, start = options(Options, arguments, "python -m ablations run"), time.perf_counter()
+    chosen = options(Options, arguments, "python -m ablations run")
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)
-    made, processes = plans(chosen, chosen.seeds), worker_count(chosen.workers)
-    for plan in made:
-        refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config)
-    store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
-    jobs = [job for plan in made for job in plan.jobs]
-    left = [job for job in jobs if store.read(job) is None]
-    for plan in made:
-        print(plan.in_words)
-    print(f"{len(jobs)} jobs of up to {BLOCK} seeds, {len(jobs) - len(left)} of them done before; in {store.folder}")
-    if chosen.dry_run:
-        return _dry_run(made, left, store, processes)
-    sys.stdout.flush()
-    failed = run_jobs(jobs, store, processes, chosen.scheduler)
-    for job, error in failed.items():
-        print(
-            f"failed: {job.config.env}, {' '.join(job.tricks.on) or 'reinforce'}, seeds {job.config.seed_list[0]} to "
-            f"{job.config.seed_list[-1]}: {error}",
-            file=sys.stderr,
-        )
-    studies, paths = [], []
-    for plan in made:
-        if any(store.read(job) for job in plan.jobs):
-            study, path = save(study_of(plan, store, {"command": command}), chosen.out)
-            studies.append(study)
-            paths.append(path)
-    if not studies:
-        raise InputError("no arm could be trained")
-    print(f"{time.perf_counter() - start:.0f} seconds")
-    return max(_document(studies, chosen.out, paths, command), int(bool(failed)))
-
-
-def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int) -> int:
-    from ablations.training.estimate import estimate
-
-    for plan in made:
-        for design in plan.designs:
-            print(f"\n{design.name} on {plan.config.env}: {len(design.arms)} arms")
-            for arm in design.arms:
-                jobs = [job for job in plan.jobs if job.tricks == arm.tricks]
-                done = sum(job not in left for job in jobs)
-                print(f"  {arm.name}" + (f" ({done} of {len(jobs)} jobs done)" if done else ""))
-            print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
-    print(f"\n{len(left)} jobs to train; measuring ...", flush=True)
-    print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")
-    return 0
+    return design_runs.main(chosen, again("run", arguments) if arguments else "python -m ablations")
 
 
 def again(command: str, arguments: Sequence[str]) -> str:
-    """The command line that makes the same results again, wherever they go and however many train them."""
+    """The command line that makes the same results again, on any machine, wherever they go and however many train."""
     elsewhere, kept, values = ("--out", "--workers", "--scheduler"), [], iter(arguments)
     for argument in values:
         if argument in elsewhere:
             next(values, None)
         elif argument.split("=")[0] not in elsewhere:
-            kept.append(argument)
+            kept.append(_without_machine(argument))
     return shlex.join(["python", "-m", "ablations", command, *kept])
 
 
-def _document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str) -> int:
-    """Print the tables, write the report; the exit status: 1 if runs are missing."""
-    from ablations.report import page, tables
-
-    for study in studies:
-        for design in study.designs:
-            print(f"\n{design.name} on {study.env}\n\n{tables.arms_text(tables.arms_table(study, design), study)}")
-    files = [*paths, *page.write(studies, folder, made_by)]
-    print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made of")
-    return int(any(study.missing(design) for study in studies for design in study.designs))
+def _without_machine(argument: str) -> str:
+    """A path that leads out of the working folder by its last name alone: the rest is true of this machine only."""
+    path = Path(argument)
+    leads_out = path.is_absolute() or path.parts[:1] in (("..",), ("~",))
+    return (path.name if path.name != ".." else path.resolve().name) if leads_out else argument
 
 
 def _report(arguments: list[str]) -> int:
@@ -163,36 +87,19 @@ def _report(arguments: list[str]) -> int:
     if not studies:
         raise InputError(f"no files of runs (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     make_folder(chosen.out)
-    return _document(studies, chosen.out, [], again("report", arguments))
+    return design_runs.document(studies, chosen.out, [], again("report", arguments))
 
 
 def _tune(arguments: list[str]) -> int:
-    chosen = options(TuneOptions, arguments, "python -m ablations tune")
-    if chosen.seeds_per_rate < 1:
-        raise InputError(f"--seeds-per-rate must be at least 1, not {chosen.seeds_per_rate}")
-    if chosen.suite == "worlds":
-        raise InputError("the worlds are tuned by `python -m ablations worlds --tune`")
-    settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
-    if not settings:
-        raise InputError(f"the suite {chosen.suite} has fixed learning rates")
-    store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
-    scores = tune(arms, store, worker_count(chosen.workers), each)
-    print(f"seeds from {FIRST_TUNING_SEED} on, {each} for each rate: area under the curve by learning rate")
-    for plan, tricks in settings:
-        row = scores[(scores.env == plan.config.env) & (scores.tricks == " ".join(tricks.on))].set_index("lr").area
-        print(
-            f"{plan.config.env}  {' '.join(tricks.on) or 'reinforce'}"
-            + "".join(f"  {lr:g}: {row[lr]:.1f}" for lr in GRID)
-        )
-    return 0
+    return design_runs.choose_rates(options(TuneOptions, arguments, "python -m ablations tune"))
 
 
 def _worlds(arguments: list[str]) -> int:
     from ablations.experiments import worlds
 
-    command = again("worlds", arguments)
     chosen = options(worlds.Options, arguments, "python -m ablations worlds")
-    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers), {"command": command})
+    command = again("worlds", arguments)
+    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers), command)
 
 
 def _worlds_suite(chosen: Options) -> int:
@@ -207,7 +114,7 @@ def _games(arguments: list[str]) -> int:
     from ablations.experiments import games
 
     chosen = options(games.Options, arguments, "python -m ablations games")
-    return games.main(chosen, {"command": again("games", arguments)})
+    return games.main(chosen, again("games", arguments))
 
 
 def _speed(arguments: list[str]) -> int:
@@ -217,10 +124,3 @@ def _speed(arguments: list[str]) -> int:
 
 
 COMMANDS = {"run": _run, "report": _report, "tune": _tune, "worlds": _worlds, "games": _games, "speed": _speed}
-
-
-def worker_count(asked: int) -> int:
-    """How many worker processes: as asked for, or, for 0, one a core. Raises InputError for a negative number."""
-    if asked < 0:
-        raise InputError(f"--workers must be at least 1 (or 0: one a core), not {asked}")
-    return asked or os.cpu_count() or 1

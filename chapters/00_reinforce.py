@@ -13,7 +13,7 @@
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
 from exercises.reinforce import check_returns, leaking_returns
 from tricks import REINFORCE, Config, listing, source, train

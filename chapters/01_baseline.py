@@ -11,7 +11,7 @@
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.baseline import check_best_baseline, row_error
 from tricks import REINFORCE, Config, diff, source, train

@@ -12,8 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.figures import style
-from ablations.training.rates import table
+from ablations import flags, style, table
 from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch
 from exercises.reuse import check_estimate, ratio_in_place
 from tricks import Config, diff, source, train
@@ -236,7 +235,7 @@ assert chosen.lr < alone.lr and fast < 0.4 * slow
 
 # %%
 scores = table().query("env == 'CartPole-v1' and steps == 100_000 and numbers == ''")
-grid = {name: scores[scores.tricks == " ".join(named(name).on)].set_index("lr").area for name in ("baseline", "reuse")}
+grid = {name: scores[scores.tricks == flags(named(name))].set_index("lr").area for name in ("baseline", "reuse")}
 
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for name, areas in grid.items():

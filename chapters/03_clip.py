@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch
 from exercises.clip import check_surrogate, short_surrogate
 from tricks import Config, diff, source, train

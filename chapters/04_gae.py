@@ -16,8 +16,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.design.trials import TRIALS
-from ablations.figures import style
+from ablations import TRIALS, style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.gae import check_advantages, one_mask, surprising_advantages
 from tricks import Config, diff, source, train

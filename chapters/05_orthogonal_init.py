@@ -17,8 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.design.trials import TRIALS
-from ablations.figures import style
+from ablations import TRIALS, style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.orthogonal_init import check_orthogonal, opinionated_
 from tricks import diff, source, train

@@ -17,8 +17,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.design.trials import TRIALS
-from ablations.figures import style
+from ablations import TRIALS, style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.advantage_norm import check_standardize, standardize_short
 from tricks import Config, diff, source, train

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.state_norm import check_merged, merge_the_batch
 from tricks import Config, diff, source, train

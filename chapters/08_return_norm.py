@@ -15,7 +15,7 @@ from unittest.mock import patch
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import at_best_rate, begin, curves, evidence, label_lines, planted
 from exercises.return_norm import check_move, values_of
 from tricks import Config, diff, source, train

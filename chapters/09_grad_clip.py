@@ -15,7 +15,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.grad_clip import check_shorten, torch_shorten
 from tricks import Config, diff, source, train

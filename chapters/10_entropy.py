@@ -13,7 +13,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import at_best_rate, begin, curves, evidence, planted
 from exercises.entropy import check_entropy, reported_bonus
 from tricks import Config, diff, source, train

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.popart import check_rescaled, rescale_head_
 from tricks import Config, diff, source, train

@@ -14,8 +14,7 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.colors import ListedColormap
 
-from ablations.design.trials import TRIALS
-from ablations.figures import style
+from ablations import TRIALS, style
 from book import at_best_rate, begin, evidence, planted
 from exercises.segments import check_targets, play_rows
 from tricks import Config, diff, source, train

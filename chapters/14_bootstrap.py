@@ -14,7 +14,7 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import begin, curves, evidence, planted
 from exercises.bootstrap import check_targets, play_same_step
 from tricks import Config, diff, source, train

@@ -13,8 +13,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.design.trials import TRIALS
-from ablations.figures import style
+from ablations import TRIALS, style
 from book import at_best_rate, begin, evidence, label_lines, planted
 from exercises.value_clip import cautious_error, check_error
 from tricks import diff, source, train

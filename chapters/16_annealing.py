@@ -13,8 +13,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.design.trials import TRIALS
-from ablations.figures import style
+from ablations import TRIALS, style
 from book import at_best_rate, begin, evidence, label_lines, planted
 from exercises.annealing import check_rate, decay_by_minibatches
 from tricks import diff, source, train

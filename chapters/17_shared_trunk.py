@@ -16,7 +16,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.shared_trunk import check_parts, share_body_
 from tricks import PPO, Config, diff, source, train

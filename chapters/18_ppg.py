@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.ppg import check_kl, cloning_term, errors_of_a_phase
 from tricks import PPG, PPO, Config, diff, source, train

@@ -17,11 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.analysis.studies import SUFFIX, load
-from ablations.cli import RESULTS
-from ablations.figures import style
-from ablations.figures.game_curve import draw_games
-from ablations.report.games_section import games_in_words
+from ablations import RESULTS, SUFFIX, draw_games, games_in_words, load, style
 from book import begin, curves, label_lines, planted
 from exercises.atari import check_field, segment_with_scores
 from tricks import PPO, Config, diff, source, train

@@ -14,13 +14,7 @@ import numpy as np
 from IPython.display import Markdown
 from scipy import stats
 
-from ablations.analysis.effects import scores
-from ablations.analysis.stats import holm, interval
-from ablations.figures import style
-from ablations.figures.forest import MARKS, MEANS
-from ablations.report import sentences
-from ablations.report.tables import markdown
-from ablations.training.rates import GRID, table
+from ablations import GRID, flags, holm, interval, markdown, scores, sentences, style, table
 from book import begin, studies
 from book.evidence import all_effects
 from exercises.whole_ladder import biased_comparison, check_holm
@@ -41,9 +35,9 @@ figure, axes = plt.subplots(1, len(studies()), figsize=(3 + 2.7 * len(studies())
 for axis, study in zip(axes, studies(), strict=True):
     (ladder,) = (design for design in study.designs if design.name == "ladder")
     for arm in ladder.arms:
-        score, height = scores(study, arm.tricks).score.to_numpy(), ROWS.index(arm.name.removeprefix("+ "))
-        axis.plot(interval(score), [height, height], color=style.color(arm.name), lw=2.5)
-        axis.plot(score.mean(), height, "o", color=style.color(arm.name), ms=6)
+        score, height = scores(study, arm.tricks).score.to_numpy(), ROWS.index(arm.label.trick)
+        axis.plot(interval(score), [height, height], color=style.color(arm.label), lw=2.5)
+        axis.plot(score.mean(), height, "o", color=style.color(arm.label), ms=6)
     axis.set(title=f"{study.env}, {len(score)} seeds", xlabel="normalized area under the curve")
 axes[0].set_yticks(range(len(ROWS)), [f"+ {name}" if name in NEEDS else name for name in ROWS])
 axes[0].invert_yaxis()
@@ -98,17 +92,18 @@ assert redundant == synergy == {"A": 0.5, "B": 0.5}
 effects = all_effects()
 
 
-DESIGNS = ("add-one-in", "leave-one-out", "ladder")
+designs = sorted(studies()[0].designs, key=lambda design: design.rank)
 
 
 def forest(axis, env):
     """A row a trick, a mark a question; filled where an effect is detected after Holm's correction."""
     here, names = effects[effects.env == env], ROWS[1:]
-    for shift, design in zip((-0.25, 0, 0.25), DESIGNS, strict=True):
-        for row in here[here.design == design].itertuples():
+    for shift, design in zip((-0.25, 0, 0.25), designs, strict=True):
+        for row in here[here.design == design.name].itertuples():
             color, y = style.COLORS[row.trick], names.index(row.trick) + shift
             axis.plot([row.low, row.high], [y, y], color=color, lw=1.2)
-            axis.plot(row.difference, y, MARKS[design], color=color, ms=5, mfc=color if row.detected else "white")
+            face = color if row.detected else "white"
+            axis.plot(row.difference, y, design.mark.shape, color=color, ms=5, mfc=face)
     axis.axvline(0, color=style.INK, lw=0.8)
     axis.set(title=env, xlabel="difference in normalized area")
     axis.set_yticks(range(len(names)), names)
@@ -118,7 +113,8 @@ figure, axes = plt.subplots(1, len(studies()), figsize=(3 + 2.7 * len(studies())
 for axis, study in zip(axes, studies(), strict=True):
     forest(axis, study.env)
 axes[0].invert_yaxis()
-handles = [plt.Line2D([], [], color=style.SOFT, marker=MARKS[design], ls="", label=MEANS[design]) for design in DESIGNS]
+marks = [design.mark for design in designs]
+handles = [plt.Line2D([], [], color=style.SOFT, marker=mark.shape, ls="", label=mark.meaning) for mark in marks]
 figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
 plt.show()
 
@@ -207,7 +203,7 @@ plt.show()
 tuned = table()
 tuned = tuned[(tuned.env == "CartPole-v1") & (tuned.numbers == "") & tuned.lr.isin(GRID)]
 (ladder,) = (design for design in studies()[0].designs if design.name == "ladder")
-shown = {arm.name.removeprefix("+ "): " ".join(arm.tricks.on) for arm in ladder.arms}
+shown = {arm.label.trick: flags(arm.tricks) for arm in ladder.arms}
 figure, axis = plt.subplots(figsize=(6.5, 3))
 for name in ("reinforce", "reuse", "clip", "clip_anneal"):
     line = tuned[tuned.tricks == shown[name]].sort_values("lr")

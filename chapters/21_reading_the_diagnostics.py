@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations.figures import style
+from ablations import style
 from book import begin, curves, planted
 from exercises.diagnostics import FAULTS, check_diagnosis, check_explained_variance, patients
 from tricks import PPO, Config, source, train

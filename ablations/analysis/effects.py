@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.stats import holm, improvement, normalized, paired, reached
+from ablations.analysis.stats import Estimate, holm, improvement, normalized, paired, reached, unpaired
 from ablations.analysis.studies import SHARES, Study, grid
-from ablations.design.designs import Comparison, Design
+from ablations.design.story import Comparison, Design
 from tricks.ladder import Tricks
 
 LEVEL = 0.05
@@ -37,27 +37,26 @@ def _reservation(study: Study, pair: Comparison) -> str:
 
 
 def effects(study: Study, design: Design) -> pd.DataFrame:
-    """A row a comparison of the design: the difference in score with its 95% interval, and whether it is detected.
+    """A row a comparison of the design: its Label, the difference in score, its 95% interval, whether it is detected.
 
     Detected (1 up, -1 down, 0 no) is corrected for the number of the design's comparisons by Holm's method.
-    Seeds that one of two arms lacks are left out of their comparison, and comparisons without any.
+    Seeds that one of two arms lacks are left out of their comparison, and comparisons without any. In a design that is
+    not paired, every seed of both arms counts.
     """
     rows: list[dict[str, Any]] = []
     for pair in design.comparisons:
         without, having = scores(study, pair.without), scores(study, pair.having)
-        seeds = without.index.intersection(having.index)
-        if seeds.empty:
+        if design.paired:
+            seeds = without.index.intersection(having.index)
+            without, having = without.loc[seeds], having.loc[seeds]
+        if without.empty or having.empty:
             continue
-        without, having = without.loc[seeds], having.loc[seeds]
-        found, better = (
-            paired((having.score - without.score).to_numpy()),
-            improvement(having.score.to_numpy(), without.score.to_numpy()),
-        )
-        later = paired((having.late - without.late).to_numpy())
+        found, later = (_difference(having[name], without[name], design.paired) for name in ("score", "late"))
+        better = improvement(having.score.to_numpy(), without.score.to_numpy(), design.paired)
         rows.append(
             {"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label}
             | {"without": without.score.mean(), "with": having.score.mean(), "difference": found.mean}
-            | {"low": found.low, "high": found.high, "p": found.p, "seeds": len(seeds)}
+            | {"low": found.low, "high": found.high, "p": found.p, "seeds": min(len(without), len(having))}
             | {"tuned": _reservation(study, pair)}
             | {"improvement": better.share, "improvement_low": better.low, "improvement_high": better.high}
             | {"late_difference": later.mean, "late_low": later.low, "late_high": later.high}
@@ -67,3 +66,10 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
         frame["p_holm"] = holm(frame.p.to_numpy())
         frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
     return frame
+
+
+def _difference(having: pd.Series, without: pd.Series, together: bool) -> Estimate:
+    """With minus without; together: whether equal seeds of both belong together."""
+    if together:
+        return paired((having - without).to_numpy())
+    return unpaired(having.to_numpy(), without.to_numpy())

@@ -13,7 +13,7 @@ import pandas as pd
 from ablations.analysis.effects import LEVEL, scores
 from ablations.analysis.stats import holm, paired
 from ablations.analysis.studies import Study
-from ablations.design.designs import Design
+from ablations.design.story import Design
 from tricks.errors import InputError
 
 DIGITS = 9  # what is less is rounding, whose sign can be the same for all seeds
@@ -32,11 +32,13 @@ def by_factors(study: Study, design: Design) -> Scores:
 def main_effects(study: Study, design: Design) -> pd.DataFrame:
     """A row a trick: effect with its 95% interval, p (also after Holm), detected, and for factorials the Shapley value.
 
-    Factorial: the mean difference that the trick makes, over all sets of the others where both arms are there.
-    Screen: its coefficient in a linear model of all tricks, which for a whole screen is mean on minus mean off.
+    Crossed as a whole, a factorial: the mean difference that the trick makes, over all sets of the others where both
+    arms are there. In a fraction of all sets, a screen: its coefficient in a linear model of all tricks, which is mean
+    on minus mean off if no arm is missing.
     """
     values = by_factors(study, design)
-    found = _coefficients(values, design.names) if design.name == "screen" else _differences(values, design.names)
+    estimate = _coefficients if design.crossed == "fraction" else _differences
+    found = estimate(values, design.names)
     rows: list[dict[str, Any]] = []
     reservation = ", ".join(sorted({*study.runs.tuned} - {""}))
     for name in design.names:

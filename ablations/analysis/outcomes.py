@@ -7,8 +7,8 @@ import pandas as pd
 
 from ablations.analysis.stats import paired
 from ablations.analysis.studies import SHARES, grid
+from ablations.design.flags import flags, numbers
 from ablations.design.trials import Trial
-from ablations.training.rates import numbers
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
     """The trial's two arms among the runs, or None if one of them is not there."""
     config = trial.config
     here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
-    sides = [Side(here[here.tricks == " ".join(arm.on)]) for arm in (trial.without, trial.having)]
+    sides = [Side(here[here.tricks == flags(arm)]) for arm in (trial.without, trial.having)]
     return Outcome(trial, *sides) if all(len(side.runs) for side in sides) else None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import lcm
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from ablations.training.scores import POINTS
 
 AVERAGED = POINTS // 10  # of them, where one reading is not enough: a tenth of the budget
 FEWEST = 5  # seeds that an interval needs: with 3, a nominal 95% interval covered 71%
+Statistic = Callable[..., Any]  # of samples, along `axis`
 RESAMPLES = 5000  # of a bootstrap: at n = FEWEST its tail is 0.1%, five of them
 
 
@@ -43,7 +44,8 @@ def median_reached(reached: pd.Series) -> float:
 
 def share_reached(reached: pd.Series, steps: np.ndarray) -> np.ndarray:
     """Share of all seeds that had got there by each of the steps; all who did not are censored at the budget."""
-    return (reached.to_numpy(dtype=float)[:, None] <= steps).mean(axis=0)
+    share: np.ndarray = (reached.to_numpy(dtype=float)[:, None] <= steps).mean(axis=0)
+    return share
 
 
 def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
@@ -54,7 +56,9 @@ def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
     return np.where(np.isnan(ordered[..., -1]), np.nan, middle)[()]  # a NaN comes last, and would be cut
 
 
-def _bootstrap(samples: Sequence[np.ndarray], statistic: Callable, paired: bool = False) -> tuple:
+def _bootstrap(
+    samples: Sequence[np.ndarray], statistic: Statistic, paired: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """95% expanded percentile bootstrap interval over the samples' first axes; NaN with too few values, or a NaN.
 
     The percentile interval is as narrow as if σ were known and were estimated with 1/n; for normal values and the
@@ -83,7 +87,7 @@ def _bootstrap(samples: Sequence[np.ndarray], statistic: Callable, paired: bool 
     return bootstrap.confidence_interval.low, bootstrap.confidence_interval.high
 
 
-def interval(values: np.ndarray, statistic: Callable = np.mean) -> tuple[np.ndarray, np.ndarray]:
+def interval(values: np.ndarray, statistic: Statistic = np.mean) -> tuple[np.ndarray, np.ndarray]:
     """95% expanded bootstrap interval over seeds, the first axis; NaN with fewer than FEWEST seeds, or with a NaN.
 
     Whole rows are resampled together, so that for curves the correlation within a run stays.
@@ -99,7 +103,7 @@ class Aggregate(NamedTuple):
     high: float
 
 
-def stratified_interval(groups: Sequence[np.ndarray], statistic: Callable = iqm) -> Aggregate:
+def stratified_interval(groups: Sequence[np.ndarray], statistic: Statistic = iqm) -> Aggregate:
     """A statistic of all environments' normalized scores together; each environment's seeds are resampled apart.
 
     groups: an array per environment, a value a seed. Environments weigh the same whatever their numbers of seeds: each
@@ -110,14 +114,15 @@ def stratified_interval(groups: Sequence[np.ndarray], statistic: Callable = iqm)
 
     def together(*drawn: np.ndarray, axis: int) -> np.ndarray:
         level = [np.repeat(values, size // values.shape[axis], axis=axis) for values in drawn]
-        return statistic(np.concatenate(level, axis=axis), axis=axis)
+        value: np.ndarray = statistic(np.concatenate(level, axis=axis), axis=axis)
+        return value
 
     low, high = _bootstrap(groups, together)
     return Aggregate(float(together(*groups, axis=0)), float(low), float(high))
 
 
-class Paired(NamedTuple):
-    """The mean difference of two arms, its 95% interval, and the probability of one as large by chance."""
+class Estimate(NamedTuple):
+    """A mean or a difference of means, its 95% interval, and the probability of one as far from 0 by chance."""
 
     mean: float
     low: float
@@ -125,19 +130,36 @@ class Paired(NamedTuple):
     p: float
 
 
-def paired(difference: np.ndarray) -> Paired:
+def paired(difference: np.ndarray) -> Estimate:
     """Student's t on the differences of two arms, a value a seed; NaN with fewer than FEWEST seeds, or with a NaN."""
     from scipy import special  # a hundred times as fast as stats.t, and the same numbers
 
     count, mean = len(difference), float(difference.mean())
     if count < FEWEST:
-        return Paired(mean, np.nan, np.nan, np.nan)
+        return Estimate(mean, np.nan, np.nan, np.nan)
     if np.ptp(difference) == 0:  # no variance at all: t is infinite, or 0 / 0
-        return Paired(mean, mean, mean, float(mean == 0))
+        return Estimate(mean, mean, mean, float(mean == 0))
     error = float(difference.std(ddof=1)) / count**0.5
     reach = special.stdtrit(count - 1, 0.975) * error
     p = 2 * special.stdtr(count - 1, -abs(mean) / error)
-    return Paired(mean, float(mean - reach), float(mean + reach), float(p))
+    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
+
+
+def unpaired(having: np.ndarray, without: np.ndarray) -> Estimate:
+    """Welch's t on two independent arms, a value a seed; NaN as for `paired`. Welch 1947, Biometrika 34, 28-35."""
+    from scipy import special
+
+    mean = float(having.mean() - without.mean())
+    if min(len(having), len(without)) < FEWEST:
+        return Estimate(mean, np.nan, np.nan, np.nan)
+    parts = [(float(arm.var(ddof=1)) / len(arm), len(arm) - 1) for arm in (having, without)]  # squared errors
+    squared = sum(error for error, _ in parts)
+    if squared == 0:
+        return Estimate(mean, mean, mean, float(mean == 0))
+    freedom = squared**2 / sum(error**2 / free for error, free in parts)
+    reach = special.stdtrit(freedom, 0.975) * squared**0.5
+    p = 2 * special.stdtr(freedom, -abs(mean) / squared**0.5)
+    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
 
 
 class Improvement(NamedTuple):
@@ -148,16 +170,18 @@ class Improvement(NamedTuple):
     high: float
 
 
-def improvement(having: np.ndarray, without: np.ndarray) -> Improvement:
+def improvement(having: np.ndarray, without: np.ndarray, paired: bool = True) -> Improvement:
     """P(Y > X) + P(Y = X) / 2 of a seed of `having` and any seed of `without`: the U of Mann and Whitney / (n m).
 
-    Seeds are resampled in pairs, the same in both arms, a value a seed. Agarwal et al. 2021, arXiv:2108.13264.
+    A value a seed. Where arms are paired, seeds are resampled in pairs, the same in both. Agarwal et al. 2021,
+    arXiv:2108.13264.
     """
 
     def wins(y: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
-        return (np.sign(y[..., :, None] - x[..., None, :]).mean(axis=(-2, -1)) + 1) / 2  # [..., n, m]
+        share: np.ndarray = (np.sign(y[..., :, None] - x[..., None, :]).mean(axis=(-2, -1)) + 1) / 2  # [..., n, m]
+        return share
 
-    low, high = _bootstrap((having, without), wins, paired=True)
+    low, high = _bootstrap((having, without), wins, paired)
     return Improvement(float(wins(having, without, axis=-1)), float(low), float(high))
 
 

@@ -7,16 +7,17 @@ Atari: one agent shows that it learns and how fast it went; how much of that is 
 import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import tyro
 
 from ablations.analysis.stats import FEWEST
-from ablations.analysis.studies import Study, gather, made
-from ablations.analysis.studies import save as save_runs
+from ablations.analysis.studies import Done, Study, about_runs, gather
+from ablations.analysis.study_files import save
 from ablations.report.games_section import write_games
 from ablations.training.jobs import Job, Result, provenance
+from ablations.training.rates import FIXED
 from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load
@@ -28,8 +29,8 @@ from tricks.runs.run import Run
 class Options:
     """Which agents, how they play, and where the results go."""
 
-    run: tyro.conf.Positional[Path | None] = None
-    """Folder of a saved run."""
+    run: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """Folder of a saved run, just one."""
     seed: int | None = None
     """Only the agent of this seed."""
     games: int = 30
@@ -40,33 +41,38 @@ class Options:
     """Folder for the results and the figure."""
 
 
-def main(chosen: Options, about: dict[str, Any]) -> int:
+def main(chosen: Options, command: str) -> int:
     """Play, then print and save what came of it; the exit status."""
-    if chosen.run is None:
+    if not chosen.run:
         raise InputError("games takes the folder of a saved run, for example: python -m ablations games runs/x")
+    if len(chosen.run) > 1:
+        raise InputError(f"games takes one folder, not {len(chosen.run)}: {', '.join(map(str, chosen.run))}")
     if chosen.games < FEWEST:
         raise InputError(f"--games must be at least {FEWEST}, or there is no interval, not {chosen.games}")
-    run = load(chosen.run)
+    (folder,) = chosen.run
+    run = load(folder)
     make_folder(chosen.out)
-    study, path = save_runs(played(run, chosen, about | {"run": chosen.run.resolve().name}), chosen.out)
+    study, path = save(played(run, chosen, folder.resolve().name, command), chosen.out)
     text, paths = write_games(study, chosen.out)
     print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")
     return 0
 
 
-def played(run: Run, asked: Options, about: dict[str, Any]) -> Study:
-    """The run as a study without designs, with the scores of its games and of random ones."""
-    spent = {"seconds": run.seconds, "steps": int(run.curve.groupby("seed").step.max().sum())}  # of all its agents
-    name = f"games_{about['run']}{'_greedy' * asked.greedy}"
+def played(run: Run, asked: Options, called: str, command: str) -> Study:
+    """The run, by its name, as a study without designs, with the scores of its games and of random ones."""
+    seconds, steps = run.seconds, int(run.curve.groupby("seed").step.max().sum())  # of all its agents
+    name = f"games_{called}{'_greedy' * asked.greedy}"
     if asked.seed is not None:
         run, name = run.only(asked.seed), f"{name}_seed{asked.seed}"
-    config, curve, seeds = run.config, run.curve, run.config.seed_list
-    done = [(Job(config, run.tricks), "fixed", Result(curve, {"diverged": run.diverged} | spent | provenance()))]
-    scores = {
+    seeds = run.config.seed_list
+    result = Result(run.curve, run.diverged, seconds, steps, provenance())
+    done = [Done(Job(run.config, run.tricks), FIXED, result)]
+    about = about_runs(command, done, seeds)
+    about["run"], about["greedy"] = called, asked.greedy
+    about["games"] = {
         "trained": run.evaluate(asked.games, asked.greedy).tolist(),
         "random": at_random(run).evaluate(asked.games).tolist(),
     }
-    about = about | made(done) | {"seeds": [min(seeds), max(seeds) + 1], "games": scores, "greedy": asked.greedy}
     return Study(name, (), gather(done, seeds), about)
 
 

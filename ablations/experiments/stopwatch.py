@@ -112,7 +112,7 @@ def measure(config: Config, tricks: Tricks, steps: int) -> Measured:
     )
 
 
-def _timed(function: Callable, *arguments: Any) -> tuple[float, Any]:
+def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     start = time.perf_counter()
     result = function(*arguments)
     return time.perf_counter() - start, result
@@ -141,7 +141,7 @@ def stopwatches(device: Any) -> Iterator[dict[str, float]]:
 
     spent = {"environment": 0.0, "rollout": 0.0}
 
-    def timed(function: Callable, name: str) -> Callable:
+    def timed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             start = now()
             result = function(*arguments)

@@ -4,15 +4,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from ablations.analysis.studies import Study, gather, made, save
-from ablations.design.designs import tricks_named
+from ablations.analysis.studies import Done, Study, about_runs, gather
+from ablations.analysis.study_files import save
+from ablations.design.choice import tricks_named
 from ablations.design.trials import TRIALS, Trial
 from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
-from ablations.training.rates import best_rate, tune
+from ablations.training.rates import Rate, best_rate, tune
 from ablations.training.store import Store
 from ablations.training.workers import blocks, run_jobs
 from tricks import Tricks
@@ -35,22 +35,21 @@ class Options:
     """Folder for results, table and figure."""
 
 
-def main(chosen: Options, seeds: Sequence[int], workers: int, about: dict[str, Any]) -> int:
+def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> int:
     """Train what is missing, then print and save the table and the figure; the exit status."""
     trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
     if chosen.tune:
         tune([(t.config, arm) for t in trials for arm in (t.without, t.having)], store, workers)
-    jobs = {job: tuned for t in trials for arm in (t.without, t.having) for job, tuned in _jobs(t, arm, seeds)}
+    jobs = {job: rate for t in trials for arm in (t.without, t.having) for job, rate in _jobs(t, arm, seeds)}
     done = sum(store.read(job) is not None for job in jobs)
     print(f"{len(trials)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
     failed = run_jobs(list(jobs), store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    results = [(job, tuned, result) for job, tuned in jobs.items() if (result := store.read(job))]
-    about = about | made(results) | {"seeds": [seeds[0], seeds[-1] + 1]}
+    results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.read(job))]
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
-    study, path = save(Study(name, (), gather(results, seeds), about), chosen.out)
+    study, path = save(Study(name, (), gather(results, seeds), about_runs(command, results, seeds)), chosen.out)
     text, paths = write_trials(study, chosen.out)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
     return 0
@@ -67,6 +66,6 @@ def picked(names: str) -> list[Trial]:
     return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
 
 
-def _jobs(trial: Trial, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, str]]:
-    lr, reservation = best_rate(trial.config, arm, trial.score)
-    return [(Job(replace(trial.config, seeds=block, lr=lr), arm), reservation) for block in blocks(seeds)]
+def _jobs(trial: Trial, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, Rate]]:
+    rate = best_rate(trial.config, arm, trial.score)
+    return [(Job(replace(trial.config, seeds=block, lr=rate.value), arm), rate) for block in blocks(seeds)]

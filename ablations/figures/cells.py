@@ -70,10 +70,10 @@ def bare(axis: Axes, columns: Sequence[str], rows: Sequence[str], aspect: float)
     axis.spines[:].set_visible(False)
 
 
-def names(labels: Sequence[Text]) -> None:
+def names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
     """Each trick's name in its color."""
-    for label in labels:
-        label.set(color=style.color(label.get_text()), weight="bold")
+    for label, trick in zip(labels, tricks, strict=True):
+        label.set(color=style.color(trick), weight="bold")
 
 
 def furthest(values: Sequence[float]) -> float:

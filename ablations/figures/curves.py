@@ -1,7 +1,7 @@
 """Small multiples of a design: learning curves, share solved, robustness to the learning rate; and of the worlds."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,21 +11,19 @@ from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import FEWEST, interval, normalized, reached, share_reached
 from ablations.analysis.studies import Study
-from ablations.design.designs import Design
-from ablations.figures.panels import STORIES, Line, Words, behind, headline, multiples, panels, save, thousands, warning
+from ablations.design.flags import flags
+from ablations.design.story import Design, Panels
+from ablations.figures.panels import Line, Words, behind, multiples, panels, save, thousands, warning
 from ablations.training.rates import GRID, table
 from tricks.ladder import Tricks
-
-if TYPE_CHECKING:
-    pass
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     """Mean return against steps, a panel an arm, with the 95% bootstrap interval of the mean over seeds.
 
-    path: without suffix. Draws nothing, and returns no path, for a design without a story to tell: a factorial.
+    path: without suffix. Draws nothing, and returns no path, for a design without panels, such as a factorial.
     """
-    if design.name not in STORIES:
+    if design.panels is None:
         return []
     grids = _grids(study, design)
     lines = {tricks: curve(grid) for tricks, grid in grids.items()}
@@ -34,7 +32,9 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
         tricks: f"no episode ended in {count} seeds: mean of the others" for tricks, count in silent.items() if count
     }
     own = "each at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
-    words = _words(study, design, own, "episode return", "pointwise 95% bootstrap\ninterval of the mean over seeds")
+    words = _words(
+        study, design, design.panels, own, "episode return", "pointwise 95% bootstrap\ninterval of the mean over seeds"
+    )
 
     def scale(axis: Axes) -> None:
         thousands(axis)
@@ -48,14 +48,14 @@ def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
     """Share of seeds that have reached the environment's threshold, by step, with Wilson's 95% interval.
 
     The bootstrap would give a share of 0 or 1 no width at all. path: without suffix. Draws nothing where the
-    environment has no threshold, or the design no story.
+    environment has no threshold, or the design no panels.
     """
     goal = threshold(study.env)
-    if goal is None or design.name not in STORIES:
+    if goal is None or design.panels is None:
         return []
     lines = {tricks: share(grid, goal) for tricks, grid in _grids(study, design).items()}
     what = f"share that has solved it (mean return over a tenth of the budget ≥ {goal:g})".replace("-", "−")
-    words = _words(study, design, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
+    words = _words(study, design, design.panels, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
 
     def scale(axis: Axes) -> None:
         thousands(axis)
@@ -69,9 +69,9 @@ def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
 def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     """Mean score of the tuning seeds against the learning rate, a panel an arm that was tuned for this setting.
 
-    path: without suffix. Draws nothing if no arm was tuned, or the design has no story.
+    path: without suffix. Draws nothing if no arm was tuned, or the design has no panels.
     """
-    if design.name not in STORIES:
+    if design.panels is None:
         return []
     lines = {arm.tricks: line for arm in design.arms if len((line := _by_rate(study, arm.tricks)).x)}
     if not lines:
@@ -85,10 +85,10 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     )
     untuned = [arm.name for arm in design.arms if arm.tricks not in lines]
     words = Words(
-        f"{headline(design)}: {study.env}, score by learning rate" + warning("never tuned:", untuned),
+        f"{design.panels.title}: {study.env}, score by learning rate" + warning("never tuned:", untuned),
         "learning rate (log scale)",
         score,
-        STORIES[design.name].lines,
+        design.panels.lines,
         f"dots: means of {seeds} tuning seeds,\nwithout intervals; {study.steps:,} steps.\n"
         f"mean: over the rates\n{', '.join(f'{lr:g}' for lr in GRID)}",
     )
@@ -131,13 +131,14 @@ def _tuned(study: Study) -> pd.DataFrame:
     """The tuning table's rows of the study's environment, budget and numbers."""
     scores = table()
     here = (scores.env == study.env) & (scores.steps == study.steps) & (scores.numbers == study.runs.numbers.iloc[0])
-    return scores[here]
+    found: pd.DataFrame = scores[here]
+    return found
 
 
 def _by_rate(study: Study, tricks: Tricks) -> Line:
     """An arm's tuned scores by learning rate; empty if there are none."""
     scores = _tuned(study)
-    mine = scores[scores.tricks == " ".join(tricks.on)].sort_values("lr")
+    mine = scores[scores.tricks == flags(tricks)].sort_values("lr")
     area, scale = mine.area.to_numpy(dtype=float), SCALES.get(study.env)
     score = normalized(area, scale.random, scale.ceiling) if scale else area
     return Line(mine.lr.to_numpy(dtype=float), score, *np.full((2, len(mine)), np.nan))
@@ -161,12 +162,12 @@ def _grids(study: Study, design: Design) -> dict[Tricks, pd.DataFrame]:
     return {arm.tricks: grid for arm in design.arms if len(grid := study.grid(arm.tricks))}
 
 
-def _words(study: Study, design: Design, what: str, y: str, band: str) -> Words:
-    story, seeds = STORIES[design.name], study.runs.seed.nunique()
+def _words(study: Study, design: Design, told: Panels, what: str, y: str, band: str) -> Words:
+    seeds = study.runs.seed.nunique()
     return Words(
-        f"{headline(design)}: {study.env}, {seeds} seeds, {what}" + warning("lacks runs of", study.missing(design)),
+        f"{told.title}: {study.env}, {seeds} seeds, {what}" + warning("lacks runs of", study.missing(design)),
         "environment steps (thousands)",
         y,
-        story.lines,
+        told.lines,
         f"band: {band}" if seeds >= FEWEST else f"no band: fewer than {FEWEST} seeds",
     )

@@ -17,7 +17,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ablations.design.designs import Design
+from ablations.design.labels import Label
+from ablations.design.story import Design
 from ablations.figures import style
 from tricks.ladder import Tricks
 
@@ -38,9 +39,9 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """An arm by its name, its line, that of the arm it is compared to, and what is said in small print above it."""
+    """An arm by its label, its line, that of the arm it is compared to, and what is said in small print above it."""
 
-    name: str
+    label: Label
     line: Line
     before: Line | None
     notes: tuple[str, ...] = ()
@@ -55,37 +56,6 @@ class Words:
     y: str
     lines: tuple[str, str, str]
     band: str
-
-
-class Story(NamedTuple):
-    """What a design tells, and what its bold, dashed and gray lines are."""
-
-    title: str
-    lines: tuple[str, str, str]
-
-
-STORIES = {
-    "ladder": Story(
-        "From REINFORCE up, one trick at a time",
-        ("this rung, with all before it", "the rung before", "all other rungs"),
-    ),
-    "leave-one-out": Story(
-        "All tricks, and without each one", ("without this trick", "with all tricks", "without another one")
-    ),
-    "add-one-in": Story(
-        "REINFORCE, and each trick added to it alone", ("this trick, on what it needs", "what it needs", "other tricks")
-    ),
-    "beyond": Story("PPO, and what goes beyond the ladder", ("with this trick", "without it", "the other arms")),
-    "beyond-normed": Story(
-        "PPO with return_norm, and what goes beyond the ladder", ("with this trick", "without it", "the other arms")
-    ),
-}
-
-
-def headline(design: Design) -> str:
-    """What the design tells; a ladder of some tricks only starts with what they need."""
-    title, first = STORIES[design.name].title, design.arms[0].name
-    return title if design.name != "ladder" or first == "reinforce" else title.replace("REINFORCE", first[2:])
 
 
 def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None]) -> Figure:
@@ -103,8 +73,8 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
         axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
         if panel.before is not None:
             axis.plot(panel.before.x, panel.before.y, color=style.SOFT, lw=1.4, ls=DASHED, zorder=0.8)
-        band(axis, panel.line, style.color(panel.name))
-        _heading(axis, panel.name, notes[i], deepest[i // columns])
+        band(axis, panel.line, style.color(panel.label))
+        _heading(axis, panel.label, notes[i], deepest[i // columns])
     for spare in axes[len(shown) :]:
         spare.axis("off")
     _same_scales(axes[: len(shown)], columns, scale)
@@ -126,22 +96,15 @@ def _same_scales(axes: Sequence[Axes], columns: int, scale: Callable[[Axes], Non
             getattr(axis, f"set_{which}lim")(min(low for low, _ in limits), max(high for _, high in limits))
 
 
-def _against(design: Design) -> dict[Tricks, Tricks]:
-    """The arm that each arm is compared to."""
-    if design.name == "leave-one-out":
-        return {pair.without: pair.having for pair in design.comparisons}
-    return {pair.having: pair.without for pair in design.comparisons}
-
-
 def panels(design: Design, lines: dict[Tricks, Line], notes: dict[Tricks, str]) -> list[Panel]:
     """A panel an arm: the first, and those that are compared to another; one that is only compared to has none."""
-    before = _against(design)
+    before = {pair.focus: pair.reference for pair in design.comparisons}
     return [
         Panel(
-            arm.name,
+            arm.label,
             lines[arm.tricks],
             lines.get(before[arm.tricks]) if arm.tricks in before else None,
-            tuple(note for note in (style.around(arm.name), notes.get(arm.tricks, "")) if note),
+            tuple(note for note in (arm.label.small_print, notes.get(arm.tricks, "")) if note),
         )
         for arm in design.arms
         if arm.tricks in lines and (arm.tricks in before or arm is design.arms[0])
@@ -165,10 +128,10 @@ def band(axis: Axes, line: Line, color: str, dash: Any = "-") -> None:
     axis.plot(line.x, line.y, color=color, ls=dash)
 
 
-def _heading(axis: Axes, name: str, note: list[str], lines: int) -> None:
+def _heading(axis: Axes, label: Label, note: list[str], lines: int) -> None:
     """The arm's name above as many lines of small print as the panels beside it need, so that names stand in a row."""
     pad = 5 + (LINE * lines + 2 if lines else 0)
-    axis.set_title(style.heading(name), color=style.color(name), pad=pad)
+    axis.set_title(label.heading, color=style.color(label), pad=pad)
     text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
     text.set_color(style.SOFT)
     text.set_in_layout(False)  # else the longest would set the width of its column

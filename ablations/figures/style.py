@@ -1,9 +1,10 @@
 """How figures look, in one place. A trick keeps its color everywhere."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 
+from ablations.design.labels import Label
 from tricks import ladder
 
 INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
@@ -44,35 +45,7 @@ def signed(difference: float, places: int = 2) -> str:
     return f"{difference:+.{places + (round(difference, places) == 0)}f}"
 
 
-class Parts(NamedTuple):
-    """An arm's name taken apart: + or − (nothing for a bare name), the trick it is about, and the tricks around it."""
-
-    sign: str
-    trick: str
-    others: tuple[str, ...]
-
-
-def parts(arm: str) -> Parts:
-    """`− clip, clip_anneal` takes clip away, and clip_anneal along; `+ baseline, gae` adds gae on top of baseline."""
-    if arm.startswith("− "):
-        trick, *others = arm[2:].split(", ")
-        return Parts("−", trick, tuple(others))
-    *others, trick = arm.removeprefix("+ ").split(", ")
-    return Parts("+" if arm.startswith("+ ") else "", trick, tuple(others))
-
-
-def heading(arm: str) -> str:
-    """The arm's name without the tricks around it: `− clip`."""
-    sign, trick, _ = parts(arm)
-    return f"{sign} {trick}".strip()
-
-
-def around(arm: str) -> str:
-    """In words, what goes along with the arm's trick; nothing if nothing does: `and clip_anneal`, `on baseline`."""
-    sign, _, others = parts(arm)
-    return f"{'and' if sign == '−' else 'on'} {', '.join(others)}" if others else ""
-
-
-def color(arm: str) -> str:
-    """The color of a trick, or of an arm, which is that of the trick it is about."""
-    return COLORS[parts(arm).trick]
+def color(of: str | Label) -> str:
+    """The color of a trick, or of an arm, by the trick that its label is about; black if it is about none."""
+    trick = of if isinstance(of, str) else of.trick if of.sign else ""
+    return COLORS.get(trick, INK)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ablations.analysis.game_scores import mean_score
-from ablations.analysis.stats import FEWEST, Paired
+from ablations.analysis.stats import FEWEST, Estimate
 from ablations.analysis.studies import Study
 from ablations.figures.game_curve import games_figure
 from ablations.report.sentences import spoken
@@ -47,5 +47,5 @@ def _clock(study: Study) -> str:
     return f"{said}."
 
 
-def _spanned(found: Paired) -> str:
+def _spanned(found: Estimate) -> str:
     return f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"

@@ -12,17 +12,17 @@ from ablations.analysis.effects import effects
 from ablations.analysis.factors import interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import Study
-from ablations.design.designs import Design
+from ablations.design.story import Design
 from ablations.figures import curves
-from ablations.figures.forest import forest_figure, heatmap_figure, interactions_figure
+from ablations.figures.forest import forest_figure
+from ablations.figures.heatmap import heatmap_figure
+from ablations.figures.interactions import interactions_figure
 from ablations.report import sentences, tables
 from ablations.report.games_section import write_games
 from ablations.report.trials_section import write_trials
 from ablations.training.store import write_whole
 from tricks.ladder import LADDER
 from tricks.runs.files import make_folder
-
-CROSSED = ("factorial", "screen")
 
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
@@ -32,8 +32,7 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
     """
     parts, paths = ["# Ablation report", _how_to_read()], []
     for study in studies:
-        section = _environment if study.designs else _games if "games" in study.about else _worlds
-        text, files = section(study, folder)
+        text, files = SECTIONS[study.kind](study, folder)
         parts.append(text)
         paths += files
     for beyond in (False, True):
@@ -75,7 +74,7 @@ def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
     parts += sentences.of(study)
     if found := [frame for design in study.designs if not (frame := effects(study, design)).empty]:
         missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
-        paths = forest_figure(pd.concat(found), place / "effects", list(missing))
+        paths = forest_figure(pd.concat(found), study.designs, place / "effects", list(missing))
         parts += ["### What each trick does", _image(paths, f"Effects of the tricks on {study.env}", place.name)]
         parts.append(tables.effects_text(found))
     for design in study.designs:
@@ -99,7 +98,7 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
         "Share of seeds that solved it": curves.solved_figure(study, design, place / f"solved_{name}"),
         "Score by learning rate": curves.robustness_figure(study, design, place / f"rates_{name}"),
     }
-    if name in CROSSED:
+    if design.crossed:
         main, pairs = main_effects(study, design), interactions(study, design)
         path = place / f"interactions_{name}"
         figures["Effects and interactions"] = interactions_figure(main, pairs, study.env, path, missing)
@@ -115,8 +114,14 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
 def _notes(study: Study, design: Design) -> list[str]:
     """What is not in a design's table, and what diverged."""
     notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
-    if design.name == "screen" and design.dropped:
-        notes.append("With arms dropped, main effects of this screen are not clear of interactions of two tricks.")
+    if design.crossed == "fraction" and design.dropped:
+        notes.append(
+            f"With arms dropped, main effects of this {design.name} are not clear of interactions of two tricks."
+        )
+    if design.base:
+        notes.append(f"In every arm: {', '.join(design.base)} (what the chosen tricks need).")
+    if not design.paired:
+        notes.append("Differences of this design are between independent seeds, with Welch's t in place of Student's.")
     if set(LADDER) - set(design.names) == {"action_mask"}:
         notes.append(f"Left out: action_mask ({study.env} gives no action mask).")
     for arm in design.arms:
@@ -147,11 +152,12 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
     found = [frame for study in scaled for design in study.designs if len(frame := effects(study, design))]
     if len({frame.env.iloc[0] for frame in found}) < 2:
         return "", []
-    paths = heatmap_figure(pd.concat(found), folder / ("heatmap_beyond" if beyond else "heatmap"))
+    designs = list({design.name: design for study in scaled for design in study.designs}.values())
+    paths = heatmap_figure(pd.concat(found), designs, folder / ("heatmap_beyond" if beyond else "heatmap"))
     said = sentences.beyond(scaled) if beyond else [sentences.across(scaled)]
     image = _image(paths, f"Effect of each trick {'beyond the ladder ' * beyond}in each environment")
     parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, image]
-    for name in dict.fromkeys(design.name for study in scaled for design in study.designs):
+    for name in (design.name for design in designs):
         frame = tables.together(scaled, name)
         if not frame.empty:
             path = folder / f"together_{name}.csv"
@@ -162,12 +168,15 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
     return "\n\n".join(part for part in parts if part), paths
 
 
+SECTIONS = {"designs": _environment, "games": _games, "worlds": _worlds}
+
+
 def _made(study: Study) -> str:
     """Seeds, learning rates, time, versions, and the command that trained a study."""
     about, seeds = study.about, sorted(study.runs.seed.unique())
     facts = [f"made by `{about['command']}`", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
     time = f"{about['seconds'] / 60:.0f} minutes of one worker"
-    whole = "" if "games" in about else ", whole blocks of ten seeds,"
+    whole = "" if study.kind == "games" else ", whole blocks of ten seeds,"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
     facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
     return f"**{study.name}**: {'; '.join(facts)}."

@@ -6,13 +6,27 @@ import pandas as pd
 
 from ablations.analysis.effects import effects
 from ablations.analysis.studies import Study
-from ablations.figures.style import parts, signed
+from ablations.design.labels import Label
+from ablations.design.story import Design
+from ablations.figures.style import signed
 from ablations.report.tables import arms_table, distinct
 
 
 def of(study: Study) -> list[str]:
-    """What the ladder, and adding and leaving out, say about one environment; nothing where there are too few seeds."""
-    return [sentence for sentence in (_ladder(study), _alone_and_together(study)) if sentence]
+    """What its designs say about one environment; nothing where there are too few seeds, or runs are missing."""
+    if not study.is_whole:
+        return []
+    found = [(design, effects(study, design)) for design in _by_rank([study])]
+    told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
+    said = [_climb(study, design, frame) for design, frame in told if design.phrases.climb]
+    said += [_shared(told)] if any(design.phrases.detected for design, _ in told) else []
+    return [f"On {study.env} ({study.runs.seed.nunique()} seeds), {sentence}" for sentence in said]
+
+
+def _by_rank(studies: Sequence[Study]) -> list[Design]:
+    """The studies' designs, one of each name, in the order in which they are told."""
+    named = {design.name: design for study in reversed(studies) for design in study.designs}
+    return sorted(named.values(), key=lambda design: design.rank)
 
 
 def _effects(study: Study, name: str) -> pd.DataFrame:
@@ -20,79 +34,69 @@ def _effects(study: Study, name: str) -> pd.DataFrame:
     return frames[0] if frames else pd.DataFrame()
 
 
-def _ladder(study: Study) -> str:
-    """How far the ladder goes, and on which steps."""
-    steps = _effects(study, "ladder")
-    if steps.empty or steps.p.isna().all() or any(study.missing(design) for design in study.designs):
-        return ""
-    (ladder,) = (design for design in study.designs if design.name == "ladder")
-    areas = arms_table(study, ladder).area
+def _climb(study: Study, design: Design, steps: pd.DataFrame) -> str:
+    """How far a design goes from its first arm to its last, and on which steps."""
+    areas = arms_table(study, design).area
     up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
     seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
-    return (
-        f"On {study.env} ({_seeds(study)}), the ladder takes the area under the curve from {areas.iloc[0]:.0f} to "
-        f"{areas.iloc[-1]:.0f}. Detected among its {len(steps)} steps: {', '.join(seen) or 'none'}."
+    return design.phrases.climb.format(
+        first=f"{areas.iloc[0]:.0f}", last=f"{areas.iloc[-1]:.0f}", count=len(steps), seen=", ".join(seen) or "none"
     )
 
 
-def _alone_and_together(study: Study) -> str:
-    """What helps or hurts alone, and what is missed when it is taken out of the full set."""
-    alone, full = _effects(study, "add-one-in"), _effects(study, "leave-one-out")
-    if alone.empty or full.empty or alone.p.isna().all() or any(study.missing(design) for design in study.designs):
-        return ""
-    helps, hurts = (_named(alone[alone.detected == sign]) or "none" for sign in (1, -1))
-    missed, better = (_named(full[full.detected == sign]) or "none" for sign in (1, -1))
-    return (
-        f"On {study.env} ({_seeds(study)}), detected when a trick is alone: {helps} helping, {hurts} hurting. Detected "
-        f"when it is taken out of the full set, with what needs it: {missed} missed, {better} better left out."
-    )
+def _shared(told: Sequence[tuple[Design, pd.DataFrame]]) -> str:
+    """What several designs detect, each in its words, in one sentence."""
+    parts: list[str] = []
+    for design, frame in told:
+        if design.phrases.detected:
+            up, down = (_named(frame[frame.detected == sign]) or "none" for sign in (1, -1))
+            a_trick = "it" if parts else "a trick"
+            parts.append(f"detected {design.phrases.detected.format(a_trick=a_trick, up=up, down=down)}.")
+    return " ".join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])
 
 
 def across(studies: Sequence[Study]) -> str:
     """Which tricks help in one environment and hurt in another; empty with fewer than two environments."""
-    frames = [
-        frame
-        for study in distinct(studies)
-        for name in ("add-one-in", "leave-one-out")
-        if len(frame := _effects(study, name))
-    ]
+    kept = distinct(studies)
+    designs = [design for design in _by_rank(kept) if design.phrases.place]
+    frames = [frame for study in kept for design in designs if len(frame := _effects(study, design.name))]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
     both = pd.concat(frames)
     signs = {trick: set(both.detected[both.trick == trick]) for trick in dict.fromkeys(both.trick)}
     mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
+    nowhere = [design.phrases.nowhere for design in designs]
+    silent = f"Detected neither {' nor '.join(nowhere)}" if len(nowhere) > 1 else f"Never detected {nowhere[0]}"
     return (
-        f"In {both.env.nunique()} environments, alone or taken out of the full set, detected as helping in one place "
-        f"and hurting in another: {_listed(mixed) or 'none'}. Detected neither alone nor when taken out: "
+        f"In {both.env.nunique()} environments, {' or '.join(design.phrases.place for design in designs)}, detected as "
+        f"helping in one place and hurting in another: {_listed(mixed) or 'none'}. {silent}: "
         f"{_listed(never) or 'none'}."
     )
 
 
 def beyond(studies: Sequence[Study]) -> list[str]:
-    """What is detected of the tricks beyond the ladder, on top of PPO and of PPO with `return_norm`.
+    """What is detected of the tricks beyond the ladder, on top of each base that they were tried on.
 
     Nothing where there are too few seeds, or runs are missing.
     """
-    said = []
-    whole = [study for study in distinct(studies) if not any(study.missing(design) for design in study.designs)]
-    for design, base in (("beyond", "`ppo`"), ("beyond-normed", "`ppo` with `return_norm`")):
-        found = [frame for study in whole if len(frame := _effects(study, design))]
+    said, whole = [], [study for study in distinct(studies) if study.is_whole]
+    for design in (design for design in _by_rank(whole) if design.phrases.base):
+        found = [frame for study in whole if len(frame := _effects(study, design.name))]
         frames = [frame for frame in found if frame.p.notna().all()]
         if frames:
             rows = pd.concat(frames)
-            tricks = "; ".join(_where(label, rows[rows.label == label]) for label in dict.fromkeys(rows.label))
+            tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in dict.fromkeys(rows.label))
             seeds = " or ".join(f"{count}" for count in sorted(set(rows.seeds)))
             where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
-            said.append(f"On top of {base}, in {where} ({seeds} seeds): {tricks}.")
+            said.append(f"On top of {design.phrases.base}, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 
-def _where(label: str, rows: pd.DataFrame) -> str:
+def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
     """Where a comparison's trick is detected as helping or hurting, and by how much."""
-    _, trick, others = parts(label)
-    on = [f"`{other}`" for other in others if other != "return_norm"]
-    name, found = f"`{trick}`" + (f" (on {_listed(on)})" if on else ""), []
+    on = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)]
+    name, found = f"`{label.trick}`" + (f" (on {_listed(on)})" if on else ""), []
     for sign, verb in ((1, "helps"), (-1, "hurts")):
         seen = rows[rows.detected == sign]
         if len(seen):
@@ -116,7 +120,3 @@ def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     return ", ".join(words)
-
-
-def _seeds(study: Study) -> str:
-    return f"{study.runs.seed.nunique()} seeds"

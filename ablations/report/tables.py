@@ -11,10 +11,9 @@ from ablations.analysis.effects import scores
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import interval, iqm, median_reached, restricted_mean, share_reached, stratified_interval
 from ablations.analysis.studies import Study
-from ablations.design.designs import Design
+from ablations.design.story import Design
 from ablations.design.suites import PUBLISHED
-from ablations.training.rates import GRID
-from tricks.ladder import LADDER
+from ablations.training.rates import FIXED, GRID
 
 
 @cache
@@ -110,22 +109,22 @@ def main_text(frame: pd.DataFrame) -> str:
 
 
 def published_text(studies: Sequence[Study]) -> str:
-    """`ppo`'s last 10% at the numbers of a published score, beside that score; empty if no study is about that."""
+    """The last 10% at the numbers of a published score, beside that score; empty if no design is about that."""
     lines = [("environment", "flags", "last 10% here", "seeds", "published", "by")]
     for study in studies:
         known = PUBLISHED.get((study.env, study.steps))
-        ppo = next((design for design in study.designs if design.name == "ppo"), None)
-        if known and ppo and set(study.runs.tuned) == {"fixed"}:
+        ours = next((design for design in study.designs if design.published), None)
+        if known and ours and set(study.runs.tuned) == {FIXED}:
             score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
-            for row in arms_table(study, ppo).to_dict("records"):
-                ours = _spanned(row, "last_10%", "{:.1f}")
-                lines.append((where, row["arm"], ours, f"{row['seeds']}", score, known.source))
+            for row in arms_table(study, ours).to_dict("records"):
+                here = _spanned(row, "last_10%", "{:.1f}")
+                lines.append((where, row["arm"], here, f"{row['seeds']}", score, known.source))
     return markdown(lines) if len(lines) > 1 else ""
 
 
 def is_beyond(study: Study) -> bool:
     """Whether a study is about tricks beyond the ladder."""
-    return any(name not in LADDER for design in study.designs for name in design.names)
+    return any(design.beyond for design in study.designs)
 
 
 def distinct(studies: Sequence[Study]) -> list[Study]:

@@ -44,7 +44,7 @@ def _outcome(future: Any, job: Job, address: str) -> Finished:
     if future.status in ("cancelled", "lost"):
         raise InputError(f"the scheduler at {address} is gone")
     try:
-        outcome = future.result()
+        outcome: Finished = future.result()
         if not outcome.error:
             parse_result(job, outcome.text)
         return outcome
@@ -77,4 +77,5 @@ def _client(address: str) -> Iterator[Any]:
 async def _identity(address: str) -> dict[str, Any]:
     """What a Dask server at the address says that it is."""
     async with extra("cluster", "distributed").rpc(address) as server:
-        return await server.identity()
+        about: dict[str, Any] = await server.identity()
+        return about

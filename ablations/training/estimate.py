@@ -33,8 +33,8 @@ def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
         if outcome.error:
             errors.append(outcome.error)
         else:
-            about = parse_result(job, outcome.text).about
-            prices[job] = about["seconds"] / about["steps"]
+            result = parse_result(job, outcome.text)
+            prices[job] = result.seconds / result.steps
     if not prices:
         raise InputError(f"no job can be trained: {errors[0]}")
     return min(begun) - start + makespan([budget(job) * price(job, prices) for job in missing], workers)

@@ -1,12 +1,12 @@
 """A job: one stack of seeds to train; and the text that its result is kept as."""
 
 import hashlib
-import io
 import json
 import platform
 import subprocess
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
@@ -15,10 +15,12 @@ from typing import Any
 
 import pandas as pd
 
+from ablations.training.tagged_csv import tagged, untagged
 from tricks import Config, Run, Tricks
 from tricks.errors import InputError
-from tricks.runs.log import COLUMNS
+from tricks.runs.log import COLUMNS, DIAGNOSTICS
 
+VERSIONS = ("tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit")  # what `provenance` says
 ALGORITHM = 3  # raise it when a change of the library changes curves: old results then no longer count
 
 
@@ -34,7 +36,8 @@ class Job:
         """Everything that the curve depends on, as plain values."""
         config = asdict(self.config) | {"seeds": self.config.seed_list}
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
-        return json.loads(json.dumps(what))  # tuples become lists, as they are read back
+        as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
+        return as_read_back
 
     @property
     def key(self) -> str:
@@ -43,10 +46,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """A finished job: its learning curve, and about it the first line of its file."""
+    """A finished job: its learning curve, and what the first line of its file says of the training."""
 
     curve: pd.DataFrame
-    about: dict[str, Any]
+    diverged: Mapping[int, int]
+    """At which step a seed diverged."""
+    seconds: float
+    steps: int
+    """Environment steps of all seeds."""
+    made_with: Mapping[str, str]
+    """See `provenance`."""
 
 
 @dataclass(frozen=True)
@@ -82,18 +91,20 @@ def result_text(job: Job, run: Run, seconds: float) -> str:
         "steps": int(run.curve.groupby("seed").step.max().sum()),
         **provenance(),
     }
-    return f"# {json.dumps(about)}\n" + run.curve.to_csv(index=False, float_format="%.6g")
+    return tagged(about, run.curve, digits=6)
 
 
 def parse_result(job: Job, text: str) -> Result:
-    """What `result_text` wrote. Raises ValueError, in one line, if it is not all there or another job's."""
-    first, _, rest = text.partition("\n")
+    """What `result_text` wrote; diagnostics that are younger than the file are NaN.
+
+    Raises ValueError, in one line, if it is not all there or another job's.
+    """
     try:
-        about = json.loads(first.removeprefix("# "))
-        curve = pd.read_csv(io.StringIO(rest))
-        known = tuple(curve) == COLUMNS and {"diverged", "seconds", "steps"} <= set(about)
-        mine, rows = about["what"] == job.what, about["rows"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        about, curve = untagged(text)
+        known = set(COLUMNS) >= set(curve) >= set(COLUMNS) - set(DIAGNOSTICS)
+        mine, rows, diverged = about["what"] == job.what, about["rows"], dict(about["diverged"])
+        seconds, steps, made_with = about["seconds"], about["steps"], {name: about.get(name, "") for name in VERSIONS}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         known = False
     if not known:
         raise ValueError("it is not the result of a job")
@@ -103,7 +114,7 @@ def parse_result(job: Job, text: str) -> Result:
     # the last line can be cut, too, and a cut number is a number
     if len(curve) != rows or not text.endswith("\n") or not numeric or set(curve.seed) != set(job.config.seed_list):
         raise ValueError("rows are missing or damaged")
-    return Result(curve, about)
+    return Result(curve.reindex(columns=COLUMNS), diverged, seconds, steps, made_with)
 
 
 @cache

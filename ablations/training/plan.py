@@ -5,16 +5,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
-from ablations.design.designs import DESIGNS, OWN_ARMS, Design, tricks_named, usable
+import tyro
+
+from ablations.design.choice import tricks_named, usable
+from ablations.design.registry import DESIGNS
+from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
 from ablations.training.jobs import Job
-from ablations.training.rates import FIRST_TUNING_SEED, UNTUNED, best_rate
+from ablations.training.rates import FIRST_TUNING_SEED, FIXED, NOT_TUNED, Rate, best_rate
 from ablations.training.workers import BLOCK, blocks
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.ladder import Tricks
+from tricks.ladder import LADDER, Tricks
+
+ABOUT_DESIGNS = (
+    f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them with commas between "
+    "(default: the suite's own, or ladder)."
+)
 
 
 @dataclass(frozen=True)
@@ -27,9 +37,7 @@ class What:
     """Any Gymnasium id, or with --suite one of its environments (default: all of the suite, or CartPole-v1)."""
     backend: str = "auto"
     """What steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
-    design: str = ""
-    """Which combinations of flags: ladder, leave-one-out, add-one-in, factorial, screen, ppo, beyond, beyond-normed,
-    or several of them with commas between (default: the suite's own, or ladder)."""
+    design: Annotated[str, tyro.conf.arg(help=ABOUT_DESIGNS)] = ""
     tricks: str = ""
     """The tricks that the design is about: clip,gae,entropy (default: all; a factorial must be told)."""
     steps: int = 0
@@ -59,27 +67,25 @@ class Plan:
         return list(dict.fromkeys(arm.tricks for design in self.designs for arm in design.arms))
 
     @cached_property
-    def jobs(self) -> dict[Job, str]:
-        """The jobs, each with what is to be said about its learning rate (nothing, if it was tuned for this)."""
-        found = {}
-        for tricks, (lr, reservation) in self.rates.items():
-            for block in blocks(self.seeds):
-                found[Job(replace(self.config, seeds=block, lr=lr), tricks)] = reservation
-        return found
+    def jobs(self) -> dict[Job, Rate]:
+        """The jobs, each with its learning rate."""
+        return {
+            Job(replace(self.config, seeds=block, lr=rate.value), tricks): rate
+            for tricks, rate in self.rates.items()
+            for block in blocks(self.seeds)
+        }
 
     @cached_property
-    def rates(self) -> dict[Tricks, tuple[float, str]]:
-        """Each arm's learning rate, and what is to be said about it.
+    def rates(self) -> dict[Tricks, Rate]:
+        """Each arm's learning rate.
 
         Tuned arms beside untuned ones would show the effect of tuning as that of a trick: one without a rate of its
         own puts all at the same.
         """
         if self.fixed:
-            return dict.fromkeys(self.arms, (self.config.rates[0], "fixed"))
+            return dict.fromkeys(self.arms, Rate(self.config.rates[0], FIXED))
         own = {tricks: best_rate(self.config, tricks) for tricks in self.arms}
-        if "not tuned" in {reservation for _, reservation in own.values()}:
-            return dict.fromkeys(self.arms, (UNTUNED, "not tuned"))
-        return own
+        return dict.fromkeys(self.arms, NOT_TUNED) if NOT_TUNED in own.values() else own
 
     @property
     def name(self) -> str:
@@ -94,10 +100,12 @@ class Plan:
         """What is trained where, in a line."""
         designs = ", ".join(f"{design.name} ({len(design.arms)} arms)" for design in self.designs)
         size = f"{len(self.arms)} distinct arms × {len(self.seeds)} seeds × {self.config.steps:,} steps"
-        said = {reservation for _, reservation in self.rates.values()} - {""}
+        said = {rate.reservation for rate in self.rates.values()} - {""}
         untuned = f"; learning rates {', '.join(sorted(said))}" if said else ""
-        if "not tuned" in said:
-            untuned = f"; not all arms are tuned here, so all run at {UNTUNED:g} (`tune` gives each its own rate)"
+        if NOT_TUNED in self.rates.values():
+            untuned = (
+                f"; not all arms are tuned here, so all run at {NOT_TUNED.value:g} (`tune` gives each its own rate)"
+            )
         return f"{self.config.env}: {designs}; {size}{untuned}"
 
 
@@ -142,16 +150,27 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
     except InputError as error:
         raise ImpossibleEnvironment(str(error)) from error
     able = list(usable(config))
-    names = tricks_named(chosen.tricks) if chosen.tricks else able
-    if idle := [name for name in names if name not in able]:
-        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} can change nothing there")
+    names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
     asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else [*suite.designs, *setting.more]
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
-    if chosen.tricks and (fixed := [name for name in asked if name in OWN_ARMS]):
-        raise InputError(f"the design {fixed[0]} has arms of its own; leave out --tricks")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
+    if chosen.tricks and (fixed := [design.name for design in designs if design.own_arms]):
+        raise InputError(f"the design {fixed[0]} has arms of its own; leave out --tricks")
     return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)
+
+
+def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[str]:
+    """The tricks that are asked for. Raises InputError for those that a design cannot be about here, and says why."""
+    names = tricks_named(chosen.tricks)
+    if further := [name for name in names if name not in LADDER]:
+        raise InputError(
+            f"{', '.join(further)} {'is' if len(further) == 1 else 'are'} beyond the ladder: "
+            "leave out --tricks and try all of those on top of ppo with --design beyond"
+        )
+    if idle := [name for name in names if name not in able]:
+        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} can change nothing there")
+    return names
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

@@ -6,13 +6,15 @@ also shows how robust an arm is to its rate.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from ablations.design.flags import flags, numbers
 from ablations.training.jobs import Job
 from ablations.training.scores import area, late, on_grid
 from ablations.training.store import Store, write_whole
@@ -27,13 +29,17 @@ FIRST_TUNING_SEED = 1000  # those that are reported are below
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds"]
-APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # what `numbers` does not say
 
 
-def numbers(config: Config) -> str:
-    """The numbers of a config that are not the defaults: `epochs=20 lanes=16`."""
-    own = {f.name: getattr(config, f.name) for f in fields(Config) if f.name not in APART}
-    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own.items() if x != getattr(Config, name))
+class Rate(NamedTuple):
+    """A learning rate, and what is to be said about it: nothing, if it was tuned for just this."""
+
+    value: float
+    reservation: str = ""
+
+
+NOT_TUNED = Rate(UNTUNED, "not tuned")
+FIXED = "fixed"  # the reservation about a rate that was given, not chosen
 
 
 @cache
@@ -44,20 +50,20 @@ def table() -> pd.DataFrame:
     return pd.read_csv(TABLE, keep_default_na=False, na_values={"area": "", "late": ""})
 
 
-def best_rate(config: Config, tricks: Tricks, score: str = "area") -> tuple[float, str]:
+def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
     """The rate of the grid with the best `score`, area or late, on the tuning seeds, and a reservation.
 
     The reservation is empty if the rate was tuned for this budget; else it says for which, or that it was not tuned.
     """
     scores = table()
-    mine = (scores.env == config.env) & (scores.numbers == numbers(config)) & (scores.tricks == " ".join(tricks.on))
+    mine = (scores.env == config.env) & (scores.numbers == numbers(config)) & (scores.tricks == flags(tricks))
     scores = scores[mine]
     if scores.empty:
-        return UNTUNED, "not tuned"
+        return NOT_TUNED
     budget = config.steps if (scores.steps == config.steps).any() else int(scores.steps.max())
     scores = scores[scores.steps == budget]
     best = float(scores.lr.to_numpy()[scores[score].fillna(-np.inf).to_numpy().argmax()])
-    return best, "" if budget == config.steps else f"tuned at {budget:,} steps"
+    return Rate(best, "" if budget == config.steps else f"tuned at {budget:,} steps")
 
 
 def tune(
@@ -76,13 +82,12 @@ def tune(
     for (config, tricks), job in jobs.items():
         result = store.read(job)
         assert result is not None
-        diverged = dict(result.about["diverged"])
-        whole = area(on_grid(result.curve, config.steps, diverged))
-        scores = (whole, late(result.curve, config.steps, diverged))
+        whole = area(on_grid(result.curve, config.steps, result.diverged))
+        scores = (whole, late(result.curve, config.steps, result.diverged))
         rate = pd.Series(job.config.rates, job.config.seed_list)
         for lr in GRID:
             means = (float(f"{score[rate == lr].mean(skipna=False):.5g}") for score in scores)
-            rows.append((config.env, config.steps, numbers(config), " ".join(tricks.on), lr, *means, seeds))
+            rows.append((config.env, config.steps, numbers(config), flags(tricks), lr, *means, seeds))
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
     setting, before = KEY[:-1], table()
     others = before[~before.set_index(setting).index.isin(fresh.set_index(setting).index)]

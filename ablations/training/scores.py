@@ -1,5 +1,7 @@
 """From a learning curve to numbers, a value a seed."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -8,7 +10,7 @@ from tricks.runs.log import late_return
 POINTS = 100  # of the common grid of steps
 
 
-def on_grid(curve: pd.DataFrame, steps: int, diverged: dict[int, int]) -> pd.DataFrame:
+def on_grid(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.DataFrame:
     """Each seed's return at POINTS equal steps up to the budget: a row per seed, a column per step.
 
     Linear between updates in which an episode ended, constant before the first and after the last; NaN for a seed
@@ -30,7 +32,7 @@ def area(grid: pd.DataFrame) -> pd.Series:
     return grid.mean(axis=1)
 
 
-def late(curve: pd.DataFrame, steps: int, diverged: dict[int, int]) -> pd.Series:
+def late(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.Series:
     """Mean return of the episodes of the last 10% of the budget, a value per seed; NaN if none ended there.
 
     A seed that diverged counts with its very first return, the untrained agent's.

@@ -37,6 +37,13 @@ def blocks(seeds: Sequence[int], size: int = BLOCK) -> list[tuple[int, ...]]:
     return [tuple(range(number * size, (number + 1) * size)) for number in sorted({seed // size for seed in seeds})]
 
 
+def worker_count(asked: int) -> int:
+    """How many worker processes: as asked for, or, for 0, one a core. Raises InputError for a negative number."""
+    if asked < 0:
+        raise InputError(f"--workers must be at least 1 (or 0: one a core), not {asked}")
+    return asked or os.cpu_count() or 1
+
+
 def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "") -> dict[Job, str]:
     """Train every job whose result is not there yet; returns the error of each job that failed.
 

@@ -1,5 +1,6 @@
 """What the stored ablations say about a trick: a table of effects with their intervals, and the curves behind it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -7,37 +8,35 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations.analysis.effects import effects
-from ablations.analysis.outcomes import Outcome, outcome, place
-from ablations.analysis.scales import SCALES
-from ablations.analysis.stats import interval
-from ablations.analysis.studies import SUFFIX, Study, load, load_all
-from ablations.cli import RESULTS
-from ablations.design.suites import SUITES
-from ablations.design.trials import TRIALS
-from ablations.figures import style
-from ablations.figures.panels import DASHED
-from ablations.report.tables import markdown
-from ablations.training.rates import numbers
-from ablations.training.scores import area
+from ablations import (
+    DASHED,
+    RESULTS,
+    SCALES,
+    SUFFIX,
+    SUITES,
+    TRIALS,
+    Outcome,
+    Study,
+    area,
+    effects,
+    interval,
+    load,
+    load_all,
+    markdown,
+    numbers,
+    outcome,
+    place,
+    style,
+)
 from book.figures import learning_curve, over_steps
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
 
-QUESTIONS = {
-    "ladder": "as the next rung",
-    "add-one-in": "alone, on",
-    "leave-one-out": "taken out of everything",
-    "beyond": "on top of PPO",
-    "beyond-normed": "on top of PPO",
-}
-USUAL = {"ladder", "add-one-in", "leave-one-out"}
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling), paired "
     "by seed. The verdict is corrected for the number of tricks in the design (Holm). In worlds made for a trick (in "
     "italics): from without to with, in the world's own units, not corrected.*"
 )
-TITLES = {"ladder": ", ladder", "beyond-normed": ", return_norm"}  # after the environment, above its curves
 WITH = "with it, beside without"
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
 Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the trick and with it
@@ -84,8 +83,7 @@ class Evidence:
 
         Of a trick beyond the ladder: on top of PPO, in every environment that is stored.
         """
-        pairs = [*_pairs(self.trick, "ladder")[:1], *_world_pairs(self.trick)[:2]]
-        pairs += [*_pairs(self.trick, "beyond"), *_pairs(self.trick, "beyond-normed")]
+        pairs = [*_pairs(self.trick, studies())[:1], *_world_pairs(self.trick)[:2], *_pairs(self.trick, beyond())]
         rows, columns = -(-len(pairs) // 3), min(3, len(pairs))
         figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns, 2.7 * rows), squeeze=False)
         for axis in axes.flat[len(pairs) :]:
@@ -103,12 +101,12 @@ class Evidence:
 @cache
 def studies() -> tuple[Study, ...]:
     """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
-    return _stored(USUAL, "classic")
+    return _stored("classic")
 
 
-def _stored(designs: set[str], suite: str) -> tuple[Study, ...]:
-    order = [setting.config.env for setting in SUITES[suite].settings]
-    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= designs]
+def _stored(suite: str) -> tuple[Study, ...]:
+    order, asked = [setting.config.env for setting in SUITES[suite].settings], set(SUITES[suite].designs)
+    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= asked]
     return tuple(sorted(kept, key=lambda study: order.index(study.env)))
 
 
@@ -141,7 +139,7 @@ def all_effects() -> pd.DataFrame:
 @cache
 def beyond() -> tuple[Study, ...]:
     """The studies of `ablations/results` on what is beyond the ladder, in the order of the suite `beyond`."""
-    return _stored({"beyond"}, "beyond")
+    return _stored("beyond")
 
 
 @cache
@@ -149,10 +147,14 @@ def evidence(trick: str) -> Evidence:
     """What the stored ablations say about a trick. Raises InputError for a name that is no trick."""
     if trick not in NEEDS:
         raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
-    rows = pd.concat([all_effects(), *(effects(study, design) for study in beyond() for design in study.designs)])
-    rows = rows[(rows.trick == trick) & rows.design.isin(list(QUESTIONS))]
-    table = rows[["env", "difference", "low", "high", "detected", "seeds"]].reset_index(drop=True)
-    table.insert(1, "question", [question(*pair) for pair in zip(rows.design, rows.label, strict=True)])
+    told = [(study, design) for study in [*studies(), *beyond()] for design in study.designs if design.phrases.question]
+    frames = []
+    for study, design in told:
+        found = effects(study, design)
+        found = found[found.trick == trick]
+        frames.append(found.assign(question=[design.phrases.asked(label) for label in found.label]))
+    table = pd.concat(frames).reset_index(drop=True)
+    table = table[["env", "question", "difference", "low", "high", "detected", "seeds"]]
     worlds = pd.DataFrame([found.row() for found in _outcomes(trick)])
     if len(worlds):
         worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]
@@ -161,27 +163,22 @@ def evidence(trick: str) -> Evidence:
     return Evidence(trick, table, worlds)
 
 
-def question(design: str, label: str) -> str:
-    """A comparison in words: `as the next rung`; `alone, on baseline`; `taken out of everything, with clip`."""
-    others = ", ".join(style.parts(label).others)
-    if design == "add-one-in":
-        return f"{QUESTIONS[design]} {others or 'REINFORCE'}"
-    return QUESTIONS[design] + (f", with {others}" if others else "")
-
-
 def _outcomes(trick: str) -> list[Outcome]:
     runs = load(RESULTS / f"worlds{SUFFIX}").runs
     return [found for trial in TRIALS if trial.trick == trick and (found := outcome(trial, runs))]
 
 
-def _pairs(trick: str, name: str) -> list[Pair]:
-    """The trick's arm and the one that it is compared to, in each environment that the design was trained in."""
+def _pairs(trick: str, stored: Sequence[Study]) -> list[Pair]:
+    """The trick's arm and the one that it is compared to, design by design, in each environment."""
+    designs = {design.name: design for study in reversed(stored) for design in study.designs}
     return [
-        (study.env + TITLES.get(name, ""), study.grid(pair.without), study.grid(pair.having))
-        for study in [*studies(), *beyond()]
+        (study.env + told.phrases.curves, study.grid(pair.without), study.grid(pair.having))
+        for told in sorted(designs.values(), key=lambda design: design.rank)
+        if told.phrases.curves is not None
+        for study in stored
         for design in study.designs
         for pair in design.comparisons
-        if design.name == name and pair.trick == trick
+        if design.name == told.name and pair.trick == trick
     ]
 
 

@@ -11,11 +11,7 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 
-from ablations.figures import style
-from ablations.figures.curves import curve
-from ablations.figures.panels import band, thousands
-from ablations.training.rates import best_rate
-from ablations.training.scores import on_grid
+from ablations import band, best_rate, curve, on_grid, style, thousands
 from tricks import Config, Run, Tricks
 
 
@@ -29,7 +25,7 @@ def begin() -> None:
 
 def at_best_rate(config: Config, tricks: Tricks) -> Config:
     """The config with the learning rate that these tricks were given on tuning seeds, which are none of the usual."""
-    return replace(config, lr=best_rate(config, tricks)[0])
+    return replace(config, lr=best_rate(config, tricks).value)
 
 
 def curves(runs: Mapping[str, Run], axis: Axes | None = None) -> Axes:

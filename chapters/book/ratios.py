@@ -7,7 +7,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from ablations.figures import style
+from ablations import style
 from book.faults import planted
 from tricks import Config, Tricks, train
 from tricks.reuse import drift

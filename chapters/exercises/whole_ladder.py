@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from ablations.analysis.stats import holm
+from ablations import holm
 from book.exercise import Exercise
 
 

@@ -12,8 +12,10 @@ from support.studies import study
 from ablations.analysis.effects import effects, scores
 from ablations.analysis.factors import interactions, main_effects
 from ablations.analysis.scales import SCALES
-from ablations.analysis.studies import SHARES, Study, load, merged, refuse_another, save
-from ablations.design.designs import Design, factorial, ladder, screen
+from ablations.analysis.studies import SHARES, Study
+from ablations.analysis.study_files import load, merged, refuse_another, save
+from ablations.design.crossed import factorial, screen
+from ablations.design.designs import ladder
 from tricks import Config, InputError
 from tricks.ladder import Tricks
 
@@ -86,7 +88,7 @@ def test_a_screen_finds_main_effects_through_pairwise_interactions() -> None:
     design = screen(["gae", "entropy", "grad_clip", "state_norm", "lr_anneal"])
     value = lambda on: 10 * ("gae" in on) + 8 * (("entropy" in on) == ("grad_clip" in on))  # noqa: E731
     for missing in (0, 2):  # whole, and with runs of two arms missing
-        made = study(Design(design.name, design.names, design.arms[missing:]), value)
+        made = study(replace(design, arms=design.arms[missing:]), value)
         main = (main_effects(made, design).set_index("trick").effect * unit).round(6)
         assert main["gae"] == pytest.approx(10, abs=1e-6 if missing == 0 else 4)
         assert missing or (main.drop("gae") == 0).all()

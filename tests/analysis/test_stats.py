@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.studies import bimodal
 
 from ablations.analysis.stats import (
     FEWEST,
-    holm,
     improvement,
     interval,
     iqm,
@@ -37,13 +37,8 @@ from ablations.analysis.stats import (
     restricted_mean,
     share_reached,
     stratified_interval,
+    unpaired,
 )
-
-
-def bimodal(u: np.ndarray, failing: float) -> np.ndarray:
-    """Returns like CartPole's: failed seeds between 60 and 140, the others between 480 and 500."""
-    return np.where(u < failing, 60 + 80 * u / failing, 480 + 20 * (u - failing) / (1 - failing))
-
 
 SEEDS: dict[str, Callable] = {  # quantile functions: where the truth is known, and samples are drawn
     "normal": stats.norm.ppf,
@@ -157,6 +152,16 @@ def test_paired_is_students_t_of_the_differences() -> None:
     assert paired(np.arange(FEWEST - 1.0)).mean == 1.5
 
 
+def test_unpaired_is_welchs_t_of_two_samples() -> None:
+    having, without = np.array([3.0, 4.0, 8.0, 5.0, 9.0, 7.0]), np.array([1.0, 2.0, 2.5, 0.0, 3.0])
+    found = unpaired(having, without)
+    known = stats.ttest_ind(having, without, equal_var=False)
+    low, high = known.confidence_interval(0.95)
+    assert found == pytest.approx((4.3, low, high, known.pvalue))
+    assert np.isnan(unpaired(having, without[:4])[1:]).all()
+    assert unpaired(np.ones(5), np.zeros(5)) == (1, 1, 1, 0)
+
+
 @pytest.mark.filterwarnings("error")
 def test_differences_without_variance_are_certain_or_none() -> None:
     assert paired(np.zeros(6)) == (0, 0, 0, 1)
@@ -180,14 +185,6 @@ def test_improvement_resamples_seeds_in_pairs() -> None:
     found = improvement(seed + 1, seed)
     assert found.share == pytest.approx((45 + 10) / 100)
     assert 0.5 < found.low < found.high < 0.75  # resampled apart, from about 0.25 to 0.8
-
-
-def test_holm_by_hand() -> None:
-    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])  # 0.04 * 1 may not fall
-    found = holm(np.array([np.nan, 0.6, 0.02, np.nan, 0.9]))
-    assert found[[1, 2, 4]].tolist() == [1, 0.06, 1]
-    assert np.isnan(found[[0, 3]]).all()
-    assert np.isnan(holm(np.array([np.nan]))).all()
 
 
 def test_a_score_is_0_for_a_random_policy_and_1_at_the_ceiling() -> None:
@@ -216,35 +213,3 @@ def test_a_threshold_is_reached_by_a_tenth_of_the_budget_not_by_a_lucky_episode(
     grid = pd.DataFrame([lucky, late, at_once, low, [np.nan] * 20], index=[3, 4, 5, 6, 7], columns=range(10, 210, 10))
     found = pd.Series([np.nan, 180, 100, np.nan, np.nan], index=[3, 4, 5, 6, 7])
     pd.testing.assert_series_equal(reached(grid, 9), found)
-
-
-RUNGS, COUNT = 16, 10
-
-
-def ladder_p(rng: np.random.Generator, step: float = 0.0) -> np.ndarray:
-    """p of every rung against the one before, from `step` standard deviations between the two middle arms.
-
-    All scores come, with replacement, from one bimodal pool, plus an effect of the seed that all arms share.
-    """
-    pool = bimodal(rng.random(60), 0.4)
-    scores = rng.choice(pool, (RUNGS + 1, COUNT)) + rng.normal(0, 50, COUNT)
-    scores[RUNGS // 2 :] += step * pool.std()
-    return np.array([paired(difference).p for difference in np.diff(scores, axis=0)])
-
-
-def test_at_most_5_in_100_ladders_without_effects_show_one() -> None:
-    """Seen: in 2.0% of these 400 ladders, and in 2.9% of 3,000 others; without Holm's correction, in 53%."""
-    rng, ladders = np.random.default_rng(0), 400
-    p = np.array([ladder_p(rng) for _ in range(ladders)])
-    found = np.mean([(holm(row) < 0.05).any() for row in p])
-    assert found <= 0.05 + 2 * (0.05 * 0.95 / ladders) ** 0.5  # and two standard errors of so many ladders
-    assert (p < 0.05).any(axis=1).mean() > 0.4
-
-
-def test_a_difference_of_two_deviations_is_found_with_ten_seeds() -> None:
-    """Seen in 3,000 ladders: 98.6% of these differences taken alone, 61.6% as one of 16 rungs after Holm."""
-    rng = np.random.default_rng(1)
-    p = np.array([ladder_p(rng, step=2) for _ in range(100)])
-    alone, corrected = p[:, RUNGS // 2 - 1], np.array([holm(row)[RUNGS // 2 - 1] for row in p])
-    assert (alone < 0.05).mean() > 0.93
-    assert (corrected < 0.05).mean() > 0.5

@@ -5,11 +5,10 @@ import pytest
 import torch
 
 import tricks.loop
-from ablations.analysis.effects import effects
-from ablations.analysis.studies import load_all
-from ablations.cli import RESULTS
+from ablations import RESULTS, effects, load_all
+from ablations.design.labels import added, taken
+from ablations.design.registry import DESIGNS
 from book import evidence, planted
-from book.evidence import question
 from book.exercise import Exercise
 from book.figures import spread
 from tricks import InputError, source
@@ -58,9 +57,11 @@ def test_evidence_about_no_trick_is_an_error():
 
 
 def test_a_comparison_in_words_names_what_goes_along():
-    assert question("add-one-in", "+ baseline, gae") == "alone, on baseline"
-    assert question("leave-one-out", "− clip, clip_anneal") == "taken out of everything, with clip_anneal"
-    assert question("ladder", "+ clip") == "as the next rung"
+    phrases = {name: DESIGNS[name](["clip"]).phrases for name in ("add-one-in", "leave-one-out", "ladder")}
+    assert phrases["add-one-in"].asked(added(["baseline", "gae"])) == "alone, on baseline"
+    assert phrases["add-one-in"].asked(added(["entropy"])) == "alone, on REINFORCE"
+    assert phrases["leave-one-out"].asked(taken("clip", ["clip_anneal"])) == "taken out of everything, with clip_anneal"
+    assert phrases["ladder"].asked(added(["clip"])) == "as the next rung"
 
 
 double = Exercise(lambda x: 2 * x, ({"x": torch.tensor([1.0, 2.0])}, {"x": 3}), {"that is half of it": lambda x: x / 2})

@@ -16,7 +16,10 @@ import pytest
 import ablations.training.workers as runner
 from ablations.analysis.stats import interval
 from ablations.cli import main
-from ablations.design.designs import DESIGNS, ladder, usable
+from ablations.design.choice import usable
+from ablations.design.designs import ladder
+from ablations.design.flags import flags
+from ablations.design.registry import DESIGNS
 from ablations.design.suites import SUITES
 from ablations.report.sentences import spoken
 from ablations.training import rates
@@ -184,7 +187,7 @@ def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, 
 def test_every_arm_of_the_main_job_has_its_own_tuned_rate_inside_the_grid() -> None:
     scores = rates.table()
     for arm in ladder(list(usable(Config("CartPole-v1")))).arms:
-        mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == " ".join(arm.tricks.on))]
+        mine = scores[(scores.env == "CartPole-v1") & (scores.tricks == flags(arm.tricks))]
         assert set(mine.lr) >= set(rates.GRID)
         best = mine.lr[mine.area.idxmax()]
         assert rates.best_rate(Config(), arm.tricks) == (best, "")

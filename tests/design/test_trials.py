@@ -13,6 +13,7 @@ import pytest
 from ablations.analysis import outcomes
 from ablations.analysis.studies import COLUMNS
 from ablations.cli import main
+from ablations.design.flags import numbers
 from ablations.design.trials import TRIALS, Trial
 from ablations.experiments import worlds
 from ablations.report import trials_section
@@ -80,8 +81,8 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
 
 
 def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
-    assert rates.numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
-    assert rates.numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
+    assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
+    assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
 
 
 def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
@@ -93,7 +94,7 @@ def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
 
 
 def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
-    places = [(trial.trick, outcomes.place(trial.env, rates.numbers(trial.config))) for trial in TRIALS]
+    places = [(trial.trick, outcomes.place(trial.env, numbers(trial.config))) for trial in TRIALS]
     assert len(set(places)) == len(places)
 
 

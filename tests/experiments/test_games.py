@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from ablations.analysis.game_scores import mean_score
-from ablations.analysis.studies import Study, load_all
+from ablations.analysis.studies import Study
+from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.experiments import games
 from ablations.report.games_section import games_in_words
@@ -35,6 +36,8 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pyt
     command = ["games", str(tmp_path / "stack"), "--seed", "4", "--games", "200", "--out", str(tmp_path)]
     assert main(command) == 0
     (study,) = load_all(tmp_path)
+    assert study.about["command"] == "python -m ablations games stack --seed 4 --games 200"  # not where it lies
+    assert study.kind == "games"
     assert study.name == "games_stack_seed4"
     assert study.runs.seed.tolist() == [4]
     assert np.allclose(study.about["games"]["trained"], run.evaluate(200)[1:])
@@ -62,7 +65,7 @@ def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path:
 
 
 def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:
-    study = games.played(run, games.Options(games=5, greedy=True), {"command": "", "run": "x"})
+    study = games.played(run, games.Options(games=5, greedy=True), "x", "")
     assert study.about["games"]["trained"] == run.evaluate(5, greedy=True).tolist()
     study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
     assert (
@@ -74,7 +77,7 @@ def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_
 
 
 def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_time_is_known(run: Run) -> None:
-    study = games.played(run, games.Options(games=5), {"command": "", "run": "x"})
+    study = games.played(run, games.Options(games=5), "x", "")
     study.about.update(seconds=100, steps=20_000)
     atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
     assert games_in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")
@@ -94,6 +97,7 @@ def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsy
     train(Config("Pendulum-v1", seeds=1, steps=500), PPO).save(tmp_path / "box")
     for asked, said in (
         ([], "games takes the folder of a saved run"),
+        (["a", "b"], "games takes one folder, not 2: a, b"),
         ([str(tmp_path / "nowhere")], "no saved run in"),
         ([str(tmp_path / "run"), "--games", "4"], "--games must be at least 5"),
         ([str(tmp_path / "run"), "--seed", "5"], "the run has no seed 5; it has 3, 4"),

@@ -9,9 +9,10 @@ import pytest
 from support.studies import study
 
 from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.studies import SUFFIX, save
+from ablations.analysis.study_files import SUFFIX, save
 from ablations.cli import main
-from ablations.design.designs import factorial, ladder, leave_one_out, ppo
+from ablations.design.crossed import factorial
+from ablations.design.designs import ladder, leave_one_out, ppo
 from ablations.report import page, tables
 
 NAMES = ["baseline", "entropy"]
@@ -40,6 +41,14 @@ def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -
     assert "**Incomplete**: runs are missing of + baseline." in text
     assert "Diverged: reinforce: seed 1 at step 5,000." in text
     assert "reinforce (1 diverged)" in text
+
+
+def test_the_report_says_what_the_chosen_tricks_need(tmp_path: Path) -> None:
+    made = study(ladder(["baseline", "clip"]), lambda on: 0)
+    page.write([made], tmp_path, "again")
+    text = (tmp_path / "report.md").read_text()
+    assert "In every arm: reuse (what the chosen tricks need)." in text
+    assert [row.split()[1] for row in text.splitlines() if row.startswith("| reuse")] == ["reuse"]
 
 
 def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path: Path) -> None:

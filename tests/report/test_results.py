@@ -6,8 +6,8 @@ from support.pages import PAGES, region
 
 from ablations.analysis.effects import effects
 from ablations.analysis.game_scores import mean_score
-from ablations.analysis.studies import Study, load_all
-from ablations.cli import RESULTS
+from ablations.analysis.studies import Study
+from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.designs import SB3
 from ablations.design.suites import PUBLISHED, SUITES
 from ablations.report import sentences, tables

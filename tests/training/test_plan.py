@@ -14,8 +14,8 @@ from tricks import Config, InputError
 
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
     (tuned,) = plans(What(), "10")
-    assert {reservation for _, reservation in tuned.rates.values()} == {""}
-    assert len({lr for lr, _ in tuned.rates.values()}) > 1
+    assert {rate.reservation for rate in tuned.rates.values()} == {""}
+    assert len({rate.value for rate in tuned.rates.values()}) > 1
     assert "tune" not in tuned.in_words
     (mixed,) = plans(What(design="ladder,screen"), "10")
     assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")}
@@ -72,11 +72,20 @@ def test_a_command_is_told_without_where_results_go_and_who_makes_them() -> None
     assert again("run", arguments) == "python -m ablations run --suite classic --seeds 30"
 
 
+def test_a_command_keeps_no_path_of_this_machine() -> None:
+    for folder in ("/home/me/runs/breakout", "~/runs/breakout", "../../breakout", "/breakout/"):
+        assert again("games", [folder, "--greedy"]) == "python -m ablations games breakout --greedy"
+    assert again("games", ["runs/breakout"]) == "python -m ablations games runs/breakout"
+    assert again("run", ["--env", "ALE/Pong-v5"]) == "python -m ablations run --env ALE/Pong-v5"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["run", "--tricks", "action_mask"], "CartPole-v1 gives no action mask, so action_mask can change nothing"),
         (["run", "--design", "ppo", "--tricks", "clip"], "the design ppo has arms of its own"),
+        (["run", "--tricks", "ppg"], "ppg is beyond the ladder: leave out --tricks"),
+        (["run", "--tricks", "clip,shared_trunk,ppg"], "shared_trunk, ppg are beyond the ladder"),
         (["run", "--tricks", "baseline,popart"], "return_norm is needed and needs baseline: add return_norm"),
         (["tune", "--suite", "published"], "the suite published has fixed learning rates"),
         (["tune", "--suite", "worlds"], "python -m ablations worlds --tune"),

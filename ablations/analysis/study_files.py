@@ -1,0 +1,129 @@
+"""A study as one file, a compressed CSV whose first line says which designs were asked for and how runs were made."""
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ablations.analysis.studies import COLUMNS, SHARES, About, Study
+from ablations.design.flags import numbers
+from ablations.design.registry import DESIGNS
+from ablations.training.store import write_whole
+from ablations.training.tagged_csv import tagged, untagged
+from tricks.config import Config
+from tricks.errors import InputError
+
+SUFFIX = ".runs.csv.gz"
+RESULTS = Path(__file__).parents[1] / "results"  # those that come with this package
+TEXTS = dict.fromkeys(("numbers", "tricks", "tuned"), str)
+EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can be missing
+
+
+def save(study: Study, folder: Path) -> tuple[Study, Path]:
+    """Write `<name>.runs.csv.gz`; returns the study as it will be read back, with five digits, and the path.
+
+    A file of that name that has more seeds stays, and a line says so.
+    """
+    about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
+    text = tagged(about, study.runs, digits=5)
+    path = folder / f"{study.name}{SUFFIX}"
+    before = _before(path)
+    first, end = before.about["seeds"] if before else study.about["seeds"]
+    if end > study.about["seeds"][1]:
+        print(f"kept {path}, which has seeds {first} to {end - 1}")
+    else:
+        write_whole(path, gzip.compress(text.encode(), mtime=0))
+    return _parse(text, path), path
+
+
+def refuse_another(path: Path, config: Config) -> None:
+    """Raises InputError if the file holds a study of the same name with other numbers, or of another backend."""
+    before = _before(path)
+    if before is None:
+        return
+    own, backends = before.runs.numbers.iloc[0], before.about["made with"].get("backend", [config.backend])
+    if (own, backends) != (numbers(config), [config.backend]):
+        how = f"with {own or 'the usual numbers'}, backend {', '.join(backends)}"
+        raise InputError(f"{path} holds another study, {how}; choose another --out")
+
+
+def _before(path: Path) -> Study | None:
+    """What would be overwritten; a damaged file is no loss, it is written again from the jobs."""
+    try:
+        return load(path) if path.exists() else None
+    except InputError:
+        return None
+
+
+def load(path: Path) -> Study:
+    """The study that `save` wrote. Raises InputError if the file is missing or damaged."""
+    try:
+        text = gzip.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise _damaged(path, error) from error
+    return _parse(text, path)
+
+
+def _parse(text: str, path: Path) -> Study:
+    try:
+        about, runs = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
+        if list(runs) != COLUMNS or runs.empty:
+            raise ValueError("columns or rows are missing")
+        if missing := {"designs", *About.__required_keys__} - set(about):
+            raise ValueError(f"it does not say its {', '.join(sorted(missing))}")
+        designs = tuple(DESIGNS[name](names) for name, names in about.pop("designs"))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _damaged(path, error) from error
+    return Study(path.name.removesuffix(SUFFIX), designs, runs, about)
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    again = "the command that made it writes it again from its finished jobs"
+    return InputError(f"{path} is no file of runs, or damaged: {error}; {again}")
+
+
+def load_all(folder: Path) -> list[Study]:
+    """The studies of all files of runs in a folder, `merged`, the worlds last. Raises InputError if one is damaged."""
+    studies = merged([load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))])
+    return sorted(studies, key=lambda study: study.kind == "worlds")
+
+
+def merged(studies: Sequence[Study]) -> list[Study]:
+    """Studies that differ in nothing but their seeds, as one: seeds 0 to 9 of today, 10 to 29 of tomorrow.
+
+    A name that ends in the first seed, `_from10`, goes with the one without; their seeds must not leave a gap, and
+    every arm must have run at the same learning rate.
+    """
+    found: dict[str, Study] = {}
+    for study in sorted(studies, key=lambda study: study.about["seeds"][0]):
+        name = study.name.removesuffix(f"_from{study.about['seeds'][0]}")
+        before = found.get(name)
+        if before is not None and _continues(before, study):
+            found[name] = _joined(before, study)
+        else:
+            found[study.name] = study
+    return list(found.values())
+
+
+def _continues(one: Study, other: Study) -> bool:
+    facts = ["env", "steps", "numbers", "tricks", "lr", "tuned"]
+    alike = one.runs[facts].drop_duplicates().merge(other.runs[facts].drop_duplicates(), how="outer", indicator=True)
+    return bool(
+        one.designs == other.designs
+        and one.about["made with"].get("backend") == other.about["made with"].get("backend")
+        and one.about["seeds"][1] == other.about["seeds"][0]
+        and (alike["_merge"] == "both").all()
+    )
+
+
+def _joined(one: Study, other: Study) -> Study:
+    about = one.about.copy()
+    about["seconds"] += other.about["seconds"]
+    about["steps"] += other.about["steps"]
+    about["command"] += f"; {other.about['command']}"
+    about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
+    both, last = one.about["made with"], other.about["made with"]
+    about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
+    return Study(one.name, one.designs, pd.concat([one.runs, other.runs], ignore_index=True), about)

@@ -1,0 +1,37 @@
+"""Which tricks a design can be about: those that are named, and those that can act in an environment."""
+
+from collections.abc import Iterator
+
+import gymnasium as gym
+
+from tricks.config import Config
+from tricks.errors import InputError
+from tricks.ladder import LADDER, NEEDS
+from tricks.worlds import WORLDS
+from tricks.worlds.world import everything_legal
+
+
+def tricks_named(text: str) -> list[str]:
+    """The tricks in a list with commas, in ladder order. Raises InputError for a name that is no trick."""
+    wanted = [name.strip() for name in text.split(",")]
+    if unknown := [name for name in wanted if name not in NEEDS]:
+        raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
+    return [name for name in NEEDS if name in wanted]
+
+
+def usable(config: Config) -> Iterator[str]:
+    """The flags that can change anything: `action_mask` cannot where the environment gives no mask."""
+    masked = gives_mask(config)
+    return (name for name in LADDER if masked or name != "action_mask")
+
+
+def gives_mask(config: Config) -> bool:
+    """Whether the environment says which actions are legal; EnvPool never does."""
+    if config.backend == "envpool":
+        return False
+    if config.env in WORLDS and config.backend != "gymnasium":
+        return WORLDS[config.env].legal is not everything_legal
+    world = gym.make(config.env)
+    _, info = world.reset(seed=0)
+    world.close()
+    return "action_mask" in info

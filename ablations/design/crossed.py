@@ -1,0 +1,55 @@
+"""Designs that cross tricks: all combinations of a few, a balanced part of them for many."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from ablations.design.labels import added
+from ablations.design.registry import registered, start, what_is_needed
+from ablations.design.story import Arm, Design
+from tricks.errors import InputError
+from tricks.ladder import NEEDS, switched
+
+MOST_FACTORS = 5  # of a factorial: 32 arms
+
+
+@registered
+def factorial(names: Sequence[str]) -> Design:
+    """Every combination of at most five tricks: exact effects and interactions."""
+    if not 2 <= len(names) <= MOST_FACTORS:
+        raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
+    return _crossed("factorial", names, product((False, True), repeat=len(names)), "whole")
+
+
+@registered
+def screen(names: Sequence[str]) -> Design:
+    """A fold-over of a Hadamard matrix, resolution IV: main effects clear of pairwise ones. Plackett & Burman 1946.
+
+    Of all the tricks it crosses those that no other trick needs; what they need is on in all arms.
+    """
+    from scipy.linalg import hadamard
+
+    if set(names) >= {need for name in names for need in NEEDS[name]}:  # else a draw of flags would hardly ever do
+        names = [name for name in names if not any(name in NEEDS[other] for other in names)]
+    if len(names) < 2:
+        raise InputError(f"a screen takes at least 2 tricks, not {len(names)}")
+    order = 2 ** len(names).bit_length()
+    half = hadamard(order)[:, 1 : len(names) + 1]
+    return _crossed("screen", names, np.vstack([half, -half]) > 0, "fraction")
+
+
+def _crossed(
+    name: str, factors: Sequence[str], rows: Iterable[Sequence[bool]], kind: Literal["whole", "fraction"]
+) -> Design:
+    """The arms with these flags on, row by row; those that break a need are dropped."""
+    base, arms, dropped = what_is_needed(factors), [], []
+    for row in rows:
+        on = [factor for factor, is_on in zip(factors, row, strict=True) if is_on]
+        label = added(on) if on else start(base)
+        try:
+            arms.append(Arm(label, switched([*base, *on])))
+        except InputError as error:
+            dropped.append((str(label), error.fault))
+    return Design(name, tuple(factors), tuple(arms), dropped=tuple(dropped), base=tuple(base), crossed=kind)

@@ -1,0 +1,31 @@
+"""The designs by name, and what makers of designs share."""
+
+from collections.abc import Callable, Sequence
+
+from ablations.design.labels import Label
+from ablations.design.story import Design
+from tricks.errors import InputError
+from tricks.ladder import closed
+
+Maker = Callable[[Sequence[str]], Design]
+DESIGNS: dict[str, Maker] = {}
+
+
+def registered(make: Maker) -> Maker:
+    """Make a design known under its function's name, with - for _."""
+    DESIGNS[make.__name__.replace("_", "-")] = make
+    return make
+
+
+def what_is_needed(names: Sequence[str]) -> list[str]:
+    """What the chosen tricks need and is not chosen. Raises InputError if that needs a chosen trick in its turn."""
+    base = [need for need in closed(names) if need not in names]
+    for need in base:
+        if between := [name for name in names if name in closed([need])]:
+            raise InputError(f"{need} is needed and needs {', '.join(between)}: add {need} to --tricks")
+    return base
+
+
+def start(base: Sequence[str]) -> Label:
+    """The arm with nothing but what the chosen tricks need."""
+    return Label(", ".join(base), note="what the chosen tricks need") if base else Label("reinforce")

@@ -1,0 +1,112 @@
+"""`python -m ablations run` and `tune`: designs over many seeds, and the learning rates of their arms."""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablations.analysis.studies import Study, study_of
+from ablations.analysis.study_files import SUFFIX, refuse_another, save
+from ablations.design.flags import flags, in_words
+from ablations.report.sentences import spoken
+from ablations.training.jobs import Job
+from ablations.training.plan import Plan, What, plans
+from ablations.training.rates import FIRST_TUNING_SEED, GRID, SEEDS_PER_RATE, tune
+from ablations.training.store import Store
+from ablations.training.workers import BLOCK, run_jobs, worker_count
+from tricks.errors import InputError
+
+
+@dataclass(frozen=True)
+class Options(What):
+    """What to train, and where the results go."""
+
+    seeds: str = ""
+    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29). Trained in blocks of ten, the seeds that were
+    not asked for stay unseen (default: the suite's, or 10)."""
+    scheduler: str = ""
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, that trains instead of this machine (extra cluster)."""
+    dry_run: bool = False
+    """Only say what would be trained, and about how long it would take."""
+
+
+@dataclass(frozen=True)
+class TuneOptions(What):
+    """Which arms are tuned."""
+
+    seeds_per_rate: int = SEEDS_PER_RATE
+    """Tuning seeds for each rate of the grid."""
+
+
+def main(chosen: Options, command: str) -> int:
+    """Train what is missing, then print the tables and write the report; the exit status."""
+    start, made, processes = time.perf_counter(), plans(chosen, chosen.seeds), worker_count(chosen.workers)
+    for plan in made:
+        refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config)
+    store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
+    jobs = [job for plan in made for job in plan.jobs]
+    left = [job for job in jobs if store.read(job) is None]
+    for plan in made:
+        print(plan.in_words)
+    print(f"{len(jobs)} jobs of up to {BLOCK} seeds, {len(jobs) - len(left)} of them done before; in {store.folder}")
+    if chosen.dry_run:
+        return _dry_run(made, left, store, processes)
+    sys.stdout.flush()
+    failed = run_jobs(jobs, store, processes, chosen.scheduler)
+    for job, error in failed.items():
+        seeds = f"seeds {job.config.seed_list[0]} to {job.config.seed_list[-1]}"
+        print(f"failed: {job.config.env}, {in_words(job.tricks)}, {seeds}: {error}", file=sys.stderr)
+    done = [plan for plan in made if any(store.read(job) for job in plan.jobs)]
+    saved = [save(study_of(plan, store, command), chosen.out) for plan in done]
+    if not saved:
+        raise InputError("no arm could be trained")
+    print(f"{time.perf_counter() - start:.0f} seconds")
+    studies, paths = [study for study, _ in saved], [path for _, path in saved]
+    return max(document(studies, chosen.out, paths, command), int(bool(failed)))
+
+
+def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int) -> int:
+    from ablations.training.estimate import estimate
+
+    for plan in made:
+        for design in plan.designs:
+            print(f"\n{design.name} on {plan.config.env}: {len(design.arms)} arms")
+            for arm in design.arms:
+                jobs = [job for job in plan.jobs if job.tricks == arm.tricks]
+                done = sum(job not in left for job in jobs)
+                print(f"  {arm.name}" + (f" ({done} of {len(jobs)} jobs done)" if done else ""))
+            print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
+    print(f"\n{len(left)} jobs to train; measuring ...", flush=True)
+    print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")
+    return 0
+
+
+def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str) -> int:
+    """Print the tables, write the report; the exit status: 1 if runs are missing. made_by: the command that does it."""
+    from ablations.report import page, tables
+
+    for study in studies:
+        for design in study.designs:
+            print(f"\n{design.name} on {study.env}\n\n{tables.arms_text(tables.arms_table(study, design), study)}")
+    files = [*paths, *page.write(studies, folder, made_by)]
+    print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made of")
+    return int(any(study.missing(design) for study in studies for design in study.designs))
+
+
+def choose_rates(chosen: TuneOptions) -> int:
+    """Try every arm at every rate of the grid, and print the scores; the exit status."""
+    if chosen.seeds_per_rate < 1:
+        raise InputError(f"--seeds-per-rate must be at least 1, not {chosen.seeds_per_rate}")
+    if chosen.suite == "worlds":
+        raise InputError("the worlds are tuned by `python -m ablations worlds --tune`")
+    settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
+    if not settings:
+        raise InputError(f"the suite {chosen.suite} has fixed learning rates")
+    store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
+    scores = tune(arms, store, worker_count(chosen.workers), each)
+    print(f"seeds from {FIRST_TUNING_SEED} on, {each} for each rate: area under the curve by learning rate")
+    for plan, tricks in settings:
+        row = scores[(scores.env == plan.config.env) & (scores.tricks == flags(tricks))].set_index("lr").area
+        print(f"{plan.config.env}  {in_words(tricks)}" + "".join(f"  {lr:g}: {row[lr]:.1f}" for lr in GRID))
+    return 0

@@ -1,0 +1,70 @@
+"""What the tricks do in several environments: a cell an effect."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from ablations.analysis.effects import LEVEL
+from ablations.analysis.scales import SCALES
+from ablations.design.story import Design
+from ablations.figures import style
+from ablations.figures.cells import bare, caption, cell, colorbar, discovered, furthest, gaps, names
+from ablations.figures.effect_rows import about_rates
+from ablations.figures.panels import save, title, warning
+from tricks.ladder import LADDER, NEEDS
+
+
+def heatmap_figure(
+    effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
+) -> list[Path]:
+    """Differences, a row a trick, a column an environment, a panel a design; hatched where none is detected.
+
+    Detected: at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
+    has numbers, but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
+    """
+    style.use()
+    effects = effects.assign(p_fdr=discovered(effects.p.to_numpy()))
+    effects["hatched"] = ~(effects.p_fdr < LEVEL)
+    tricks = [name for name in NEEDS if name in set(effects.trick)]
+    shown = [design for design in designs if design.name in set(effects.design)]
+    envs = list(dict.fromkeys(effects.env))
+    size = min(0.8, (style.WIDTH - 2.6) / (len(envs) * len(shown)))
+    slanted = 0.04 * max(map(len, envs))
+    shape = (max(5.2, 2.6 + size * len(envs) * len(shown)), 0.29 * len(tricks) + slanted + 1.8)
+    figure, axes = plt.subplots(1, len(shown), figsize=shape, sharey=True, squeeze=False, layout="constrained")
+    limit = furthest(effects[effects.env.isin(list(SCALES))].difference.tolist())
+    for axis, design in zip(axes[0], shown, strict=True):
+        here = effects[effects.design == design.name]
+        values = {(row["env"], row["trick"]): (row["difference"], row["hatched"]) for row in here.to_dict("records")}
+        _heatmap(axis, values, envs, tricks, limit, 0.29 / size)
+        axis.set_title(f"{design.name}\n{design.mark.meaning}", pad=8)
+    names(axes[0, 0].get_yticklabels(), tricks)
+    if np.isfinite(limit):
+        colorbar(figure, list(axes[0]), limit)
+    title(
+        figure,
+        f"What each trick {'' if set(tricks) & set(LADDER) else 'beyond the ladder '}does in each environment"
+        + about_rates(effects)
+        + warning("lacks runs of", missing or gaps(effects)),
+    )
+    seeds = " or ".join(str(count) for count in sorted(set(effects.seeds)))
+    unit = "Difference in normalized area under the curve" + ("" if set(envs) <= set(SCALES) else ", or as named")
+    words = f"{unit}, with minus without, {seeds} seeds. Hatched: no effect detected (false discovery rate 5%,"
+    caption(figure, f"{words} over all cells). –: not in the design, or not run.")
+    columns = ["design", "env", "trick", "label", "difference", "p", "p_fdr", "hatched", "seeds"]
+    return save(figure, path, effects[columns])
+
+
+def _heatmap(
+    axis: Axes, values: dict[Any, Any], envs: Sequence[str], tricks: Sequence[str], limit: float, aspect: float
+) -> None:
+    bare(axis, [env if env in SCALES else f"{env} (return)" for env in envs], tricks, aspect)
+    for i, env in enumerate(envs):
+        for j, trick in enumerate(tricks):
+            value, hatched = values.get((env, trick), (np.nan, False))
+            cell(axis, (i, j), value, limit if env in SCALES else np.nan, hatched)

@@ -1,0 +1,52 @@
+"""A trick keeps its color, and colors can be told apart and read."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from ablations.design.designs import add_one_in, beyond, ladder, leave_one_out
+from ablations.design.labels import Label, added, taken
+from ablations.figures import style
+from tricks.ladder import COLORS, LADDER, NEEDS
+
+
+def test_a_trick_has_one_color_whatever_goes_along() -> None:
+    for design in (ladder(LADDER), leave_one_out(LADDER), add_one_in(LADDER), beyond(LADDER)):
+        for pair in design.comparisons:
+            assert style.color(pair.label) == style.color(pair.trick)
+    assert style.color(taken("clip", ["clip_anneal"])) == style.color(added(["reuse", "clip"])) == style.color("clip")
+    assert style.color(Label("reuse")) == style.INK  # the name of an arm that is about no trick
+    assert style.color("reinforce") == style.color("all") == style.color("anything else") == style.INK
+    assert len({style.color(name) for name in NEEDS}) == len(NEEDS)
+
+
+def seen(color: str, deuteranope: bool) -> np.ndarray:
+    """In OKLab (Ottosson 2020), as seen with normal vision or without the middle cones (Machado et al. 2009)."""
+    rgb = linear(color)
+    if deuteranope:
+        rgb = [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]] @ rgb
+    cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]] @ np.clip(rgb, 0, 1)
+    return [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]] @ np.cbrt(cones)
+
+
+def linear(color: str) -> np.ndarray:
+    """Red, green and blue light."""
+    rgb = np.array(to_rgb(color))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+@pytest.mark.parametrize("deuteranope", [False, True])
+def test_tricks_side_by_side_or_of_related_names_are_far_apart_in_color(deuteranope: bool) -> None:
+    white, black = (seen(color, deuteranope) for color in ("white", "black"))
+    assert np.linalg.norm(white - black) == pytest.approx(1, abs=0.001)
+    for (i, one), (j, other) in itertools.combinations(enumerate(NEEDS), 2):
+        if j == i + 1 or {*one.split("_")} & {*other.split("_")}:
+            distance = np.linalg.norm(seen(style.color(one), deuteranope) - seen(style.color(other), deuteranope))
+            assert distance > 0.2, (one, other)  # a fifth of that from white to black
+
+
+def test_every_color_can_be_read_on_white() -> None:
+    for color in COLORS.values():
+        assert 1.05 / (0.05 + linear(color) @ (0.2126, 0.7152, 0.0722)) >= 3, color  # as WCAG defines contrast

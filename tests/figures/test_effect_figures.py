@@ -1,0 +1,189 @@
+"""Forest, heat map, interactions: marks, colors and hatching show what was detected, and titles what is missing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from support.curves import DESIGNS, NAMES, heading, lacking, rising
+
+from ablations.analysis.effects import effects
+from ablations.design.designs import add_one_in, ladder, leave_one_out
+from ablations.design.labels import Label, added, taken
+from ablations.figures import curves, style
+from ablations.figures.cells import UNKNOWN, number
+from ablations.figures.forest import forest_figure
+from ablations.figures.heatmap import heatmap_figure
+from ablations.figures.interactions import interactions_figure
+from tricks.ladder import PPO
+
+
+def test_an_incomplete_design_is_named_in_the_title(tmp_path: Path, figures: list[Figure]) -> None:
+    design, other = ladder(NAMES[:2]), add_one_in(NAMES[:2])
+    whole = rising(design, other)
+    last = design.arms[-1].tricks
+    for data in (lacking(whole, last, 4), lacking(whole, last, 0)):  # a seed is missing, all are
+        curves.curves_figure(data, design, tmp_path / "curves")
+        curves.solved_figure(data, design, tmp_path / "solved")
+        found = pd.concat([effects(data, one) for one in (design, other)])
+        forest_figure(found, (design, other), tmp_path / "forest")
+        heatmap_figure(found, (design, other), tmp_path / "heatmap")
+    titles = [heading(figure) for figure in figures]
+    for k in (0, 4):
+        assert all("INCOMPLETE: lacks runs of + reuse" in title for title in titles[k : k + 2])
+        assert all("INCOMPLETE: lacks runs of ladder on CartPole-v1: reuse" in title for title in titles[k + 2 : k + 4])
+    forest_figure(found, (design, other), tmp_path / "forest", ["+ gae"])
+    assert heading(figures[-1]).endswith("INCOMPLETE: lacks runs of + gae")
+
+
+def effect(
+    design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
+) -> dict[str, object]:
+    detected = int(np.sign(difference) * (p < 0.01))
+    row = {"design": design, "env": env, "trick": trick, "label": label or added([trick]), "difference": difference}
+    return row | {
+        "low": difference - 0.1,
+        "high": difference + 0.1,
+        "p": p,
+        "p_holm": p,
+        "detected": detected,
+        "seeds": 9,
+        "tuned": "",
+    }
+
+
+def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, figures: list[Figure]) -> None:
+    rows = [
+        effect("leave-one-out", "CartPole-v1", "clip", 0.3, 0.001, taken("clip", ["clip_anneal"])),
+        effect("leave-one-out", "CartPole-v1", "baseline", -0.2, 0.5, taken("baseline", [])),
+        effect("add-one-in", "CartPole-v1", "clip", -0.4, 0.02, added(["reuse", "clip"])),
+        effect("add-one-in", "CartPole-v1", "baseline", 0.25, 0.002),
+    ]
+    paths = forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    assert pd.read_csv(paths[-1]).difference.tolist() == [0.3, -0.2, -0.4, 0.25]
+    axis = figures[0].axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["baseline", "clip"]  # in ladder order
+    marks = {round(float(line.get_xdata()[0]), 6): line for line in axis.lines if line.get_marker() in "osD"}
+    bars = {tuple(np.round(line.get_xdata(), 6)) for line in axis.lines}
+    for row in rows:
+        mark, color = marks[row["difference"]], style.color(str(row["trick"]))
+        assert mark.get_marker() == {"leave-one-out": "s", "add-one-in": "o"}[str(row["design"])]
+        assert mark.get_color() == color
+        assert (mark.get_markerfacecolor() == color) == bool(row["detected"])
+        assert (round(row["low"], 6), round(row["high"], 6)) in bars
+        assert round(mark.get_ydata()[0]) == ["baseline", "clip"].index(row["trick"])
+    assert [text.get_text() for text in axis.texts] == ["□ − clip, clip_anneal"]
+    assert axis.get_xlabel() == "difference in normalized area under the curve, with minus without"
+    assert "Student's t, paired by seed" in heading(figures[0])
+    assert "INCOMPLETE" not in heading(figures[0])
+
+
+def cells(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, str, bool]]:
+    """By column and row: the number, the color, whether it is hatched."""
+    found = {}
+    for patch in axis.patches:
+        at = (round(patch.get_x() + 0.5), round(patch.get_y() + 0.5))
+        if patch.get_hatch():
+            found[at] = (*found[at][:2], True)
+        else:
+            text = next(t for t in axis.texts if (round(t.get_position()[0]), round(t.get_position()[1])) == at)
+            found[at] = (text.get_text(), to_hex(patch.get_facecolor()), False)
+    return found
+
+
+def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figures: list[Figure]) -> None:
+    # by hand, of p-values 0.005, 0.02, 0.029, 0.045, 0.9: the third is below 3/5 of 5%, the fourth above 4/5
+    rows = [
+        effect("ladder", "CartPole-v1", "gae", 0.4, 0.029),
+        effect("ladder", "CartPole-v1", "clip", -0.2, 0.045),
+        effect("ladder", "Taxi-v4", "gae", 0.1, 0.005),
+        effect("leave-one-out", "CartPole-v1", "gae", 0.004, 0.9),
+        effect("leave-one-out", "CartPole-v1", "clip", -0.4, 0.02),
+        effect("leave-one-out", "Taxi-v4", "gae", 0.2, np.nan),
+    ]
+    paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    assert pd.read_csv(paths[-1]).hatched.tolist() == [False, True, False, True, False, True]
+    one, two = (cells(axis) for axis in figures[0].axes[:2])  # columns CartPole, Taxi; rows clip, gae
+    assert {at: hatched for at, (_, _, hatched) in one.items()} == {
+        (0, 0): True,
+        (0, 1): False,
+        (1, 0): False,
+        (1, 1): False,
+    }
+    assert {at: hatched for at, (_, _, hatched) in two.items()} == {
+        (0, 0): False,
+        (0, 1): True,
+        (1, 0): False,
+        (1, 1): True,
+    }
+    assert [one[at][0] for at in ((0, 0), (0, 1), (1, 0), (1, 1))] == ["−0.20", "+0.40", "–", "+0.10"]
+    assert two[0, 1][0] == "0"
+    assert one[1, 0][1] == UNKNOWN
+    ends = [to_hex(plt.get_cmap("RdBu")(end)) for end in (0.0, 1.0)]  # symmetric limits: -0.4 and 0.4
+    assert (two[0, 0][1], one[0, 1][1]) == tuple(ends)
+    assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
+
+
+def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path, figures: list[Figure]) -> None:
+    rows = [effect("ladder", "CartPole-v1", "gae", 0.1, 0.001), effect("ladder", "Unknown-v0", "gae", -50.0, 0.001)]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    assert cells(figures[0].axes[0])[1, 0][:2] == ("−50", "#ffffff")
+    assert figures[0].axes[0].get_xticklabels()[1].get_text() == "Unknown-v0 (return)"
+    assert cells(figures[0].axes[0])[0, 0][1] == to_hex(plt.get_cmap("RdBu")(1.0))  # 0.1 is the farthest
+
+
+def test_a_number_has_the_decimals_that_the_scale_of_its_figure_needs() -> None:
+    asked = [(-0.0031, 0.008), (-0.0031, 0.5), (0.127, np.nan), (-50.4, 80.0), (np.nan, 0.5)]
+    assert [number(value, limit) for value, limit in asked] == ["−0.003", "0", "+0.13", "−50", "–"]
+    assert [number(value, 0.5, clear=True) for value in (-0.0031, 0.0003, 0.127)] == ["−0.003", "0", "+0.13"]
+
+
+def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Path, figures: list[Figure]) -> None:
+    main = pd.DataFrame(
+        [("reuse", -0.2, -0.3, -0.1), ("clip", 0.1, -0.1, 0.3), ("gae", 0.4, 0.3, 0.5)],
+        columns=["trick", "effect", "low", "high"],
+    )
+    pairs = pd.DataFrame(
+        [
+            ("reuse", "clip", 0.3, 0.2, 0.4),
+            ("reuse", "gae", np.nan, np.nan, np.nan),
+            ("clip", "gae", -0.1, np.nan, np.nan),
+        ],
+        columns=["a", "b", "interaction", "low", "high"],
+    )
+    main = main.assign(seeds=9, tuned="not tuned", detected=[-1, 0, 1])
+    paths = interactions_figure(main, pairs, "CartPole-v1", tmp_path / "x", ["+ clip"])
+    assert "9 seeds; learning rates not tuned" in heading(figures[0])
+    found = cells(figures[0].axes[0])
+    assert {at: (text, hatched) for at, (text, _, hatched) in found.items()} == {
+        (0, 0): ("−0.20", False),
+        (1, 1): ("+0.10", True),
+        (2, 2): ("+0.40", False),
+        (0, 1): ("+0.30", False),
+        (0, 2): ("–", False),
+        (1, 2): ("−0.10", True),  # no interval, so nothing is detected
+    }
+    assert "INCOMPLETE: lacks runs of + clip" in heading(figures[0])
+    behind = pd.read_csv(paths[-1])
+    assert behind.kind.tolist() == ["main"] * 3 + ["interaction"] * 3
+    assert behind.value.tolist()[:4] == [-0.2, 0.1, 0.4, 0.3]
+    interactions_figure(main, pairs.assign(interaction=np.nan), "CartPole-v1", tmp_path / "y")
+    assert "cannot tell interactions" in heading(figures[1])
+    few = main.assign(low=np.nan, high=np.nan, seeds=3), pairs.assign(low=np.nan, high=np.nan)
+    interactions_figure(*few, "CartPole-v1", tmp_path / "z")  # nothing was tested, so nothing is hatched
+    assert not any(hatched for _, _, hatched in cells(figures[2].axes[0]).values())
+    assert "Too few seeds for intervals" in figures[2].get_supxlabel()
+    dots = [line for line in figures[1].axes[0].lines if line.get_marker() == "o"]
+    assert [dot.get_xdata()[0] for dot in dots] == [-0.2, 0.1, 0.4]
+    assert [dot.get_markerfacecolor() == "white" for dot in dots] == [False, True, False]
+
+
+def test_all_figures_fit_a_readme(tmp_path: Path, figures: list[Figure]) -> None:
+    design = leave_one_out(PPO.on[:7])
+    curves.solved_figure(rising(design), design, tmp_path / "x")
+    rows = [effect(d, f"{k}-v0", n, 0.1, 0.1) for d in ("ladder", "add-one-in") for k in range(9) for n in NAMES]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
+    forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
+    assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)

@@ -1,0 +1,86 @@
+"""A new design is one function: it is planned, drawn, tabulated, told and stored without a change anywhere else."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.studies import study
+
+from ablations.analysis.effects import effects
+from ablations.analysis.study_files import load, save
+from ablations.design.labels import Label, added
+from ablations.design.registry import DESIGNS, registered
+from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
+from ablations.report import page, sentences
+from ablations.training.plan import What, plans
+from tricks.ladder import switched
+
+BASE, BOTH = ["baseline", "gae"], ["grad_clip", "entropy"]
+
+
+def two_on_gae(names: Sequence[str]) -> Design:
+    """Two tricks, each on top of gae, over seeds that have nothing to do with each other."""
+    core = switched(BASE)
+    pairs = tuple(Comparison(added([*BASE, name]), core, switched([*BASE, name])) for name in BOTH)
+    return Design(
+        "two-on-gae",
+        tuple(BOTH),
+        (Arm(Label("core"), core), *(Arm(pair.label, pair.having) for pair in pairs)),
+        pairs,
+        panels=Panels("Two tricks on gae", ("with it", "the core", "the other")),
+        mark=Mark("P", "✚", "on gae"),
+        phrases=Phrases(
+            detected="when {a_trick} is put on gae: {up} welcome, {down} not", place="put on gae", nowhere="on gae"
+        ),
+        paired=False,
+        own_arms=True,
+    )
+
+
+@pytest.fixture
+def made() -> Iterator[Design]:
+    registered(two_on_gae)
+    yield DESIGNS["two-on-gae"]([])
+    del DESIGNS["two-on-gae"]
+
+
+def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
+    (plan,) = plans(What(design="two-on-gae"))
+    assert plan.designs == (made,)
+    assert len(plan.jobs) == 3
+    # seeds differ by tens, so that unpaired a difference of 60 shows and one of 5 does not
+    both = [study(made, lambda on: 60 * ("entropy" in on) - 5 * ("grad_clip" in on), env) for env in ENVS]
+    page.write(both, tmp_path, "again")
+    text = (tmp_path / "report.md").read_text()
+    assert "### two-on-gae: CartPole-v1" in text
+    assert "| + baseline, gae, entropy" in text  # the table of arms
+    assert "| two-on-gae: difference, P(better)" in text  # the table of effects
+    assert "two-on-gae, all environments" in text
+    assert "(made_CartPole-v1/curves_two-on-gae.png)" in text
+    assert "Welch's t" in text
+    for drawn in ("curves_two-on-gae", "effects"):
+        assert (tmp_path / "made_CartPole-v1" / f"{drawn}.png").exists()
+    assert set(pd.read_csv(tmp_path / "heatmap.csv").design) == {"two-on-gae"}
+    assert sentences.of(both[0]) == [
+        "On CartPole-v1 (8 seeds), detected when a trick is put on gae: `entropy` welcome, none not."
+    ]
+    assert sentences.across(both) == (
+        "In 2 environments, put on gae, detected as helping in one place and hurting in another: none. "
+        "Never detected on gae: `grad_clip`."
+    )
+    _, path = save(both[0], tmp_path)
+    assert load(path).designs == (made,)
+
+
+def test_differences_of_an_unpaired_design_are_those_of_independent_groups(made: Design) -> None:
+    both = study(made, lambda on: 5 * ("entropy" in on))
+    shifted = both.runs.tricks.str.contains("entropy")
+    both.runs.loc[shifted, "seed"] += 100  # other seeds, which a paired design would have nothing to compare with
+    found = effects(both, made).set_index("trick")
+    assert found.seeds["entropy"] == 8
+    assert found.difference["entropy"] == pytest.approx(5 / (500 - 22.3))
+    assert found.detected["entropy"] == 0  # paired it would be certain
+
+
+ENVS = ("CartPole-v1", "Acrobot-v1")

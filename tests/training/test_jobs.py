@@ -1,0 +1,39 @@
+"""The text of a job's result: what an older version wrote still counts, what is not a result does not."""
+
+import pandas as pd
+import pytest
+from support.jobs import JOB
+
+from ablations.training.jobs import compute, parse_result
+from ablations.training.tagged_csv import tagged, untagged
+from tricks.runs.log import COLUMNS
+
+
+def test_a_result_without_a_diagnostic_that_is_younger_than_it_still_counts() -> None:
+    about, curve = untagged(compute(JOB).text)
+    whole = parse_result(JOB, tagged(about, curve, digits=6)).curve
+    young = ["policy_age", "entropy"]
+    older = parse_result(JOB, tagged(about, curve.drop(columns=young), digits=6)).curve
+    assert tuple(older) == COLUMNS
+    assert older[young].isna().all(axis=None)
+    pd.testing.assert_frame_equal(older.drop(columns=young), whole.drop(columns=young))
+    for strange in (curve.drop(columns=["return"]), curve.assign(mood=1.0)):
+        with pytest.raises(ValueError, match="it is not the result of a job"):
+            parse_result(JOB, tagged(about, strange, digits=6))
+
+
+def test_what_a_result_says_of_its_training_is_typed() -> None:
+    result = parse_result(JOB, compute(JOB).text)
+    assert result.diverged == {}
+    assert result.steps == sum(result.curve.groupby("seed").step.max())
+    assert result.seconds > 0
+    assert set(result.made_with) == {"tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit"}
+
+
+def test_a_tagged_csv_is_read_back() -> None:
+    rows = pd.DataFrame({"a": [1, 2], "b": [0.123456789, 2.0]})
+    text = tagged({"made with": ["x"]}, rows, digits=3)
+    assert text == '# {"made with": ["x"]}\na,b\n1,0.123\n2,2\n'
+    about, again = untagged(text, dtype={"a": str})
+    assert about == {"made with": ["x"]}
+    assert again.a.tolist() == ["1", "2"]
