@@ -26,6 +26,11 @@ class Config:
     """Where the agents learn and the tensor worlds run: cpu, cuda, cuda:1, ..."""
     compile: bool = False
     """Compile a tensor world's rules with torch.compile: seconds at the start, fewer at every step."""
+    reward_sign: bool = False
+    """Learn from the sign of the reward (−1, 0 or 1); the curve shows the score all the same."""
+    life_ends: bool = False
+    """A lost life ends an episode, though the game goes on: for environments that report lives. ALE's games that have
+    FIRE as their second action then begin each life with it."""
     seeds: int | tuple[int, ...] = 10
     """How many independent agents to train at once (seeds 0, 1, ...), or the seeds themselves."""
     steps: int = 100_000
@@ -125,4 +130,6 @@ ATARI_CONFIG = Config(
     lr=2.5e-4,
     clip_range=0.1,
     value_clip_range=0.1,
+    reward_sign=True,
+    life_ends=True,
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tricks.config import Config
+from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 
@@ -61,6 +62,7 @@ def _begin(start: Any) -> None:
     global barrier
     import torch
 
+    follow_parent()
     barrier = start
     os.environ["TQDM_DISABLE"] = "1"
     warnings.filterwarnings("ignore")

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from ablations.training.jobs import Finished, Job, compute
 from ablations.training.store import Store
+from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
 
 BLOCK = 10  # seeds of one job
@@ -117,7 +118,7 @@ def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Ge
 
 
 def _start_worker() -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    follow_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
@@ -126,11 +127,3 @@ def _start_worker() -> None:
     import torch
 
     torch.set_num_threads(1)
-
-
-def _end_with_parent() -> None:
-    """A parent that is killed outright cannot end its workers, so each of them watches it."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

@@ -23,7 +23,8 @@ class Rollout:
     """Rows of experience [S, T, N, ...], and rows that are none: a lane that waits, a lane that is being reset.
 
     Those have valid False, weight 0 in every loss, statistic and step count, and reward 0. What is learned from and
-    what is reported are two things: in Atari a lost life terminates, and is not over; elsewhere they are the same.
+    what is reported are two things: where `Config.life_ends`, a lost life terminates an episode, but the game is not
+    over, and what the game pays in the row between two of its episodes is part of its score.
     """
 
     obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W] uint8: row t+1 is what followed row t, also at an end
@@ -75,13 +76,15 @@ class Player:
             shape = (self.block, env.lanes, env.spaces.actions)
             index = (self.rollouts, start)
             noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
-            self._noise = noise.to(env.obs.device, non_blocking=True)
-        obs, legal, valid = env.obs, env.legal, playing & ~env.resetting
-        action = family.sample(policy(obs, legal), self._noise[:, row])
-        reward, terminated, truncated = env.step(action, playing.any(1))
-        over = env.resetting & valid
+            self._noise = noise.to(env.now.obs.device, non_blocking=True)
+        now = env.now
+        valid, in_game = playing & ~now.resetting, playing & ~now.over
+        action = family.sample(policy(now.obs, now.legal), self._noise[:, row])
+        step = env.step(action, playing.any(1))
+        over = step.over & in_game
         self._row += 1
-        self._rows.append((obs, legal, action, reward, terminated, truncated, valid, env.score, over))
+        earned = step.reward, step.terminated, step.truncated, step.score
+        self._rows.append((now.obs, now.legal, action, *earned, valid, in_game, over))
         return valid, over
 
     def rollout(self, last: bool = True) -> Rollout:
@@ -90,9 +93,9 @@ class Player:
         If they are not the `last` of their rollout, the noise goes on where it was.
         """
         shown, *rest = zip(*self._rows, strict=True)
-        obs = torch.stack([*shown, self.env.obs], 1)  # [S, T+1, N, ...]
-        legal, action, reward, terminated, truncated, valid, score, over = (torch.stack(x, 1) for x in rest)
-        reward, score, terminated = torch.where(valid, reward, 0), torch.where(valid, score, 0), terminated & valid
+        obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
+        legal, action, reward, terminated, truncated, score, valid, in_game, over = (torch.stack(x, 1) for x in rest)
+        reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid
         truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
         rollout = Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over)
         seen = _seen(valid)
@@ -148,8 +151,9 @@ def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> 
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
     count = torch.zeros_like(active, dtype=torch.int64)
     while playing.any():
-        valid, done = player.step(policy, playing)
+        before = player.env.now.over
+        valid, over = player.step(policy, playing)
         count += valid.sum(1)
-        between = done | ~valid  # lanes that have just ended an episode, or are being reset after one
+        between = over | before  # lanes that have just ended a game, or are being reset after one
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
     return player.rollout()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.env import Step
 from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
@@ -17,7 +18,7 @@ from tricks.errors import InputError
 
 
 class EnvPoolEnv:
-    """S seeds × N lanes of one EnvPool id, in one pool; obs, legal and resetting as in GymnasiumEnv.
+    """S seeds × N lanes of one EnvPool id, in one pool.
 
     Every lane has a generator of its own, and a seed that does not play is not stepped, so what a seed sees depends
     on no other. EnvPool's autoreset is NEXT_STEP. It reports an episode that ends in itself on the very step of its
@@ -45,27 +46,28 @@ class EnvPoolEnv:
         self.spaces, self._mission = Spaces(self.id, space, action), None
         rows = (len(self.seeds), self.lanes)
         self._ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(rows)
-        self.obs = torch.zeros(*rows, *self.spaces.shape, dtype=torch.uint8 if self.spaces.pixels else torch.float32)
-        self.legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
+        self._obs = torch.zeros(*rows, *self.spaces.shape, dtype=torch.uint8 if self.spaces.pixels else torch.float32)
+        self._legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
+        self._lives: Tensor | None = None
         self.reset()
 
-    def reset(self) -> None:
-        """A new episode in every lane."""
-        obs, _ = self._pool.reset()
-        self.resetting = torch.zeros(len(self.seeds), self.lanes, dtype=torch.bool)
-        self.score = torch.zeros(len(self.seeds), self.lanes, dtype=torch.float64)
-        self._show(obs, torch.ones(len(self.seeds), dtype=torch.bool))
+    def reset(self) -> Step:
+        """Begin a new episode in every lane."""
+        obs, info = self._pool.reset()
+        self._show(obs, info, torch.ones(len(self.seeds), dtype=torch.bool))
+        self.now = Step.first(self._obs, self._legal, self._lives)
+        return self.now
 
-    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """One step of every playing seed; the others stand still."""
+    def step(self, action: Tensor, playing: Tensor) -> Step:
+        """Step every playing seed; the others stand still."""
         seeds = playing.numpy()
         actions = np.concatenate(self.spaces.decode(action)[seeds])  # [lanes that play, ...]
-        obs, *columns, _ = self._pool.step(actions, self._ids[seeds].ravel())
+        obs, *columns, info = self._pool.step(actions, self._ids[seeds].ravel())
         reward, terminated, truncated = (self._spread(column, seeds) for column in columns)
-        self.resetting = torch.where(playing.unsqueeze(1), terminated | truncated, self.resetting)
-        self.score = reward.double()
-        self._show(obs, playing)
-        return self.score, terminated, truncated
+        reward, ended = reward.double(), torch.where(playing.unsqueeze(1), terminated | truncated, self.now.over)
+        self._show(obs, info, playing)
+        self.now = Step(self._obs, self._legal, ended, ended, reward, terminated, truncated, reward, self._lives)
+        return self.now
 
     def close(self) -> None:
         self._pool.close()
@@ -89,16 +91,19 @@ class EnvPoolEnv:
         whole[seeds] = column.reshape(-1, self.lanes)
         return torch.from_numpy(whole)
 
-    def _show(self, obs: Any, playing: Tensor) -> None:
-        """Put the observations of the seeds that play, [their lanes, ...] each part, in a new obs."""
+    def _show(self, obs: Any, info: dict[str, Any], playing: Tensor) -> None:
+        """Put what the seeds that play show, [their lanes, ...] each part, in new tensors."""
         named = obs if isinstance(obs, dict) else {"obs": obs}
         self._check_mission(named)
         rows = (int(playing.sum()), self.lanes)
-        self.obs = self.obs.clone()
+        self._obs = self._obs.clone()
         encoded = [part.encode(named[name], rows) for name, part in self._parts.items()]
         if not self.spaces.pixels:  # an image beside other parts becomes part of the vector
             encoded = [torch.cat([part.flatten(2).float() for part in encoded], -1)]
-        self.obs[playing] = encoded[0]
+        self._obs[playing] = encoded[0]
+        if "lives" in info:  # Atari
+            lives = self._spread(info["lives"], playing.numpy()).long()
+            self._lives = lives if self._lives is None else torch.where(playing.unsqueeze(1), lives, self._lives)
 
     def _check_mission(self, named: dict[str, Any]) -> None:
         missions = named.get("mission", np.zeros(1))
@@ -107,7 +112,7 @@ class EnvPoolEnv:
             raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
 
 
-def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space, gym.Space]:
+def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
     """A pool of one lane per seed, with as many threads as torch has, and its two spaces.
 
     Raises InputError if EnvPool is not installed, does not have the id, or needs more than one player for it.

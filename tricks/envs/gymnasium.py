@@ -1,6 +1,7 @@
 """Gymnasium's environments: a vector environment per seed, in this process, in threads or in worker processes."""
 
 import difflib
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.env import Step
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game, make_games
@@ -22,8 +24,9 @@ from tricks.errors import InputError
 class GymnasiumEnv:
     """S seeds × N lanes of one Gymnasium id; each seed has a vector environment, and so a generator, of its own.
 
-    Legal actions are read from `info["action_mask"]`; `infos` are those of the seeds that stepped last. Raises
-    InputError for what the environment raises, and for a worker process that has died; it is closed then.
+    Legal actions are read from `info["action_mask"]`, lives from `info["lives"]`; `infos` are those of the seeds that
+    stepped last. Raises InputError for what the environment raises, and for a worker process that has died; it is
+    closed then.
     """
 
     resumable = False
@@ -40,9 +43,10 @@ class GymnasiumEnv:
         except BaseException:
             self.close()
             raise
-        rows = (len(self.seeds), config.lanes)
+        self._rows = (len(self.seeds), config.lanes)
         self._raw: list[np.ndarray] = [np.empty(0)] * len(self.seeds)
-        self.legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
+        self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
+        self._lives: Tensor | None = None
         self._reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
 
     def state_dict(self) -> dict[str, int]:
@@ -53,25 +57,24 @@ class GymnasiumEnv:
         self._resumed = state["resumed"] + 1
         self._reset([int(stream(seed, self.purpose, self._resumed).integers(2**31)) for seed in self.seeds])
 
-    def reset(self) -> None:
-        """A new episode in every lane."""
-        self._reset([None] * len(self.seeds))
+    def reset(self) -> Step:
+        """Begin a new episode in every lane."""
+        return self._reset([None] * len(self.seeds))
 
-    def _reset(self, seeds: Sequence[int | None]) -> None:
+    def _reset(self, seeds: Sequence[int | None]) -> Step:
         self.infos: dict[int, dict[str, Any]] = {}
         try:
             for i, env in enumerate(self._envs):
                 self._raw[i], self.infos[i] = env.reset(seed=seeds[i])
         except Exception as error:
             raise self._failure(i, error) from error
-        self.resetting = torch.zeros(len(self.seeds), self.lanes, dtype=torch.bool)
-        self.score = torch.zeros(self.resetting.shape, dtype=torch.float64)
-        self._show()
+        self.now = Step.first(self._obs(), self._legal(), self._count_lives())
+        return self.now
 
-    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """One step of every playing seed; the others stand still."""
+    def step(self, action: Tensor, playing: Tensor) -> Step:
+        """Step every playing seed; the others stand still."""
         actions, self.infos = self.spaces.decode(action), {}
-        reward = np.zeros(self.resetting.shape)
+        reward = np.zeros(self._rows)
         terminated, truncated = np.zeros(reward.shape, bool), np.zeros(reward.shape, bool)
         try:
             under_way = []
@@ -81,11 +84,10 @@ class GymnasiumEnv:
                 self._raw[i], reward[i], terminated[i], truncated[i], self.infos[i] = finish()
         except Exception as error:
             raise self._failure(i, error) from error
-        ends = torch.from_numpy(terminated | truncated)
-        self.resetting = torch.where(playing.unsqueeze(1), ends, self.resetting)
-        self.score = torch.from_numpy(reward)
-        self._show()
-        return self.score, torch.from_numpy(terminated), torch.from_numpy(truncated)
+        ended = torch.where(playing.unsqueeze(1), torch.from_numpy(terminated | truncated), self.now.over)
+        earned, ends = torch.from_numpy(reward), (torch.from_numpy(terminated), torch.from_numpy(truncated))
+        self.now = Step(self._obs(), self._legal(), ended, ended, earned, *ends, earned, self._count_lives())
+        return self.now
 
     def close(self) -> None:
         for env in self._envs:
@@ -102,34 +104,48 @@ class GymnasiumEnv:
         self.close()
         return InputError(f"{self.id}: {' '.join(said.split())} (seed {self.seeds[i]})")
 
-    def _show(self) -> None:
-        self.obs = self.spaces.encode(np.stack(self._raw), tuple(self.resetting.shape))
-        self.legal = torch.ones_like(self.legal)  # a lane that gives no mask now has nothing forbidden
+    def _obs(self) -> Tensor:
+        return self.spaces.encode(np.stack(self._raw), self._rows)
+
+    def _legal(self) -> Tensor:
+        legal = self._all.clone()  # a lane that gives no mask now has nothing forbidden
         for i, info in self.infos.items():
             if "action_mask" in info:
                 mask = np.stack([np.asarray(row, dtype=bool) for row in info["action_mask"]])
                 given = np.asarray(info.get("_action_mask", True))
-                self.legal[i] = torch.from_numpy(mask | ~given.reshape(-1, 1))
+                legal[i] = torch.from_numpy(mask | ~given.reshape(-1, 1))
+        return legal
+
+    def _count_lives(self) -> Tensor | None:
+        """The lives of every lane: those that it reported last."""
+        for i, info in self.infos.items():
+            if "lives" in info:
+                known = torch.zeros(self._rows, dtype=torch.int64) if self._lives is None else self._lives.clone()
+                given = np.asarray(info.get("_lives", True))
+                known[i] = torch.from_numpy(np.where(given, info["lives"], known[i].numpy()))
+                self._lives = known
+        return self._lives
 
 
 def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
-    """Let a vector environment take a step; what is returned waits for what came of it.
+    """Start a step of a vector environment; the function that is returned waits for its outcome.
 
     So the workers, or threads, of all seeds are busy at once.
     """
+    finish: Callable[[], tuple[Any, ...]] = partial(env.step, actions)
     if isinstance(env, AsyncVectorEnv):
         env.step_async(actions)
-        return env.step_wait
-    if hasattr(env, "recv"):  # ale-py's threads
+        finish = env.step_wait
+    elif hasattr(env, "recv"):  # ale-py's threads
         env.send(actions)
-        return env.recv
-    return partial(env.step, actions)
+        finish = env.recv
+    return finish
 
 
 def make_vec(id: str, lanes: int, processes: bool = False) -> VectorEnv:
     """Gymnasium's vector environment with NEXT_STEP autoreset; with `processes`, every lane has a worker process.
 
-    Raises InputError if the id cannot be made.
+    `module:Id` imports the module first, which registers the id. Raises InputError if the id cannot be made.
     """
     atari = is_atari(id)
     try:
@@ -143,10 +159,16 @@ def make_vec(id: str, lanes: int, processes: bool = False) -> VectorEnv:
             env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
     except InputError:
         raise
-    except Exception as error:  # a constructor can raise anything
-        known = id in gym.registry or "Did you mean" in str(error)
-        near = [] if known else difflib.get_close_matches(id, list(gym.registry), n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
+    except Exception as error:  # a constructor, or a module on its import, can raise anything
         said = str(error) or type(error).__name__
-        raise InputError(f"cannot make the environment {id!r}: {' '.join(said.split())}{hint}") from error
+        raise InputError(f"cannot make the environment {id!r}: {' '.join(said.split())}{_hint(id, said)}") from error
     return env
+
+
+def _hint(id: str, said: str) -> str:
+    """An id that looks like the unknown one, unless what Gymnasium said already names one."""
+    module, colon, name = id.rpartition(":")
+    if name in gym.registry or "Did you mean" in said or (colon and module not in sys.modules):
+        return ""
+    near = difflib.get_close_matches(name, list(gym.registry), n=1)
+    return f" Did you mean {module}{colon}{near[0]}?" if near else ""

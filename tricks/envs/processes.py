@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,8 @@ from typing import Any, NoReturn
 import gymnasium as gym
 import torch
 from gymnasium.vector import AsyncVectorEnv
+
+from tricks.core.orphans import follow_parent
 
 PATIENCE = 5.0  # seconds that a worker has for closing its environment
 
@@ -73,22 +74,13 @@ def _begin(make: Callable[[], gym.Env], parent: int) -> gym.Env:
         with contextlib.suppress(AttributeError):  # not every system has both
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _leave)  # so that it closes its environment
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    follow_parent(PATIENCE)
     torch.set_num_threads(1)  # one worker, one core
     return Telling(make())
 
 
 def _leave(signal: int, frame: FrameType | None) -> NoReturn:
     sys.exit(0)
-
-
-def _follow(parent: int) -> None:
-    """End this process when its parent has: the pipes alone do not tell, since the workers hold each other's ends."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-    time.sleep(PATIENCE)
-    os._exit(1)
 
 
 class Telling(gym.Wrapper):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.devices import find_device
+from tricks.core.env import Step
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
 from tricks.worlds.world import World
@@ -16,7 +17,7 @@ BLOCK = 256  # steps whose chance is drawn at once
 
 
 class TensorEnv:
-    """S seeds × N lanes of a World, with NEXT_STEP autoreset; obs, legal and resetting as in GymnasiumEnv.
+    """S seeds × N lanes of a World, with NEXT_STEP autoreset.
 
     The chance of a step is the same whether or not a lane is reset there, and depends on nothing but the seed and
     the number of steps and resets of all so far. So a seed that stands still may as well be stepped.
@@ -40,24 +41,23 @@ class TensorEnv:
         self._resets = self._t = 0
         self._begin(self._chances()[0])
 
-    def reset(self) -> None:
-        """A new episode in every lane; what is carried stays."""
+    def reset(self) -> Step:
+        """Begin a new episode in every lane; what is carried stays."""
         self._resets, self._t = self._resets + 1, 0
         carried = self._state[..., self._kept :]
-        self._begin(torch.cat([self._chances()[0][..., : self._kept], carried], -1))
+        return self._begin(torch.cat([self._chances()[0][..., : self._kept], carried], -1))
 
-    def _begin(self, state: Tensor) -> None:
+    def _begin(self, state: Tensor) -> Step:
         self._state, self._kept = state, state.shape[-1] - self.world.carried
         self._age = torch.zeros(state.shape[:2], dtype=torch.int32, device=self.device)
-        self.score = torch.zeros(state.shape[:2], dtype=torch.float64, device=self.device)
-        self.resetting = torch.zeros_like(self._age, dtype=torch.bool)
-        self._show()
+        self.now = Step.first(*self._shown())
+        return self.now
 
-    def step(self, action: Tensor, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """One step of every lane; returns reward (float64), terminated and truncated, each [S, N]."""
+    def step(self, action: Tensor, playing: Tensor) -> Step:
+        """Step every lane, also of seeds that do not play."""
         self._t += 1
         fresh, chance = self._chances()
-        going = ~self.resetting
+        going = ~self.now.resetting
         state, reward, terminated = self._dynamics(self._state, action, chance)
         if self.world.carried:  # where no step is taken, they stand still
             moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
@@ -65,29 +65,29 @@ class TensorEnv:
             state = torch.cat([state[..., : self._kept], carried], -1)
             fresh = torch.cat([fresh[..., : self._kept], carried], -1)
         self._state = torch.where(going.view(*going.shape, *(1,) * (state.dim() - 2)), state, fresh)
-        self._age, self.score = (self._age + 1) * going, reward
+        self._age = (self._age + 1) * going
         terminated, truncated = terminated & going, self._age >= self._limit
-        self.resetting = terminated | truncated
-        self._show()
-        return reward, terminated, truncated
+        ended = terminated | truncated
+        self.now = Step(*self._shown(), ended, ended, reward, terminated, truncated, reward)
+        return self.now
 
     def close(self) -> None:
         """Nothing to close."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Where every lane is; chance follows from the counts of steps and resets."""
-        lanes = {"state": self._state, "age": self._age, "resetting": self.resetting}
+        """Return where every lane is; chance follows from the counts of steps and resets."""
+        lanes = {"state": self._state, "age": self._age, "resetting": self.now.resetting}
         return lanes | {"resets": self._resets, "t": self._t}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._state, self._age, self.resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
+        self._state, self._age, resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
         self._resets, self._t = state["resets"], state["t"]
         self._draw(self._t // BLOCK)
-        self._show()
+        self.now = Step.first(*self._shown())._replace(resetting=resetting, over=resetting)
 
-    def _show(self) -> None:
-        self.obs, legal = self.world.observe(self._state), self.world.legal(self._state)
-        self.legal = self._all if legal is None else legal
+    def _shown(self) -> tuple[Tensor, Tensor]:
+        legal = self.world.legal(self._state)
+        return self.world.observe(self._state), self._all if legal is None else legal
 
     def _chances(self) -> tuple[Tensor, Tensor]:
         """The states after a reset at this step, whether or not a lane needs one, and the step's own chance."""

@@ -48,7 +48,7 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     Raises InputError if a package that draws is missing, or if the file cannot be written.
     """
     try:
-        env = make_playable(run.config.env)
+        env = make_playable(run.config.env, run.config.life_ends)
         if env is None or not _same_spaces(env, run):
             return f"{run.config.env} has no picture"
         with contextlib.closing(env):
@@ -67,11 +67,11 @@ def _advice(said: str) -> str:
     return f'{said.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
 
 
-def make_playable(id: str) -> gym.Env | None:
+def make_playable(id: str, life_ends: bool = False) -> gym.Env | None:
     """The environment that shows what the agent does, and sees as it was trained to; None if it has no picture."""
     if is_atari(id):
-        return make_game(id, render_mode="rgb_array")
-    if id not in gym.registry:
+        return make_game(id, render_mode="rgb_array", life_ends=life_ends)
+    if id.rpartition(":")[2] not in gym.registry:  # the module of `module:Id` has registered it
         return None
     env = gym.make(id, disable_env_checker=True)
     drawn = "rgb_array" in (env.metadata.get("render_modes") or [])

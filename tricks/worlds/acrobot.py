@@ -42,7 +42,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
     The tip above the bar by a link's length, -cos θ₁ - cos(θ₁+θ₂) > 1, ends the episode; every other step costs 1.
     """
-    angle, speed = mirror(state.unflatten(-1, (2, 2))).unbind(-2)
+    angle, speed = mirror(state.reshape(*state.shape[:-1], 2, 2)).unbind(-2)
     links = pair(INERTIA[1], INERTIA[0], state), pair(*WEIGHT, state)
     torque = (action.unsqueeze(-1) - 1) / COUPLING
     k1 = acceleration(angle, speed, torque, *links)
@@ -63,7 +63,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 def observe(state: Tensor) -> Tensor:
     """cos θ₁, sin θ₁, cos θ₂, sin θ₂, θ̇₁, θ̇₂ [rad/s]; both links hang where θ₁ = θ₂ = 0. [..., 4] -> [..., 6]."""
-    angle, speed = state.split(2, -1)
+    angle, speed = state.chunk(2, -1)
     return torch.cat([torch.stack([angle.cos(), angle.sin()], -1).flatten(-2), speed], -1)
 
 

@@ -11,42 +11,19 @@ that is wrong until the goal has spread through it, one cell at a time. λ trade
 Seen on seeds 0 to 9: gae at λ = 0.9 no detectable effect; gae at λ = 0 worse with.
 """
 
-import gymnasium as gym
-import torch
 from torch import Tensor
 
-from tricks.worlds.world import World
+from tricks.worlds.cells import move, row_of_cells
+from tricks.worlds.chance import noise
 
 CELLS, GOAL, NOISE = 16, 10.0, 3.0
 
 
-def initial(chance: Tensor) -> Tensor:
-    """The first cell. [..., 0] -> [..., 1]."""
-    return chance.new_zeros(*chance.shape[:-1], 1)
-
-
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One cell along (1) or back (0), in odd cells the other way round, as far as the chain goes."""
-    along = action.unsqueeze(-1) != state % 2
-    state = (state + 2 * along - 1).clamp(0, CELLS - 1)
+    state = move(state, right=action != state[..., 0] % 2, cells=CELLS)
     terminated = state[..., 0] == CELLS - 1
-    noise = NOISE * 12**0.5 * (chance[..., 0].double() - 0.5)  # uniform, of variance NOISE²
-    return state, GOAL * terminated + noise, terminated
+    return state, GOAL * terminated + noise(chance[..., 0].double(), NOISE), terminated
 
 
-def observe(state: Tensor) -> Tensor:
-    """The cell, one-hot."""
-    return torch.nn.functional.one_hot(state[..., 0].long(), CELLS).float()
-
-
-NOISY_CHAIN = World(
-    id="tricks/NoisyChain-v0",
-    observation=gym.spaces.Box(0, 1, (CELLS,)),
-    action=gym.spaces.Discrete(2),
-    initial=initial,
-    dynamics=dynamics,
-    observe=observe,
-    reset_chances=0,
-    step_chances=1,
-    time_limit=100,
-)
+NOISY_CHAIN = row_of_cells("tricks/NoisyChain-v0", CELLS, dynamics, time_limit=100, step_chances=1)

@@ -12,40 +12,19 @@ Seen on seeds 0 to 9: bootstrap no detectable effect; both arms earn 1.8 to 1.9 
 earns 1. To find the right end is the harder part.
 """
 
-import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.world import World
+from tricks.worlds.cells import move, row_of_cells
 
 CELLS, LITTLE, LIMIT = 21, 0.1, 10
 
 
-def initial(chance: Tensor) -> Tensor:
-    """The left end. [..., 0] -> [..., 1]."""
-    return chance.new_zeros(*chance.shape[:-1], 1)
-
-
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One cell to the left (0) or to the right (1), as far as the line goes; the cell that is reached pays."""
-    state = (state + (2 * action - 1).unsqueeze(-1)).clamp(0, CELLS - 1)
+    state = move(state, right=action, cells=CELLS)
     left, right = state[..., 0] == 0, state[..., 0] == CELLS - 1
     return state, LITTLE * left.double() + right.double(), torch.zeros_like(left)
 
 
-def observe(state: Tensor) -> Tensor:
-    """The cell, one-hot."""
-    return torch.nn.functional.one_hot(state[..., 0].long(), CELLS).float()
-
-
-COMMUTE = World(
-    id="tricks/Commute-v0",
-    observation=gym.spaces.Box(0, 1, (CELLS,)),
-    action=gym.spaces.Discrete(2),
-    initial=initial,
-    dynamics=dynamics,
-    observe=observe,
-    reset_chances=0,
-    time_limit=LIMIT,
-    carried=1,
-)
+COMMUTE = row_of_cells("tricks/Commute-v0", CELLS, dynamics, time_limit=LIMIT, carried=1)

@@ -11,39 +11,18 @@ Predicted: better with.
 Seen on seeds 0 to 9: entropy better with.
 """
 
-import gymnasium as gym
-import torch
 from torch import Tensor
 
-from tricks.worlds.world import World
+from tricks.worlds.cells import move, row_of_cells
 
 CELLS, START, NEAR, FAR, COST = 16, 2, 0.1, 1.0, 0.03
 
 
-def initial(chance: Tensor) -> Tensor:
-    """Cell START. [..., 0] -> [..., 1]."""
-    return chance.new_full((*chance.shape[:-1], 1), START)
-
-
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One cell to the left (0) or to the right (1), for COST."""
-    state = (state + (2 * action - 1).unsqueeze(-1)).clamp(0, CELLS - 1)
+    state = move(state, right=action, cells=CELLS)
     left, right = state[..., 0] == 0, state[..., 0] == CELLS - 1
     return state, NEAR * left.double() + FAR * right.double() - COST, left | right
 
 
-def observe(state: Tensor) -> Tensor:
-    """The cell, one-hot."""
-    return torch.nn.functional.one_hot(state[..., 0].long(), CELLS).float()
-
-
-CORRIDOR = World(
-    id="tricks/Corridor-v0",
-    observation=gym.spaces.Box(0, 1, (CELLS,)),
-    action=gym.spaces.Discrete(2),
-    initial=initial,
-    dynamics=dynamics,
-    observe=observe,
-    reset_chances=0,
-    time_limit=200,
-)
+CORRIDOR = row_of_cells("tricks/Corridor-v0", CELLS, dynamics, time_limit=200, start=START)

@@ -8,11 +8,10 @@ and lets V stand for the rest, takes many (Mnih et al. 2016, arXiv:1602.01783, s
 Seen on seeds 0 to 9: segments better with.
 """
 
-import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.world import World
+from tricks.worlds.cues import world_of_cues
 
 LENGTH = 2000
 
@@ -28,19 +27,4 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     return chance.round(), reward, torch.zeros_like(action, dtype=torch.bool)
 
 
-def observe(state: Tensor) -> Tensor:
-    """The cue as −1 or 1."""
-    return 2 * state - 1
-
-
-MARATHON = World(
-    id="tricks/Marathon-v0",
-    observation=gym.spaces.Box(-1, 1, (1,)),
-    action=gym.spaces.Discrete(2),
-    initial=initial,
-    dynamics=dynamics,
-    observe=observe,
-    reset_chances=1,
-    step_chances=1,
-    time_limit=LENGTH,
-)
+MARATHON = world_of_cues("tricks/Marathon-v0", initial, dynamics, time_limit=LENGTH, step_chances=1)

@@ -25,7 +25,9 @@ class WorldEnv(gym.Env):
         self.observation_space, self.action_space = deepcopy((self.world.observation, self.world.action))
         self._state: Tensor | None = None  # [1, 1, ...]
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
         state = self.world.initial(self._chance(self.world.reset_chances))
         if seed is None and self._state is not None:
@@ -34,7 +36,7 @@ class WorldEnv(gym.Env):
         self._state = state
         return self._seen(state)
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         assert self._state is not None, "call reset before step"
         assert self.action_space.contains(action), f"{action!r} is not in {self.action_space}"
         lane = torch.from_numpy(np.asarray(action)[None, None])
@@ -46,6 +48,6 @@ class WorldEnv(gym.Env):
     def _chance(self, count: int) -> Tensor:
         return torch.from_numpy(self.np_random.random((1, 1, count), dtype=np.float32))
 
-    def _seen(self, state: Tensor) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def _seen(self, state: Tensor) -> tuple[np.ndarray, dict[str, Any]]:
         obs, legal = self.world.observe(state)[0, 0].numpy().copy(), self.world.legal(state)
         return obs, {} if legal is None else {"action_mask": legal[0, 0].numpy().astype(np.int8)}

@@ -10,10 +10,10 @@ Monro 1951, 10.1214/aoms/1177729586). Predicted: better with, late in training; 
 Seen on seeds 0 to 9: lr_anneal better with; clip_anneal no detectable effect.
 """
 
-import gymnasium as gym
 from torch import Tensor
 
-from tricks.worlds.world import World
+from tricks.worlds.chance import noise
+from tricks.worlds.cues import world_of_cues
 
 NOISE = 3.0
 
@@ -26,23 +26,7 @@ def initial(chance: Tensor) -> Tensor:
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """On with the action that is the cue, down with the other; then the next cue."""
     right = action == state[..., 0].round()
-    noise = NOISE * 12**0.5 * (chance[..., 1].double() - 0.5)  # uniform, of variance NOISE²
-    return chance[..., :1], right.double() + noise, ~right
+    return chance[..., :1], right.double() + noise(chance[..., 1].double(), NOISE), ~right
 
 
-def observe(state: Tensor) -> Tensor:
-    """Where the cue's number lies between −1 and 1: its sign is the cue."""
-    return 2 * state - 1
-
-
-TIGHTROPE = World(
-    id="tricks/Tightrope-v0",
-    observation=gym.spaces.Box(-1, 1, (1,)),
-    action=gym.spaces.Discrete(2),
-    initial=initial,
-    dynamics=dynamics,
-    observe=observe,
-    reset_chances=1,
-    step_chances=2,
-    time_limit=200,
-)
+TIGHTROPE = world_of_cues("tricks/Tightrope-v0", initial, dynamics, time_limit=200, step_chances=2)

@@ -15,6 +15,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
+from tricks.worlds.chance import noise
 from tricks.worlds.world import World
 
 HOLD, BUY, SELL = range(3)
@@ -33,7 +34,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     price, owned = state.unbind(-1)
     allowed = legal(state).gather(-1, action.unsqueeze(-1))[..., 0]
     owned = torch.where(action == BUY, 1.0, torch.where(action == SELL, 0.0, owned))
-    after = KEEP * price + NOISE * 12**0.5 * (chance[..., 0] - 0.5)
+    after = KEEP * price + noise(chance[..., 0], NOISE)
     reward = (owned * (after - price)).double() - PENALTY * (~allowed).double()
     return torch.stack([after, owned], -1), reward, torch.zeros_like(allowed)
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium as gym
 from torch import Tensor
+
+Initial = Callable[[Tensor], Tensor]
+Dynamics = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 def everything_legal(state: Tensor) -> None:
@@ -25,10 +29,10 @@ class World:
     """
 
     id: str
-    observation: gym.Space
-    action: gym.Space
-    initial: Callable[[Tensor], Tensor]
-    dynamics: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+    observation: gym.Space[Any]
+    action: gym.Space[Any]
+    initial: Initial
+    dynamics: Dynamics
     observe: Callable[[Tensor], Tensor]
     reset_chances: int
     step_chances: int = 0
