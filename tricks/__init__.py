@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks
+from tricks.reading.export import export
 from tricks.reading.listing import diff, listing
 from tricks.reading.source import source
 
@@ -27,6 +28,7 @@ __all__ = [
     "Run",
     "Tricks",
     "diff",
+    "export",
     "listing",
     "load",
     "resume",

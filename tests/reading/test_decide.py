@@ -60,6 +60,6 @@ def inside(env: Env, config):
 def test_doors_are_closed() -> None:
     """An environment that is needed is no door; one that may be brought is."""
     module = cst.parse_module(LOOP)
-    close = CloseDoors([node for node in module.body if isinstance(node, cst.FunctionDef)])
+    close = CloseDoors({node.name.value: node for node in module.body if isinstance(node, cst.FunctionDef)})
     assert close.gone == {"train": {"tricks", "env", "checkpoints"}, "inside": {"tricks", "checkpoints"}}
     assert module.visit(Decide(closed_doors({"checkpoints"}))).visit(close).code == CLOSED

@@ -1,4 +1,4 @@
-"""The commands of `python -m tricks train|play|list|listing|diff`."""
+"""The commands of `python -m tricks train|play|list|listing|diff|export`."""
 
 import sys
 import warnings
@@ -13,6 +13,7 @@ from tricks.cli.shell import guarded, options
 from tricks.config import ATARI_CONFIG, Config
 from tricks.errors import InputError
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, described, named, switched, table
+from tricks.reading.export import export
 from tricks.reading.listing import diff, listing
 
 USAGE = """usage: python -m tricks COMMAND ...
@@ -23,6 +24,7 @@ USAGE = """usage: python -m tricks COMMAND ...
   list                                          the ladder: every flag, what it adds and what it needs
   listing [RUNG] [--FLAG | --no-FLAG]           the training loop with these flags decided
   diff RUNG RUNG                                what changes in the loop from one to the other
+  export [RUNG] [--FLAG | --no-FLAG]            one self-contained file that trains with these flags
 
 RUNG is a preset ({presets}), or a flag, which stands for the ladder up to it.
 `python -m tricks train --help` and `play --help` show all options."""
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    commands = {"train": _train, "play": _play, "list": _list, "listing": _listing, "diff": _diff}
+    commands = {"train": _train, "play": _play, "list": _list, "listing": _listing, "diff": _diff, "export": _export}
     usage = USAGE.format(presets=", ".join(PRESETS))
     if not arguments or arguments[0] in ("-h", "--help"):
         print(usage)
@@ -109,3 +111,8 @@ def _diff(arguments: list[str]) -> None:
     if len(arguments) != 2:
         raise InputError("diff takes two rungs, for example: python -m tricks diff reinforce ppo")
     print(diff(*(named(argument) for argument in arguments)), end="")
+
+
+def _export(arguments: list[str]) -> None:
+    tricks, _ = parse(arguments, "export")
+    print(export(tricks), end="")

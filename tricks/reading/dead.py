@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 import libcst.matchers as m
 
-from tricks.reading.decide import lead, led, reads
+from tricks.reading.decide import assigned, assignment, lead, led, reads
 
 Pure = Callable[[cst.Call], bool]
 
@@ -76,62 +76,31 @@ class _Liveness:
             return line, reads(small)
         if isinstance(small, cst.Break | cst.Continue | cst.Raise):
             return line, self.everything
-        target, value = _assigned(small)
-        if value is None:
+        pairs = assigned(small)
+        if not pairs:
             return line, live | reads(small)
-        stored, dead = _stored(target), set[str]()
-        for part, of in zip(*_parts(target, value), strict=True):
-            if _stored(part) and not _stored(part) & (live | self.kept) and self._can_go(of):
-                dead |= _stored(part)
-        if stored and stored <= dead:
+        left = [pair for pair in pairs if not self._dead(*pair, live)]
+        if not left:
             return None, live
-        if dead:
-            left = _without(cst.ensure_type(small, cst.Assign), dead)
-            line, value = line.with_changes(body=[left]), left.value
-        return line, (live | reads(target)) - stored | reads(value)
+        if len(left) < len(pairs):
+            line = line.with_changes(body=[assignment(left)])
+        stored = set().union(*(_stored(target) for target, _ in left))
+        return line, live.union(*(reads(target) for target, _ in left)) - stored | set().union(
+            *(reads(value) for _, value in left)
+        )
 
-    def _can_go(self, value: cst.BaseExpression) -> bool:
-        calls = m.findall(value, m.Call())
-        unknown = m.findall(value, m.Yield() | m.Await() | m.NamedExpr())
-        return not unknown and all(self.pure(cst.ensure_type(call, cst.Call)) for call in calls)
-
-
-def _assigned(small: cst.BaseSmallStatement) -> tuple[cst.BaseExpression, cst.BaseExpression | None]:
-    """Target and value of a plain assignment; any other statement has no value."""
-    if isinstance(small, cst.Assign) and len(small.targets) == 1:
-        return small.targets[0].target, small.value
-    if isinstance(small, cst.AnnAssign):
-        return small.target, small.value
-    return cst.Name("_"), None
+    def _dead(self, target: cst.BaseExpression, value: cst.BaseExpression, live: set[str]) -> bool:
+        stored = _stored(target)
+        if not stored or stored & (live | self.kept) or m.findall(value, m.Yield() | m.Await() | m.NamedExpr()):
+            return False
+        return all(self.pure(cst.ensure_type(call, cst.Call)) for call in m.findall(value, m.Call()))
 
 
 def _stored(target: cst.BaseExpression) -> set[str]:
     """The variables that a target sets; none if it sets anything else as well."""
-    if isinstance(target, cst.Name):
-        return {target.value}
-    if isinstance(target, cst.Tuple) and all(isinstance(element.value, cst.Name) for element in target.elements):
-        return {cst.ensure_type(element.value, cst.Name).value for element in target.elements}
-    return set()
-
-
-def _parts(
-    target: cst.BaseExpression, value: cst.BaseExpression
-) -> tuple[Sequence[cst.BaseExpression], Sequence[cst.BaseExpression]]:
-    """Targets and values side by side: those of `a, b = x, y` one by one."""
-    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
-        return [e.value for e in target.elements], [e.value for e in value.elements]
-    return [target], [value]
-
-
-def _without(assign: cst.Assign, dead: set[str]) -> cst.Assign:
-    """`a, b = x, y` without the dead ones."""
-    targets, values = _parts(assign.targets[0].target, assign.value)
-    pairs = [(t, v) for t, v in zip(targets, values, strict=True) if not _stored(t) & dead]
-    left, right = (
-        side[0] if len(side) == 1 else cst.Tuple([cst.Element(each) for each in side], lpar=[], rpar=[])
-        for side in zip(*pairs, strict=True)
-    )
-    return assign.with_changes(targets=[assign.targets[0].with_changes(target=left)], value=right)
+    elements = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
+    names = [element.value for element in elements if isinstance(element, cst.Name)]
+    return set(names) if len(names) == len(elements) else set()
 
 
 def _opens_paragraph(lines: Sequence[cst.EmptyLine]) -> bool:

@@ -106,20 +106,30 @@ def until_left(body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
 class CloseDoors(cst.CSTTransformer):
     """Takes from functions the parameters that they are never given here, and from calls the arguments for them.
 
-    Those are `tricks`, which has been decided, and every optional parameter of DOORS.
+    Those are `tricks`, which has been decided, and every optional parameter of DOORS. `functions` are those that are
+    printed, by the name that they are called by.
     """
 
-    def __init__(self, functions: Iterable[cst.FunctionDef]) -> None:
-        self.functions = {function.name.value: function for function in functions}
-        self.gone = {name: gone(function) for name, function in self.functions.items()}
-        self._here: set[str] = set()  # of the function that is being visited
+    def __init__(self, functions: Mapping[str, cst.FunctionDef]) -> None:
+        self.gone = {name: gone(function) for name, function in functions.items()}
+        self.takes = {
+            name: [param.name.value for param in function.params.params if param.name.value != "self"]
+            for name, function in functions.items()
+        }
+        self._here: list[set[str]] = [set()]  # of the functions that are being visited
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._here = self.gone.get(node.name.value, self._here)
+        self._here.append(self._here[-1] | gone(node))
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self._here.pop()
+        return updated_node
 
     def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
+        if not any(p.name.value in self._here[-1] for p in (*updated_node.params, *updated_node.kwonly_params)):
+            return updated_node
         params, named = (
-            [param for param in kind if param.name.value not in self._here]
+            [param for param in kind if param.name.value not in self._here[-1]]
             for kind in (updated_node.params, updated_node.kwonly_params)
         )
         last = named or params
@@ -130,14 +140,14 @@ class CloseDoors(cst.CSTTransformer):
         return updated_node.with_changes(params=params, kwonly_params=named, star_arg=star)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        takes = self.functions.get(text(original_node.func))
+        name = text(original_node.func)
         left: list[cst.Arg] = []
         for i, arg in reversed(list(enumerate(updated_node.args))):
-            if takes is not None:
-                parameter = arg.keyword or takes.params.params[i].name
-                closed = parameter.value in self.gone[takes.name.value]
+            if name in self.takes and not arg.star:
+                parameter = arg.keyword.value if arg.keyword else "".join(self.takes[name][i : i + 1])
+                closed = parameter in self.gone[name]
             else:
-                closed = isinstance(arg.value, cst.Name) and arg.value.value in self._here - {"tricks"}
+                closed = isinstance(arg.value, cst.Name) and arg.value.value in self._here[-1] - {"tricks"}
                 if closed and any(other.keyword is None for other in left):  # its place is needed
                     arg, closed = arg.with_changes(value=cst.Name("None")), False
             if not closed:
@@ -177,3 +187,24 @@ def led(statement: cst.BaseStatement, lines: Sequence[cst.EmptyLine]) -> cst.Bas
     if lines and own and own[0].comment is None:  # never two blank lines in a row
         lines = [line for line in lines if line.comment is not None]
     return statement.with_changes(leading_lines=[*lines, *own])
+
+
+def assigned(statement: cst.BaseSmallStatement) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Targets with their values: those of `a, b = x, y` one by one; none if this is no plain assignment."""
+    if isinstance(statement, cst.AnnAssign):
+        return [] if statement.value is None else [(statement.target, statement.value)]
+    if not isinstance(statement, cst.Assign) or len(statement.targets) > 1:
+        return []
+    target, value = statement.targets[0].target, statement.value
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
+        return [(to.value, of.value) for to, of in zip(target.elements, value.elements, strict=True)]
+    return [(target, value)]
+
+
+def assignment(pairs: Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]) -> cst.Assign:
+    """`a, b = x, y` of its pairs."""
+    left, right = (
+        side[0] if len(side) == 1 else cst.Tuple([cst.Element(each) for each in side], lpar=[], rpar=[])
+        for side in zip(*pairs, strict=True)
+    )
+    return cst.Assign([cst.AssignTarget(left)], right)

@@ -50,7 +50,7 @@ def _source() -> cst.Module:
 def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
     """The functions that `train` reaches, decided, in the order of the file."""
     functions = {node.name.value: node for node in _source().body if isinstance(node, cst.FunctionDef)}
-    close, decided, reached = CloseDoors(functions.values()), {}, ["train"]
+    close, decided, reached = CloseDoors(functions), {}, ["train"]
     for name in reached:
         questions = answers(tricks) | closed_doors(close.gone[name] - {"tricks"})
         function = functions[name].visit(Decide(questions))
