@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,13 @@ def legal_sets(count: int, seed: int = 0) -> list[Tricks]:
 
 
 SETS = list(dict.fromkeys([*PRESETS.values(), *rungs(), *legal_sets(20)]))
+code = cache(export)
 EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: "-".join(tricks.on) or "reinforce")
 
 
 def executed(tricks: Tricks) -> dict[str, Any]:
     module: dict[str, Any] = {"__name__": "exported"}
-    exec(export(tricks), module)
+    exec(code(tricks), module)
     return module
 
 
@@ -68,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All exports, as files."""
     folder = tmp_path_factory.mktemp("exports")
     for i, tricks in enumerate(SETS):
-        (folder / f"export_{i}.py").write_text(export(tricks))
+        (folder / f"export_{i}.py").write_text(code(tricks))
     return folder
 
 
@@ -104,11 +106,11 @@ def test_nothing_in_an_export_is_unused(folder: Path) -> None:
 
 def test_images_devices_and_other_backends_are_left_out(folder: Path) -> None:
     for path in folder.iterdir():
-        code = ast.unparse(ast.parse(path.read_text()))
+        text = ast.unparse(ast.parse(path.read_text()))
         for word in ("conv2d", "cuda", ".to(device", "envpool", "pandas", "state_dict", "checkpoints"):
-            assert word not in code, f"{word} in {path.name}"
-    assert "class Memory" not in export(PPO)
-    assert "class Moments" not in export(PPO)
+            assert word not in text, f"{word} in {path.name}"
+    assert "class Memory" not in code(PPO)
+    assert "class Moments" not in code(PPO)
 
 
 def test_an_export_runs_as_a_program(tmp_path: Path) -> None:

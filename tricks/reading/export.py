@@ -32,6 +32,7 @@ VECTORS = {  # the answers for observations that are vectors
     "rollout.obs.is_floating_point()": True,
     "x.dtype == torch.uint8": False,
 }
+CLOSED = ("checkpoints", "keep", "on_update", "body")  # of DOORS, those that are no name of anything else
 NAMES = {"Env": "Lanes", "make_env": "Lanes", "InputError": "ValueError"}  # what an export has instead
 GONE = {
     "Agent": ("register_load_state_dict_post_hook",),
@@ -56,7 +57,7 @@ def export(tricks: Tricks) -> Code:
     about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 100)
     call = "    python FILE --env CartPole-v1 --seeds 4 --steps 20000"
     head = f'"""{about}\n\n{LETTERS}\n{call}\n"""\n\n{_imports(list(left.values()))}'
-    return Code(f'{head}{body}\n\nif __name__ == "__main__":\n    main(train)\n')
+    return Code(f'{head}{_joined(body)}\n\nif __name__ == "__main__":\n    main(train)\n')
 
 
 LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. The letters of the shapes are
@@ -85,30 +86,42 @@ def _modules() -> tuple[str, ...]:
 
 def _parts(tricks: Tricks) -> dict[str, Part]:
     """Every definition by its name, with its questions answered."""
+    plain = _library(tricks.state_norm, tricks.return_norm or tricks.ppg)
+    loop = {name: part for name, part in plain.items() if part.module == "tricks.loop"}
+    decide, loops = Decide(answers(tricks)), {}
+    for name, part in loop.items():
+        node = part.node.visit(decide)
+        if isinstance(node, cst.FunctionDef):
+            loops[name] = Part(part.module, without_dead_stores(node, pure))
+    return plain | loops
+
+
+@cache
+def _library(standardizes: bool, normalizes: bool) -> dict[str, Part]:
+    """Every definition with those questions answered that are not the loop's.
+
+    They are those of VECTORS, of doors, which are all closed, and whether observations are ever standardized and
+    returns ever normalized.
+    """
     parts: dict[str, Part] = {}
     for module in _modules():
         for name, part in definitions(module).items():
-            node = _flat(part) if isinstance(part.node, cst.ClassDef) else part.node
             assert name not in parts, f"two definitions of {name}"
-            parts[name] = Part(module, node)
+            parts[name] = Part(module, _flat(part) if isinstance(part.node, cst.ClassDef) else part.node)
     callables = {name: function for name, part in parts.items() if (function := _called(part.node)) is not None}
-    close, known = CloseDoors(callables), answers(tricks) | VECTORS
-    if not tricks.state_norm:
-        known["self.standardizes"] = False
-    plain = _Plain(identity=not (tricks.return_norm or tricks.ppg))
-    decided = {}
-    for name, part in parts.items():
-        node = part.node
-        for change in (_Answer(known), close, plain):
-            node = cst.ensure_type(node.visit(change), type(part.node))
-        if isinstance(node, cst.FunctionDef) and part.module == "tricks.loop":
-            node = without_dead_stores(node, pure)
-        decided[name] = Part(part.module, node)
-    inline = _Inline({name for part in decided.values() for name in _identities(part.node)})
-    return {
-        name: Part(part.module, cst.ensure_type(part.node.visit(inline), type(part.node)))
-        for name, part in decided.items()
-    }
+    known = VECTORS | ({} if standardizes else {"self.standardizes": False})
+    changes = [Decide(known | closed_doors(CLOSED)), CloseDoors(callables), _Plain(identity=not normalizes)]
+    parts = {name: _changed(part, *changes) for name, part in parts.items()}
+    inline = _Inline({name for part in parts.values() for name in _identities(part.node)})
+    return {name: _changed(part, inline) for name, part in parts.items()}
+
+
+def _changed(part: Part, *changes: cst.CSTTransformer) -> Part:
+    """The part after these changes."""
+    node = part.node
+    for change in changes:
+        node = cst.ensure_type(node.visit(change), type(part.node))
+    return Part(part.module, node)
 
 
 def _flat(part: Part) -> cst.ClassDef:
@@ -133,14 +146,6 @@ def _called(node: Definition) -> cst.FunctionDef | None:
         inits = [member for member in node.body.body if defined(member) == "__init__"]
         return cst.ensure_type(inits[0], cst.FunctionDef) if inits else None
     return node if isinstance(node, cst.FunctionDef) else None
-
-
-class _Answer(Decide):
-    """Answers what is known everywhere, and in a function whose doors are closed what is asked of them."""
-
-    def verdict(self, test: cst.BaseExpression) -> bool | None:
-        doors = closed_doors(["checkpoints", "keep", "on_update", "body"])
-        return doors.get(text(test), super().verdict(test))
 
 
 class _Plain(cst.CSTTransformer):
@@ -260,6 +265,18 @@ def _section(module: str, nodes: Sequence[Definition]) -> str:
         gap = "" if constants or before is None else "\n\n"
         lines.append(gap + cst.Module([node.with_changes(leading_lines=[])]).code)
     return "".join(lines)
+
+
+def _joined(code: str) -> str:
+    """Brackets that were opened because a line was too long, closed where it no longer is."""
+    lines: list[str] = []
+    for line in code.split("\n"):
+        lines.append(line)
+        if len(lines) > 2 and line.strip()[:1] in (")", "]", "}") and lines[-3].endswith(("(", "[", "{")):
+            one = lines[-3] + lines[-2].strip() + line.strip()
+            if len(one) <= 120 and not lines[-2].endswith(",") and "#" not in lines[-2]:
+                lines[-3:] = [one]
+    return "\n".join(lines)
 
 
 def _imports(nodes: Sequence[Definition]) -> str:

@@ -36,8 +36,9 @@ class Mentions(cst.CSTVisitor):
         """What all of these mention."""
         found = cls()
         for node in nodes:
-            found._typed = is_alias(node)
-            node.visit(found)
+            each = mentions(node)
+            for name in ("names", "read", "written", "keywords", "strings"):
+                getattr(found, name).update(getattr(each, name))
         return found
 
     def visit_Annotation(self, node: cst.Annotation) -> None:
@@ -100,6 +101,17 @@ class Mentions(cst.CSTVisitor):
 
     def visit_Name(self, node: cst.Name) -> None:
         self.names.add(node.value)
+
+
+@cache
+def mentions(node: cst.CSTNode) -> Mentions:
+    """What one node mentions; of a class, what its members do."""
+    found = Mentions()
+    if isinstance(node, cst.ClassDef):
+        return found.of([*node.decorators, *node.bases, *node.body.body])
+    found._typed = is_alias(node)
+    node.visit(found)
+    return found
 
 
 def is_alias(node: cst.CSTNode) -> bool:

@@ -6,7 +6,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from tricks.reading.decide import assigned, assignment, text
-from tricks.reading.parts import Definition, Mentions, Part, defined, is_alias
+from tricks.reading.parts import Definition, Mentions, Part, defined, is_alias, mentions
 
 ALWAYS = ("__init__", "__post_init__", "forward", "backward")  # called by Python or PyTorch, not by name
 BUFFER = m.SimpleStatementLine([m.Expr(m.Call(m.Attribute(m.Name("self"), m.Name("register_buffer"))))])
@@ -19,7 +19,8 @@ def shaken(parts: Mapping[str, Part], roots: Iterable[str], pure: Callable[[cst.
     """
     reached, seen, size = dict.fromkeys(roots), Mentions(), -1
     while size != (size := _size(seen) + len(reached)):
-        left = {name: _Prune(seen, parts, pure).part(parts[name].node) for name in reached}
+        prune = _Prune(seen, parts, pure)
+        left = {name: prune.part(parts[name].node) for name in reached}
         seen = Mentions.of(left.values())
         reached |= dict.fromkeys(name for name in parts if name in seen.names)
     absent = parts.keys() - reached.keys()
@@ -48,9 +49,14 @@ class _Prune:
                 continue  # of the field before it
             dropped = not self._used(node, member)
             if not dropped and isinstance(member, cst.SimpleStatementLine | cst.BaseCompoundStatement):
-                left = member.visit(_Statements(self)) if isinstance(member, cst.FunctionDef) else member
-                body.append(cst.ensure_type(left, type(member)))
+                body.append(self._method(member) if isinstance(member, cst.FunctionDef) else member)
         return node.with_changes(body=node.body.with_changes(body=body))
+
+    def _method(self, method: cst.FunctionDef) -> cst.FunctionDef:
+        """A method without the attributes that it sets for nobody."""
+        if not mentions(method).written - self.seen.read and "register_buffer" not in mentions(method).read:
+            return method
+        return cst.ensure_type(method.visit(_Statements(self)), cst.FunctionDef)
 
     def _used(self, of: cst.ClassDef, member: cst.CSTNode) -> bool:
         name, seen = defined(member), self.seen
