@@ -36,9 +36,11 @@ CLOSED = ("checkpoints", "keep", "on_update", "body")  # of DOORS, those that ar
 NAMES = {"Env": "Lanes", "make_env": "Lanes", "InputError": "ValueError"}  # what an export has instead
 GONE = {
     "Agent": ("register_load_state_dict_post_hook",),
+    "Categorical": ("dtype",),
     "Config": ("__post_init__",),
+    "DiagonalGaussian": ("dtype",),
     "Player": ("_check",),
-    "Spaces": ("__post_init__",),
+    "Spaces": ("__post_init__", "shape"),
     "Step": ("to",),
 }
 BASES = ("tricks.envs.gymnasium", "tricks.runs.log")  # whose classes the skeleton inherits from
@@ -110,6 +112,8 @@ def _library(standardizes: bool, normalizes: bool) -> dict[str, Part]:
             parts[name] = Part(module, _flat(part) if isinstance(part.node, cst.ClassDef) else part.node)
     callables = {name: function for name, part in parts.items() if (function := _called(part.node)) is not None}
     known = VECTORS | ({} if standardizes else {"self.standardizes": False})
+    brief = _Brief()
+    parts = {name: part if _is_trick(part.module) else _changed(part, brief) for name, part in parts.items()}
     changes = [Decide(known | closed_doors(CLOSED)), CloseDoors(callables), _Plain(identity=not normalizes)]
     parts = {name: _changed(part, *changes) for name, part in parts.items()}
     inline = _Inline({name for part in parts.values() for name in _identities(part.node)})
@@ -146,6 +150,49 @@ def _called(node: Definition) -> cst.FunctionDef | None:
         inits = [member for member in node.body.body if defined(member) == "__init__"]
         return cst.ensure_type(inits[0], cst.FunctionDef) if inits else None
     return node if isinstance(node, cst.FunctionDef) else None
+
+
+def _is_trick(module: str) -> bool:
+    return module.removeprefix("tricks.") in FILES.values()
+
+
+class _Brief(cst.CSTTransformer):
+    """Docstrings cut down to their first paragraph, and those of fields to a comment on the line.
+
+    What the parts around the tricks do beyond it is mostly for others than one file.
+    """
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        body: list[cst.BaseStatement] = []
+        for i, line in enumerate(updated_node.body):
+            said = _said(line)
+            if said is None:
+                body.append(line)
+            elif i == 0:
+                first = said.split("\n\n")[0]
+                body.append(cst.parse_statement(f'"""{first}"""').with_changes(leading_lines=[]))
+            else:
+                body[-1] = _with_comment(body[-1], " ".join(said.split()))
+        return updated_node.with_changes(body=body)
+
+
+def _said(line: cst.CSTNode) -> str | None:
+    """The text of a docstring, if that is what this is."""
+    if m.matches(line, m.SimpleStatementLine([m.Expr(m.SimpleString())])):
+        string = m.findall(line, m.SimpleString())[0]
+        return str(cst.ensure_type(string, cst.SimpleString).evaluated_value)
+    return None
+
+
+def _with_comment(line: cst.BaseStatement, said: str) -> cst.BaseStatement:
+    """A field with its description behind it, as much of it as fits: whole clauses."""
+    room = 120 - len(text(line).strip()) - 8
+    while len(said) > room and ("; " in said or ". " in said or ": " in said or ", " in said or "(" in said):
+        said = said[: max(said.rfind(end) for end in ("; ", ". ", ": ", ", ", " ("))]
+    comment = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), cst.Comment(f"# {said.rstrip('.')}"))
+    return line.with_changes(trailing_whitespace=comment)
 
 
 class _Plain(cst.CSTTransformer):
@@ -222,6 +269,11 @@ class _Inline(cst.CSTTransformer):
 
     def __init__(self, identities: set[str]) -> None:
         self.identities = identities
+
+    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        dropped = set(_identities(original_node))
+        body = [member for member in updated_node.body.body if defined(member) not in dropped]
+        return updated_node.with_changes(body=updated_node.body.with_changes(body=body))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         func = updated_node.func
