@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
 
-DOORS = ("keep", "checkpoints", "on_update", "body", "env")  # what a caller may bring, and a listing does without
+# what a caller may bring, and a listing does without
+DOORS = ("keep", "checkpoints", "evaluation", "on_update", "body", "make", "env")
 
 
 def reads(node: cst.CSTNode) -> set[str]:
@@ -123,17 +124,21 @@ class CloseDoors(cst.CSTTransformer):
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         self._here.pop()
-        return updated_node
+        if not gone(original_node):
+            return updated_node
+        return updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
 
     def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
         if not any(p.name.value in self._here[-1] for p in (*updated_node.params, *updated_node.kwonly_params)):
             return updated_node
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))  # on one line, now that they are fewer
         params, named = (
-            [param for param in kind if param.name.value not in self._here[-1]]
+            [param.with_changes(comma=comma) for param in kind if param.name.value not in self._here[-1]]
             for kind in (updated_node.params, updated_node.kwonly_params)
         )
         last = named or params
         last[-1:] = [param.with_changes(comma=cst.MaybeSentinel.DEFAULT) for param in last[-1:]]
+        last[-1:] = [param.with_changes(whitespace_after_param=cst.SimpleWhitespace("")) for param in last[-1:]]
         star = updated_node.star_arg
         if isinstance(star, cst.ParamStar) and not named:
             star = cst.MaybeSentinel.DEFAULT

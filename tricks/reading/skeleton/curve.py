@@ -42,6 +42,11 @@ class Log(runs.Log):
         """Wall time since the start."""
         return time.perf_counter() - self._start
 
+    def note(self, **diagnostics: Tensor) -> None:
+        """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max)."""
+        for name, value in diagnostics.items():
+            self._notes.setdefault(name, []).append(value.detach().double())
+
     def end_update(self, rollout: Rollout) -> None:
         """Turn what was noted into a row per active seed."""
         self.steps += rollout.valid.flatten(1).sum(1)
@@ -65,7 +70,7 @@ class Log(runs.Log):
 
     def _print(self) -> None:
         """A line for each tenth of the budget: the mean return of the episodes that ended last."""
-        share = self.progress.mean().item()
+        share = (self.steps / self.budget).clamp(max=1).mean().item()
         if int(10 * share) > self._printed:
             self._printed = int(10 * share)
             taken, mean = int(self.steps.sum()), mean_return(self._curve[-10 * len(self.seeds) :])
