@@ -27,7 +27,7 @@ from tricks.reading.source import Code
 PHRASES = (  # what is said of images, and of errors that have another name here
     r",? or \[S,[^\]]*C, H, W\](?: uint8)?",
     r"[;,] (?:images|pixels) stay \w+",
-    r" Raises InputError[^.]*\.",
+    r"(?:\n {4,}| )Raises InputError[^.]*\.",
 )
 BASES = ("tricks.envs.gymnasium", "tricks.runs.log")  # whose classes the skeleton inherits from
 

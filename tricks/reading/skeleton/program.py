@@ -16,9 +16,8 @@ def main(train: Callable[[Config], Run]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for field in fields(Config):
         default: Any = field.default
-        many = isinstance(default, tuple)
-        kind = type(default[0] if many else default)
-        parser.add_argument(f"--{field.name}", type=kind, nargs="+" if many else None, default=default)
+        kind, count = (type(default[0]), "+") if isinstance(default, tuple) else (type(default), None)
+        parser.add_argument(f"--{field.name}", type=kind, nargs=count, default=default)
     given: dict[str, Any] = vars(parser.parse_args())
     config = Config(**given | {name: tuple(value) for name, value in given.items() if isinstance(value, list)})
     torch.set_num_threads(1)  # tensors this small gain nothing from more
@@ -28,4 +27,3 @@ def main(train: Callable[[Config], Run]) -> None:
         late = mean_return([row for row in rows if row["step"] > 0.9 * config.steps])
         end = f"diverged at step {run.diverged[seed]}" if seed in run.diverged else f"return {late:.1f}"
         print(f"seed {seed}: {len(rows)} updates, {end} (mean over the last 10% of the budget)")
-    print(f"{run.seconds:.1f} s")
