@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ablations.analysis.stats import holm, interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
-    from ablations.design.flags import flags, numbers
+    from ablations.design.flag_sets import flags, numbers
     from ablations.design.story import Design
     from ablations.design.suites import SUITES
     from ablations.design.trials import TRIALS

@@ -9,6 +9,7 @@ from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks
 
 if TYPE_CHECKING:
     from tricks.loop import train
+    from tricks.reading.export import export
     from tricks.reading.listing import diff, listing
     from tricks.reading.source import source
     from tricks.restore import load, resume
@@ -29,6 +30,7 @@ __all__ = [
     "Run",
     "Tricks",
     "diff",
+    "export",
     "listing",
     "load",
     "resume",
@@ -41,6 +43,7 @@ HOMES = {  # what is imported only when it is asked for, since torch and libcst 
     "Evaluation": "tricks.runs.evaluation",
     "Run": "tricks.runs.run",
     "diff": "tricks.reading.listing",
+    "export": "tricks.reading.export",
     "listing": "tricks.reading.listing",
     "load": "tricks.restore",
     "resume": "tricks.restore",

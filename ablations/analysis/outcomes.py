@@ -7,7 +7,7 @@ import pandas as pd
 
 from ablations.analysis.stats import paired
 from ablations.analysis.studies import SHARES, grid
-from ablations.design.flags import flags, numbers
+from ablations.design.flag_sets import flags, numbers
 from ablations.design.trials import Trial
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 import numpy as np
 import pandas as pd
 
-from ablations.design.flags import flags, numbers
+from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import Design
 from ablations.training.jobs import VERSIONS, Job, Result
 from ablations.training.plan import Plan

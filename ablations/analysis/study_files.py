@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from ablations.analysis.studies import COLUMNS, SHARES, About, Study
-from ablations.design.flags import numbers
+from ablations.design.flag_sets import numbers
 from ablations.design.registry import DESIGNS
 from ablations.training.store import write_whole
 from ablations.training.tagged_csv import tagged, untagged

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ablations.analysis.studies import Study, study_of
 from ablations.analysis.study_files import SUFFIX, refuse_another, save
-from ablations.design.flags import flags, in_words
+from ablations.design.flag_sets import flags, in_words
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan, What, plans

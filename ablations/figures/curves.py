@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import FEWEST, interval, normalized, reached, share_reached
 from ablations.analysis.studies import Study
-from ablations.design.flags import flags
+from ablations.design.flag_sets import flags
 from ablations.design.story import Design, Panels
 from ablations.figures.panels import Line, Words, behind, multiples, panels, save, thousands, warning
 from ablations.training.rates import GRID, table

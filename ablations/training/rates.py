@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ablations.design.flags import flags, numbers
+from ablations.design.flag_sets import flags, numbers
 from ablations.training.jobs import Job
 from ablations.training.scores import area, late, on_grid
 from ablations.training.store import Store, write_whole

@@ -18,7 +18,7 @@ from ablations.analysis.stats import interval
 from ablations.cli import main
 from ablations.design.choice import usable
 from ablations.design.designs import ladder
-from ablations.design.flags import flags
+from ablations.design.flag_sets import flags
 from ablations.design.registry import DESIGNS
 from ablations.design.suites import SUITES
 from ablations.report.sentences import spoken

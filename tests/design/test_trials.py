@@ -13,7 +13,7 @@ import pytest
 from ablations.analysis import outcomes
 from ablations.analysis.studies import COLUMNS
 from ablations.cli import main
-from ablations.design.flags import numbers
+from ablations.design.flag_sets import numbers
 from ablations.design.trials import TRIALS, Trial
 from ablations.experiments import worlds
 from ablations.report import trials_section

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from ablations.analysis.studies import COLUMNS, Study
 from ablations.design.designs import add_one_in, ladder, leave_one_out
-from ablations.design.flags import flags
+from ablations.design.flag_sets import flags
 from ablations.design.story import Design
 from tricks.ladder import Tricks
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.studies import COLUMNS, About, Study
-from ablations.design.flags import flags
+from ablations.design.flag_sets import flags
 from ablations.design.story import Design
 
 

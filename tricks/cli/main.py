@@ -1,4 +1,4 @@
-"""The commands of `python -m tricks train|play|list|listing|diff`."""
+"""The commands of `python -m tricks train|play|list|listing|diff|export`."""
 
 import sys
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ USAGE = """usage: python -m tricks COMMAND ...
   list                                          the ladder: every flag, what it adds and what it needs
   listing [RUNG] [--FLAG | --no-FLAG]           the training loop with these flags decided
   diff RUNG RUNG                                what changes in the loop from one to the other
+  export [RUNG] [--FLAG | --no-FLAG]            one self-contained file that trains with these flags
 
 RUNG is a preset ({presets}), or a flag, which stands for the ladder up to it.
 Without it, flags are switched from ppo on; in Python, Tricks() is reinforce.
@@ -74,4 +75,12 @@ def _diff(arguments: list[str]) -> None:
     print(diff(*(named(argument) for argument in arguments)), end="")
 
 
-COMMANDS = {"train": _train, "play": _play, "list": _list, "listing": _listing, "diff": _diff}
+def _export(arguments: list[str]) -> None:
+    from tricks.cli.parsing import parse
+    from tricks.reading.export import export
+
+    tricks, _ = parse(arguments, "export")
+    print(export(tricks), end="")
+
+
+COMMANDS = {"train": _train, "play": _play, "list": _list, "listing": _listing, "diff": _diff, "export": _export}

@@ -1,25 +1,27 @@
 """The loop with its flags decided: what is printed is what runs.
 
 A listing is made from the source of `tricks/loop.py`: every `if tricks.<flag>:` gives way to the branch that is taken,
-and every `if checkpoints:`, `if on_update:` and `if evaluation:` to nothing. Executing it defines a `train(config)`
-with the same curve as the library's `train(config, tricks)`.
+what serves only a caller's own parts (checkpoints, a listener, ...) to nothing, and what is overwritten before it is
+read goes. Executing it defines a `train(config)` with the same curve as the library's `train(config, tricks)`.
 """
 
 import difflib
 import textwrap
-from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 
 import libcst as cst
 
-from tricks.ladder import Tricks
+from tricks.ladder import NEEDS, Tricks
+from tricks.reading.dead import without_dead_stores
+from tricks.reading.decide import CloseDoors, Decide, closed_doors, reads, text
 from tricks.reading.source import Code
 
 
 def listing(tricks: Tricks) -> Code:
     """The module of the training loop for these flags: the imports that it uses, and `train(config)`."""
     functions = _loop(tricks)
-    used = set().union(*(_names(function) for function in functions))
+    used = {"Tricks"}.union(*(reads(function) for function in functions))
     imports = "".join(_import(node, used) for node in _source().body)
     title = f"The training loop with {', '.join(tricks.on)}." if tricks.on else "The training loop: REINFORCE."
     header = "\n".join(textwrap.wrap(title, 100))
@@ -40,123 +42,54 @@ def _title(tricks: Tricks) -> str:
     return ", ".join(tricks.on) or "reinforce"
 
 
+@cache
 def _source() -> cst.Module:
     return cst.parse_module(resources.files("tricks").joinpath("loop.py").read_text(encoding="utf-8"))
 
 
 def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
-    functions = [node for node in _source().body if isinstance(node, cst.FunctionDef)]
-    names = frozenset(function.name.value for function in functions)
-    decided = [function.visit(_Decide(tricks, names, _optional(function))) for function in functions]
-    return [function for function in decided if isinstance(function, cst.FunctionDef)]
+    """The functions that `train` reaches, decided, in the order of the file."""
+    functions = {node.name.value: node for node in _source().body if isinstance(node, cst.FunctionDef)}
+    close, decided, reached = CloseDoors(functions), {}, ["train"]
+    for name in reached:
+        questions = answers(tricks) | closed_doors(close.gone[name] - {"tricks"})
+        function = functions[name].visit(Decide(questions))
+        function = cst.ensure_type(cst.ensure_type(function, cst.FunctionDef).visit(close), cst.FunctionDef)
+        decided[name] = cst.ensure_type(without_dead_stores(function, pure).visit(_Constant()), cst.FunctionDef)
+        reached += [other for other in functions if other in reads(decided[name]) and other not in reached]
+    return [decided[name] for name in functions if name in decided]
 
 
-def _optional(function: cst.FunctionDef) -> frozenset[str]:
-    """The parameters that have a default: a listing does without them."""
-    return frozenset(param.name.value for param in function.params.params if param.default is not None)
+def answers(tricks: Tricks) -> dict[str, bool]:
+    """What each `if tricks.<flag>:` asks, and its answer."""
+    return {f"tricks.{name}": name in tricks.on for name in NEEDS}
 
 
-DOORS = ("checkpoints", "on_update", "evaluation")  # an `if` that asks for one has no place in a listing
+def pure(call: cst.Call) -> bool:
+    """Whether a call of the loop does nothing but return a value, so that it can go if nobody reads that.
 
-
-class _Decide(cst.CSTTransformer):
-    """Replaces each `if tricks.<flag>:` by the branch taken, and the parameter `tricks` by the constant TRICKS.
-
-    The `optional` parameters go, the arguments for them, and what asks for them, such as `if checkpoints:`. `functions`
-    are those of the loop.
+    So do the functions of this project, except those that play, and those that end in _ because they change what
+    they are given, as in PyTorch; and of tensors the few that the loop calls.
     """
+    name = text(call.func)
+    if name.startswith("torch."):
+        return not name.endswith("_")
+    return name in _imported() | {"iter", "log.progress.new_tensor"} and not (name.endswith("_") or name[:4] == "play")
 
-    def __init__(self, tricks: Tricks, functions: frozenset[str], optional: frozenset[str]) -> None:
-        self.tricks, self.functions, self.optional = tricks, functions, optional
 
-    def leave_IndentedBlock(
-        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
-    ) -> cst.IndentedBlock:
-        body: list[cst.BaseStatement] = []
-        blank: list[cst.EmptyLine] = []  # a blank line before something that vanished separates what is left
-        for statement in updated_node.body:
-            branch = [] if _keeps(statement) else self._decided(statement)
-            if branch:
-                body += [_led(branch[0], blank), *branch[1:]]
-                blank = []
-            else:
-                blank = [line for line in _lead(statement) if line.comment is None] or blank
-        return updated_node.with_changes(body=body)
-
-    def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param | cst.RemovalSentinel:
-        gone = original_node.name.value in self.optional | {"tricks"}
-        return cst.RemoveFromParent() if gone else updated_node
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        plain = [param.with_changes(comma=cst.MaybeSentinel.DEFAULT) for param in updated_node.params.params]
-        one_line = updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
-        return one_line.with_changes(params=updated_node.params.with_changes(params=plain))
-
-    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
-        """A docstring without the paragraph on parameters that are gone."""
-        kept = [part for part in updated_node.value.split("\n\n") if part.split()[0] not in self.optional]
-        return updated_node.with_changes(value="\n\n".join(kept))
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        ours = isinstance(original_node.func, cst.Name) and original_node.func.value in self.functions
-        gone = self.optional | ({"tricks"} if ours else set())
-        pairs = zip(original_node.args, updated_node.args, strict=True)
-        given = [new for old, new in pairs if not (isinstance(old.value, cst.Name) and old.value.value in gone)]
-        if len(given) == len(updated_node.args):
-            return updated_node
-        return updated_node.with_changes(args=[*given[:-1], given[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])
+class _Constant(cst.CSTTransformer):
+    """Where the flags themselves are passed on, the constant TRICKS."""
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
         return cst.Name("TRICKS") if original_node.value == "tricks" else updated_node
 
-    def _decided(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
-        """What is left of a statement: itself, unless it tests a flag."""
-        flag = _flag(statement)
-        if flag is None:
-            return [statement]
-        assert isinstance(statement, cst.If)
-        block = statement.body if getattr(self.tricks, flag) else statement.orelse and statement.orelse.body
-        if not isinstance(block, cst.IndentedBlock):
-            return []
-        said = [cst.EmptyLine(comment=block.header.comment)] if block.header.comment else []
-        first, *rest = (s for s in block.body if isinstance(s, cst.SimpleStatementLine | cst.BaseCompoundStatement))
-        return [_led(first, [*statement.leading_lines, *said]), *rest]
 
-
-def _flag(statement: cst.BaseStatement) -> str | None:
-    """The flag that an `if` tests. Names are TRICKS already: children are visited first."""
-    if isinstance(statement, cst.If) and isinstance(statement.test, cst.Attribute):
-        of = statement.test.value
-        if isinstance(of, cst.Name) and of.value == "TRICKS":
-            return statement.test.attr.value
-    return None
-
-
-def _keeps(statement: cst.BaseStatement) -> bool:
-    return isinstance(statement, cst.If) and isinstance(statement.test, cst.Name) and statement.test.value in DOORS
-
-
-def _lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
-    assert isinstance(statement, cst.SimpleStatementLine | cst.If | cst.For | cst.While | cst.With | cst.FunctionDef)
-    return statement.leading_lines
-
-
-def _led(statement: cst.BaseStatement, lines: Sequence[cst.EmptyLine]) -> cst.BaseStatement:
-    own = _lead(statement)
-    if lines and own and own[0].comment is None:  # never two blank lines in a row
-        lines = [line for line in lines if line.comment is not None]
-    return statement.with_changes(leading_lines=[*lines, *own])
-
-
-def _names(node: cst.CSTNode) -> set[str]:
-    found: set[str] = set()
-
-    class Visitor(cst.CSTVisitor):
-        def visit_Name(self, node: cst.Name) -> None:
-            found.add(node.value)
-
-    node.visit(Visitor())
-    return found | {"Tricks"}
+@cache
+def _imported() -> set[str]:
+    """What the loop imports from this project."""
+    lines = [node.body[0] for node in _source().body if isinstance(node, cst.SimpleStatementLine)]
+    ours = [line for line in lines if isinstance(line, cst.ImportFrom) and text(line).startswith("from tricks")]
+    return {alias.evaluated_name for line in ours if not isinstance(line.names, cst.ImportStar) for alias in line.names}
 
 
 def _import(node: cst.CSTNode, used: set[str]) -> str:
@@ -166,10 +99,16 @@ def _import(node: cst.CSTNode, used: set[str]) -> str:
     statement = node.body[0]
     gap = "".join("\n" for line in node.leading_lines if line.comment is None)
     if isinstance(statement, cst.Import):
+        if not reads(statement) & used:
+            return ""
         return gap + cst.Module(body=[node.with_changes(leading_lines=[])]).code
     if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
         return ""
     names = [alias.evaluated_name for alias in statement.names if alias.evaluated_name in used]
     assert statement.module is not None
     module = cst.Module([]).code_for_node(statement.module)
-    return gap + (f"from {module} import {', '.join(names)}\n" if names else "")
+    line = f"from {module} import {', '.join(names)}\n"
+    if len(line) > 121:
+        each = "".join(f"    {name},\n" for name in names)
+        line = f"from {module} import (\n{each})\n"
+    return gap + (line if names else "")

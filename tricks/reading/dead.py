@@ -1,0 +1,107 @@
+"""Assignments that nobody reads, taken out: a value that is overwritten before it is read is not printed.
+
+What is live after a statement follows from what comes after it, so a block is read from its end to its beginning, and
+a loop until nothing new is found. Aho et al. 1986, "Compilers", sec. 10.6.
+"""
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+import libcst.matchers as m
+
+from tricks.reading.decide import assigned, assignment, lead, led, reads
+
+Pure = Callable[[cst.Call], bool]
+
+
+def without_dead_stores(function: cst.FunctionDef, pure: Pure) -> cst.FunctionDef:
+    """The function without assignments that are overwritten, or that it ends, before anyone reads them.
+
+    Only those go whose right-hand side can go: every call in it is `pure`. What a closure reads is live throughout.
+    """
+    closures = m.findall(function.body, m.FunctionDef() | m.Lambda() | m.GeneratorExp())
+    kept = {name for closure in closures for name in reads(closure)}
+    block, _ = _Liveness(pure, kept, reads(function)).block(function.body, set())
+    return function.with_changes(body=block)
+
+
+class _Liveness:
+    def __init__(self, pure: Pure, kept: set[str], everything: set[str]) -> None:
+        self.pure, self.kept, self.everything = pure, kept, everything
+
+    def block(self, block: cst.BaseSuite, live: set[str]) -> tuple[cst.BaseSuite, set[str]]:
+        """A block without its dead stores, and what is live before it, given what is live after it."""
+        if not isinstance(block, cst.IndentedBlock):
+            return block, live | reads(block)
+        body: list[cst.BaseStatement] = []
+        for statement in reversed(block.body):
+            left, live = self.statement(statement, live)
+            if left is not None:
+                body.insert(0, left)
+            elif body and _opens_paragraph(lead(statement)):
+                body[0] = led(body[0], lead(statement))
+        return block.with_changes(body=body), live
+
+    def statement(self, statement: cst.BaseStatement, live: set[str]) -> tuple[cst.BaseStatement | None, set[str]]:
+        """What is left of a statement, and what is live before it."""
+        if isinstance(statement, cst.If):
+            body, before = self.block(statement.body, live)
+            orelse, otherwise = statement.orelse, live
+            if isinstance(orelse, cst.Else):
+                inner, otherwise = self.block(orelse.body, live)
+                orelse = orelse.with_changes(body=inner)
+            elif orelse is not None:
+                found, otherwise = self.statement(orelse, live)
+                orelse = cst.ensure_type(found, cst.If)
+            return statement.with_changes(body=body, orelse=orelse), before | otherwise | reads(statement.test)
+        if isinstance(statement, cst.For | cst.While) and statement.orelse is None:
+            head = reads(statement.iter if isinstance(statement, cst.For) else statement.test)
+            around, size = live | head, -1
+            while size < len(around):
+                size = len(around)
+                body, before = self.block(statement.body, around)
+                around |= before
+            return statement.with_changes(body=body), around
+        if isinstance(statement, cst.With):
+            body, before = self.block(statement.body, live)
+            return statement.with_changes(body=body), before.union(*map(reads, statement.items))
+        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+            return self._simple(statement, statement.body[0], live)
+        return statement, live | reads(statement)
+
+    def _simple(
+        self, line: cst.SimpleStatementLine, small: cst.BaseSmallStatement, live: set[str]
+    ) -> tuple[cst.BaseStatement | None, set[str]]:
+        if isinstance(small, cst.Return):
+            return line, reads(small)
+        if isinstance(small, cst.Break | cst.Continue | cst.Raise):
+            return line, self.everything
+        pairs = assigned(small)
+        if not pairs:
+            return line, live | reads(small)
+        left = [pair for pair in pairs if not self._dead(*pair, live)]
+        if not left:
+            return None, live
+        if len(left) < len(pairs):
+            line = line.with_changes(body=[assignment(left)])
+        stored = set().union(*(_stored(target) for target, _ in left))
+        return line, live.union(*(reads(target) for target, _ in left)) - stored | set().union(
+            *(reads(value) for _, value in left)
+        )
+
+    def _dead(self, target: cst.BaseExpression, value: cst.BaseExpression, live: set[str]) -> bool:
+        stored = _stored(target)
+        if not stored or stored & (live | self.kept) or m.findall(value, m.Yield() | m.Await() | m.NamedExpr()):
+            return False
+        return all(self.pure(cst.ensure_type(call, cst.Call)) for call in m.findall(value, m.Call()))
+
+
+def _stored(target: cst.BaseExpression) -> set[str]:
+    """The variables that a target sets; none if it sets anything else as well."""
+    elements = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
+    names = [element.value for element in elements if isinstance(element, cst.Name)]
+    return set(names) if len(names) == len(elements) else set()
+
+
+def _opens_paragraph(lines: Sequence[cst.EmptyLine]) -> bool:
+    return bool(lines) and lines[0].comment is None

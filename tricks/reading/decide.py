@@ -1,0 +1,222 @@
+"""Source with its questions answered: an `if` whose test is known gives way to the branch that is taken."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import libcst as cst
+
+# what a caller may bring, and a listing does without
+DOORS = ("checkpoints", "evaluation", "on_update", "body", "make", "env")
+
+
+def reads(node: cst.CSTNode) -> set[str]:
+    """The variables that a piece of code mentions: not the attributes of others, nor the names of keywords."""
+    found: set[str] = set()
+
+    class Visitor(cst.CSTVisitor):
+        def visit_Attribute(self, node: cst.Attribute) -> bool:
+            node.value.visit(self)
+            return False
+
+        def visit_Arg(self, node: cst.Arg) -> bool:
+            node.value.visit(self)
+            return False
+
+        def visit_Name(self, node: cst.Name) -> None:
+            found.add(node.value)
+
+    node.visit(Visitor())
+    return found
+
+
+def text(node: cst.CSTNode) -> str:
+    """The code of one node."""
+    return cst.Module([]).code_for_node(node)
+
+
+class Decide(cst.CSTTransformer):
+    """Answers each test whose text is in `known`, and what `not`, `and` and `or` make of it."""
+
+    def __init__(self, known: Mapping[str, bool]) -> None:
+        self.known = known
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        body: list[cst.BaseStatement] = []
+        blank: list[cst.EmptyLine] = []  # a blank line before something that vanished separates what is left
+        for statement in updated_node.body:
+            branch = self._decided(statement)
+            if branch:
+                body += [led(branch[0], blank), *branch[1:]]
+                blank = []
+            else:
+                blank = [line for line in lead(statement) if line.comment is None] or blank
+        return updated_node.with_changes(body=until_left(body))
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
+        verdict = self.verdict(original_node.test)
+        if verdict is None:
+            return updated_node
+        return updated_node.body if verdict else updated_node.orelse
+
+    def verdict(self, test: cst.BaseExpression) -> bool | None:
+        """Whether the test is true, if that is known."""
+        if (said := self.known.get(text(test))) is not None:
+            return said
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            inner = self.verdict(test.expression)
+            return None if inner is None else not inner
+        if isinstance(test, cst.BooleanOperation):
+            settles = isinstance(test.operator, cst.Or)
+            sides = {self.verdict(test.left), self.verdict(test.right)}
+            return settles if settles in sides else None if None in sides else not settles
+        return None
+
+    def _decided(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
+        """What is left of a statement: itself, unless it is an `if` whose test is known."""
+        if not isinstance(statement, cst.If):
+            return [statement]
+        verdict = self.verdict(statement.test)
+        if verdict is None:
+            return [statement.with_changes(orelse=self._otherwise(statement.orelse))]
+        if not verdict and isinstance(statement.orelse, cst.If):
+            return [led(s, statement.leading_lines) for s in self._decided(statement.orelse)]
+        block = statement.body if verdict else statement.orelse and statement.orelse.body
+        if not isinstance(block, cst.IndentedBlock):
+            return []
+        said = [cst.EmptyLine(comment=block.header.comment)] if block.header.comment else []
+        first, *rest = (s for s in block.body if isinstance(s, cst.SimpleStatementLine | cst.BaseCompoundStatement))
+        return [led(first, [*statement.leading_lines, *said]), *rest]
+
+    def _otherwise(self, orelse: cst.If | cst.Else | None) -> cst.If | cst.Else | None:
+        """What is left of an `elif` after an `if` that stays."""
+        if not isinstance(orelse, cst.If) or self.verdict(orelse.test) is None:
+            return orelse
+        branch = self._decided(orelse)
+        return cst.Else(body=cst.IndentedBlock(body=branch)) if branch else None
+
+
+def until_left(body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """A block's statements up to the first that always leaves it."""
+    for i, statement in enumerate(body):
+        if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return | cst.Raise):
+            return list(body[: i + 1])
+    return list(body)
+
+
+class CloseDoors(cst.CSTTransformer):
+    """Takes from functions the parameters that they are never given here, and from calls the arguments for them.
+
+    Those are `tricks`, which has been decided, and every optional parameter of DOORS. `functions` are those that are
+    printed, by the name that they are called by.
+    """
+
+    def __init__(self, functions: Mapping[str, cst.FunctionDef]) -> None:
+        self.gone = {name: gone(function) for name, function in functions.items()}
+        self.takes = {
+            name: [param.name.value for param in function.params.params if param.name.value != "self"]
+            for name, function in functions.items()
+        }
+        self._here: list[set[str]] = [set()]  # of the functions that are being visited
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._here.append(self._here[-1] | gone(node))
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self._here.pop()
+        if not gone(original_node):
+            return updated_node
+        return updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
+        """A docstring without the paragraphs on parameters that are gone."""
+        kept = [
+            part for part in updated_node.value.split("\n\n") if part.split()[:1] not in [[n] for n in self._here[-1]]
+        ]
+        return updated_node.with_changes(value="\n\n".join(kept))
+
+    def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
+        if not any(p.name.value in self._here[-1] for p in (*updated_node.params, *updated_node.kwonly_params)):
+            return updated_node
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))  # on one line, now that they are fewer
+        params, named = (
+            [param.with_changes(comma=comma) for param in kind if param.name.value not in self._here[-1]]
+            for kind in (updated_node.params, updated_node.kwonly_params)
+        )
+        last = named or params
+        last[-1:] = [param.with_changes(comma=cst.MaybeSentinel.DEFAULT) for param in last[-1:]]
+        last[-1:] = [param.with_changes(whitespace_after_param=cst.SimpleWhitespace("")) for param in last[-1:]]
+        star = updated_node.star_arg
+        if isinstance(star, cst.ParamStar) and not named:
+            star = cst.MaybeSentinel.DEFAULT
+        return updated_node.with_changes(params=params, kwonly_params=named, star_arg=star)
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        name = text(original_node.func)
+        left: list[cst.Arg] = []
+        for i, arg in reversed(list(enumerate(updated_node.args))):
+            if name in self.takes and not arg.star:
+                parameter = arg.keyword.value if arg.keyword else "".join(self.takes[name][i : i + 1])
+                closed = parameter in self.gone[name]
+            else:
+                closed = isinstance(arg.value, cst.Name) and arg.value.value in self._here[-1] - {"tricks"}
+                if closed and any(other.keyword is None for other in left):  # its place is needed
+                    arg, closed = arg.with_changes(value=cst.Name("None")), False
+            if not closed:
+                left.insert(0, arg)
+        if len(left) < len(updated_node.args) and left:
+            left[-1] = left[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return updated_node.with_changes(args=left)
+
+
+def gone(function: cst.FunctionDef) -> set[str]:
+    """The parameters that a function does without: its flags, and doors that need not be used."""
+
+    def optional(param: cst.Param) -> bool:
+        return param.default is not None or (
+            param.annotation is not None and "None" in text(param.annotation.annotation)
+        )
+
+    params = [*function.params.params, *function.params.kwonly_params]
+    return {p.name.value for p in params if p.name.value == "tricks" or (p.name.value in DOORS and optional(p))}
+
+
+def closed_doors(doors: Iterable[str]) -> dict[str, bool]:
+    """The answers to all that can be asked of a door that is closed."""
+    answers = {"{}": False, "{} is None": True, "{} is not None": False}
+    return {question.format(door): answer for door in doors for question, answer in answers.items()}
+
+
+def lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:
+    """The blank lines and comments before a statement."""
+    lines: Sequence[cst.EmptyLine] = getattr(statement, "leading_lines", ())
+    return lines
+
+
+def led(statement: cst.BaseStatement, lines: Sequence[cst.EmptyLine]) -> cst.BaseStatement:
+    """A statement with `lines` before it."""
+    own = lead(statement)
+    if lines and own and own[0].comment is None:  # never two blank lines in a row
+        lines = [line for line in lines if line.comment is not None]
+    return statement.with_changes(leading_lines=[*lines, *own])
+
+
+def assigned(statement: cst.BaseSmallStatement) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Targets with their values: those of `a, b = x, y` one by one; none if this is no plain assignment."""
+    if isinstance(statement, cst.AnnAssign):
+        return [] if statement.value is None else [(statement.target, statement.value)]
+    if not isinstance(statement, cst.Assign) or len(statement.targets) > 1:
+        return []
+    target, value = statement.targets[0].target, statement.value
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
+        return [(to.value, of.value) for to, of in zip(target.elements, value.elements, strict=True)]
+    return [(target, value)]
+
+
+def assignment(pairs: Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]) -> cst.Assign:
+    """`a, b = x, y` of its pairs."""
+    left, right = (
+        side[0] if len(side) == 1 else cst.Tuple([cst.Element(each) for each in side], lpar=[], rpar=[])
+        for side in zip(*pairs, strict=True)
+    )
+    return cst.Assign([cst.AssignTarget(left)], right)

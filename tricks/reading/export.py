@@ -1,0 +1,139 @@
+"""One file to take home: the training loop with its flags decided, and all that it calls.
+
+An export is the library's own source. The loop is decided as in a listing; other modules give the definitions that are
+then still reached, and classes the members that are used. What one file does not need is taken out: devices,
+checkpoints, listeners, other backends. `skeleton/` holds what an export has of its own. Executing it defines a
+`train(config)` with the same curve, to the last bit, as the library's on the backend `gymnasium`.
+"""
+
+import re
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from graphlib import TopologicalSorter
+
+import libcst as cst
+
+from tricks.ladder import Tricks
+from tricks.reading.dead import without_dead_stores
+from tricks.reading.decide import Decide, reads
+from tricks.reading.listing import answers, pure
+from tricks.reading.one_file import library, modules
+from tricks.reading.parts import Definition, Mentions, Part, definitions, imports, parsed
+from tricks.reading.shake import shaken
+from tricks.reading.source import Code
+
+PHRASES = (  # what is said of images, and of errors that have another name here
+    r",? or \[S,[^\]]*C, H, W\](?: uint8)?",
+    r"[;,] (?:images|pixels) stay \w+",
+    r"(?:\n {4,}| )Raises InputError[^.]*\.",
+)
+BASES = ("tricks.envs.gymnasium", "tricks.runs.log")  # whose classes the skeleton inherits from
+
+
+def export(tricks: Tricks) -> Code:
+    """One self-contained file that trains with these flags, on observations that are vectors.
+
+    It imports torch, numpy and gymnasium only; `python FILE --env CartPole-v1 --seeds 4 --steps 20000` trains, and
+    prints how it goes.
+    """
+    parts = _parts(tricks)
+    left = shaken(parts, ["train", "main"], pure)
+    body = _joined("".join(_section(module, nodes) for module, nodes in _in_order(parts, left)))
+    body = reduce(lambda said, phrase: re.sub(phrase, "", said), PHRASES, body)
+    named = ", ".join(tricks.on) or "none: this is REINFORCE"
+    about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 100)
+    call = "    python FILE --env CartPole-v1 --seeds 4 --steps 20000"
+    head = f'"""{about}\n\n{LETTERS}\n{call}\n"""\n\n{_imports(list(left.values()))}'
+    return Code(f'{head}{body}\n\nif __name__ == "__main__":\n    main(train)\n')
+
+
+LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. The letters of the shapes are
+S seeds, T steps of a rollout, N lanes (environments of a seed), B rows of a batch, D features of an observation,
+and A actions. To train:
+"""
+
+
+def _parts(tricks: Tricks) -> dict[str, Part]:
+    """Every definition by its name, with its questions answered."""
+    plain = library(tricks.state_norm, tricks.return_norm or tricks.ppg, tricks.shared_trunk or tricks.ppg)
+    loop = {name: part for name, part in plain.items() if part.module == "tricks.loop"}
+    decide, loops = Decide(answers(tricks)), {}
+    for name, part in loop.items():
+        node = part.node.visit(decide)
+        if isinstance(node, cst.FunctionDef):
+            loops[name] = Part(part.module, without_dead_stores(node, pure))
+    return plain | loops
+
+
+def _in_order(parts: Mapping[str, Part], left: Mapping[str, Definition]) -> list[tuple[str, list[Definition]]]:
+    """The modules with what is left of them, each after those that it uses."""
+    home = {name: parts[name].module for name in left}
+    uses: dict[str, set[str]] = {module: set() for module in home.values()}
+    for name, node in left.items():
+        quoted = Mentions.of([node])
+        uses[home[name]] |= {home[other] for other in quoted.names - quoted.strings if other in home} - {home[name]}
+    sorter = TopologicalSorter(uses)
+    sorter.prepare()
+    ranks = {module: rank for rank, module in enumerate(modules())}
+    ready, order = set[str](), []
+    while sorter.is_active():
+        ready |= set(sorter.get_ready())
+        order.append(min(ready, key=ranks.__getitem__))
+        ready.remove(order[-1])
+        sorter.done(order[-1])
+    within = {name: place for module in order for place, name in enumerate(definitions(module))}
+    return [
+        (module, [left[name] for name in sorted(left, key=within.__getitem__) if home[name] == module])
+        for module in order
+    ]
+
+
+def _section(module: str, nodes: Sequence[Definition]) -> str:
+    """The definitions of one module, under the first sentence of what its docstring says of it."""
+    docstring = parsed(module).get_docstring() or ""
+    title = textwrap.fill(
+        " ".join(docstring.split("\n\n")[0].split()), 118, initial_indent="# ", subsequent_indent="# "
+    )
+    lines = ["\n\n", title, "\n"]
+    for before, node in zip((None, *nodes), nodes, strict=False):
+        constants = isinstance(before, cst.SimpleStatementLine) and isinstance(node, cst.SimpleStatementLine)
+        gap = "" if constants or before is None else "\n\n"
+        lines.append(gap + cst.Module([node.with_changes(leading_lines=[])]).code)
+    return "".join(lines)
+
+
+def _joined(code: str) -> str:
+    """Brackets that were opened because a line was too long, closed where it no longer is."""
+    lines: list[str] = []
+    for line in code.split("\n"):
+        lines.append(line)
+        if len(lines) > 2 and line.strip()[:1] in (")", "]", "}") and lines[-3].endswith(("(", "[", "{")):
+            one = lines[-3] + lines[-2].strip() + line.strip()
+            if len(one) <= 120 and not lines[-2].endswith(",") and "#" not in lines[-2]:
+                lines[-3:] = [one]
+    return "\n".join(lines)
+
+
+def _imports(nodes: Sequence[Definition]) -> str:
+    """The imports that these need, in the order of isort: first the standard library's, then the others."""
+    known = {name: source for module in (*modules(), *BASES) for name, source in imports(module).items()}
+    used = {(*known[name], name) for node in nodes for name in reads(node) if name in known}
+    plain = [(module, f"import {module}" + f" as {name}" * (name != module)) for module, of, name in used if not of]
+    named: dict[str, list[str]] = {}
+    for module, of, _ in used:
+        if of and not module.startswith("tricks"):
+            named.setdefault(module, []).append(of)
+    froms = [(module, f"from {module} import {', '.join(sorted(of, key=_kind))}") for module, of in named.items()]
+    lines = [*sorted(plain), *sorted(froms)]
+    blocks = [
+        [line for module, line in lines if (module.split(".")[0] in sys.stdlib_module_names) is ours]
+        for ours in (True, False)
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _kind(name: str) -> tuple[int, str]:
+    """isort's order of names: CONSTANTS, Classes, functions."""
+    return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2), name

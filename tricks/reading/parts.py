@@ -1,0 +1,173 @@
+"""The definitions of the library by name, and what their code mentions."""
+
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+import libcst as cst
+
+Definition = cst.FunctionDef | cst.ClassDef | cst.SimpleStatementLine
+
+
+class Part(NamedTuple):
+    """A function, a class or a constant of a module."""
+
+    module: str
+    node: Definition
+
+
+class Mentions(cst.CSTVisitor):
+    """What code mentions: names, attributes that it reads, attributes that it sets, and keywords.
+
+    Of a union in an annotation nothing counts: `Dense | Nature` is no use of `Nature`.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.read: set[str] = set()
+        self.written: set[str] = set()
+        self.keywords: set[str] = set()
+        self.strings: set[str] = set()
+        self._typed = 0
+
+    @classmethod
+    def of(cls, nodes: Iterable[cst.CSTNode]) -> "Mentions":
+        """What all of these mention."""
+        found = cls()
+        for node in nodes:
+            each = mentions(node)
+            for name in ("names", "read", "written", "keywords", "strings"):
+                getattr(found, name).update(getattr(each, name))
+        return found
+
+    def visit_Annotation(self, node: cst.Annotation) -> None:
+        self._typed += 1
+
+    def leave_Annotation(self, original_node: cst.Annotation) -> None:
+        self._typed -= 1
+
+    def visit_BinaryOperation(self, node: cst.BinaryOperation) -> bool:
+        return not (self._typed and isinstance(node.operator, cst.BitOr))
+
+    def visit_SimpleString(self, node: cst.SimpleString) -> None:
+        value = str(node.evaluated_value)
+        self.strings.add(value)
+        if self._typed and value.isidentifier():
+            self.names.add(value)
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        self.read.add(node.attr.value)
+        node.value.visit(self)
+        return False
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> bool:
+        elements = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
+        for element in elements:
+            self._store(element)
+        return False
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> bool:
+        self._store(node.target)
+        node.annotation.visit(self)
+        if node.value is not None:
+            node.value.visit(self)
+        return False
+
+    def _store(self, target: cst.BaseExpression) -> None:
+        if isinstance(target, cst.Attribute):
+            self.written.add(target.attr.value)
+            target.value.visit(self)
+        elif not isinstance(target, cst.Name):
+            target.visit(self)
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        if node.keyword is not None:
+            self.keywords.add(node.keyword.value)
+        node.value.visit(self)
+        return False
+
+    def visit_Param(self, node: cst.Param) -> bool:
+        for child in (node.annotation, node.default):
+            if child is not None:
+                child.visit(self)
+        return False
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        for child in (*node.decorators, node.params, node.returns, node.body):
+            if child is not None:
+                child.visit(self)
+        return False  # its own name is no use of it
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.names.add(node.value)
+
+
+@cache
+def mentions(node: cst.CSTNode) -> Mentions:
+    """What one node mentions; of a class, what its members do."""
+    found = Mentions()
+    if isinstance(node, cst.ClassDef):
+        return found.of([*node.decorators, *node.bases, *node.body.body])
+    found._typed = is_alias(node)
+    node.visit(found)
+    return found
+
+
+def is_alias(node: cst.CSTNode) -> bool:
+    """Whether this gives a type another name: `Family = type[Categorical] | type[DiagonalGaussian]`."""
+    if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Assign):
+        return False
+    name = defined(node)
+    value = node.body[0].value
+    return name[:1].isupper() and not name.isupper() and isinstance(value, cst.Subscript | cst.BinaryOperation)
+
+
+def defined(node: cst.CSTNode) -> str:
+    """The name that a statement at the top of a module, or of a class, defines; "" if it defines none."""
+    if isinstance(node, cst.FunctionDef | cst.ClassDef):
+        return node.name.value
+    if isinstance(node, cst.SimpleStatementLine):
+        statement = node.body[0]
+        if isinstance(statement, cst.Assign) and isinstance(target := statement.targets[0].target, cst.Name):
+            return target.value
+        if isinstance(statement, cst.AnnAssign) and isinstance(statement.target, cst.Name):
+            return statement.target.value
+    return ""
+
+
+@cache
+def parsed(module: str) -> cst.Module:
+    """A module's tree."""
+    *folders, name = module.split(".")[1:]
+    path = resources.files("tricks").joinpath(*folders, f"{name}.py")
+    return cst.parse_module(path.read_text(encoding="utf-8"))
+
+
+def definitions(module: str) -> dict[str, Part]:
+    """The functions, classes and constants of a module."""
+    found = {}
+    for node in parsed(module).body:
+        if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.SimpleStatementLine) and (name := defined(node)):
+            found[name] = Part(module, node)
+    return found
+
+
+@cache
+def imports(module: str) -> dict[str, tuple[str, str]]:
+    """Where the names come from that a module imports: `Tensor` -> (torch, Tensor), `np` -> (numpy, "")."""
+    found = {}
+    for line in parsed(module).body:
+        statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        if isinstance(statement, cst.Import):
+            for alias in statement.names:
+                found[alias.evaluated_alias or alias.evaluated_name] = (alias.evaluated_name, "")
+        if (
+            isinstance(statement, cst.ImportFrom)
+            and statement.module
+            and not isinstance(statement.names, cst.ImportStar)
+        ):
+            source = cst.Module([]).code_for_node(statement.module)
+            for alias in statement.names:
+                found[alias.evaluated_alias or alias.evaluated_name] = (source, alias.evaluated_name)
+    return found
