@@ -68,7 +68,7 @@ HOMES = {
     "analysis.stats": ("holm", "interval"),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
-    "design.flags": ("flags", "numbers"),
+    "design.flag_sets": ("flags", "numbers"),
     "design.story": ("Design",),
     "design.suites": ("SUITES",),
     "design.trials": ("TRIALS",),

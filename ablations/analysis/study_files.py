@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from ablations.analysis.studies import COLUMNS, SHARES, About, Study
+from ablations.design.designs import DESIGNS
 from ablations.design.flag_sets import numbers
-from ablations.design.registry import DESIGNS
 from ablations.training.store import write_whole
 from ablations.training.tagged_csv import tagged, untagged
 from tricks.config import Config

@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from ablations.design.choice import tricks_named, usable
-from ablations.design.registry import DESIGNS
+from ablations.design.designs import DESIGNS
 from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
 from ablations.training.jobs import Job

@@ -6,8 +6,8 @@ import torch
 
 import tricks.loop
 from ablations import RESULTS, effects, load_all
+from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
-from ablations.design.registry import DESIGNS
 from book import evidence, planted
 from book.exercise import Exercise
 from book.figures import spread

@@ -12,8 +12,7 @@ import pytest
 from support import pages
 
 import ablations.cli as harness
-from ablations.design.designs import SB3
-from ablations.design.registry import DESIGNS
+from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
 from ablations.experiments import games, speed, worlds
 from ablations.training.plan import plans

@@ -17,9 +17,8 @@ import ablations.training.workers as runner
 from ablations.analysis.stats import interval
 from ablations.cli import main
 from ablations.design.choice import usable
-from ablations.design.designs import ladder
+from ablations.design.designs import DESIGNS, ladder
 from ablations.design.flag_sets import flags
-from ablations.design.registry import DESIGNS
 from ablations.design.suites import SUITES
 from ablations.report.sentences import spoken
 from ablations.training import rates

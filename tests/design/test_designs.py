@@ -7,8 +7,7 @@ import pytest
 
 from ablations.design.choice import gives_mask, usable
 from ablations.design.crossed import factorial, screen
-from ablations.design.designs import add_one_in, beyond, beyond_normed, ladder, leave_one_out
-from ablations.design.registry import DESIGNS
+from ablations.design.designs import DESIGNS, add_one_in, beyond, beyond_normed, ladder, leave_one_out
 from tricks import EVERY, PPO, REINFORCE, Config, InputError
 from tricks.ladder import LADDER, NEEDS, PPG
 

@@ -3,9 +3,8 @@
 import pytest
 
 from ablations.design.crossed import factorial
-from ablations.design.designs import add_one_in, ladder
+from ablations.design.designs import DESIGNS, add_one_in, ladder
 from ablations.design.labels import Label, added, taken
-from ablations.design.registry import DESIGNS
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from support.studies import study
 
 from ablations.analysis.effects import effects
 from ablations.analysis.study_files import load, save
+from ablations.design.designs import DESIGNS
 from ablations.design.labels import Label, added
-from ablations.design.registry import DESIGNS, registered
+from ablations.design.registry import registered
 from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
 from ablations.report import page, sentences
 from ablations.training.plan import What, plans
