@@ -27,6 +27,7 @@ from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.gae import gae
 from tricks.ladder import named, switched
+from tricks.return_norm import move_stats
 
 begin()
 
@@ -132,7 +133,7 @@ assert 0.1 < speed < 0.3
 # ## In the library
 
 # %%
-source(ReturnStats, normalize, denormalize)
+source(ReturnStats, move_stats, normalize, denormalize)
 
 # %% [markdown]
 # $\sigma$ is kept within sane limits, so that returns that do not vary at all divide by 0.0001, not by 0.
@@ -150,7 +151,7 @@ def stats(mean, variance):
 
 
 returns = torch.tensor([1.0, 2.0, 4.0, 9.0]).view(1, 4, 1)  # [S, T, N]
-moved = stats(0.0, 1.0).move(returns, torch.ones_like(returns, dtype=torch.bool), beta=0.25)
+moved = move_stats(stats(0.0, 1.0), returns, torch.ones_like(returns, dtype=torch.bool), beta=0.25)
 print(f"mean {moved.mean.item()}, variance {moved.variance.item()}")
 assert moved.mean.item() == 1
 assert abs(moved.variance.item() - 6.125) < 1e-12

@@ -2,18 +2,27 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from types import ModuleType
 from unittest.mock import patch
 
-import tricks.loop  # noqa: F401 - so that its names can be replaced
+from tricks import loop
+from tricks.ladder import FILES
 
 
 @contextmanager
 def planted(**faults: Callable) -> Iterator[None]:
-    """`with planted(gae=wrong): train(...)` trains with `wrong` wherever the loop calls `gae`.
+    """`with planted(gae=wrong): train(...)` trains with `wrong` wherever the loop, or a trick's file, calls `gae`.
 
-    Raises AttributeError for a name that the loop does not use.
+    Raises AttributeError for a name that neither knows.
     """
     with ExitStack() as stack:
         for name, fault in faults.items():
-            stack.enter_context(patch(f"tricks.loop.{name}", fault))
+            stack.enter_context(patch.object(_home(name), name, fault))
         yield
+
+
+def _home(name: str) -> ModuleType:
+    """The loop, if it calls a function of this name; else the trick's file that defines it."""
+    files = (import_module(f"tricks.{file}") for file in dict.fromkeys(FILES.values()))
+    return next((module for module in (loop, *files) if hasattr(module, name)), loop)
