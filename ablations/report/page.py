@@ -121,8 +121,7 @@ def _notes(study: Study, design: Design) -> list[str]:
     """Notes on a design: what its table leaves out, and what diverged."""
     notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
     if design.crossed == "fraction" and design.dropped:
-        why = "Because arms were dropped"
-        notes.append(f"{why}, this {design.name} cannot separate main effects from pairwise interactions.")
+        notes.append(f"With arms dropped, this {design.name} confounds main effects with pairwise interactions.")
     if design.base:
         notes.append(f"In every arm: {', '.join(design.base)} (what the chosen tricks need).")
     if not design.paired:
