@@ -1,6 +1,6 @@
 """Which trick matters where: designs, runs, statistics and figures over many seeds.
 
-What another package needs of this one, the chapters above all, it imports from here.
+Other packages, such as the chapters, import everything they need from here.
 """
 
 from importlib import import_module
@@ -85,7 +85,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is asked for: a command line should not wait for what it does not use."""
+    """Import a name on first use, so that a command line does not wait for modules it never uses."""
     for home, names in HOMES.items():
         if name in names:
             module = import_module(f"ablations.{home}")

@@ -17,32 +17,32 @@ from tricks.runs.files import make_folder
 
 USAGE = """usage: python -m ablations [COMMAND] ...
 
-  run     train a design's arms over many seeds; ends in tables, figures and a report (the default)
-  report  make the tables, figures and the report again, without training
+  run     train a design's arms over many seeds, then write tables, figures and a report (the default)
+  report  rebuild the tables, figures and report without training
   tune    choose each arm's learning rate on tuning seeds
-  worlds  try each trick in the world that was made for it, with and without
-  games   what the agents of a saved run score in whole games, beside random actions
-  speed   environment steps a second, and where the time goes
+  worlds  train with and without each trick in the world made for it
+  games   score the agents of a saved run in whole games, next to random actions
+  speed   measure environment steps per second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 10 seeds, 100,000 steps. `python -m ablations run --help` shows all
-options. An interrupted run goes on where it was when the same command is given again."""
+options. To resume an interrupted run, give the same command again."""
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Where the runs are."""
+    """Which runs to report on."""
 
     out: Path = Path("runs/ablations")
-    """Folder with the files of runs that `run` and `worlds` have written, and for the report."""
+    """Folder with the run files that `run` and `worlds` wrote. The report goes there, too."""
     from_results: bool = False
-    """Take the runs that come with this package instead."""
+    """Use the runs that ship with this package instead."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
+    """Run one command. Returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     has_jobs = given[:1] not in (["speed"], ["games"])
-    return guarded(_dispatch, given, "; finished jobs are kept, and the same command goes on from there" * has_jobs)
+    return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -63,7 +63,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def again(command: str, arguments: Sequence[str]) -> str:
-    """The command line that makes the same results again, on any machine, wherever they go and however many train."""
+    """The command line that reproduces the results on any machine: without --out, --workers and --scheduler."""
     elsewhere, kept, values = ("--out", "--workers", "--scheduler"), [], iter(arguments)
     for argument in values:
         if argument in elsewhere:
@@ -74,7 +74,7 @@ def again(command: str, arguments: Sequence[str]) -> str:
 
 
 def _without_machine(argument: str) -> str:
-    """A path that leads out of the working folder by its last name alone: the rest is true of this machine only."""
+    """Shorten a path outside the working folder to its last name, since the rest exists only on this machine."""
     path = Path(argument)
     leads_out = path.is_absolute() or path.parts[:1] in (("..",), ("~",))
     return (path.name if path.name != ".." else path.resolve().name) if leads_out else argument
@@ -85,7 +85,7 @@ def _report(arguments: list[str]) -> int:
     source = RESULTS if chosen.from_results else chosen.out
     studies = load_all(source)
     if not studies:
-        raise InputError(f"no files of runs (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
+        raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     make_folder(chosen.out)
     return design_runs.document(studies, chosen.out, [], again("report", arguments))
 
@@ -106,7 +106,7 @@ def _worlds_suite(chosen: Options) -> int:
     given = [f"--{name}={x}" for name in ("tricks", "seeds", "workers", "out") if (x := getattr(chosen, name))]
     for name in ("env", "backend", "design", "steps", "scheduler", "dry_run"):
         if getattr(chosen, name) != getattr(Options, name):
-            raise InputError(f"--suite worlds has designs and budgets of its own; leave out --{name.replace('_', '-')}")
+            raise InputError(f"--suite worlds has its own designs and budgets; leave out --{name.replace('_', '-')}")
     return _worlds(given)
 
 

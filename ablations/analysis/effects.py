@@ -17,10 +17,10 @@ LEVEL = 0.05
 
 @cache
 def scores(study: Study, tricks: Tricks) -> pd.DataFrame:
-    """An arm's runs in numbers, a row a seed: area, late, score, reached.
+    """The scores of an arm's runs, one row per seed: area, late, score, reached.
 
-    area and late are returns; score is the area between the random policy (0) and the ceiling (1) where the
-    environment has a scale, else the area itself; reached is the step at which the threshold was (NaN: never).
+    area and late are returns. score is the area on a scale from the random policy (0) to the ceiling (1), or the area
+    itself if the environment has no scale. reached is the step at which the threshold was reached (NaN: never).
     """
     runs = study.of(tricks).set_index("seed").sort_index()
     found = pd.DataFrame({"area": runs[SHARES].mean(axis=1), "late": runs["late"]})
@@ -31,17 +31,17 @@ def scores(study: Study, tricks: Tricks) -> pd.DataFrame:
 
 
 def _reservation(study: Study, pair: Comparison) -> str:
-    """What is to be said about the learning rates of two arms; nothing if both were tuned for this."""
+    """A caveat about the learning rates of two arms; empty if both were tuned for this setting."""
     said = {*study.of(pair.without).tuned, *study.of(pair.having).tuned} - {""}
     return ", ".join(sorted(said))
 
 
 def effects(study: Study, design: Design) -> pd.DataFrame:
-    """A row a comparison of the design: its Label, the difference in score, its 95% interval, whether it is detected.
+    """One row per comparison of a design: its Label, the difference in score, its 95% interval, whether it is detected.
 
-    Detected (1 up, -1 down, 0 no) is corrected for the number of the design's comparisons by Holm's method.
-    Seeds that one of two arms lacks are left out of their comparison, and comparisons without any. In a design that is
-    not paired, every seed of both arms counts.
+    Detected (1 up, -1 down, 0 no) is corrected for the number of comparisons in the design by Holm's method.
+    A seed that either arm lacks is left out of their comparison, and so is a comparison without any seeds. In an
+    unpaired design, every seed of both arms counts.
     """
     rows: list[dict[str, Any]] = []
     for pair in design.comparisons:
@@ -69,7 +69,7 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
 
 
 def _difference(having: pd.Series, without: pd.Series, together: bool) -> Estimate:
-    """With minus without; together: whether equal seeds of both belong together."""
+    """With minus without. together: whether equal seeds of the two arms form pairs."""
     if together:
         return paired((having - without).to_numpy())
     return unpaired(having.to_numpy(), without.to_numpy())

@@ -1,6 +1,6 @@
-"""Effects of crossed tricks: exact ones of a factorial, with interactions and Shapley values; a screen's contrasts.
+"""Effects of crossed tricks: a factorial's exact effects, interactions and Shapley values; a screen's contrasts.
 
-Every effect is computed seed by seed, so that its interval is Student's t over seeds.
+Every effect is computed per seed, so its interval is Student's t over seeds.
 """
 
 from itertools import combinations
@@ -16,12 +16,15 @@ from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from tricks.errors import InputError
 
-DIGITS = 9  # what is less is rounding, whose sign can be the same for all seeds
-Scores = dict[frozenset[str], np.ndarray]  # which factors are on -> a score a seed
+DIGITS = 9  # anything smaller is rounding error, whose sign can agree across all seeds
+Scores = dict[frozenset[str], np.ndarray]  # which factors are on -> one score per seed
 
 
 def by_factors(study: Study, design: Design) -> Scores:
-    """The score of every arm with results, by which of the design's tricks are on."""
+    """The scores of every arm that has results, keyed by which of the design's tricks are on.
+
+    Raises InputError if no arm has results.
+    """
     found = {arm: scores(study, arm.tricks).score for arm in design.arms if len(study.of(arm.tricks))}
     if not found:
         raise InputError(f"no arm of the {design.name} has results")
@@ -30,11 +33,11 @@ def by_factors(study: Study, design: Design) -> Scores:
 
 
 def main_effects(study: Study, design: Design) -> pd.DataFrame:
-    """A row a trick: effect with its 95% interval, p (also after Holm), detected, and for factorials the Shapley value.
+    """One row per trick: effect with its 95% interval, p (also after Holm), detected, and a factorial's Shapley value.
 
-    Crossed as a whole, a factorial: the mean difference that the trick makes, over all sets of the others where both
-    arms are there. In a fraction of all sets, a screen: its coefficient in a linear model of all tricks, which is mean
-    on minus mean off if no arm is missing.
+    In a factorial, the effect is the mean difference that the trick makes, over all sets of the other tricks for which
+    both arms have results. In a screen, it is the trick's coefficient in a linear model of all tricks, which equals
+    mean on minus mean off if no arm is missing.
     """
     values = by_factors(study, design)
     estimate = _coefficients if design.crossed == "fraction" else _differences
@@ -54,7 +57,7 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
 
 
 def interactions(study: Study, design: Design) -> pd.DataFrame:
-    """A row a pair of tricks: how much more one does where the other is on. NaN if that cannot be told."""
+    """One row per pair of tricks: how much more one does when the other is on. NaN if the arms cannot tell."""
     values, rows = by_factors(study, design), []
     for a, b in combinations(design.names, 2):
         others = [on for on in values if not on & {a, b} and {on | {a}, on | {b}, on | {a, b}} <= set(values)]
@@ -65,7 +68,7 @@ def interactions(study: Study, design: Design) -> pd.DataFrame:
 
 
 def _differences(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """What each trick changes, seed by seed, averaged over the sets of the others."""
+    """The change that each trick makes, per seed, averaged over the sets of the other tricks."""
     pairs = {
         name: [values[on | {name}] - values[on] for on in values if name not in on and on | {name} in values]
         for name in names
@@ -74,7 +77,7 @@ def _differences(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarray
 
 
 def _coefficients(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Least squares of the scores on the flags, seed by seed; arms may be missing. NaN if too many are."""
+    """Regress the scores on the flags by least squares, per seed. Arms may be missing; NaN if too many are."""
     flags = np.array([[1.0, *(name in on for name in names)] for on in values])  # [arms, 1 + factors]
     if np.linalg.matrix_rank(flags) < flags.shape[1]:
         return dict.fromkeys(names, np.array([np.nan]))
@@ -83,7 +86,7 @@ def _coefficients(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarra
 
 
 def _shapley(values: Scores, name: str, names: tuple[str, ...]) -> Any:
-    """φ = Σ |on|!(k−1−|on|)!/k! · what the trick adds to each set of the others. Shapley 1953. NaN without all arms."""
+    """φ = Σ |on|!(k−1−|on|)!/k! · the trick's gain on each set of the others. Shapley 1953. NaN if arms are missing."""
     k = len(names)
     if len(values) < 2**k:
         return paired(np.array([np.nan]))

@@ -1,4 +1,4 @@
-"""What came of a trial: its two arms with their scores, and the table of all trials in words."""
+"""The outcome of a trial: its two arms, their scores, and its row in the table of all trials."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,25 +22,25 @@ class Side:
         return float(self.runs.lr.iloc[0])
 
     def grid(self, steps: int) -> pd.DataFrame:
-        """Returns on the common grid of steps, a row a seed."""
+        """Returns on the common grid of steps, one row per seed."""
         return grid(self.runs, steps)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial with its two arms, trained."""
+    """A trial and its two trained arms."""
 
     trial: Trial
     without: Side
     having: Side
 
     def scores(self, arm: Side) -> pd.Series:
-        """The trial's score, a value a seed."""
+        """An arm's score in the trial, one value per seed."""
         runs = arm.runs.set_index("seed").sort_index()
         return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
 
     def row(self) -> dict[str, Any]:
-        """The table's row: both means, and the paired difference with its 95% interval."""
+        """The trial's row in the table: both means, and the paired difference with its 95% interval."""
         without, having = self.scores(self.without), self.scores(self.having)
         found, both = paired((having - without).to_numpy()), pd.concat([self.without.runs, self.having.runs])
         return {
@@ -67,7 +67,7 @@ class Outcome:
 
 
 def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
-    """The trial's two arms among the runs, or None if one of them is not there."""
+    """Find the trial's two arms among the runs; None if either is missing."""
     config = trial.config
     here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
     sides = [Side(here[here.tricks == flags(arm)]) for arm in (trial.without, trial.having)]
@@ -75,6 +75,6 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
 
 
 def place(world: str, numbers: str) -> str:
-    """The world, and those of its numbers that are a trick's: `NoisyChain-v0, gae_lambda=0.0`."""
+    """The world, and the numbers that belong to a trick: `NoisyChain-v0, gae_lambda=0.0`."""
     own = [number for number in numbers.split() if number.split("=")[0] not in ("lanes", "horizon", "hidden", "gamma")]
     return ", ".join([world.removeprefix("tricks/"), *own])

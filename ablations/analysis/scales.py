@@ -1,11 +1,11 @@
-"""Each environment's scale: 0 is a random policy, 1 the ceiling; and the return that counts as solved.
+"""Each environment's scale, from a random policy (0) to the ceiling (1), and the return that counts as solved.
 
-Only with fixed constants can areas of different environments be set side by side. The random policy draws every
-action uniformly, as an untrained agent does about; its returns are means over 2000 episodes (LunarLander's over
-1000), and a test measures most of them anew. The ceilings are what is possible (CartPole: the time limit; Taxi: the
-mean over all starts of the shortest way; MiniGrid: 1, for getting there in no time) or, where nobody knows that, a
-round number a little above the best that is reported for any algorithm. Thresholds are Gymnasium's own; Pendulum and
-MiniGrid have none, and Taxi's 8 is more than any policy can have.
+Areas of different environments can only be compared on fixed scales. The random policy draws every action uniformly,
+much as an untrained agent does. Its returns are means over 2000 episodes (LunarLander: 1000), and a test measures most
+of them again. A ceiling is the best possible return (CartPole: the time limit; Taxi: the mean over all starts along the
+shortest path; MiniGrid: 1, for reaching the goal in no time). Where nobody knows the best, it is a round number
+slightly above the best return reported for any algorithm. Thresholds are Gymnasium's, except that it has none for
+Pendulum and MiniGrid, and that its 8 for Taxi is more than any policy can earn.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import gymnasium as gym
 
 @dataclass(frozen=True)
 class Scale:
-    """Returns of an episode: a random policy's, the ceiling, and the threshold of "solved" if there is one."""
+    """Episode returns: a random policy's, the ceiling, and the threshold that counts as solved, if there is one."""
 
     random: float
     ceiling: float
@@ -35,7 +35,7 @@ SCALES = {
 
 
 def threshold(env: str) -> float | None:
-    """The return from which the environment counts as solved, or None if nobody says."""
+    """The return at which the environment counts as solved, or None if it has no threshold."""
     if env in SCALES:
         return SCALES[env].threshold
     return gym.spec(env).reward_threshold if env in gym.registry else None

@@ -1,4 +1,4 @@
-"""From curves to numbers, a value a seed; from numbers to intervals over seeds and tests of one arm against another."""
+"""Curves to numbers, one per seed; numbers to intervals over seeds and tests of one arm against another."""
 
 from collections.abc import Callable, Sequence
 from math import lcm
@@ -9,10 +9,10 @@ import pandas as pd
 
 from ablations.training.scores import POINTS
 
-AVERAGED = POINTS // 10  # of them, where one reading is not enough: a tenth of the budget
-FEWEST = 5  # seeds that an interval needs: with 3, a nominal 95% interval covered 71%
+AVERAGED = POINTS // 10  # points to average where one is too noisy: a tenth of the budget
+FEWEST = 5  # seeds needed for an interval: with 3, a nominal 95% interval covered 71%
 Statistic = Callable[..., Any]  # of samples, along `axis`
-RESAMPLES = 5000  # of a bootstrap: at n = FEWEST its tail is 0.1%, five of them
+RESAMPLES = 5000  # per bootstrap: at n = FEWEST the tail is 0.1%, or five resamples
 
 
 def normalized(score: np.ndarray, random: float, ceiling: float) -> np.ndarray:
@@ -21,10 +21,10 @@ def normalized(score: np.ndarray, random: float, ceiling: float) -> np.ndarray:
 
 
 def reached(grid: pd.DataFrame, threshold: float) -> pd.Series:
-    """First step at which a seed's mean return over AVERAGED points, up to there, is at least the threshold.
+    """First step at which a seed's mean return over the last AVERAGED points is at least the threshold.
 
-    NaN, censored, if there is none. The same number of steps whatever the arm: an update of short segments can be a
-    single lucky episode, one of whole episodes is the mean of many.
+    NaN (censored) if there is none. All arms are averaged over the same number of steps, because an update of short
+    segments can hold a single lucky episode, while one of whole episodes is the mean of many.
     """
     means = np.lib.stride_tricks.sliding_window_view(grid.to_numpy(dtype=float), AVERAGED, axis=1).mean(axis=-1)
     there, ends = means >= threshold, grid.columns.to_numpy(dtype=float)[AVERAGED - 1 :]
@@ -32,28 +32,28 @@ def reached(grid: pd.DataFrame, threshold: float) -> pd.Series:
 
 
 def restricted_mean(reached: pd.Series, budget: float) -> float:
-    """mean(min(time, budget)) over seeds: a seed that did not get there counts with the whole budget."""
+    """mean(min(time, budget)) over seeds: a seed that never got there counts as the whole budget."""
     return float(reached.fillna(budget).clip(upper=budget).mean())
 
 
 def median_reached(reached: pd.Series) -> float:
-    """The step by which half of the seeds had got there (Kaplan and Meier's median); NaN if fewer than half did."""
+    """The step by which half of the seeds got there (the Kaplan-Meier median); NaN if fewer than half did."""
     times = np.sort(reached.to_numpy(dtype=float))  # NaN comes last
     return float(times[(len(times) - 1) // 2])
 
 
 def share_reached(reached: pd.Series, steps: np.ndarray) -> np.ndarray:
-    """Share of all seeds that had got there by each of the steps; all who did not are censored at the budget."""
+    """Share of all seeds that got there by each step; the others are censored at the budget."""
     share: np.ndarray = (reached.to_numpy(dtype=float)[:, None] <= steps).mean(axis=0)
     return share
 
 
 def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
-    """Interquartile mean: without the lowest and the highest ⌊n/4⌋ values. Agarwal et al. 2021, arXiv:2108.13264."""
+    """Interquartile mean: without the lowest and highest ⌊n/4⌋ values. Agarwal et al. 2021, arXiv:2108.13264."""
     ordered = np.sort(np.moveaxis(values, axis, -1), axis=-1)  # five times as fast as scipy's trim_mean
     cut = ordered.shape[-1] // 4
     middle = ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
-    return np.where(np.isnan(ordered[..., -1]), np.nan, middle)[()]  # a NaN comes last, and would be cut
+    return np.where(np.isnan(ordered[..., -1]), np.nan, middle)[()]  # NaN sorts last and would be cut off
 
 
 def _bootstrap(
@@ -61,9 +61,9 @@ def _bootstrap(
 ) -> tuple[np.ndarray, np.ndarray]:
     """95% expanded percentile bootstrap interval over the samples' first axes; NaN with too few values, or a NaN.
 
-    The percentile interval is as narrow as if σ were known and were estimated with 1/n; for normal values and the
-    mean, the tail Φ(-t₀.₉₇₅,ₙ₋₁ √(n / (n - 1))) in place of 0.025 makes Student's interval of it. n is the smallest
-    sample's. Hesterberg 2015, arXiv:1411.5279, section on the expanded percentile interval.
+    The plain percentile interval is too narrow, as if σ were known and estimated with 1/n. With the tail
+    Φ(-t₀.₉₇₅,ₙ₋₁ √(n / (n - 1))) in place of 0.025, it becomes Student's interval for the mean of normal values. n is
+    the size of the smallest sample. Hesterberg 2015, arXiv:1411.5279, section on the expanded percentile interval.
     """
     from scipy import stats  # takes most of a second to import
 
@@ -80,7 +80,7 @@ def _bootstrap(
         paired=paired,
         confidence_level=1 - 2 * tail,
         n_resamples=RESAMPLES,
-        batch=100,  # stays in the cache: several times as fast as all at once
+        batch=100,  # fits in the cache: several times as fast as all at once
         method="percentile",
         rng=0,
     )
@@ -90,7 +90,7 @@ def _bootstrap(
 def interval(values: np.ndarray, statistic: Statistic = np.mean) -> tuple[np.ndarray, np.ndarray]:
     """95% expanded bootstrap interval over seeds, the first axis; NaN with fewer than FEWEST seeds, or with a NaN.
 
-    Whole rows are resampled together, so that for curves the correlation within a run stays.
+    Whole rows are resampled together, which keeps the correlation within a learning curve.
     """
     return _bootstrap((values,), statistic)
 
@@ -104,10 +104,10 @@ class Aggregate(NamedTuple):
 
 
 def stratified_interval(groups: Sequence[np.ndarray], statistic: Statistic = iqm) -> Aggregate:
-    """A statistic of all environments' normalized scores together; each environment's seeds are resampled apart.
+    """A statistic of all environments' pooled normalized scores; seeds are resampled within each environment.
 
-    groups: an array per environment, a value a seed. Environments weigh the same whatever their numbers of seeds: each
-    value is repeated until all groups are as long as their least common multiple. Agarwal et al. 2021,
+    groups: one array per environment, one value per seed. Environments have equal weights, however many seeds they
+    have: each value is repeated until all groups are as long as their least common multiple. Agarwal et al. 2021,
     arXiv:2108.13264.
     """
     size = lcm(*(len(values) for values in groups))
@@ -122,7 +122,7 @@ def stratified_interval(groups: Sequence[np.ndarray], statistic: Statistic = iqm
 
 
 class Estimate(NamedTuple):
-    """A mean or a difference of means, its 95% interval, and the probability of one as far from 0 by chance."""
+    """A mean or a difference of means, its 95% interval, and its two-sided p-value against 0."""
 
     mean: float
     low: float
@@ -131,7 +131,7 @@ class Estimate(NamedTuple):
 
 
 def paired(difference: np.ndarray) -> Estimate:
-    """Student's t on the differences of two arms, a value a seed; NaN with fewer than FEWEST seeds, or with a NaN."""
+    """Student's t on two arms' differences, one value per seed; NaN with fewer than FEWEST seeds, or with a NaN."""
     from scipy import special  # a hundred times as fast as stats.t, and the same numbers
 
     count, mean = len(difference), float(difference.mean())
@@ -146,7 +146,7 @@ def paired(difference: np.ndarray) -> Estimate:
 
 
 def unpaired(having: np.ndarray, without: np.ndarray) -> Estimate:
-    """Welch's t on two independent arms, a value a seed; NaN as for `paired`. Welch 1947, Biometrika 34, 28-35."""
+    """Welch's t on two independent arms, one value per seed; NaN as in `paired`. Welch 1947, Biometrika 34, 28-35."""
     from scipy import special
 
     mean = float(having.mean() - without.mean())
@@ -171,10 +171,9 @@ class Improvement(NamedTuple):
 
 
 def improvement(having: np.ndarray, without: np.ndarray, paired: bool = True) -> Improvement:
-    """P(Y > X) + P(Y = X) / 2 of a seed of `having` and any seed of `without`: the U of Mann and Whitney / (n m).
+    """P(Y > X) + P(Y = X) / 2 for a seed Y of `having` and any seed X of `without`: Mann-Whitney's U / (n m).
 
-    A value a seed. Where arms are paired, seeds are resampled in pairs, the same in both. Agarwal et al. 2021,
-    arXiv:2108.13264.
+    Both have one value per seed. Paired arms are resampled in pairs. Agarwal et al. 2021, arXiv:2108.13264.
     """
 
     def wins(y: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
@@ -186,9 +185,9 @@ def improvement(having: np.ndarray, without: np.ndarray, paired: bool = True) ->
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """p-values adjusted for their number: the k-th smallest of m times m - k + 1, never falling, at most 1.
+    """p-values adjusted for their number: the k-th smallest of m times m - k + 1, non-decreasing, at most 1.
 
-    A NaN stays and does not count. Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
+    NaN stays NaN and is not counted. Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
     """
     known = np.flatnonzero(~np.isnan(p))
     order = known[np.argsort(p[known])]

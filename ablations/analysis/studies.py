@@ -1,6 +1,6 @@
-"""Runs as one frame: what every table and figure is made from, with or without training.
+"""Runs as one frame, from which every table and figure is made, with or without training.
 
-A row is one training run of one seed: `env, steps, numbers, tricks, lr, tuned, seed, diverged, late`, and its return
+Each row is the training run of one seed: `env, steps, numbers, tricks, lr, tuned, seed, diverged, late`, and its return
 at 1%, 2%, ... 100% of the budget.
 """
 
@@ -27,10 +27,10 @@ MadeWith = dict[str, list[str]]  # versions, machines, commits and backends of t
 
 class Games(TypedDict):
     trained: list[list[float]]
-    random: list[list[float]]  # scores: an agent a row
+    random: list[list[float]]  # scores: one row per agent
 
 
-About = TypedDict(  # what a file of runs says in its first line, under the file's keys
+About = TypedDict(  # the first line of a run file, under the file's keys
     "About",
     {
         "command": str,
@@ -39,7 +39,7 @@ About = TypedDict(  # what a file of runs says in its first line, under the file
         "made with": MadeWith,
         "seeds": list[int],  # the first, and the one after the last
         "left out": NotRequired[Sequence[str]],
-        # of games only: the run's name, scores of whole games, whether actions were the most likely ones
+        # games only: the run's name, scores of whole games, whether the agents took their most likely actions
         "run": NotRequired[str],
         "games": NotRequired[Games],
         "greedy": NotRequired[bool],
@@ -47,11 +47,11 @@ About = TypedDict(  # what a file of runs says in its first line, under the file
 )
 
 
-@dataclass(frozen=True, eq=False)  # a study is itself, so that what is computed from it can be kept
+@dataclass(frozen=True, eq=False)  # compared by identity, so that results computed from a study can be cached
 class Study:
-    """Runs, the designs that they belong to, and about them: the command, the versions, the time they took.
+    """Runs, the designs they belong to, and facts about them: the command, the versions, the time they took.
 
-    The runs of a study with designs are all of one environment, budget and numbers.
+    All runs of a study with designs share one environment, budget and set of numbers.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Study:
 
     @property
     def kind(self) -> Literal["designs", "games", "worlds"]:
-        """Arms of designs, games of a saved run, or trials in the worlds that were made for tricks."""
+        """Arms of designs, games of a saved run, or trials in the worlds made for tricks."""
         if self.designs:
             return "designs"
         return "games" if "games" in self.about else "worlds"
@@ -75,26 +75,26 @@ class Study:
         return int(self.runs.steps.iloc[0])
 
     def of(self, tricks: Tricks) -> pd.DataFrame:
-        """The runs of one arm, a row a seed; empty if there are none."""
+        """The runs of one arm, one row per seed; empty if there are none."""
         return self.runs[self.runs.tricks == flags(tricks)]
 
     def grid(self, tricks: Tricks) -> pd.DataFrame:
-        """An arm's returns, a row a seed and a column a step."""
+        """An arm's returns: one row per seed, one column per step."""
         return grid(self.of(tricks), self.steps)
 
     def missing(self, design: Design) -> list[str]:
-        """The names of the design's arms that lack seeds which were asked for."""
+        """The names of the design's arms that lack some of the requested seeds."""
         first, end = self.about["seeds"]
         return [arm.name for arm in design.arms if len(self.of(arm.tricks)) < end - first]
 
     @property
     def is_whole(self) -> bool:
-        """Whether no arm of any design lacks seeds."""
+        """Whether every arm of every design has all its seeds."""
         return not any(self.missing(design) for design in self.designs)
 
 
 class Done(NamedTuple):
-    """A finished job, with what is to be said about its learning rate."""
+    """A finished job, with any reservation about its learning rate."""
 
     job: Job
     reservation: str
@@ -102,13 +102,13 @@ class Done(NamedTuple):
 
 
 def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
-    """The returns of some runs of one setting and arm: a row a seed, a column a step."""
+    """The returns of one arm's runs in one setting: one row per seed, one column per step."""
     found = runs.set_index("seed")[SHARES].sort_index()
     return found.set_axis(np.linspace(steps / POINTS, steps, POINTS), axis=1)
 
 
 def study_of(plan: Plan, store: Store, command: str) -> Study:
-    """What is there of a plan. Raises InputError if there is nothing."""
+    """The finished part of a plan. Raises InputError if nothing is finished."""
     read = ((job, rate, store.read(job)) for job, rate in plan.jobs.items())
     done = [Done(job, rate.reservation, result) for job, rate, result in read if result is not None]
     about = about_runs(command, done, plan.seeds)
@@ -117,7 +117,7 @@ def study_of(plan: Plan, store: Store, command: str) -> Study:
 
 
 def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
-    """Which command made the runs of these seeds; how long they took all together, and with what they were made."""
+    """The command that made the runs of these seeds, the time they took in total, and the versions behind them."""
     found = {key: sorted({each.result.made_with[key] for each in done}) for key in VERSIONS}
     return {
         "command": command,
@@ -129,7 +129,7 @@ def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> Abou
 
 
 def gather(done: Iterable[Done], seeds: Sequence[int]) -> pd.DataFrame:
-    """The runs of finished jobs; only these seeds. Raises InputError if there are no jobs."""
+    """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
     frames = [_rows(*each) for each in done]
     if not frames:
         raise InputError("there are no results")

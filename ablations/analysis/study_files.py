@@ -1,4 +1,4 @@
-"""A study as one file, a compressed CSV whose first line says which designs were asked for and how runs were made."""
+"""A study as one file: a compressed CSV whose first line names its designs and says how its runs were made."""
 
 import gzip
 import zlib
@@ -16,15 +16,15 @@ from tricks.config import Config
 from tricks.errors import InputError
 
 SUFFIX = ".runs.csv.gz"
-RESULTS = Path(__file__).parents[1] / "results"  # those that come with this package
+RESULTS = Path(__file__).parents[1] / "results"  # the studies that ship with this package
 TEXTS = dict.fromkeys(("numbers", "tricks", "tuned"), str)
 EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can be missing
 
 
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
-    """Write `<name>.runs.csv.gz`; returns the study as it will be read back, with five digits, and the path.
+    """Write `<name>.runs.csv.gz`. Returns the study as it will be read back, with five digits, and the path.
 
-    A file of that name that has more seeds stays, and a line says so.
+    An existing file with more seeds is kept, and a printed line says so.
     """
     about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
     text = tagged(about, study.runs, digits=5)
@@ -39,7 +39,7 @@ def save(study: Study, folder: Path) -> tuple[Study, Path]:
 
 
 def refuse_another(path: Path, config: Config) -> None:
-    """Raises InputError if the file holds a study of the same name with other numbers, or of another backend."""
+    """Raise InputError if the file holds a study of the same name with other numbers or another backend."""
     before = _before(path)
     if before is None:
         return
@@ -50,7 +50,7 @@ def refuse_another(path: Path, config: Config) -> None:
 
 
 def _before(path: Path) -> Study | None:
-    """What would be overwritten; a damaged file is no loss, it is written again from the jobs."""
+    """The study that would be overwritten. A damaged file is no loss: its jobs can rebuild it."""
     try:
         return load(path) if path.exists() else None
     except InputError:
@@ -72,7 +72,7 @@ def _parse(text: str, path: Path) -> Study:
         if list(runs) != COLUMNS or runs.empty:
             raise ValueError("columns or rows are missing")
         if missing := {"designs", *About.__required_keys__} - set(about):
-            raise ValueError(f"it does not say its {', '.join(sorted(missing))}")
+            raise ValueError(f"its first line lacks {', '.join(sorted(missing))}")
         designs = tuple(DESIGNS[name](names) for name, names in about.pop("designs"))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(path, error) from error
@@ -80,21 +80,21 @@ def _parse(text: str, path: Path) -> Study:
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
-    again = "the command that made it writes it again from its finished jobs"
-    return InputError(f"{path} is no file of runs, or damaged: {error}; {again}")
+    remedy = "the command that made it can rebuild it from its finished jobs"
+    return InputError(f"{path} is damaged or not a run file: {error}; {remedy}")
 
 
 def load_all(folder: Path) -> list[Study]:
-    """The studies of all files of runs in a folder, `merged`, the worlds last. Raises InputError if one is damaged."""
+    """All studies in a folder, `merged`, with the worlds last. Raises InputError if a file is damaged."""
     studies = merged([load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))])
     return sorted(studies, key=lambda study: study.kind == "worlds")
 
 
 def merged(studies: Sequence[Study]) -> list[Study]:
-    """Studies that differ in nothing but their seeds, as one: seeds 0 to 9 of today, 10 to 29 of tomorrow.
+    """Join studies that differ only in their seeds, such as today's seeds 0 to 9 and tomorrow's 10 to 29.
 
-    A name that ends in the first seed, `_from10`, goes with the one without; their seeds must not leave a gap, and
-    every arm must have run at the same learning rate.
+    A name that ends in its first seed, `_from10`, joins the name without it. The seeds must not leave a gap, and every
+    arm must have the same learning rate in both.
     """
     found: dict[str, Study] = {}
     for study in sorted(studies, key=lambda study: study.about["seeds"][0]):

@@ -1,4 +1,4 @@
-"""Which tricks a design can be about: those that are named, and those that can act in an environment."""
+"""Which tricks a design can be about: the ones that are named, and the ones that can act in an environment."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tricks.worlds.world import everything_legal
 
 
 def tricks_named(text: str) -> list[str]:
-    """The tricks in a list with commas, in ladder order. Raises InputError for a name that is no trick."""
+    """The tricks in a comma-separated list, in ladder order. Raises InputError for an unknown trick."""
     wanted = [name.strip() for name in text.split(",")]
     if unknown := [name for name in wanted if name not in NEEDS]:
         raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
@@ -20,7 +20,7 @@ def tricks_named(text: str) -> list[str]:
 
 
 def usable(config: Config) -> Iterator[str]:
-    """The flags that can change anything: `action_mask` cannot where the environment gives no mask."""
+    """The flags that can have an effect: `action_mask` has none unless the environment gives a mask."""
     masked = gives_mask(config)
     return (name for name in LADDER if masked or name != "action_mask")
 

@@ -1,4 +1,4 @@
-"""Designs that cross tricks: all combinations of a few, a balanced part of them for many."""
+"""Designs that cross tricks: all combinations of a few, or a balanced fraction of the combinations of many."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -27,11 +27,11 @@ def factorial(names: Sequence[str]) -> Design:
 def screen(names: Sequence[str]) -> Design:
     """A fold-over of a Hadamard matrix, resolution IV: main effects clear of pairwise ones. Plackett & Burman 1946.
 
-    Of all the tricks it crosses those that no other trick needs; what they need is on in all arms.
+    Out of all tricks, it crosses those that no other trick needs. The tricks that they need are on in all arms.
     """
     from scipy.linalg import hadamard
 
-    if set(names) >= {need for name in names for need in NEEDS[name]}:  # else a draw of flags would hardly ever do
+    if set(names) >= {need for name in names for need in NEEDS[name]}:  # else few arms would meet all needs
         names = [name for name in names if not any(name in NEEDS[other] for other in names)]
     if len(names) < 2:
         raise InputError(f"a screen takes at least 2 tricks, not {len(names)}")
@@ -43,7 +43,7 @@ def screen(names: Sequence[str]) -> Design:
 def _crossed(
     name: str, factors: Sequence[str], rows: Iterable[Sequence[bool]], kind: Literal["whole", "fraction"]
 ) -> Design:
-    """The arms with these flags on, row by row; those that break a need are dropped."""
+    """One arm per row of flags. Arms that break a need are dropped."""
     base, arms, dropped = what_is_needed(factors), [], []
     for row in rows:
         on = [factor for factor, is_on in zip(factors, row, strict=True) if is_on]

@@ -1,8 +1,8 @@
-"""Designs: which combinations of flags to train, and which pairs of them tell what a trick does.
+"""Designs: which combinations of flags to train, and which pairs of them show what a trick does.
 
-A design only yields arms; equal arms of different designs are trained once. Every arm meets its tricks' needs: what
-the chosen tricks need and is not chosen itself is on in all arms. A new design is a function here, `registered`, that
-returns its arms together with everything that is said of them.
+A design only lists arms; an arm that several designs share is trained once. Every arm meets its tricks' needs: a trick
+that the chosen ones need but that is not chosen itself is on in all arms. To add a design, write a function here and
+mark it as `registered`. It returns the arms together with everything that figures and sentences say about them.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ ON_TOP = ("with this trick", "without it", "the other arms")
 
 @registered
 def ladder(names: Sequence[str]) -> Design:
-    """One more trick at a time, in teaching order. The story; it depends on the order."""
+    """Add one trick at a time, in teaching order. What a trick adds depends on that order."""
     base = what_is_needed(names)
     sets = [switched([*base, *names[:k]]) for k in range(len(names) + 1)]
     first = start(base)
@@ -61,7 +61,7 @@ def ladder(names: Sequence[str]) -> Design:
 
 @registered
 def leave_one_out(names: Sequence[str]) -> Design:
-    """The full set, and it without each trick and all that needs it. Is the trick still needed?"""
+    """The full set, and the set without each trick and whatever needs it. Is the trick still needed?"""
     base = what_is_needed(names)
     full = switched([*base, *names])
     pairs = []
@@ -92,9 +92,9 @@ def leave_one_out(names: Sequence[str]) -> Design:
 
 @registered
 def add_one_in(names: Sequence[str]) -> Design:
-    """The bare core, and it with each trick and all that the trick needs. Does it help alone?
+    """The bare core, and the core with each trick and whatever it needs. Does the trick help alone?
 
-    A trick with needs is compared to its needs alone, so that they are not counted as its own.
+    A trick with needs is compared to its needs alone, so that it gets no credit for them.
     """
     pairs = []
     for name in names:
@@ -127,14 +127,14 @@ def add_one_in(names: Sequence[str]) -> Design:
 
 @registered
 def ppo(names: Sequence[str]) -> Design:
-    """The preset `ppo`, and the flags of stable-baselines3, to hold against published scores; `names` do not matter."""
+    """The preset `ppo` and the flags of stable-baselines3, to compare to published scores. `names` changes no arm."""
     arms = (Arm(Label("ppo"), PPO), Arm(Label("as stable-baselines3"), SB3))
     return Design("ppo", tuple(names), arms, published=True, own_arms=True)
 
 
 @registered
 def beyond(names: Sequence[str]) -> Design:
-    """PPO, and what goes beyond the ladder on top of it: each of those tricks against PPO with what the trick needs."""
+    """PPO, and each trick beyond the ladder on top of it, compared to PPO with whatever that trick needs."""
     design = _on_top_of(PPO, Label("ppo"))
     return replace(
         design,
@@ -148,7 +148,7 @@ def beyond(names: Sequence[str]) -> Design:
 
 @registered
 def beyond_normed(names: Sequence[str]) -> Design:
-    """The same on PPO with `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
+    """`beyond`, on PPO with `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
     design = _on_top_of(replace(PPO, return_norm=True), added(["return_norm"]))
     return replace(
         design,

@@ -1,11 +1,11 @@
-"""What a run is known by in every table and file: its flags as one text, and the numbers that are not the defaults."""
+"""How tables and files identify a run: its flags as one string, and its numbers that differ from the defaults."""
 
 from dataclasses import fields
 
 from tricks.config import Config
 from tricks.ladder import Tricks
 
-APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # what `numbers` does not say
+APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # not part of `numbers`
 
 
 def flags(tricks: Tricks) -> str:
@@ -19,6 +19,6 @@ def in_words(tricks: Tricks) -> str:
 
 
 def numbers(config: Config) -> str:
-    """The numbers of a config that are not the defaults: `epochs=20 lanes=16`."""
+    """The numbers of a config that differ from the defaults: `epochs=20 lanes=16`."""
     own = {f.name: getattr(config, f.name) for f in fields(Config) if f.name not in APART}
     return " ".join(f"{name}={x}".replace(" ", "") for name, x in own.items() if x != getattr(Config, name))

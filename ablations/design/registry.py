@@ -1,4 +1,4 @@
-"""The designs by name, and what makers of designs share."""
+"""The designs by name, and helpers that they share."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,20 +12,20 @@ DESIGNS: dict[str, Maker] = {}
 
 
 def registered(make: Maker) -> Maker:
-    """Make a design known under its function's name, with - for _."""
+    """Register a design under its function's name, with - for _."""
     DESIGNS[make.__name__.replace("_", "-")] = make
     return make
 
 
 def what_is_needed(names: Sequence[str]) -> list[str]:
-    """What the chosen tricks need and is not chosen. Raises InputError if that needs a chosen trick in its turn."""
+    """Tricks that the chosen ones need but that are not chosen. Raises InputError if one of them needs a chosen one."""
     base = [need for need in closed(names) if need not in names]
     for need in base:
         if between := [name for name in names if name in closed([need])]:
-            raise InputError(f"{need} is needed and needs {', '.join(between)}: add {need} to --tricks")
+            raise InputError(f"{need} is needed, and itself needs {', '.join(between)}: add {need} to --tricks")
     return base
 
 
 def start(base: Sequence[str]) -> Label:
-    """The arm with nothing but what the chosen tricks need."""
+    """The label of the first arm, which has only what the chosen tricks need."""
     return Label(", ".join(base), note="what the chosen tricks need") if base else Label("reinforce")

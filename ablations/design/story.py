@@ -1,6 +1,6 @@
-"""What a design is: its arms, the pairs to compare, and everything that figures, tables and sentences say of it.
+"""A design: its arms, the pairs to compare, and everything that figures, tables and sentences say about it.
 
-Nothing else in the package knows a design by its name, so a new one is a function in designs.py and nothing more.
+No other code asks for a design by its name, so adding one takes a single function in designs.py.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """The label as text: no two arms of a design have the same."""
+        """The label as text, unique within a design."""
         return str(self.label)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two arms whose difference is what a trick does; `label` names the trick and what goes along with it."""
+    """Two arms whose difference is the effect of a trick; `label` names it and the tricks that go along with it."""
 
     label: Label
     without: Tricks
@@ -37,7 +37,7 @@ class Comparison:
 
     @property
     def focus(self) -> Tricks:
-        """The arm that the comparison is about: the one without the trick, where the label takes it away."""
+        """The arm that the comparison is about: the one without the trick if the label removes it."""
         return self.without if self.label.sign == "−" else self.having
 
     @property
@@ -48,7 +48,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Panels:
-    """Small multiples, an arm a panel: what they tell, and what their bold, dashed and gray lines are."""
+    """Small multiples with one panel per arm: their title, and what the bold, dashed and gray lines are."""
 
     title: str
     lines: tuple[str, str, str]
@@ -56,7 +56,7 @@ class Panels:
 
 @dataclass(frozen=True)
 class Mark:
-    """How a design's effects are drawn: matplotlib's marker, the same as a character, and what it means."""
+    """How a design's effects are drawn: matplotlib's marker, the same shape as a character, and its meaning."""
 
     shape: str
     glyph: str
@@ -65,27 +65,27 @@ class Mark:
 
 @dataclass(frozen=True)
 class Phrases:
-    """What sentences say of a design's effects; what is empty is not said.
+    """What sentences say about a design's effects; an empty phrase is left out.
 
-    {up} and {down} are the tricks detected as helping and hurting, in `climb` with sizes and in one: {seen}.
+    {up} and {down} are the tricks detected as helping and hurting. `climb` has both, with their sizes, in {seen}.
     """
 
     climb: str = ""
-    """A sentence of its own, from the first arm's area {first} to the last arm's {last}, over {count} comparisons."""
+    """A whole sentence: from the first arm's area {first} to the last arm's {last}, over {count} comparisons."""
     detected: str = ""
-    """A part of the sentence that several designs share; {a_trick} is `it` after the first."""
+    """Part of a sentence that several designs share; {a_trick} is `it` after the first."""
     place: str = ""
-    """Where a trick is tried: in one sentence over all environments, `alone or taken out of the full set`."""
+    """Where a trick is tried, for one sentence about all environments: `alone or taken out of the full set`."""
     nowhere: str = ""
     """The same after `neither`: `when taken out`."""
     base: str = ""
-    """What the tricks are added to, where one sentence says in which environments each helps or hurts."""
+    """What the tricks are added to, for a sentence about the environments in which each one helps or hurts."""
     question: str = ""
-    """In a table of one trick's effects, what the comparison asks of it: `as the next rung`."""
+    """What the comparison asks about a trick, in a table of its effects: `as the next rung`."""
     question_with: str = ""
-    """The same where {others} go along (default: `..., with` them)."""
+    """The same if {others} go along (default: the question, then `, with {others}`)."""
     curves: str | None = None
-    """What is added to the environment above this design's curves of one trick; None: they are not shown there."""
+    """What follows the environment's name above this design's curves of one trick; None: those are not shown."""
 
     def asked(self, label: Label) -> str:
         """A comparison in words: `as the next rung`; `alone, on baseline`; `taken out of everything, with clip`."""
@@ -96,7 +96,7 @@ class Phrases:
 
 @dataclass(frozen=True)
 class Design:
-    """Arms in the order of the story, the pairs to compare, the arms that were dropped, and how all that is told."""
+    """Arms in the order in which they are shown, the pairs to compare, the dropped arms, and how to present them."""
 
     name: str
     names: tuple[str, ...]
@@ -106,22 +106,22 @@ class Design:
     dropped: tuple[tuple[str, str], ...] = ()
     """The names of arms that break a need, each with the reason."""
     base: tuple[str, ...] = ()
-    """What the chosen tricks need and is not chosen: on in all arms."""
+    """Tricks that the chosen ones need but that are not chosen: on in all arms."""
     panels: Panels | None = None
     """None: no small multiples."""
     mark: Mark = Mark("o", "○", "with and without")
-    """Of its comparisons."""
+    """The mark of its comparisons."""
     phrases: Phrases = Phrases()
     rank: int = 0
-    """Its place among several, in the rows of a figure and in a sentence: the lower, the sooner."""
+    """Its place among several designs, in the rows of a figure and in sentences: lowest first."""
     crossed: Literal["", "whole", "fraction"] = ""
-    """Whether tricks are crossed: in all combinations, or in a balanced part of them. Then it has main effects."""
+    """Whether tricks are crossed, in all combinations or in a balanced fraction. If so, it has main effects."""
     paired: bool = True
-    """Whether seed k of two arms belong together; else differences are those of two independent groups."""
+    """Whether seed k of one arm pairs with seed k of another. If not, the arms are independent groups."""
     published: bool = False
-    """Whether its arms stand beside published scores."""
+    """Whether its arms are shown next to published scores."""
     own_arms: bool = False
-    """Whether its arms are the same whatever tricks are chosen."""
+    """Whether its arms are the same no matter which tricks are chosen."""
 
     @property
     def beyond(self) -> bool:

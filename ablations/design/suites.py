@@ -14,7 +14,7 @@ class Setting:
     fixed: bool = False
     """Whether every arm runs at the config's learning rate instead of its own from `learning_rates.csv`."""
     more: tuple[str, ...] = ()
-    """Designs that are trained here by default beside those of the suite."""
+    """Designs that are trained here by default in addition to the suite's."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ SUITES = {
         ),
         ("ladder", "leave-one-out", "add-one-in"),
     ),
-    # where a body that both losses train should find more, and where the value loss should drown the policy's gradient
+    # where a body that both losses train should help, and where the value loss should drown out the policy's gradient
     "beyond": Suite(
         (
-            Setting(Config("CartPole-v1"), 10, more=("beyond-normed",)),  # here returns are large numbers
+            Setting(Config("CartPole-v1"), 10, more=("beyond-normed",)),  # returns are large numbers here
             Setting(Config("Acrobot-v1"), 10, more=("beyond-normed",)),
             *(
                 Setting(Config(f"MiniGrid-{name}-v0", backend="envpool", lanes=16, horizon=64), 10)
@@ -49,7 +49,7 @@ SUITES = {
         ),
         ("beyond",),
     ),
-    # `ppo` at the numbers of those who published a score: CleanRL's ppo.py, and stable-baselines3's zoo
+    # `ppo` with the numbers behind a published score: CleanRL's ppo.py, and stable-baselines3's zoo
     "published": Suite(
         (
             Setting(Config("CartPole-v1", steps=500_000, lanes=4, lr=2.5e-4), 10, fixed=True),
@@ -64,7 +64,7 @@ SUITES = {
                     minibatches=256,
                     lr=3e-4,
                     gamma=0.999,
-                    value_coef=1.0,  # stable-baselines3's ½ is for an error without the ½
+                    value_coef=1.0,  # stable-baselines3's 0.5 is for an error without our ½
                     gae_lambda=0.98,
                 ),
                 10,
@@ -78,7 +78,7 @@ SUITES = {
 
 @dataclass(frozen=True)
 class Published:
-    """A published score of PPO: the mean return at the end of training, with what is given as its spread."""
+    """A published score of PPO: the mean return at the end of training, with its published spread."""
 
     score: float
     spread: float

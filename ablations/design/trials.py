@@ -1,7 +1,7 @@
-"""One trial per trick: where it must matter, with what around it, and which way.
+"""Trials for each trick: a place where it should matter, the flags around it, and the direction of its effect.
 
-A trial compares two arms that differ in one flag, on a world of tricks/worlds that was made for the trick or on
-CartPole-v1 in a setting that was. Each arm runs at its own best rate of the grid.
+A trial compares two arms that differ in one flag. It runs in a world of tricks/worlds made for the trick, or on
+CartPole-v1 in a setting made for it. Each arm runs at its own best rate of the grid.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Trial:
     others: tuple[str, ...]
     """The flags that both arms have."""
     config: Config
-    """Environment, budget and numbers; its seeds and its lr are left to whoever runs the trial."""
+    """Environment, budget and numbers; whoever runs the trial sets its seeds and its lr."""
     predicted: Literal[1, -1]
     """Which way the score should go with the trick: 1 up, -1 down."""
     reason: str
-    """Why, in a sentence."""
+    """Why, in one sentence."""
     score: Literal["area", "late"] = "area"
     """Area under the curve, or the last 10% of it."""
 
@@ -38,13 +38,13 @@ class Trial:
 
     @property
     def having(self) -> Tricks:
-        """`without`, plus the trick and nothing else."""
+        """`without`, plus the trick."""
         return switched([*self.others, self.trick])
 
 
 PLAIN = ("baseline", "reuse", "clip", "gae")
 NORMED = (*PLAIN, "advantage_norm")
-SMALL = (32, 32)  # hidden layers that are enough for a world with a handful of states
+SMALL = (32, 32)  # hidden layers, large enough for a world with a handful of states
 
 TRIALS = (
     Trial(
@@ -52,21 +52,21 @@ TRIALS = (
         (),
         Config("tricks/OffsetReward-v0", steps=100_000, lanes=8, horizon=10, hidden=SMALL),
         1,
-        "an offset of ten times the reward's differences drowns them in the gradient's variance",
+        "an offset of ten times the differences between rewards drowns them in the gradient's variance",
     ),
     Trial(
         "reuse",
         ("baseline",),
         Config(steps=50_000, lanes=16, horizon=128),
         1,
-        "with a few dozen batches in the budget, one gradient step from each is too few",
+        "the budget holds only a few dozen batches, and one gradient step from each is not enough",
     ),
     Trial(
         "clip",
         ("baseline", "reuse"),
         Config(steps=50_000, lanes=16, horizon=128, epochs=20),
         1,
-        "after many epochs the ratio has left the batch behind, and nothing but the clip stops it",
+        "after many epochs the policy has moved far away from its batch, and only the clip stops it",
     ),
     Trial(
         "gae",
@@ -80,49 +80,49 @@ TRIALS = (
         ("baseline", "reuse", "clip"),
         Config("tricks/NoisyChain-v0", steps=100_000, lanes=32, horizon=32, gae_lambda=0.0, hidden=SMALL),
         -1,
-        "the bare TD error leans on a value net that does not know the goal yet",
+        "the bare TD error relies on a value net that does not know the goal yet",
     ),
     Trial(
         "orthogonal_init",
         (),
         Config("tricks/ThereAndBack-v0", steps=200_000, lanes=8, horizon=64, gamma=0.995, hidden=SMALL),
         1,
-        "a preference for either side, however slight, makes the way there and back exponentially unlikely",
+        "even a slight preference for one side makes the way there and back exponentially unlikely",
     ),
     Trial(
         "advantage_norm",
         (*PLAIN, "entropy"),
         Config("tricks/CartPoleReward0.01-v0", steps=100_000, lanes=32, horizon=32),
         1,
-        "advantages of a hundredth are less than the entropy bonus",
+        "advantages around 0.01 are smaller than the entropy bonus",
     ),
     Trial(
         "state_norm",
         NORMED,
         Config("tricks/CartPoleOddUnits-v0", steps=100_000, lanes=32, horizon=32),
         1,
-        "a place in thousands of millimeters saturates the net, an angle in thousandths of a turn is lost in it",
+        "a position in thousands of millimeters saturates the net, and drowns out an angle in thousandths of a turn",
     ),
     Trial(
         "return_norm",
         NORMED,
         Config("tricks/CartPoleReward100-v0", steps=100_000, lanes=32, horizon=32),
         1,
-        "steps of the size of the learning rate do not get the value net to ten thousand",
+        "steps as small as the learning rate do not get the value net to ten thousand",
     ),
     Trial(
         "grad_clip",
         PLAIN,
         Config("tricks/CartPoleShocks-v0", steps=100_000, lanes=32, horizon=32),
         1,
-        "a shock's gradient outweighs thousands of others, in the step and in Adam's memory",
+        "the gradient of a shock outweighs thousands of others, in the step and in Adam's moments",
     ),
     Trial(
         "entropy",
         PLAIN,
         Config("tricks/Corridor-v0", steps=100_000, lanes=32, horizon=32, entropy_coef=0.05, hidden=SMALL),
         1,
-        "the small reward near by is found first, and ends the search",
+        "the agent finds the small reward nearby first, and stops exploring",
     ),
     *(
         Trial(
@@ -130,7 +130,7 @@ TRIALS = (
             NORMED,
             Config(f"tricks/Grid{useless}-v0", steps=50_000, lanes=32, horizon=32, hidden=SMALL),
             1,
-            f"{useless} actions of {useless + 4} do nothing",
+            f"{useless} of {useless + 4} actions do nothing",
         )
         for useless in (10, 20, 40, 60)
     ),
@@ -146,49 +146,49 @@ TRIALS = (
         (*PLAIN, "return_norm", "segments"),
         Config("tricks/CartPoleJump-v0", steps=100_000, lanes=32, horizon=32),
         1,
-        "statistics that grow a thousandfold change everything that a head left as it is says",
+        "statistics that grow a thousandfold change every prediction of a head that is not rescaled",
     ),
     Trial(
         "popart",
         (*NORMED, "return_norm"),
         Config("tricks/Magnitudes-v0", steps=50_000, lanes=32, horizon=32, hidden=SMALL),
         1,
-        "every batch with other tasks moves the statistics",
+        "every batch holds different tasks, and so moves the statistics",
     ),
     Trial(
         "segments",
         NORMED,
         Config("tricks/Marathon-v0", steps=100_000, lanes=8, horizon=64, hidden=SMALL),
         1,
-        "a whole episode in every lane is a sixth of the budget",
+        "one whole episode in every lane takes a sixth of the budget",
     ),
     Trial(
         "bootstrap",
         (*NORMED, "segments"),
         Config("tricks/Commute-v0", steps=100_000, lanes=32, horizon=32, hidden=SMALL),
         1,
-        "the way to the better end is longer than the time limit",
+        "the path to the better ending is longer than the time limit",
     ),
     Trial(
         "value_clip",
         PLAIN,
         Config("tricks/OffsetReward-v0", steps=50_000, lanes=32, horizon=32, epochs=10, hidden=SMALL),
         -1,
-        "a value net that may move 0.2 an update does not get to a hundred, and is no baseline until it does",
+        "a value net that moves at most 0.2 per update does not get to a hundred, and is no baseline until it does",
     ),
     Trial(
         "value_clip",
         NORMED,
         Config("tricks/CartPoleReward100-v0", steps=100_000, lanes=32, horizon=32),
         -1,
-        "a value net that may move 0.2 an update never gets to ten thousand",
+        "a value net that moves at most 0.2 per update never gets to ten thousand",
     ),
     Trial(
         "lr_anneal",
         NORMED,
         Config("tricks/Tightrope-v0", steps=100_000, lanes=32, horizon=32, hidden=SMALL),
         1,
-        "one wrong step ends an episode, and at a constant rate noise keeps making some",
+        "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps",
         score="late",
     ),
     Trial(
@@ -196,7 +196,7 @@ TRIALS = (
         NORMED,
         Config("tricks/Tightrope-v0", steps=100_000, lanes=32, horizon=32, hidden=SMALL),
         1,
-        "one wrong step ends an episode, and updates of constant reach keep making some",
+        "one wrong step ends an episode, and updates with a constant clip range keep causing wrong steps",
         score="late",
     ),
 )

@@ -23,24 +23,24 @@ class Options(What):
     """What to train, and where the results go."""
 
     seeds: str = ""
-    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29). Trained in blocks of ten, the seeds that were
-    not asked for stay unseen (default: the suite's, or 10)."""
+    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29); by default the suite's, or 10.
+    Training covers whole blocks of ten, but only these seeds are reported."""
     scheduler: str = ""
-    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, that trains instead of this machine (extra cluster)."""
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     dry_run: bool = False
-    """Only say what would be trained, and about how long it would take."""
+    """Only print what would be trained, and roughly how long it would take."""
 
 
 @dataclass(frozen=True)
 class TuneOptions(What):
-    """Which arms are tuned."""
+    """Which arms to tune."""
 
     seeds_per_rate: int = SEEDS_PER_RATE
-    """Tuning seeds for each rate of the grid."""
+    """Tuning seeds per rate of the grid."""
 
 
 def main(chosen: Options, command: str) -> int:
-    """Train what is missing, then print the tables and write the report; the exit status."""
+    """Train what is missing, print the tables, and write the report. Returns the exit status."""
     start, made, processes = time.perf_counter(), plans(chosen, chosen.seeds), worker_count(chosen.workers)
     for plan in made:
         refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config)
@@ -83,29 +83,32 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
 
 
 def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str) -> int:
-    """Print the tables, write the report; the exit status: 1 if runs are missing. made_by: the command that does it."""
+    """Print the tables and write the report. Returns the exit status, 1 if runs are missing.
+
+    paths: files that were already written. made_by: the command that reproduces the report.
+    """
     from ablations.report import page, tables
 
     for study in studies:
         for design in study.designs:
             print(f"\n{design.name} on {study.env}\n\n{tables.arms_text(tables.arms_table(study, design), study)}")
     files = [*paths, *page.write(studies, folder, made_by)]
-    print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made of")
+    print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made from")
     return int(any(study.missing(design) for study in studies for design in study.designs))
 
 
 def choose_rates(chosen: TuneOptions) -> int:
-    """Try every arm at every rate of the grid, and print the scores; the exit status."""
+    """Train every arm at every rate of the grid, and print the scores. Returns the exit status."""
     if chosen.seeds_per_rate < 1:
         raise InputError(f"--seeds-per-rate must be at least 1, not {chosen.seeds_per_rate}")
     if chosen.suite == "worlds":
-        raise InputError("the worlds are tuned by `python -m ablations worlds --tune`")
+        raise InputError("to tune the worlds, run `python -m ablations worlds --tune`")
     settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
     store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
     scores = tune(arms, store, worker_count(chosen.workers), each)
-    print(f"seeds from {FIRST_TUNING_SEED} on, {each} for each rate: area under the curve by learning rate")
+    print(f"area under the curve by learning rate ({each} seeds per rate, from seed {FIRST_TUNING_SEED} on)")
     for plan, tricks in settings:
         row = scores[(scores.env == plan.config.env) & (scores.tricks == flags(tricks))].set_index("lr").area
         print(f"{plan.config.env}  {in_words(tricks)}" + "".join(f"  {lr:g}: {row[lr]:.1f}" for lr in GRID))

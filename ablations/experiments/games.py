@@ -1,7 +1,7 @@
-"""`python -m ablations games RUN`: what the agents of a saved run score in whole games, beside random actions.
+"""`python -m ablations games RUN`: score the agents of a saved run in whole games, next to random actions.
 
-For scores that are measured after the training, and for what takes too long to be trained over many seeds, such as
-Atari: one agent shows that it learns and how fast it went; how much of that is luck takes more.
+Use it for scores that are measured after training, and for environments such as Atari that take too long to train over
+many seeds. One agent shows that it learns, and how fast. To see how much of that is luck, you need more agents.
 """
 
 import copy
@@ -30,11 +30,11 @@ class Options:
     """Which agents, how they play, and where the results go."""
 
     run: tyro.conf.Positional[tuple[Path, ...]] = ()
-    """Folder of a saved run, just one."""
+    """Folder of one saved run."""
     seed: int | None = None
-    """Only the agent of this seed."""
+    """Play only the agent of this seed."""
     games: int = 30
-    """How many whole games each agent plays now that it is trained; as many are played at random."""
+    """Whole games that each trained agent plays; as many are played with random actions."""
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """The agents take their most likely actions instead of sampling."""
     out: Path = Path("runs/ablations")
@@ -42,13 +42,13 @@ class Options:
 
 
 def main(chosen: Options, command: str) -> int:
-    """Play, then print and save what came of it; the exit status."""
+    """Play the games, then print and save the scores. Returns the exit status."""
     if not chosen.run:
         raise InputError("games takes the folder of a saved run, for example: python -m ablations games runs/x")
     if len(chosen.run) > 1:
         raise InputError(f"games takes one folder, not {len(chosen.run)}: {', '.join(map(str, chosen.run))}")
     if chosen.games < FEWEST:
-        raise InputError(f"--games must be at least {FEWEST}, or there is no interval, not {chosen.games}")
+        raise InputError(f"--games must be at least {FEWEST} for an interval, not {chosen.games}")
     (folder,) = chosen.run
     run = load(folder)
     make_folder(chosen.out)
@@ -59,7 +59,7 @@ def main(chosen: Options, command: str) -> int:
 
 
 def played(run: Run, asked: Options, called: str, command: str) -> Study:
-    """The run, by its name, as a study without designs, with the scores of its games and of random ones."""
+    """The run as a study without designs, with the scores of its games and of random ones. called: the run's name."""
     seconds, steps = run.seconds, int(run.curve.groupby("seed").step.max().sum())  # of all its agents
     name = f"games_{called}{'_greedy' * asked.greedy}"
     if asked.seed is not None:
@@ -79,10 +79,10 @@ def played(run: Run, asked: Options, called: str, command: str) -> Study:
 def at_random(run: Run) -> Run:
     """The same run with an agent that draws every legal action with the same probability.
 
-    Raises InputError for Box actions, of which no draw is the usual one.
+    Raises InputError for Box actions, which have no standard random policy.
     """
     if run.agent.spaces.family is not Categorical:
-        raise InputError(f"{run.config.env} has Box actions, and there is no usual way to draw those at random")
+        raise InputError(f"{run.config.env} has Box actions, and there is no standard way to draw those at random")
     agent = copy.deepcopy(run.agent)
     with torch.no_grad():
         for parameter in agent.policy_net.head.parameters():

@@ -1,7 +1,7 @@
-"""`python -m ablations speed`: environment steps a second, and where the time goes.
+"""`python -m ablations speed`: environment steps per second, and where the time goes.
 
-Every measurement has processes of its own, each with one thread and after a short run to warm up, so that memory and
-caches are its own too.
+Every measurement runs in fresh processes with one thread each, after a short warm-up, so that measurements share no
+memory or caches.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -23,45 +23,45 @@ class Options:
     """What to measure. N, T, epochs and minibatches are the defaults of `python -m tricks train`."""
 
     rung: str = "ppo"
-    """A preset, or a flag: the ladder up to it."""
+    """A preset, or a flag for the ladder up to it."""
     env: str = "CartPole-v1"
-    """Any environment."""
+    """Any environment id."""
     backends: str = ""
-    """Backends to compare: tensor,envpool,gymnasium. Default: those that have the environment."""
+    """Backends to compare, such as tensor,envpool,gymnasium (default: all that have the environment)."""
     seeds: str = "1,4,10,32,100"
-    """Sizes of the stack S to compare."""
+    """Stack sizes S to compare."""
     devices: str = "cpu"
-    """Devices to compare: cpu,cuda."""
+    """Devices to compare, such as cpu,cuda."""
     steps: int = 200_000
-    """Environment steps of one measurement, all seeds together, but at least two rollouts."""
+    """Environment steps per measurement, over all seeds together (at least two rollouts)."""
     processes: int = 1
-    """Processes that do the same at the same time; their speeds are added."""
+    """Number of identical processes to run at the same time; their speeds add up."""
     compile: bool = False
-    """Compile the tensor worlds; compiling is not in the measured time but shown by itself."""
+    """Compile the tensor worlds; compile time is reported separately."""
     against: str = ""
-    """A peer that does the same job in the same call: sb3 (one agent; needs the extra `parity`)."""
+    """A peer to measure on the same job in the same call: sb3 (one agent; needs the extra `parity`)."""
     out: Path | None = None
     """CSV file for the table."""
 
 
 def main(chosen: Options) -> int:
-    """Measure and print the table; the exit status."""
+    """Measure, and print the table. Returns the exit status."""
     from ablations.training.jobs import provenance
     from ablations.training.store import write_whole
     from tricks.runs.files import make_folder
 
     if chosen.against not in ("", "sb3"):
-        raise InputError(f"unknown peer {chosen.against!r}; the peer is sb3")
+        raise InputError(f"unknown peer {chosen.against!r}; the only one is sb3")
     if chosen.against and chosen.rung != "ppo":
-        raise InputError(f"sb3 does the job of ppo, not of {chosen.rung}")
+        raise InputError(f"--against sb3 needs --rung ppo, not {chosen.rung}")
     if chosen.against:
         extra("parity", "stable_baselines3")
-    if chosen.out is not None:  # what cannot be written should fail now
+    if chosen.out is not None:  # fail now if the file cannot be written
         make_folder(chosen.out.parent)
         write_whole(chosen.out.with_name(f".{chosen.out.name}"), "")
         chosen.out.with_name(f".{chosen.out.name}").unlink()
         if chosen.out.is_dir():
-            raise InputError(f"--out must be a file, and {chosen.out} is a folder")
+            raise InputError(f"--out must be a file, but {chosen.out} is a folder")
     if chosen.processes < 1 or chosen.steps < 1:
         raise InputError("--processes and --steps must be at least 1")
     tricks, rows = named(chosen.rung), []
@@ -80,7 +80,7 @@ def main(chosen: Options) -> int:
 
 
 def configs(chosen: Options) -> list[Config]:
-    """What is to be measured, in order. Raises InputError if one of them is impossible."""
+    """The configs to measure, in order. Raises InputError if one of them is impossible."""
     from tricks.core.devices import find_device
     from tricks.envs.make import make_env
 
@@ -100,7 +100,7 @@ def configs(chosen: Options) -> list[Config]:
             except InputError as error:
                 if backends:
                     raise
-                print(f"without {backend}: {error}")
+                print(f"skipping {backend}: {error}")
                 continue
             found += [replace(base, seeds=size) for size in sizes]
     if not found:
@@ -117,7 +117,7 @@ def speed_text(frame: pd.DataFrame) -> str:
     lines[0] += tuple(f"× {name}" for name in peers.who)
     for row in frame.to_dict("records"):
         first = frame[(frame[["who", "backend", "device"]] == [row["who"], row["backend"], row["device"]]).all(axis=1)]
-        alone = (first.seeds / first.steps_per_second).min()  # the smallest stack's: time grows with the stack
+        alone = (first.seeds / first.steps_per_second).min()  # of the smallest stack
         micro = [f"{x:.1f} µs" if x == x else "" for x in (row["environment"], row["rollout"], row["update"])]
         cells = [str(row[name]) for name in ("who", "backend", "device", "seeds", "processes")]
         cells += [f"{row['steps_per_second']:,.0f}", *micro, f"{row['megabytes']:.0f} MB"]
@@ -128,15 +128,13 @@ def speed_text(frame: pd.DataFrame) -> str:
 
 def caption(chosen: Options, frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
-    text = f"{chosen.rung} on {chosen.env}, one thread a process. steps/s: of all seeds and processes together."
-    text += " environment, rollout (the rest of it: the policy, keeping what was seen) and update: wall time of a"
-    text += (
-        " process per environment step, all its seeds counted. peak: memory of one process, PyTorch included; on a GPU,"
-    )
-    text += " that of its tensors. cost: time of a run relative to that of the smallest S."
+    text = f"{chosen.rung} on {chosen.env}, one thread per process. steps/s: all seeds and processes together."
+    text += " environment, rollout (the rest of the rollout: policy and storage) and update: wall time of one process"
+    text += " per environment step, counting the steps of all its seeds. peak: memory of one process, with PyTorch;"
+    text += " on a GPU, of its tensors. cost: time of a run relative to the smallest S."
     if frame.who.ne("tricks").any():
-        text += " × sb3: relative to stable-baselines3's PPO, one agent with the same numbers, its"
-        text += " environments stepped one by one as it does by itself, in the same call."
+        text += " × sb3: relative to stable-baselines3's PPO, measured in the same call: one agent with the same"
+        text += " numbers, which steps its environments one by one, as is its default."
     if chosen.compile:
         text += f" Compiling and warming up took up to {frame.warm_up.max():.0f} s."
     return text

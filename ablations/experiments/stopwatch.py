@@ -1,4 +1,4 @@
-"""One measurement of speed, in processes of its own: how fast, where the time goes, how much memory."""
+"""One measurement of speed, in its own processes: how fast, where the time goes, how much memory."""
 
 import multiprocessing
 import os
@@ -18,7 +18,7 @@ from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 
-barrier: Any  # of the processes of one measurement, which start together
+barrier: Any  # makes the processes of one measurement start together
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,19 @@ class Measured:
     processes: int
     steps_per_second: float
     environment: float
-    """Microseconds of a process per environment step, all its seeds counted, that the environment took."""
+    """Microseconds that the environment takes in a process, per environment step of any of its seeds."""
     rollout: float
-    """The same for the rest of the rollout: the policy and keeping what was seen."""
+    """The same for the rest of the rollout: the policy and storage."""
     update: float
-    """The same for everything else: judging and learning."""
+    """The same for everything else: advantages and learning."""
     megabytes: float
     """Peak memory of one process; on a GPU, that of its tensors."""
     warm_up: float
-    """Seconds of the first, short run, in which --compile compiles."""
+    """Seconds of the first, short run, which includes compiling with --compile."""
 
 
 def together(processes: int, job: Callable[..., Measured], *arguments: Any) -> Measured:
-    """Do a job in several processes that start at the same moment; their speeds add up."""
+    """Run a job in several processes that start at the same moment; their speeds add up."""
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(processes)
     with ProcessPoolExecutor(processes, context, initializer=_begin, initargs=(start,)) as pool:
@@ -75,12 +75,12 @@ def _wait_and_do(job: Callable[..., Measured], *arguments: Any) -> Measured:
     except threading.BrokenBarrierError:
         raise InputError("another process of the measurement failed") from None
     except BaseException:
-        barrier.abort()  # else the others would wait for ever
+        barrier.abort()  # otherwise the others would wait forever
         raise
 
 
 def measure(config: Config, tricks: Tricks, steps: int) -> Measured:
-    """Train once to warm up and once on the clock."""
+    """Train once to warm up, once on the clock, and once more to see where the time goes."""
     import torch
 
     from tricks import train
@@ -92,7 +92,7 @@ def measure(config: Config, tricks: Tricks, steps: int) -> Measured:
     budget = max(2 * batch, steps // size)
     barrier.wait()
     seconds, run = _timed(train, replace(config, steps=budget), tricks)
-    with stopwatches(torch.device(config.device)) as spent:  # a run of its own: on a GPU, they slow it down
+    with stopwatches(torch.device(config.device)) as spent:  # a separate run: they slow down a GPU
         watched, _ = _timed(train, replace(config, steps=budget), tricks)
     taken = int(run.curve.groupby("seed").step.max().sum())
     micro = 1e6 * seconds / taken
@@ -124,7 +124,7 @@ def _peak(device: str) -> float:
 
     if torch.device(device).type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
-    if sys.platform == "linux":  # where ru_maxrss would begin with the parent's
+    if sys.platform == "linux":  # where ru_maxrss would start at the parent's peak
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         return int(status.split("VmHWM:")[1].split()[0]) / 2**10
     import resource  # not on Windows
@@ -134,7 +134,7 @@ def _peak(device: str) -> float:
 
 @contextmanager
 def stopwatches(device: Any) -> Iterator[dict[str, float]]:
-    """Seconds that `train` spends in rollouts and, within them, in the environment's steps."""
+    """Measure the seconds that `train` spends in rollouts and, within them, in environment steps."""
     import torch
 
     import tricks.loop as loop
@@ -179,7 +179,7 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
 
     from tricks.envs.gymnasium import make_vec
 
-    make_vec(config.env, 1).close()  # registers the id, or says in one line why not
+    make_vec(config.env, 1).close()  # registers the id, or fails with a one-line reason
     start = time.perf_counter()
     model = PPO(
         "MlpPolicy",

@@ -1,4 +1,4 @@
-"""`python -m ablations worlds`: each trick in the world that was made for it, with and without, paired by seed."""
+"""`python -m ablations worlds`: train with and without each trick in the world made for it, paired by seed."""
 
 import time
 from collections.abc import Sequence
@@ -24,19 +24,19 @@ class Options:
     """Which trials, and where the results go."""
 
     tricks: str = ""
-    """Only the trials of these tricks: baseline,clip. Default: all."""
+    """Run only the trials of these tricks, such as baseline,clip (default: all)."""
     seeds: str = "10"
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
     tune: bool = False
-    """Choose the learning rates of all arms first, on tuning seeds."""
+    """First choose the learning rates of all arms, on tuning seeds."""
     workers: int = 0
-    """Worker processes; 0 is one a core."""
+    """Number of worker processes (0: one per core)."""
     out: Path = Path("runs/ablations")
-    """Folder for results, table and figure."""
+    """Folder for the results, the table and the figure."""
 
 
 def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> int:
-    """Train what is missing, then print and save the table and the figure; the exit status."""
+    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
     trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
     if chosen.tune:
         tune([(t.config, arm) for t in trials for arm in (t.without, t.having)], store, workers)
@@ -58,11 +58,11 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
 def picked(names: str) -> list[Trial]:
     """The trials of the tricks in a comma-separated list, or all.
 
-    Raises InputError for a name that is no trick, or has no trial.
+    Raises InputError for an unknown trick, or one without a trial.
     """
     wanted, known = tricks_named(names) if names else [], list(dict.fromkeys(trial.trick for trial in TRIALS))
     if without := [name for name in wanted if name not in known]:
-        raise InputError(f"there is no world for {', '.join(without)}; there are for {', '.join(known)}")
+        raise InputError(f"there is no trial for {', '.join(without)}; the tricks with trials are {', '.join(known)}")
     return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
 
 

@@ -1,4 +1,4 @@
-"""Cells of the matrices of effects: a color centered at 0, the number, hatching where nothing is detected."""
+"""Cells of an effect matrix: a color centered at 0, the number, and hatching where nothing is detected."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from ablations.analysis.scales import SCALES
 from ablations.figures import style
 
-COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps, also to a color-blind reader
+COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
 UNKNOWN = "#e4e4e4"
 HATCH = "////"
 
@@ -26,14 +26,14 @@ HATCH = "////"
 def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, under: str = "") -> None:
     """Fill the cell (column, row) with the value's color, from -limit to limit, and write it, with a line `under` it.
 
-    Gray with a dash for NaN; white where the limit is NaN, which says that there is no scale.
+    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white.
     """
     column, row = at
     known = np.isfinite(value)
     shade = value / limit if known and np.isfinite(limit) else 0.0
     face: Any = UNKNOWN if not known else COLORS((shade + 1) / 2) if np.isfinite(limit) else "white"
     light = np.power(to_rgb(face), 2.2) @ (0.21, 0.72, 0.07)
-    ink = "white" if light < 0.21 else style.INK  # there both contrast as much with the cell
+    ink = "white" if light < 0.21 else style.INK  # where both inks have the same contrast
     axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=face, edgecolor="white", lw=1.5))
     if known and hatched:
         line = np.average([to_rgb(face), to_rgb(ink)], axis=0, weights=(0.65, 0.35))  # fainter than the digits
@@ -47,9 +47,9 @@ def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: b
 
 
 def number(value: float, limit: float, clear: bool = False) -> str:
-    """With its sign and two decimals, three where no value exceeds a small limit, none for large ones; NaN: a dash.
+    """The value with its sign and two decimals, three if the limit is small, none if it is large; a dash for NaN.
 
-    One decimal more where nothing would be left of a value that is clear of 0.
+    clear: the value is clear of 0, so it gets one more decimal if it would round to 0.
     """
     if np.isnan(value):
         return "–"
@@ -60,7 +60,7 @@ def number(value: float, limit: float, clear: bool = False) -> str:
 
 
 def bare(axis: Axes, columns: Sequence[str], rows: Sequence[str], aspect: float) -> None:
-    """A matrix's frame: its size, a cell's height over its width, the names at its edges, no lines."""
+    """Set up a matrix's axes: its size, the names at its edges, no lines. aspect: a cell's height over its width."""
     axis.set_xlim(-0.5, len(columns) - 0.5)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.set_box_aspect(aspect * len(rows) / len(columns))
@@ -71,19 +71,19 @@ def bare(axis: Axes, columns: Sequence[str], rows: Sequence[str], aspect: float)
 
 
 def names(labels: Sequence[Text], tricks: Sequence[str]) -> None:
-    """Each trick's name in its color."""
+    """Give each trick's name its color."""
     for label, trick in zip(labels, tricks, strict=True):
         label.set(color=style.color(trick), weight="bold")
 
 
 def furthest(values: Sequence[float]) -> float:
-    """How far the colors reach: the largest absolute value; NaN if there is none."""
+    """The limit of the color scale, which is the largest absolute value; NaN if there is none."""
     known = np.abs([value for value in values if np.isfinite(value)])
     return float(known.max()) or 1.0 if len(known) else np.nan
 
 
 def caption(figure: Figure, text: str) -> None:
-    """What is said below the matrix, in as many lines as it needs."""
+    """Write a text below the matrix, in as many lines as it needs."""
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(h_pad=0.08)  # room between slanted names and the caption  # type: ignore[call-arg]
@@ -91,7 +91,7 @@ def caption(figure: Figure, text: str) -> None:
 
 
 def colorbar(figure: Figure, axes: Sequence[Axes], limit: float) -> None:
-    """What the colors mean."""
+    """Add the key to the colors."""
     colors = ScalarMappable(Normalize(-limit, limit), COLORS)
     bar = figure.colorbar(colors, ax=list(axes), shrink=0.7, aspect=30, pad=0.015)
     bar.outline.set_visible(False)
@@ -99,14 +99,14 @@ def colorbar(figure: Figure, axes: Sequence[Axes], limit: float) -> None:
 
 
 def difference_of(env: str) -> str:
-    """In words, what an environment's effects are differences of."""
+    """The quantity that an environment's effects measure, in words."""
     if env in SCALES:
         return "difference in normalized area under the curve"
     return "difference in area under the curve (return)"
 
 
 def discovered(p: np.ndarray) -> np.ndarray:
-    """p-values adjusted for the false discovery rate; a NaN stays and does not count. Benjamini & Hochberg 1995."""
+    """p-values adjusted for the false discovery rate; NaN stays NaN and is not counted. Benjamini & Hochberg 1995."""
     from scipy.stats import false_discovery_control
 
     adjusted = np.full(len(p), np.nan)
@@ -117,7 +117,7 @@ def discovered(p: np.ndarray) -> np.ndarray:
 
 
 def gaps(effects: pd.DataFrame) -> list[str]:
-    """Comparisons that one design of an environment has and another lacks, or has with fewer seeds."""
+    """Comparisons that one design of an environment has and another lacks or has with fewer seeds."""
     found = []
     for env, here in effects.groupby("env", sort=False):
         seeds = dict(zip(zip(here.design, here.trick, strict=True), here.seeds, strict=True))

@@ -1,4 +1,4 @@
-"""Small multiples of a design: learning curves, share solved, robustness to the learning rate; and of the worlds."""
+"""Small multiples of a design: learning curves, share of seeds that solved it, robustness to the learning rate."""
 
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from tricks.ladder import Tricks
 
 
 def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
-    """Mean return against steps, a panel an arm, with the 95% bootstrap interval of the mean over seeds.
+    """Mean return against steps, one panel per arm, with the 95% bootstrap interval of the mean over seeds.
 
-    path: without suffix. Draws nothing, and returns no path, for a design without panels, such as a factorial.
+    path: without suffix. Draws nothing and returns no paths for a design without panels, such as a factorial.
     """
     if design.panels is None:
         return []
@@ -47,8 +47,8 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
 def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
     """Share of seeds that have reached the environment's threshold, by step, with Wilson's 95% interval.
 
-    The bootstrap would give a share of 0 or 1 no width at all. path: without suffix. Draws nothing where the
-    environment has no threshold, or the design no panels.
+    A bootstrap interval has no width at shares of 0 and 1. path: without suffix. Draws nothing if the environment has
+    no threshold, or the design no panels.
     """
     goal = threshold(study.env)
     if goal is None or design.panels is None:
@@ -67,7 +67,7 @@ def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
 
 
 def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
-    """Mean score of the tuning seeds against the learning rate, a panel an arm that was tuned for this setting.
+    """Mean score of the tuning seeds against the learning rate, one panel per arm that was tuned for this setting.
 
     path: without suffix. Draws nothing if no arm was tuned, or the design has no panels.
     """
@@ -98,7 +98,7 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     def scale(axis: Axes) -> None:
         axis.lines[-1].set(marker="o", markersize=4.5)  # the panel's own
         axis.set_xscale("log")
-        slanted: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "size": 8}  # level, they would touch
+        slanted: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "size": 8}  # else they touch
         axis.set_xticks(rates, [f"{lr:g}" for lr in rates], **slanted)
         axis.xaxis.set_minor_locator(NullLocator())
 
@@ -108,9 +108,9 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
 
 
 def curve(grid: pd.DataFrame) -> Line:
-    """The mean over seeds with its interval. grid: a row a seed, a column a step.
+    """The mean over seeds with its interval. grid: one row per seed, one column per step.
 
-    A seed without a return does not count in the mean, and takes the interval away.
+    A seed without a return is left out of the mean, and then there is no interval.
     """
     return Line(grid.columns.to_numpy(dtype=float), grid.mean().to_numpy(), *interval(grid.to_numpy()))
 

@@ -1,4 +1,4 @@
-"""Effects in rows: a trick a row, a mark with its interval an effect."""
+"""Effects in rows: one row per trick, one mark with its interval per effect."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from ablations.figures.cells import names
 
 
 def draw_effect(axis: Axes, y: float, row: dict[Any, Any], shape: str, filled: bool) -> None:
-    """A difference with its interval, in its trick's color, filled or hollow."""
+    """Draw a difference with its interval, in its trick's color, filled or hollow."""
     color = style.color(row["trick"])
     axis.plot([row["low"], row["high"]], [y, y], color=color, lw=1.6, zorder=2)
     axis.plot(row["difference"], y, shape, color=color, mfc=color if filled else "white", mew=1.4, ms=5.5, zorder=3)
 
 
 def name_rows(axis: Axes, tricks: Sequence[str], label: str) -> None:
-    """A row a trick, from the top, every other one shaded; a line at 0."""
+    """Set up one row per trick, from the top, with every other row shaded and a line at 0."""
     for row in range(0, len(tricks), 2):
         axis.axhspan(row - 0.5, row + 0.5, color="#f5f5f5", lw=0, zorder=0)
     axis.axvline(0, color=style.SOFT, lw=1, zorder=1)
@@ -31,6 +31,6 @@ def name_rows(axis: Axes, tricks: Sequence[str], label: str) -> None:
 
 
 def about_rates(effects: pd.DataFrame) -> str:
-    """What is to be said about the learning rates of some effects; nothing if all were tuned for this."""
+    """A caveat about the learning rates behind some effects; empty if all were tuned for this setting."""
     said = sorted({*effects.tuned} - {""})
     return f"; learning rates {', '.join(said)}" if said else ""

@@ -1,4 +1,4 @@
-"""What the tricks do in one environment: a row a trick, a mark a design."""
+"""What the tricks do in one environment: one row per trick, one mark per design."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,10 +22,10 @@ from tricks.ladder import NEEDS
 def forest_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """One environment's effects: a row a trick, a mark a design, with Student's 95% interval, paired by seed.
+    """One environment's effects: one row per trick, one mark per design, Student's 95% interval, paired by seed.
 
     effects: rows of `ablations.analysis.effects`, of one or more of the designs. missing: names of arms that lack
-    runs; by default what one design has and another lacks. path: without suffix.
+    runs; by default, comparisons that one design has and another lacks. path: without suffix.
     """
     style.use()
     tricks = [name for name in NEEDS if name in set(effects.trick)]

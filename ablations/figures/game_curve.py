@@ -1,4 +1,4 @@
-"""A run while it learns, and what it scores when that is done."""
+"""A run's learning curve, and what its agents score after training."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def games_figure(study: Study, path: Path) -> list[Path]:
 
 
 def draw_games(study: Study, axis: Axes) -> None:
-    """The mean curve; beside its end the mean of the trained agents' games, and the level of random ones."""
+    """Draw the mean curve, the trained agents' mean game score next to its end, and the level of random games."""
     returns = grid(study.runs, study.steps).mean()
     axis.plot(returns, color=style.FAINT, lw=1)
     axis.plot(returns.rolling(AVERAGED).mean(), color=style.INK)

@@ -1,4 +1,4 @@
-"""What the tricks do in several environments: a cell an effect."""
+"""What the tricks do in several environments: one cell per effect."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,10 +22,10 @@ from tricks.ladder import LADDER, NEEDS
 def heatmap_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Differences, a row a trick, a column an environment, a panel a design; hatched where none is detected.
+    """Differences: one row per trick, one column per environment, one panel per design; hatched if not detected.
 
     Detected: at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
-    has numbers, but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
+    gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
     """
     style.use()
     effects = effects.assign(p_fdr=discovered(effects.p.to_numpy()))

@@ -1,4 +1,4 @@
-"""What crossed tricks do: their main effects, and how much more one does where another is on."""
+"""What crossed tricks do: their main effects, and how much more one does when another is on."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +17,11 @@ from ablations.figures.panels import save, title, warning
 def interactions_figure(
     main: pd.DataFrame, pairs: pd.DataFrame, env: str, path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Main effects on the diagonal, below it how much more one trick does where the other is on than where it is off.
+    """Main effects on the diagonal; below it, how much more one trick does with the other on than with it off.
 
-    Hatched where the 95% interval contains 0, gray where the design cannot tell. Where it can tell of no pair, the main
-    effects alone, filled where detected. main: trick, effect, low, high, detected, seeds, tuned. pairs: a, b (later in
-    main), interaction, low, high.
+    Hatched where the 95% interval contains 0, gray where the design cannot tell. If it cannot tell for any pair, only
+    main effects are drawn, filled if detected. main: trick, effect, low, high, detected, seeds, tuned. pairs: a, b
+    (later in main), interaction, low, high.
     """
     style.use()
     if pairs.interaction.notna().any():
@@ -37,7 +37,7 @@ def interactions_figure(
             f"{difference_of(env)}\n95% intervals (Student's t over seeds); filled: detected after Holm's correction",
         )
         said = (
-            f"Main effects: {env}, {main.seeds.max()} seeds{about_rates(main)}\n(this design cannot tell interactions)"
+            f"Main effects: {env}, {main.seeds.max()} seeds{about_rates(main)}\n(this design cannot show interactions)"
         )
     title(figure, said + warning("lacks runs of", missing))
     first = main[["trick", "effect", "low", "high"]].set_axis(["a", "value", "low", "high"], axis=1).assign(kind="main")
@@ -62,14 +62,14 @@ def _matrix(main: pd.DataFrame, pairs: pd.DataFrame, words: str) -> Figure:
         under = f"[{number(low, limit)}, {number(high, limit)}]" if np.isfinite(low) else ""
         cell(axis, (tricks.index(a), tricks.index(b)), value, limit, tested and not _clear(low, high), under)
     colorbar(figure, [axis], limit)
-    said = "Diagonal: with a trick minus without, averaged. Below: how much more one does where the other is on."
-    rest = "[ ]: 95% interval (Student's t over seeds). Hatched: not clear of 0, uncorrected. –: cannot be told."
+    said = "Diagonal: with a trick minus without, averaged. Below: how much more one does when the other is on."
+    rest = "[ ]: 95% interval (Student's t over seeds). Hatched: it contains 0, uncorrected. –: unknown."
     if not tested:
-        rest = "Too few seeds for intervals. –: cannot be told."
+        rest = "Too few seeds for intervals. –: unknown."
     caption(figure, f"{words.capitalize()}. {said} {rest}")
     return figure
 
 
 def _clear(low: float, high: float) -> bool:
-    """Whether an interval leaves 0 out; one that is not there does not."""
+    """Whether an interval excludes 0; a missing interval does not."""
     return low > 0 or high < 0

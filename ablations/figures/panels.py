@@ -1,6 +1,7 @@
-"""What figures are made of: small multiples, their key, the title that names what is missing, the files.
+"""Building blocks of figures: small multiples, their key, the title that names what is missing, the files.
 
-Small multiples have a panel an arm: its own line bold, that of the arm it is compared to dashed, all others gray.
+Small multiples have one panel per arm: its own line is bold, the line of the arm it is compared to is dashed, and all
+others are gray.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +25,12 @@ from tricks.ladder import Tricks
 
 COLUMNS = 6
 DASHED: Any = (0, (3, 1.5))
-LETTERS = 29  # of small print that fit above a panel
-LINE = 10  # points, of small print
+LETTERS = 29  # characters of small print that fit above a panel
+LINE = 10  # height of a line of small print, in points
 
 
 class Line(NamedTuple):
-    """A value for each x, and the ends of its band: NaN where there is none."""
+    """A value for each x, and the ends of its band, NaN where there is none."""
 
     x: np.ndarray
     y: np.ndarray
@@ -39,7 +40,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """An arm by its label, its line, that of the arm it is compared to, and what is said in small print above it."""
+    """An arm's label and line, the line of the arm it is compared to, and the small print above the panel."""
 
     label: Label
     line: Line
@@ -49,7 +50,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Words:
-    """What is said around the panels: the title, the axes, the three kinds of lines, and what the band is."""
+    """The text around the panels: the title, the axes, the three kinds of lines, and the meaning of the band."""
 
     title: str
     x: str
@@ -59,7 +60,7 @@ class Words:
 
 
 def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None]) -> Figure:
-    """Draw a panel an arm, and the key, all on the same scales; `scale` sets what a panel's axes count in."""
+    """Draw one panel per arm, all on the same scales, and the key. scale: sets the units of a panel's axes."""
     style.use()
     columns = min(COLUMNS, max(4, len(shown) + 1))
     rows = -(-(len(shown) + 1) // columns)
@@ -86,7 +87,7 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
 
 
 def _same_scales(axes: Sequence[Axes], columns: int, scale: Callable[[Axes], None]) -> None:
-    """What sharing axes would do, in less time. The lowest and the leftmost panels carry the labels."""
+    """Do what shared axes would do, but faster. The lowest and the leftmost panels carry the labels."""
     for i, axis in enumerate(axes):
         scale(axis)
         axis.tick_params(labelbottom=i + columns >= len(axes), labelleft=i % columns == 0)
@@ -97,7 +98,7 @@ def _same_scales(axes: Sequence[Axes], columns: int, scale: Callable[[Axes], Non
 
 
 def panels(design: Design, lines: dict[Tricks, Line], notes: dict[Tricks, str]) -> list[Panel]:
-    """A panel an arm: the first, and those that are compared to another; one that is only compared to has none."""
+    """A panel for the first arm, and one for each arm that is compared to another; mere references get none."""
     before = {pair.focus: pair.reference for pair in design.comparisons}
     return [
         Panel(
@@ -112,7 +113,7 @@ def panels(design: Design, lines: dict[Tricks, Line], notes: dict[Tricks, str]) 
 
 
 def behind(design: Design, lines: dict[Tricks, Line], x: str, y: str) -> pd.DataFrame:
-    """The lines as a table: a row an arm and point."""
+    """The lines as a table: one row per arm and point."""
     columns = (x, y, "low", "high")
     frames = [
         pd.DataFrame({"arm": arm.name} | dict(zip(columns, lines[arm.tricks], strict=True)))
@@ -123,18 +124,18 @@ def behind(design: Design, lines: dict[Tricks, Line], x: str, y: str) -> pd.Data
 
 
 def band(axis: Axes, line: Line, color: str, dash: Any = "-") -> None:
-    """A line with its band."""
+    """Draw a line with its band."""
     axis.fill_between(line.x, line.low, line.high, color=color, alpha=0.22, lw=0)
     axis.plot(line.x, line.y, color=color, ls=dash)
 
 
 def _heading(axis: Axes, label: Label, note: list[str], lines: int) -> None:
-    """The arm's name above as many lines of small print as the panels beside it need, so that names stand in a row."""
+    """Write the arm's name above its small print. lines: as many as any panel in the row has, to align the names."""
     pad = 5 + (LINE * lines + 2 if lines else 0)
     axis.set_title(label.heading, color=style.color(label), pad=pad)
     text = axis.annotate("\n".join(note), (0, 1), (0, pad - 4), "axes fraction", "offset points", va="top", size=7.5)
     text.set_color(style.SOFT)
-    text.set_in_layout(False)  # else the longest would set the width of its column
+    text.set_in_layout(False)  # otherwise the longest would set the width of its column
 
 
 def _key(axis: Axes, words: Words) -> None:
@@ -147,33 +148,33 @@ def _key(axis: Axes, words: Words) -> None:
 
 
 def title(figure: Figure, text: str) -> None:
-    """The figure's title, at its left edge."""
+    """Write the figure's title at its left edge."""
     text = wrapped(text, figure.get_figwidth())
     figure.suptitle(text, size=12, weight="bold", x=0.01, ha="left", color=style.INK)
 
 
 def wrapped(text: str, width: float) -> str:
-    """A title in as many lines as a figure of this width needs for it."""
+    """Wrap a title to the width of a figure, in inches."""
     return "\n".join(fill(line, int(9.2 * width)) for line in text.splitlines())
 
 
 def warning(what: str, names: Sequence[str]) -> str:
-    """A line of the title that names what is missing; nothing if nothing is."""
+    """A line for the title that names what is missing; empty if nothing is."""
     return f"\nINCOMPLETE: {what} {'; '.join(names)}" if names else ""
 
 
 def thousands(axis: Axes) -> None:
-    """Steps in thousands, few of them."""
+    """Label steps in thousands, with few ticks."""
     axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
     axis.xaxis.set_major_locator(MaxNLocator(3))
 
 
 def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list[Path]:
-    """Write PNG and SVG, and as CSV the numbers behind the picture; path has no suffix. Returns the paths."""
+    """Write a figure as PNG and SVG, and the numbers behind it as CSV. path: without suffix. Returns the paths."""
     paths = [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]  # with_suffix would cut Reward0.01
     for target in paths:
         figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
-        figure.set_layout_engine("none")  # what is laid out stays so; laying out takes longer than drawing
+        figure.set_layout_engine("none")  # lay out only once: that takes longer than drawing
     plt.close(figure)
     if behind is not None:
         paths.append(path.with_name(path.name + ".csv"))

@@ -1,4 +1,4 @@
-"""How figures look, in one place. A trick keeps its color everywhere."""
+"""The look of all figures. A trick has the same color everywhere."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from ablations.design.labels import Label
 from tricks import ladder
 
 INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
-WIDTH = 12  # inches, of the widest figure: a README shows it at about two thirds
-OTHERS = (SOFT, INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # of lines that are about no trick
+WIDTH = 12  # of the widest figure, in inches: a README shows it at about two thirds of that
+OTHERS = (SOFT, INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # for lines that are not about a trick
 FAULT = "#CC3311"
 COLORS = ladder.COLORS | {"reinforce": INK, "all": INK, "ppo": INK}
 
@@ -35,17 +35,17 @@ SETTINGS: Any = {
 
 
 def use() -> None:
-    """Draw every figure from here on in this style."""
+    """Use this style for every figure from here on."""
     plt.switch_backend("Agg")  # files only, so no screen is needed
     plt.rcParams.update(SETTINGS)
 
 
 def signed(difference: float, places: int = 2) -> str:
-    """`+0.12`; one decimal more, `-0.004`, where nothing would be left."""
+    """`+0.12`, with one more decimal if it would round to 0: `-0.004`."""
     return f"{difference:+.{places + (round(difference, places) == 0)}f}"
 
 
 def color(of: str | Label) -> str:
-    """The color of a trick, or of an arm, by the trick that its label is about; black if it is about none."""
+    """The color of a trick, or of the trick that an arm's label is about; black if it is not about one."""
     trick = of if isinstance(of, str) else of.trick if of.sign else ""
     return COLORS.get(trick, INK)

@@ -1,4 +1,4 @@
-"""Small multiples of the trials: each world's curve with its trick and without."""
+"""Small multiples of the trials: the curves with and without each trick."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ from ablations.figures import style
 from ablations.figures.curves import curve
 from ablations.figures.panels import DASHED, band, save, thousands, title
 
-WORLDS = 5  # panels in a row, each with axes of its own
+WORLDS = 5  # panels per row, each with its own axes
 
 
 def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str, path: Path) -> list[Path]:
-    """Draw and save `path` as PNG and SVG: a panel a trial, its curve with the trick and without.
+    """Draw and save `path` as PNG and SVG: one panel per trial, with its curves with and without the trick.
 
-    words says about each trial what was predicted and seen; rates says at which learning rates.
+    words: for each trial, what was predicted and seen. rates: a phrase about the learning rates.
     """
     style.use()
     columns = min(WORLDS, max(3, len(outcomes)))
@@ -30,7 +30,7 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
         band(axis, curve(outcome.having.grid(steps)), style.color(trial.trick))
         axis.set_title(trial.trick, color=style.color(trial.trick), pad=26)
         text = axis.text(0, 1.03, said, transform=axis.transAxes, size=7.5, color=style.SOFT)
-        text.set_in_layout(False)  # else the longest would set the width of its column
+        text.set_in_layout(False)  # otherwise the longest would set the width of its column
         thousands(axis)
     for spare in axes.flat[len(outcomes) :]:
         spare.axis("off")

@@ -1,4 +1,4 @@
-"""A study of games in the report: what was scored, in words, and the figure."""
+"""The report's section on a study of games: the scores in words, and the figure."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ LONG = 10_000_000  # environment steps of the published Atari scores
 
 
 def write_games(study: Study, folder: Path) -> tuple[str, list[Path]]:
-    """What it says in words; the paths of the figure and of the curve behind it, which it writes into the folder."""
+    """Write the figure and the curve behind it into the folder. Returns the text of the section, and the paths."""
     return games_in_words(study), games_figure(study, folder / study.name)
 
 
 def games_in_words(study: Study) -> str:
-    """What the games and the clock say."""
+    """The scores of the games and the time that training took, in sentences."""
     about, seeds = study.about, sorted(study.runs.seed)
     agents = (
         f"one agent (seed {seeds[0]})" if len(seeds) == 1 else f"{len(seeds)} agents (seeds {seeds[0]} to {seeds[-1]})"
@@ -36,7 +36,7 @@ def games_in_words(study: Study) -> str:
 
 
 def _clock(study: Study) -> str:
-    """How long the training took, if the run says so, and what that means for the published Atari scores."""
+    """How long training took, if the run says so, and how long published Atari scores would take at that rate."""
     about = study.about
     if not about["seconds"] > 0:
         return ""

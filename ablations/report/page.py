@@ -1,4 +1,4 @@
-"""Studies into one document: a section an environment, one across them, how it was made; Markdown and one HTML page."""
+"""Studies as one document, in Markdown and HTML: each environment, all of them together, and how it was made."""
 
 import base64
 import re
@@ -26,9 +26,9 @@ from tricks.runs.files import make_folder
 
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
-    """Write report.md and report.html, which show every study, and its tables and figures into a folder of its name.
+    """Write report.md and report.html about all studies, and each study's tables and figures into a folder of its name.
 
-    again: the command that writes the same document once more. Returns the paths.
+    again: the command that reproduces the document. Returns the paths.
     """
     parts, paths = ["# Ablation report", _how_to_read()], []
     for study in studies:
@@ -42,7 +42,7 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
         paths += files
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
     parts += [f"Left out: {said}." for said in left_out]
-    parts += [f"## How it was made\n\nThis document: `{again}`", *(_made(study) for study in studies)]
+    parts += [f"## How it was made\n\nThis document is the output of `{again}`.", *(_made(study) for study in studies)]
     page = "\n\n".join(part for part in parts if part) + "\n"
     write_whole(folder / "report.md", page)
     write_whole(folder / "report.html", as_html(page, folder))
@@ -50,25 +50,31 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
 
 
 def _how_to_read() -> str:
-    return """Area under the curve: a seed's mean return over training; before its first episode ends a seed counts \
-with that episode's return, after it diverged with it again. Interquartile mean: of the seeds' areas, without the \
-lowest and the highest quarter. Last 10%: mean return of the episodes that ended in the last tenth of the budget. \
-Solved: share of seeds whose mean return over some tenth of the budget reached the threshold; steps to solve: \
-where the first such tenth ended, the median over seeds. Intervals are 95%: \
-of single arms by the expanded percentile bootstrap over seeds, of differences by Student's t, paired by seed. \
-Differences are with minus without, in normalized area where the environment has a scale (0 a random policy, 1 the \
-ceiling), with the probability that a seed with the trick beats one without; **\\*** marks those that are detected \
-after Holm's correction over the tricks of a column. All leave-one-out differences have one arm in common, the full \
-set: if that was unlucky, they all move together. Each arm runs at the best learning rate of a grid, chosen on seeds \
-that are not reported, unless its table says otherwise; the noise of that choice is in no interval. Whole episodes \
-make larger batches than segments do, and so fewer updates within the same steps."""
+    return """**Scores.** *Area under the curve* is a seed's mean return over training. Until its first episode ends, \
+a seed counts with the return of that episode; after it diverges, it does so again. *Interquartile mean* is the mean \
+of the seeds' areas without the lowest and the highest quarter. *Last 10%* is the mean return of the episodes that \
+ended in the last tenth of the budget. *Solved* is the share of seeds whose mean return over some tenth of the budget \
+reached the threshold, and *steps to solve* is where the first such tenth ended, as the median over seeds.
+
+**Differences** are with minus without, in normalized area (0 is a random policy, 1 the ceiling) if the environment \
+has a scale. P(better) is the probability that a seed with the trick beats one without. **\\*** marks differences that \
+are detected after Holm's correction over the tricks in a column. All leave-one-out differences share one arm, the \
+full set: if that arm was unlucky, they all move together.
+
+**Intervals** are 95%. For single arms they come from the expanded percentile bootstrap over seeds, for differences \
+from Student's t, paired by seed.
+
+**Learning rates.** Unless its table says otherwise, each arm runs at the best rate of a grid, chosen on seeds that \
+are not reported. The intervals do not include the noise of that choice. Whole episodes make larger batches than \
+segments do, and so allow fewer updates in the same number of steps."""
 
 
 def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """The section of one environment, and its files."""
     numbers = f", {study.runs.numbers.iloc[0]}" if study.runs.numbers.iloc[0] else ""
     designs = ", ".join(design.name for design in study.designs)
-    parts = [f"## {study.env}: {designs}\n\n{study.runs.seed.nunique()} seeds, {study.steps:,} steps a seed{numbers}."]
+    size = f"{study.runs.seed.nunique()} seeds, {study.steps:,} steps per seed"
+    parts = [f"## {study.env}: {designs}\n\n{size}{numbers}."]
     place, paths = folder / study.name, []
     make_folder(place)
     parts += sentences.of(study)
@@ -85,14 +91,14 @@ def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 
 def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]:
-    """A design's table and figures, what was dropped, what is missing, what diverged."""
+    """The section of one design: its table and figures, and what was dropped, is missing, or diverged."""
     frame, missing, name = tables.arms_table(study, design), study.missing(design), design.name
     table = tables.arms_text(frame, study)
     paths, parts = [place / f"{name}.csv", place / f"{name}.md"], [f"### {name}: {study.env}"]
     frame.to_csv(paths[0], index=False, float_format="%.6g")
     write_whole(paths[1], table + "\n")
     if missing:
-        parts.append(f"**Incomplete**: runs are missing of {', '.join(missing)}.")
+        parts.append(f"**Incomplete**: some runs are missing for {', '.join(missing)}.")
     figures = {
         "Learning curves": curves.curves_figure(study, design, place / f"curves_{name}"),
         "Share of seeds that solved it": curves.solved_figure(study, design, place / f"solved_{name}"),
@@ -112,16 +118,14 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
 
 
 def _notes(study: Study, design: Design) -> list[str]:
-    """What is not in a design's table, and what diverged."""
+    """Notes on a design: what its table leaves out, and what diverged."""
     notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
     if design.crossed == "fraction" and design.dropped:
-        notes.append(
-            f"With arms dropped, main effects of this {design.name} are not clear of interactions of two tricks."
-        )
+        notes.append(f"With arms dropped, this {design.name} confounds main effects with pairwise interactions.")
     if design.base:
         notes.append(f"In every arm: {', '.join(design.base)} (what the chosen tricks need).")
     if not design.paired:
-        notes.append("Differences of this design are between independent seeds, with Welch's t in place of Student's.")
+        notes.append("This design compares independent seeds, so its intervals use Welch's t instead of Student's.")
     if set(LADDER) - set(design.names) == {"action_mask"}:
         notes.append(f"Left out: action_mask ({study.env} gives no action mask).")
     for arm in design.arms:
@@ -141,13 +145,13 @@ def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
 def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
     said, paths = write_games(study, folder)
     flags = f"Flags: {study.runs.tricks.iloc[0].replace(' ', ', ') or 'none'}."
-    image = _image(paths, f"{study.about['run']} while it was trained, and its games")
+    image = _image(paths, f"{study.about['run']}: the score during training, and of whole games after it")
     likely = ", most likely actions" if study.about["greedy"] else ""
     return f"## {study.env}: {study.about['run']}{likely}\n\n{image}\n\n{said} {flags}", paths
 
 
 def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
-    """What can only be said of several environments together; empty with one. studies: one an environment."""
+    """The section on several environments together; empty with only one. studies: one per environment."""
     scaled = [study for study in studies if study.env in SCALES]
     found = [frame for study in scaled for design in study.designs if len(frame := effects(study, design))]
     if len({frame.env.iloc[0] for frame in found}) < 2:
@@ -163,7 +167,7 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
             path = folder / f"together_{name}.csv"
             frame.to_csv(path, index=False, float_format="%.6g")
             paths.append(path)
-            what = f"Normalized area of {frame.environments.iloc[0]} environments, each weighing the same."
+            what = f"Normalized area over {frame.environments.iloc[0]} environments with equal weights."
             parts.append(f"### {name}, all environments\n\n{what}\n\n{tables.together_text(frame)}")
     return "\n\n".join(part for part in parts if part), paths
 
@@ -172,24 +176,24 @@ SECTIONS = {"designs": _environment, "games": _games, "worlds": _worlds}
 
 
 def _made(study: Study) -> str:
-    """Seeds, learning rates, time, versions, and the command that trained a study."""
+    """The command that trained a study, its seeds, its time, and its versions."""
     about, seeds = study.about, sorted(study.runs.seed.unique())
     facts = [f"made by `{about['command']}`", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
-    time = f"{about['seconds'] / 60:.0f} minutes of one worker"
-    whole = "" if study.kind == "games" else ", whole blocks of ten seeds,"
+    time = f"{about['seconds'] / 60:.0f} worker minutes"
+    whole = "" if study.kind == "games" else " (whole blocks of ten seeds)"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
     facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
     return f"**{study.name}**: {'; '.join(facts)}."
 
 
 def _image(files: Sequence[Path], title: str, place: str = ".") -> str:
-    """The PNG among the files, as it is seen from the report; place: the folder in it."""
+    """The PNG among the files as a Markdown image. place: its folder, relative to the report."""
     (png,) = (path for path in files if path.suffix == ".png")
     return f"![{title}]({Path(place) / png.name})"
 
 
 def as_html(page: str, folder: Path) -> str:
-    """The Markdown as one HTML page that needs no other file: its images are in it."""
+    """The Markdown as one HTML page that needs no other file, with its images embedded."""
     import markdown
 
     def embedded(match: Any) -> str:

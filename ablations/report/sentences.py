@@ -1,4 +1,4 @@
-"""What studies say, in sentences. The README quotes them; a test makes them anew from the stored runs."""
+"""What studies show, in sentences. The docs quote them, and a test regenerates them from the stored runs."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from ablations.report.tables import arms_table, distinct
 
 
 def of(study: Study) -> list[str]:
-    """What its designs say about one environment; nothing where there are too few seeds, or runs are missing."""
+    """What a study's designs show about its environment; empty with too few seeds or if runs are missing."""
     if not study.is_whole:
         return []
     found = [(design, effects(study, design)) for design in _by_rank([study])]
@@ -24,7 +24,7 @@ def of(study: Study) -> list[str]:
 
 
 def _by_rank(studies: Sequence[Study]) -> list[Design]:
-    """The studies' designs, one of each name, in the order in which they are told."""
+    """The studies' designs, one of each name, in the order in which sentences mention them."""
     named = {design.name: design for study in reversed(studies) for design in study.designs}
     return sorted(named.values(), key=lambda design: design.rank)
 
@@ -35,7 +35,7 @@ def _effects(study: Study, name: str) -> pd.DataFrame:
 
 
 def _climb(study: Study, design: Design, steps: pd.DataFrame) -> str:
-    """How far a design goes from its first arm to its last, and on which steps."""
+    """How far a design climbs from its first arm to its last, and which of its steps are detected."""
     areas = arms_table(study, design).area
     up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
     seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
@@ -45,7 +45,7 @@ def _climb(study: Study, design: Design, steps: pd.DataFrame) -> str:
 
 
 def _shared(told: Sequence[tuple[Design, pd.DataFrame]]) -> str:
-    """What several designs detect, each in its words, in one sentence."""
+    """What several designs detect, each in its own words, as one text."""
     parts: list[str] = []
     for design, frame in told:
         if design.phrases.detected:
@@ -76,9 +76,9 @@ def across(studies: Sequence[Study]) -> str:
 
 
 def beyond(studies: Sequence[Study]) -> list[str]:
-    """What is detected of the tricks beyond the ladder, on top of each base that they were tried on.
+    """What is detected about the tricks beyond the ladder, one sentence for each base that they were tried on.
 
-    Nothing where there are too few seeds, or runs are missing.
+    Studies with too few seeds or missing runs are left out.
     """
     said, whole = [], [study for study in distinct(studies) if study.is_whole]
     for design in (design for design in _by_rank(whole) if design.phrases.base):

@@ -1,4 +1,4 @@
-"""The report: tables in Markdown, with their figures and the CSVs behind them, and the same as one HTML page."""
+"""The tables of the report, as frames and in Markdown."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,10 +18,10 @@ from ablations.training.rates import FIXED, GRID
 
 @cache
 def arms_table(study: Study, design: Design) -> pd.DataFrame:
-    """A row an arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
+    """One row per arm: learning rate; area, its interquartile mean, last 10%, each with its 95% interval; solved.
 
-    `steps_to_solve` is the median over seeds, NaN if fewer than half got there, `steps_within_budget` their mean, where
-    those that did not get there count with the whole budget; NaN where there is no threshold.
+    `steps_to_solve` is the median over seeds, NaN if fewer than half got there. `steps_within_budget` is the mean, in
+    which seeds that never got there count as the whole budget. Both are NaN if there is no threshold.
     """
     goal, rows = threshold(study.env), []
     for arm in design.arms:
@@ -63,13 +63,13 @@ def arms_text(frame: pd.DataFrame, study: Study) -> str:
 
 
 def _about_rate(lr: float, tuned: str) -> str:
-    """What is to be said about a learning rate: a better one may lie beyond the edge of the grid."""
+    """A caveat about a learning rate; if it is at the edge of the grid, a better one may lie beyond."""
     said = tuned or ("the grid's edge" if lr in (GRID[0], GRID[-1]) else "")
     return f" ({said})" if said else ""
 
 
 def _spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = None) -> str:
-    """A number with its interval, where it has one; the interval's ends are `low` and `high`, or `<name>_low`, ..."""
+    """A number with its interval, if it has one. ends: what precedes `low` and `high` (default: `<name>_`)."""
     if not np.isfinite(row[name]):
         return "no episode ended in some seed"
     before = f"{name}_" if ends is None else ends
@@ -79,7 +79,7 @@ def _spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = Non
 
 
 def effects_text(frames: Sequence[pd.DataFrame]) -> str:
-    """Effects of one environment: a row a trick, a column a design, `*` where detected."""
+    """Effects in one environment: one row per trick, one column per design, `*` if detected."""
     both = pd.concat(frames)
     designs = list(dict.fromkeys(both.design))
     lines = [("trick", *(f"{design}: difference, P(better)" for design in designs))]
@@ -99,7 +99,7 @@ def _effect(row: dict[Any, Any]) -> str:
 
 
 def main_text(frame: pd.DataFrame) -> str:
-    """Main effects of crossed tricks, `*` where detected, with their Shapley values where there are any."""
+    """Main effects of crossed tricks, `*` if detected, with their Shapley values if there are any."""
     shapley = frame.shapley.notna().any()
     lines = [("trick", "effect", *(["Shapley value"] if shapley else []))]
     for row in frame.to_dict("records"):
@@ -109,7 +109,7 @@ def main_text(frame: pd.DataFrame) -> str:
 
 
 def published_text(studies: Sequence[Study]) -> str:
-    """The last 10% at the numbers of a published score, beside that score; empty if no design is about that."""
+    """The last 10% at the numbers of a published score, next to that score; empty if no design is about one."""
     lines = [("environment", "flags", "last 10% here", "seeds", "published", "by")]
     for study in studies:
         known = PUBLISHED.get((study.env, study.steps))
@@ -128,16 +128,16 @@ def is_beyond(study: Study) -> bool:
 
 
 def distinct(studies: Sequence[Study]) -> list[Study]:
-    """Of each environment the study with the most runs, so that none counts twice."""
+    """For each environment, the study with the most runs, so that no environment counts twice."""
     best = {s.env: s for s in sorted(studies, key=lambda study: len(study.runs)) if s.designs}
     return [study for study in studies if best.get(study.env) is study]
 
 
 def together(studies: Sequence[Study], name: str) -> pd.DataFrame:
-    """One design over all environments with a scale: a row an arm, normalized scores, environments weighing the same.
+    """One design over all environments with a scale: one row per arm, normalized scores, equal weights.
 
-    Arms that are not in every environment are left out. Empty with fewer than two environments. studies: at most one an
-    environment, as `distinct` picks them.
+    Arms that are not in every environment are left out. Empty with fewer than two environments. studies: at most one
+    per environment, as `distinct` picks them.
     """
     pairs = [(s, d) for s in studies if s.env in SCALES for d in s.designs if d.name == name]
     if len(pairs) < 2:
@@ -164,7 +164,7 @@ def together_text(frame: pd.DataFrame) -> str:
 
 
 def markdown(lines: Sequence[tuple[str, ...]]) -> str:
-    """A Markdown table of a head and rows of cells, its columns aligned."""
+    """A Markdown table with aligned columns. lines: the head, then the rows, as tuples of cells."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines]
     text.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")

@@ -1,4 +1,4 @@
-"""The worlds' study in the report: a table of all trials, what it shows, and the figure."""
+"""The report's section on the worlds: a table of all trials, its caption, and the figure."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
 
 
 def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
-    """The table as text, and it, its CSV and the figure in the folder, of the trials that the study has."""
+    """Write the table of the study's trials, its CSV and the figure into the folder. Returns the text and the paths."""
     from ablations.figures.trial_curves import worlds_figure
 
     outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
@@ -54,7 +54,7 @@ def trials_text(frame: pd.DataFrame) -> str:
 
 
 def in_words(row: dict[Any, Any]) -> str:
-    """Above a panel: the world, what was predicted, and what was seen where there are seeds enough."""
+    """The text above a panel: the world, what was predicted, and, given enough seeds, what was seen."""
     found = f"seen {SEEN[row['seen']]}" if row["seen"] else "none detected"
     seen = f"; {found}" if np.isfinite(row["low"]) else ""
     return f"{place(row['world'], row['numbers'])}\npredicted {SEEN[row['predicted']]}{seen}"
@@ -87,7 +87,7 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 def rates_in_words(frame: pd.DataFrame) -> str:
-    """At which learning rates the arms ran."""
+    """How the arms' learning rates were chosen, in words."""
     reservations = sorted(set(frame.tuned) - {""})
     own = "each at its own best learning rate of a grid, chosen on other seeds"
     return own if not reservations else f"some at learning rates that were {', '.join(reservations)}"

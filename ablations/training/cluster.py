@@ -1,7 +1,7 @@
-"""Jobs on a Dask cluster: `dask scheduler` on one machine, `dask worker ADDRESS --nthreads 1` on as many as there are.
+"""Jobs on a Dask cluster: `dask scheduler` on one machine, `dask worker ADDRESS --nthreads 1` on as many as you like.
 
-The workers need this package installed, but no disk in common: they return results as text. A worker that is killed
-is Dask's to replace: its job runs elsewhere.
+Workers need this package but no shared disk, because they return results as text. If a worker is killed, Dask runs its
+job elsewhere.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from ablations.training.jobs import Finished, Job, compute, parse_result
 from tricks.core.extras import extra
 from tricks.errors import InputError
 
-PATIENCE = 5.0  # seconds for a scheduler to answer
+PATIENCE = 5.0  # seconds to wait for a scheduler's answer
 
 
 def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finished], None, None]:
-    """Each job with what came of it, as they finish. When left early, the client closes, and Dask drops what is queued.
+    """Yield each job with its outcome, as they finish. If the caller stops early, Dask drops the jobs in its queue.
 
-    Raises InputError if there is no scheduler at the address, or no longer.
+    Raises InputError if there is no scheduler at the address, or if it goes away.
     """
     if not jobs:
         return
@@ -32,7 +32,7 @@ def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finish
 
 
 def _train(job: Job) -> Finished:
-    """What a worker of the cluster does."""
+    """Train a job on a worker of the cluster."""
     import torch
 
     torch.set_num_threads(1)  # as in a worker process of our own
@@ -48,7 +48,7 @@ def _outcome(future: Any, job: Job, address: str) -> Finished:
         if not outcome.error:
             parse_result(job, outcome.text)
         return outcome
-    except Exception as error:  # whatever kept the task from running: KilledWorker, a module that is missing there
+    except Exception as error:  # anything that kept the task from running: KilledWorker, a module missing there
         reason = " ".join(f"{type(error).__name__} on the cluster: {error}".split())
         return Finished(error=reason, detail=reason)
 
@@ -56,14 +56,14 @@ def _outcome(future: Any, job: Job, address: str) -> Finished:
 @contextlib.contextmanager
 def _client(address: str) -> Iterator[Any]:
     distributed = extra("cluster", "distributed")
-    for logger in ("distributed", "distributed.client"):  # what matters is said here, in one line
+    for logger in ("distributed", "distributed.client"):  # our own one-line errors say what matters
         logging.getLogger(logger).setLevel(logging.CRITICAL)
     try:
         about = asyncio.run(asyncio.wait_for(_identity(address), PATIENCE))
         if about["type"] != "Scheduler":
             raise ValueError(f"there is a {about['type']}")
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-    except Exception as error:  # what answers need not be Dask, and then anything can come of it
+    except Exception as error:  # whatever answers may not be Dask, and can raise anything
         reason = " ".join(str(error).split()) or "no answer"
         raise InputError(f"cannot reach a Dask scheduler at {address!r} ({reason}); give HOST:PORT") from error
     if not about["workers"]:
@@ -75,7 +75,7 @@ def _client(address: str) -> Iterator[Any]:
 
 
 async def _identity(address: str) -> dict[str, Any]:
-    """What a Dask server at the address says that it is."""
+    """How the Dask server at the address identifies itself."""
     async with extra("cluster", "distributed").rpc(address) as server:
         about: dict[str, Any] = await server.identity()
         return about

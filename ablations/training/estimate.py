@@ -1,4 +1,4 @@
-"""How long jobs will take on this machine: short runs of a few of them, as many at once as there will be."""
+"""Estimate how long jobs will take on this machine: time short runs of a few of them, as parallel as the real ones."""
 
 import heapq
 import time
@@ -17,11 +17,11 @@ PROBES = 8
 
 
 def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
-    """Seconds until `run_jobs` is through with the jobs that the store does not have.
+    """Seconds that `run_jobs` will take for the jobs that are not in the store.
 
-    A probe trains the first updates of a job; an environment step of the rest is taken to cost the same. Where
-    whole episodes are played, that is too much if they grow longer in training: batches grow with them, and the
-    price of an update is spread over more steps. Raises InputError if no job can be trained.
+    A probe trains the first updates of a job, and every later environment step is assumed to cost the same. With whole
+    episodes that is too much if they grow longer during training: batches grow with them, and the cost of an update is
+    spread over more steps. Raises InputError if no job can be trained.
     """
     missing = [job for job in dict.fromkeys(jobs) if store.read(job) is None]
     if not missing:
@@ -41,7 +41,7 @@ def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
 
 
 def probes(jobs: Sequence[Job], workers: int) -> list[Job]:
-    """A few jobs, spread evenly over the kinds (environment and flags); no fewer than will run at once."""
+    """A few jobs, spread evenly over the kinds (environment and flags), and at least as many as run at once."""
     kinds: dict[tuple[str, Tricks], Job] = {}
     for job in jobs:
         kinds.setdefault((job.config.env, job.tricks), job)
@@ -52,12 +52,12 @@ def probes(jobs: Sequence[Job], workers: int) -> list[Job]:
 
 
 def short(job: Job) -> Job:
-    """The beginning of the job."""
+    """The job with only the first part of its budget."""
     return Job(replace(job.config, steps=max(1, round(SHARE * job.config.steps))), job.tricks)
 
 
 def price(job: Job, prices: dict[Job, float]) -> float:
-    """Seconds per environment step: the mean over the probes that are most like the job."""
+    """Seconds per environment step: the mean over the probes that are most similar to the job."""
 
     def distance(probe: Job) -> tuple[bool, bool, int]:
         numbers = replace(probe.config, seeds=job.config.seeds, lr=job.config.lr) != short(job).config
@@ -69,7 +69,7 @@ def price(job: Job, prices: dict[Job, float]) -> float:
 
 
 def makespan(seconds: Sequence[float], workers: int) -> float:
-    """When the last job ends, if each in turn goes to the worker that is free first."""
+    """Seconds until the last job ends if each job, in order, goes to the first free worker."""
     free = [0.0] * workers
     for each in seconds:
         heapq.heapreplace(free, free[0] + each)
@@ -77,12 +77,12 @@ def makespan(seconds: Sequence[float], workers: int) -> float:
 
 
 def _probe(job: Job) -> tuple[float, Finished]:
-    """When the worker was ready, and what came of the job."""
+    """The time at which the worker was ready, and the outcome of the job."""
     _warm_up()
     return time.time(), compute(job)
 
 
 @cache
 def _warm_up() -> None:
-    """What is slow only the first time in a process belongs to the start."""
+    """Pay the one-time costs of a process before the probe, so that they count as startup."""
     train(Config(seeds=1, steps=1, lanes=1, horizon=16), PPO)

@@ -1,4 +1,4 @@
-"""A job: one stack of seeds to train; and the text that its result is kept as."""
+"""A job, which is one stack of seeds to train, and the text format of its result."""
 
 import hashlib
 import json
@@ -20,8 +20,8 @@ from tricks import Config, Run, Tricks
 from tricks.errors import InputError
 from tricks.runs.log import COLUMNS, DIAGNOSTICS
 
-VERSIONS = ("tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit")  # what `provenance` says
-ALGORITHM = 3  # raise it when a change of the library changes curves: old results then no longer count
+VERSIONS = ("tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit")  # the keys of `provenance`
+ALGORITHM = 3  # raise it when a change to the library changes curves, so that old results no longer count
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """A finished job: its learning curve, and what the first line of its file says of the training."""
+    """A finished job: its learning curve, and what the first line of its file says about the training."""
 
     curve: pd.DataFrame
     diverged: Mapping[int, int]
-    """At which step a seed diverged."""
+    """The step at which each diverged seed did so."""
     seconds: float
     steps: int
     """Environment steps of all seeds."""
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Finished:
-    """What came of a job: the text of its result file, or why it failed, in one line and in full."""
+    """The outcome of a job: the text of its result file, or the reason why it failed, in one line and in full."""
 
     text: str = ""
     error: str = ""
@@ -82,7 +82,7 @@ def compute(job: Job) -> Finished:
 
 
 def result_text(job: Job, run: Run, seconds: float) -> str:
-    """The result file of a job that took so many seconds."""
+    """The text of a job's result file. seconds: how long the job took."""
     about = {
         "what": job.what,
         "rows": len(run.curve),
@@ -95,9 +95,9 @@ def result_text(job: Job, run: Run, seconds: float) -> str:
 
 
 def parse_result(job: Job, text: str) -> Result:
-    """What `result_text` wrote; diagnostics that are younger than the file are NaN.
+    """Parse what `result_text` wrote. Diagnostics that are newer than the file are NaN.
 
-    Raises ValueError, in one line, if it is not all there or another job's.
+    Raises ValueError, in one line, if the text is incomplete or belongs to another job.
     """
     try:
         about, curve = untagged(text)
@@ -111,7 +111,7 @@ def parse_result(job: Job, text: str) -> Result:
     if not mine:
         raise ValueError("it belongs to another job")
     numeric = all(kind.kind in "if" for kind in curve.dtypes)
-    # the last line can be cut, too, and a cut number is a number
+    # the last line can be cut off, too, and a truncated number still parses
     if len(curve) != rows or not text.endswith("\n") or not numeric or set(curve.seed) != set(job.config.seed_list):
         raise ValueError("rows are missing or damaged")
     return Result(curve.reindex(columns=COLUMNS), diverged, seconds, steps, made_with)
@@ -119,7 +119,7 @@ def parse_result(job: Job, text: str) -> Result:
 
 @cache
 def provenance() -> dict[str, str]:
-    """Versions, machine and commit under which a result was made."""
+    """The versions, machine and commit that a result is made with."""
     names = ("tricks", "torch", "numpy", "gymnasium")
     here = Path(__file__).parent
     git = subprocess.run(["git", "-C", here, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)

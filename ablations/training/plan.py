@@ -1,4 +1,4 @@
-"""What to train: for every environment its designs' arms, each at its own learning rate, in fixed blocks of seeds."""
+"""What to train: in each environment the arms of its designs, at their own learning rates, in fixed blocks of seeds."""
 
 import sys
 from collections.abc import Sequence
@@ -22,28 +22,28 @@ from tricks.errors import InputError
 from tricks.ladder import LADDER, Tricks
 
 ABOUT_DESIGNS = (
-    f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them with commas between "
+    f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
     "(default: the suite's own, or ladder)."
 )
 
 
 @dataclass(frozen=True)
 class What:
-    """Which arms, where."""
+    """Which arms to train, and where."""
 
     suite: str = ""
     """cartpole, classic, beyond, published or worlds."""
     env: str = ""
-    """Any Gymnasium id, or with --suite one of its environments (default: all of the suite, or CartPole-v1)."""
+    """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
     backend: str = "auto"
-    """What steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
+    """The backend that steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
     design: Annotated[str, tyro.conf.arg(help=ABOUT_DESIGNS)] = ""
     tricks: str = ""
-    """The tricks that the design is about: clip,gae,entropy (default: all; a factorial must be told)."""
+    """The tricks that the design is about, such as clip,gae,entropy (default: all; required for a factorial)."""
     steps: int = 0
-    """Budget of environment steps for each seed (0: the suite's, or 100,000)."""
+    """Budget of environment steps per seed (0: the suite's, or 100,000)."""
     workers: int = 0
-    """Worker processes; 0 is one a core."""
+    """Number of worker processes (0: one per core)."""
     out: Path = Path("runs/ablations")
     """Folder for results, tables and figures."""
 
@@ -58,9 +58,9 @@ class Plan:
     fixed: bool = False
     """Whether all arms run at the config's learning rate."""
     all_tricks: bool = True
-    """Whether the designs are about every trick that can act."""
+    """Whether the designs are about every trick that can have an effect."""
     left_out: tuple[str, ...] = ()
-    """Environments of the suite that cannot be made here, with the reason."""
+    """Environments of the suite that cannot be made here, each with the reason."""
 
     @property
     def arms(self) -> list[Tricks]:
@@ -79,8 +79,8 @@ class Plan:
     def rates(self) -> dict[Tricks, Rate]:
         """Each arm's learning rate.
 
-        Tuned arms beside untuned ones would show the effect of tuning as that of a trick: one without a rate of its
-        own puts all at the same.
+        Comparing tuned arms to untuned ones would show the effect of tuning as that of a trick. So if any arm has no
+        rate of its own, all arms run at the same rate.
         """
         if self.fixed:
             return dict.fromkeys(self.arms, Rate(self.config.rates[0], FIXED))
@@ -89,7 +89,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """`ladder+add-one-in_CartPole-v1`, and after that what is not as usual: tricks, steps, first seed."""
+        """`ladder+add-one-in_CartPole-v1`, followed by whatever is not the default: tricks, steps, first seed."""
         steps = f"{self.config.steps}steps" if self.config.steps != Config.steps else ""
         chosen = "" if self.all_tricks else "-".join(self.designs[0].names)
         designs = "+".join(design.name for design in self.designs)
@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def in_words(self) -> str:
-        """What is trained where, in a line."""
+        """What is trained, and where, in one line."""
         designs = ", ".join(f"{design.name} ({len(design.arms)} arms)" for design in self.designs)
         size = f"{len(self.arms)} distinct arms × {len(self.seeds)} seeds × {self.config.steps:,} steps"
         said = {rate.reservation for rate in self.rates.values()} - {""}
@@ -110,7 +110,7 @@ class Plan:
 
 
 def plans(chosen: What, seeds: str = "") -> list[Plan]:
-    """A plan per environment. Raises InputError for what is unknown or impossible, before anything is trained."""
+    """One plan per environment. Raises InputError for unknown or impossible requests before anything is trained."""
     suite, found, left_out = _suite(chosen), [], []
     for setting in suite.settings:
         try:
@@ -124,7 +124,7 @@ def plans(chosen: What, seeds: str = "") -> list[Plan]:
 
 
 def _suite(chosen: What) -> Suite:
-    """The suite that is asked for, or a single environment as one."""
+    """The requested suite, or a suite of a single environment."""
     if not chosen.suite:
         return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend), BLOCK),))
     if chosen.suite not in SUITES:
@@ -140,7 +140,7 @@ def _suite(chosen: What) -> Suite:
 
 
 class ImpossibleEnvironment(InputError):
-    """An environment that cannot be made here, say because its extra is not installed."""
+    """An environment that cannot be made here, for example because its extra is not installed."""
 
 
 def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
@@ -156,20 +156,20 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
     if chosen.tricks and (fixed := [design.name for design in designs if design.own_arms]):
-        raise InputError(f"the design {fixed[0]} has arms of its own; leave out --tricks")
+        raise InputError(f"the design {fixed[0]} has its own arms; leave out --tricks")
     return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)
 
 
 def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[str]:
-    """The tricks that are asked for. Raises InputError for those that a design cannot be about here, and says why."""
+    """The requested tricks. Raises InputError, with the reason, for those that a design cannot be about here."""
     names = tricks_named(chosen.tricks)
     if further := [name for name in names if name not in LADDER]:
         raise InputError(
             f"{', '.join(further)} {'is' if len(further) == 1 else 'are'} beyond the ladder: "
-            "leave out --tricks and try all of those on top of ppo with --design beyond"
+            "leave out --tricks, and use --design beyond to try all such tricks on top of ppo"
         )
     if idle := [name for name in names if name not in able]:
-        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} can change nothing there")
+        raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} has no effect there")
     return names
 
 
@@ -187,5 +187,5 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def name_of(*parts: str, first: int) -> str:
-    """The parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`."""
+    """Join the parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`."""
     return "_".join([*filter(None, parts), *([f"from{first}"] if first else [])])

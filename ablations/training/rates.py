@@ -1,8 +1,8 @@
 """Learning rates: every arm runs at its own, chosen on seeds that are never reported.
 
-One rate for all would tell the wrong story: at a small one clipping does nothing, at a large one it is the
-difference between collapse and success. The table `learning_rates.csv` holds every score of the grid, so that it
-also shows how robust an arm is to its rate.
+A single rate for all arms would be misleading: at a small rate clipping does nothing, and at a large one it decides
+between success and collapse. The table `learning_rates.csv` holds the score at every rate of the grid, so it also shows
+how robust an arm is to its rate.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from tricks.errors import InputError
 
 TABLE = Path(__file__).parents[1] / "learning_rates.csv"
 GRID = (0.001, 0.003, 0.01, 0.03)
-SEEDS_PER_RATE = 5  # where nothing else is asked for
-FIRST_TUNING_SEED = 1000  # those that are reported are below
+SEEDS_PER_RATE = 5  # by default
+FIRST_TUNING_SEED = 1000  # all reported seeds are below
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds"]
 
 
 class Rate(NamedTuple):
-    """A learning rate, and what is to be said about it: nothing, if it was tuned for just this."""
+    """A learning rate, and a reservation about it, which is empty if the rate was tuned for exactly this setting."""
 
     value: float
     reservation: str = ""
@@ -51,9 +51,9 @@ def table() -> pd.DataFrame:
 
 
 def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
-    """The rate of the grid with the best `score`, area or late, on the tuning seeds, and a reservation.
+    """The rate of the grid with the best `score`, area or late, on the tuning seeds.
 
-    The reservation is empty if the rate was tuned for this budget; else it says for which, or that it was not tuned.
+    Its reservation is empty if it was tuned for this budget. Otherwise it says for which, or that it was not tuned.
     """
     scores = table()
     mine = (scores.env == config.env) & (scores.numbers == numbers(config)) & (scores.tricks == flags(tricks))
@@ -69,10 +69,10 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
 def tune(
     settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int, seeds: int = SEEDS_PER_RATE
 ) -> pd.DataFrame:
-    """Train every setting on so many tuning seeds at every rate of the grid, and put the scores into the table.
+    """Train every setting at every rate of the grid, and put the scores into the table. seeds: tuning seeds per rate.
 
-    One job a setting: its rates are trained beside each other, each on seeds of its own. Scores of the setting from
-    before, whatever their rates and seeds, go.
+    Each setting is one job, in which its rates are trained side by side, each on its own seeds. All earlier scores of
+    the setting are replaced, whatever their rates and seeds. Raises InputError if a job fails.
     """
     jobs = {setting: tuning_job(*setting, seeds) for setting in settings}
     failed = run_jobs(list(jobs.values()), store, workers)
@@ -98,6 +98,6 @@ def tune(
 
 
 def tuning_job(config: Config, tricks: Tricks, seeds: int = SEEDS_PER_RATE) -> Job:
-    """All rates of the grid in one stack, with so many seeds for each."""
+    """All rates of the grid in one stack. seeds: how many there are for each rate."""
     rates = tuple(lr for lr in GRID for _ in range(seeds))
     return Job(replace(config, seeds=tuple(range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + len(rates))), lr=rates), tricks)

@@ -1,4 +1,4 @@
-"""From a learning curve to numbers, a value a seed."""
+"""From a learning curve to numbers, one value per seed."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,14 @@ import pandas as pd
 
 from tricks.runs.log import late_return
 
-POINTS = 100  # of the common grid of steps
+POINTS = 100  # on the common grid of steps
 
 
 def on_grid(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.DataFrame:
     """Each seed's return at POINTS equal steps up to the budget: a row per seed, a column per step.
 
     Linear between updates in which an episode ended, constant before the first and after the last; NaN for a seed
-    in which none ended. A seed that diverged counts from there on with its very first return, the untrained agent's.
+    in which none ended. From the step at which it diverged, a seed counts with its first return, the untrained agent's.
     """
     grid = np.linspace(steps / POINTS, steps, POINTS)
     rows = {}
@@ -28,14 +28,14 @@ def on_grid(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.
 
 
 def area(grid: pd.DataFrame) -> pd.Series:
-    """Area under the curve divided by the budget: the mean return over training. A value per seed."""
+    """Area under the curve divided by the budget, which is the mean return over training. One value per seed."""
     return grid.mean(axis=1)
 
 
 def late(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.Series:
-    """Mean return of the episodes of the last 10% of the budget, a value per seed; NaN if none ended there.
+    """Mean return of the episodes in the last 10% of the budget, one value per seed; NaN if none ended there.
 
-    A seed that diverged counts with its very first return, the untrained agent's.
+    A seed that diverged counts with its first return, the untrained agent's.
     """
     seeds = pd.Index(curve["seed"].unique())
     first = curve.dropna(subset="return").groupby("seed")["return"].first()

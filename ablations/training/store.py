@@ -1,7 +1,7 @@
-"""Results on disk: one CSV per job, whole or absent. That the file exists means that the job is done.
+"""Results on disk: one CSV per job, whole or absent. If the file exists, the job is done.
 
-The first line is `# {json}`: what was trained (config and tricks) and how (versions, commit, wall time). The name
-is a hash of what was trained, so the same job finds its result again whatever asked for it.
+The first line is `# {json}`: what was trained (config and tricks) and how (versions, commit, wall time). The file name
+is a hash of what was trained, so any command that needs the same job finds its result.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ HOST = platform.node()
 
 
 class Store:
-    """A folder of results, to look at only or to write, too. Raises InputError if it has to be written and cannot."""
+    """A folder of results, read-only if `look_only`. Raises InputError if it has to be writable and is not."""
 
     def __init__(self, folder: Path, look_only: bool = False) -> None:
         self.folder, self.look_only = folder, look_only
-        if look_only:  # it need not exist, and nothing in it changes
+        if look_only:  # the folder may not exist, and nothing in it changes
             return
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -36,10 +36,10 @@ class Store:
             raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
 
     def read(self, job: Job) -> Result | None:
-        """The job's result, or None if there is none. A damaged file is set aside, named, and counts as none.
+        """The job's result, or None if there is none. A damaged file is renamed, reported, and counts as none.
 
-        Who only looks leaves it where it is, without a word.
-        Raises InputError if the file is there but cannot be read.
+        With `look_only`, a damaged file is neither renamed nor reported.
+        Raises InputError if the file exists but cannot be read.
         """
         path = self._result(job)
         try:
@@ -52,11 +52,11 @@ class Store:
             if self.look_only:
                 return None
             aside = _set_aside(path)
-            print(f"{path} is damaged and will be made again ({error}); kept as {aside.name}", file=sys.stderr)
+            print(f"{path} is damaged and will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
     def put(self, job: Job, text: str) -> None:
-        """Write the text of a result in one piece: a reader, or a crash, sees the whole file or none."""
+        """Write the text of a result atomically: readers see the whole file or none, even after a crash."""
         write_whole(self._result(job), text)
         stale = self._error(job)
         try:
@@ -65,7 +65,7 @@ class Store:
             raise InputError(f"cannot remove {stale}: {error.strerror}") from error
 
     def fail(self, job: Job, error: str) -> None:
-        """Keep the reason why a job failed; it is tried again the next time."""
+        """Record why a job failed. The next run tries it again."""
         write_whole(self._error(job), error)
 
     def _result(self, job: Job) -> Path:
@@ -76,17 +76,17 @@ class Store:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """As `files.write_whole`, where there are several writers."""
+    """`files.write_whole`, safe with several writers."""
     files.write_whole(path, content, _partial(path))
 
 
 def _partial(path: Path) -> Path:
-    """The temporary file, named for its writer: machine (folders can be shared) and process."""
+    """The temporary file, named after its writer: the machine (folders can be shared) and the process."""
     return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what writers on this machine left half-written when they were killed."""
+    """Remove half-written files of writers on this machine that were killed."""
     for path in folder.iterdir():
         found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
         if found and not _alive(int(found[1])):
@@ -94,7 +94,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _alive(process: int) -> bool:
-    if os.name != "posix":  # elsewhere signal 0 is not a question
+    if os.name != "posix":  # elsewhere, signal 0 does more than ask
         return True
     with contextlib.suppress(PermissionError):  # another user's
         try:
@@ -105,13 +105,13 @@ def _alive(process: int) -> bool:
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename to the first of .damaged, .damaged2, ... that is free. Raises InputError if that fails."""
+    """Rename a file to the first free one of .damaged, .damaged2, ... Raises InputError if that fails."""
     names = (path.with_suffix(f".damaged{count if count > 1 else ''}") for count in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     try:
         os.replace(path, aside)
-    except FileNotFoundError:  # another process that read it was faster
+    except FileNotFoundError:  # another process renamed it first
         pass
     except OSError as error:
-        raise InputError(f"cannot set the damaged {path} aside: {error.strerror}") from error
+        raise InputError(f"cannot rename the damaged {path}: {error.strerror}") from error
     return aside

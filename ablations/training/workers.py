@@ -1,7 +1,7 @@
-"""Jobs in worker processes, one a core with one thread each, or on a cluster; what is finished stays finished.
+"""Jobs in worker processes, one per core with one thread each, or on a cluster. Finished jobs stay finished.
 
-Workers compute and return text; only this process writes. So a full disk is met in one place, whatever is killed
-leaves no half-written result, and the machines of a cluster need share no disk.
+Workers compute and return text; only this process writes. So a full disk is handled in one place, a killed worker
+leaves no half-written result, and the machines of a cluster don't need a shared disk.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
 
 BLOCK = 10  # seeds of one job
-TRIES = 3  # pools that may break one after the other without a single job finished
+TRIES = 3  # give up when this many pools in a row break without finishing a job
 
 T = TypeVar("T")
 
@@ -32,23 +32,23 @@ T = TypeVar("T")
 def blocks(seeds: Sequence[int], size: int = BLOCK) -> list[tuple[int, ...]]:
     """The whole blocks that contain the seeds: 0 to 9, 10 to 19, ...
 
-    Rounding depends on which seeds share a stack, so a job is a fixed block, whatever was asked for.
+    Rounding depends on which seeds share a stack, so a job is a fixed block, whichever seeds were requested.
     """
     return [tuple(range(number * size, (number + 1) * size)) for number in sorted({seed // size for seed in seeds})]
 
 
 def worker_count(asked: int) -> int:
-    """How many worker processes: as asked for, or, for 0, one a core. Raises InputError for a negative number."""
+    """The number of worker processes; 0 asks for one per core. Raises InputError for a negative number."""
     if asked < 0:
-        raise InputError(f"--workers must be at least 1 (or 0: one a core), not {asked}")
+        raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
     return asked or os.cpu_count() or 1
 
 
 def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "") -> dict[Job, str]:
-    """Train every job whose result is not there yet; returns the error of each job that failed.
+    """Train every job that has no result yet. Returns the error of each job that failed.
 
-    With `scheduler`, the address of a Dask scheduler, they are trained there, else in worker processes. A failed job
-    does not stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
+    scheduler: the address of a Dask scheduler that runs the jobs; if empty, worker processes do. A failed job does not
+    stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
     """
     jobs = list(dict.fromkeys(jobs))
     missing = [job for job in jobs if store.read(job) is None]
@@ -57,7 +57,7 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
     outcomes = _anywhere(missing, workers, scheduler)
     with (
         tqdm(total=total, initial=total - left, unit="step", unit_scale=True, disable=None) as bar,
-        contextlib.closing(outcomes),  # whatever goes wrong here ends the workers, too
+        contextlib.closing(outcomes),  # an error here stops the workers, too
     ):
         for job, outcome in outcomes:
             if error := record(job, store, outcome):
@@ -67,7 +67,7 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
 
 
 def budget(job: Job) -> int:
-    """Environment steps of all seeds: how long a job takes, up to its rate."""
+    """Environment steps of all seeds, to which the time of a job is proportional."""
     return job.config.steps * len(job.config.seed_list)
 
 
@@ -80,7 +80,7 @@ def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[
 
 
 def record(job: Job, store: Store, outcome: Finished) -> str:
-    """Keep what came of a job; returns the error if it failed, else nothing."""
+    """Store the outcome of a job. Returns the error if it failed, else an empty string."""
     if outcome.error:
         store.fail(job, outcome.detail)
     else:
@@ -89,10 +89,10 @@ def record(job: Job, store: Store, outcome: Finished) -> str:
 
 
 def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
-    """Each job with what `task` made of it in a worker process, as they finish.
+    """Yield each job with the result of `task` from a worker process, as they finish.
 
-    A worker that is killed from outside takes its pool along; the rest goes into a new one. Raises InputError if
-    that keeps happening.
+    A worker that is killed from outside takes down its pool, and the remaining jobs go into a new one. Raises
+    InputError if that keeps happening.
     """
     left, broken = list(jobs), 0
     while left:
@@ -105,7 +105,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
             broken += 1
             if broken == TRIES:
                 raise InputError("worker processes keep being killed; try --workers 1, or free some memory") from error
-            left = left[workers:] + left[:workers]  # if one of the first was to blame, the others go before it
+            left = left[workers:] + left[:workers]  # one of the first may be to blame, so the others go first
             tqdm.write("a worker process was killed; starting again with what is missing", file=sys.stderr)
 
 
@@ -126,10 +126,10 @@ def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Ge
 
 def _start_worker() -> None:
     follow_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - one progress bar, the parent's
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - only the parent shows a progress bar
     tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
     import torch
 

@@ -1,4 +1,4 @@
-"""What the chapters are made with: figures, the stored evidence about a trick, planted faults, ratios of a run."""
+"""Tools for the chapters: figures, the stored evidence about a trick, planted faults, the ratios of a run."""
 
 from book.evidence import Evidence, evidence, stored_area, stored_curves, studies
 from book.faults import planted

@@ -1,6 +1,7 @@
-"""Run chapters and keep what they show: `python -m book.build [04_gae ...]`, in the folder `chapters`.
+"""Run chapters and save their outputs: `python -m book.build [04_gae ...]`, in the folder `chapters`.
 
-Writes each chapter's executed notebook and its thumbnail; without names all of them, and the map in README.md.
+Writes each chapter's executed notebook and its thumbnail. Without names, it does so for all chapters, and also writes
+the map in README.md.
 """
 
 import base64
@@ -40,7 +41,7 @@ def execute(name: str) -> NotebookNode:
 
 
 def thumbnail(name: str, notebook: NotebookNode) -> None:
-    """Keep a small version of the figure that the cell tagged `thumbnail` draws. Raises ValueError if there is none."""
+    """Save a small version of the figure that the cell tagged `thumbnail` draws. Raises ValueError if there is none."""
     pictures = [
         output.data["image/png"]
         for cell in notebook.cells
@@ -56,7 +57,7 @@ def thumbnail(name: str, notebook: NotebookNode) -> None:
 
 
 def _shrunk(png: bytes) -> bytes:
-    """The picture, THUMBNAIL pixels wide."""
+    """Scale the picture to a width of THUMBNAIL pixels."""
     from PIL import Image  # comes with matplotlib
 
     with Image.open(io.BytesIO(png)) as picture:
@@ -68,7 +69,10 @@ def _shrunk(png: bytes) -> bytes:
 
 
 def title(name: str) -> tuple[str, str]:
-    """A chapter's title and the question that it answers: its first heading, and the line in italics below it."""
+    """A chapter's title and the question that it answers: its first heading, and the line in italics below it.
+
+    Raises ValueError if either is missing.
+    """
     cell = jupytext.read(CHAPTERS / f"{name}.py").cells[0].source
     heading, asked = re.search(r"^# (.+)$", cell, re.M), re.search(r"^\*(.+)\*$", cell, re.M)
     if heading is None or asked is None:
@@ -77,7 +81,7 @@ def title(name: str) -> tuple[str, str]:
 
 
 def minutes(name: str) -> int:
-    """How long a chapter takes to read: 180 words or 30 lines of code a minute, and five for each exercise."""
+    """The reading time of a chapter: 180 words or 30 lines of code per minute, plus five minutes per exercise."""
     cells = jupytext.read(CHAPTERS / f"{name}.py").cells
     words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
     lines = sum(cell.source.count("\n") + 1 for cell in cells if cell.cell_type == "code")
@@ -86,7 +90,7 @@ def minutes(name: str) -> int:
 
 
 def table_of_contents() -> str:
-    """The map: a row a chapter."""
+    """The map: a table with one row per chapter."""
     rows = ["| | chapter | the question | minutes |", "|---|---|---|---|"]
     for name in names():
         heading, asked = title(name)
@@ -96,7 +100,7 @@ def table_of_contents() -> str:
 
 
 def main(chosen: Sequence[str]) -> None:
-    """Build the chapters that are named, or all; then, unless some were named, the map."""
+    """Build the named chapters or, if none are named, all of them and the map."""
     for name in chosen or names():
         start = time.perf_counter()
         thumbnail(name, execute(name))

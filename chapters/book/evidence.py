@@ -1,4 +1,4 @@
-"""What the stored ablations say about a trick: a table of effects with their intervals, and the curves behind it."""
+"""What the stored ablations say about a trick: a table of effects with their intervals, and the curves behind them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,12 +44,12 @@ Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the tr
 
 @dataclass(frozen=True)
 class Evidence:
-    """Stored results about one trick. In a notebook it shows itself as its table; `plot()` draws the curves.
+    """Stored results about one trick. A notebook displays it as a table; `plot()` draws the curves.
 
-    table: a row an environment and question: env, question, difference (normalized area under the curve: 0 is a random
-    policy, 1 the ceiling), low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design), verdict
-    (that in words), seeds. worlds: a row a trial in a world that was made for the trick, in the world's own units of
-    return: place, without, with, difference, low, high, seen (1, -1, 0; not corrected), verdict, seeds.
+    table: one row per environment and question: env, question, difference (in normalized area under the curve: 0 is a
+    random policy, 1 the ceiling), low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design),
+    verdict (the same in words), seeds. worlds: one row per trial in a world made for the trick, in the world's own
+    units of return: place, without, with, difference, low, high, seen (1, -1, 0; not corrected), verdict, seeds.
     """
 
     trick: str
@@ -68,20 +68,20 @@ class Evidence:
         return f"{markdown(lines)}\n\n{CAPTION}"
 
     def verdicts(self) -> str:
-        """A line a row of `table`: `CartPole-v1, on top of PPO: hurts (-0.177, 10 seeds)`."""
+        """One line per row of `table`: `CartPole-v1, on top of PPO: hurts (-0.177, 10 seeds)`."""
         rows = self.table.itertuples()
         return "\n".join(f"{r.env}, {r.question}: {r.verdict} ({r.difference:+.3f}, {r.seeds} seeds)" for r in rows)
 
     def summary(self) -> str:
-        """How many comparisons came out how, in the usual environments, and in the worlds made for the trick."""
+        """How many comparisons got each verdict, in the usual environments and in the worlds made for the trick."""
         rows = [(f"{self.table.env.nunique()} usual environments", self.table), ("worlds made for it", self.worlds)]
         counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
         return "\n".join(f"{name}: " + ", ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
 
     def plot(self) -> Figure:
-        """Learning curves with the trick and without: CartPole's ladder, and the worlds made for the trick.
+        """Learning curves with and without the trick, in CartPole's ladder and in the worlds made for the trick.
 
-        Of a trick beyond the ladder: on top of PPO, in every environment that is stored.
+        For a trick beyond the ladder: on top of PPO, in every stored environment.
         """
         pairs = [*_pairs(self.trick, studies())[:1], *_world_pairs(self.trick)[:2], *_pairs(self.trick, beyond())]
         rows, columns = -(-len(pairs) // 3), min(3, len(pairs))
@@ -132,19 +132,19 @@ def stored_area(study: Study, tricks: Tricks) -> str:
 
 @cache
 def all_effects() -> pd.DataFrame:
-    """Every effect of the ladder's tricks that is stored, a row a comparison; see `ablations.analysis.effects`."""
+    """Every stored effect of the ladder's tricks, one row per comparison; see `ablations.analysis.effects`."""
     return pd.concat([effects(study, design) for study in studies() for design in study.designs])
 
 
 @cache
 def beyond() -> tuple[Study, ...]:
-    """The studies of `ablations/results` on what is beyond the ladder, in the order of the suite `beyond`."""
+    """The studies of `ablations/results` on tricks beyond the ladder, in the order of the suite `beyond`."""
     return _stored("beyond")
 
 
 @cache
 def evidence(trick: str) -> Evidence:
-    """What the stored ablations say about a trick. Raises InputError for a name that is no trick."""
+    """What the stored ablations say about a trick. Raises InputError for an unknown trick."""
     if trick not in NEEDS:
         raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
     told = [(study, design) for study in [*studies(), *beyond()] for design in study.designs if design.phrases.question]
@@ -169,7 +169,7 @@ def _outcomes(trick: str) -> list[Outcome]:
 
 
 def _pairs(trick: str, stored: Sequence[Study]) -> list[Pair]:
-    """The trick's arm and the one that it is compared to, design by design, in each environment."""
+    """The trick's arm and the arm that it is compared to, for each design and environment."""
     designs = {design.name: design for study in reversed(stored) for design in study.designs}
     return [
         (study.env + told.phrases.curves, study.grid(pair.without), study.grid(pair.having))

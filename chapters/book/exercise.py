@@ -1,4 +1,4 @@
-"""Exercises that check themselves, and say what is wrong."""
+"""Exercises that check the reader's answer and say what is wrong with it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ Cases = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Exercise:
-    """A function to write. Calling the exercise with the reader's function prints whether it is right, or what is not.
+    """A function for the reader to write. Calling the exercise with it prints whether it is right, or what is wrong.
 
-    right: what it should compute. cases: its arguments in order, case by case, with the names that messages give them.
-    mistakes: wrong functions that readers write, each by what is to be said about it. tolerance: relative and absolute.
+    right: a correct function. cases: its arguments in order, case by case, under the names that messages give them.
+    mistakes: wrong functions that readers write, each under the hint that it gets. tolerance: relative and absolute.
     """
 
     right: Callable[..., Any]
@@ -43,20 +43,20 @@ class Exercise:
         return f"Right, in {len(self.cases)} of {len(self.cases)} cases."
 
     def _fault(self, got: Any, wanted: Any) -> str:
-        """How a result differs from the wanted one; empty if it does not."""
+        """How a result differs from the expected one; empty if it does not."""
         want = _plain(wanted)
         try:
             have = _plain(got)
         except (TypeError, ValueError, RuntimeError):
-            return f"returns {type(got).__name__}, and should return numbers"
+            return f"returns {type(got).__name__}, but should return numbers"
         if have.shape != want.shape:
-            return f"has the shape {list(have.shape)}, and should have {list(want.shape)}"
+            return f"has shape {list(have.shape)}, but should have {list(want.shape)}"
         if np.allclose(have, want, rtol=self.tolerance, atol=self.tolerance, equal_nan=True):
             return ""
-        return f"gives\n{_numbers(have)}\nand should give\n{_numbers(want)}"
+        return f"gives\n{_numbers(have)}\nbut should give\n{_numbers(want)}"
 
     def _mistake(self, given: Sequence[Any]) -> str:
-        """What is to be said about the known mistake that gives the same results in all cases."""
+        """The hint for a known mistake that gives the same results in all cases; empty if there is none."""
         for said, wrong in self.mistakes.items():
             if not any(self._fault(got, wrong(*case.values())) for case, got in zip(self.cases, given, strict=True)):
                 return said
@@ -64,7 +64,7 @@ class Exercise:
 
 
 def _plain(x: Any) -> np.ndarray:
-    """Numbers as a float array; a tuple of results side by side."""
+    """Numbers as a float array. A tuple of results becomes one flat array."""
     if isinstance(x, tuple):
         return np.concatenate([_plain(each).ravel() for each in x])
     return torch.as_tensor(x).detach().numpy().astype(float)

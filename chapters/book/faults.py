@@ -1,4 +1,4 @@
-"""Faults planted on purpose: the library's own loop, with one of its functions replaced by a wrong one."""
+"""Planted faults: the library's own loop, with one of its functions replaced by a wrong one."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

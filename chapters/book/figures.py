@@ -1,4 +1,4 @@
-"""Figures in a chapter: the style of the ablations, drawn into the notebook."""
+"""Figures for the chapters, in the style of the ablations."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ def begin() -> None:
 
 
 def at_best_rate(config: Config, tricks: Tricks) -> Config:
-    """The config with the learning rate that these tricks were given on tuning seeds, which are none of the usual."""
+    """The config with the learning rate tuned for these tricks, on seeds that are only used for tuning."""
     return replace(config, lr=best_rate(config, tricks).value)
 
 
 def curves(runs: Mapping[str, Run], axis: Axes | None = None) -> Axes:
     """Mean return over seeds against steps, with the pointwise 95% bootstrap interval of that mean.
 
-    runs: by the name that the line gets; the name of a trick gives the trick's color. An interval needs five seeds.
+    runs: keyed by the line's name; a line named after a trick gets its color. An interval needs five seeds.
     """
     axis = plt.subplots()[1] if axis is None else axis
     colors = iter(style.OTHERS)
@@ -44,7 +44,7 @@ def curves(runs: Mapping[str, Run], axis: Axes | None = None) -> Axes:
 
 
 def learning_curve(axis: Axes, name: str, grid: pd.DataFrame, color: str, dash: Any = "-") -> None:
-    """The mean over seeds with its band, labeled. grid: a row a seed, a column a step."""
+    """Draw and label the mean over seeds with its band. grid: one row per seed, one column per step."""
     band(axis, curve(grid), color, dash)
     axis.lines[-1].set_label(name)
 
@@ -58,7 +58,7 @@ def over_steps(axis: Axes) -> None:
 
 
 def label_lines(axis: Axes, size: float = 9) -> None:
-    """Write each labeled line's name at its right end, in its color, moved apart where names would overlap."""
+    """Write each labeled line's name at its right end, in its color, and move names apart if they would overlap."""
     lines = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
     ends = [_end(axis, np.asarray(line.get_ydata(), float)) for line in lines]
     height = axis.get_window_extent().height / axis.figure.dpi * 72  # points
@@ -69,14 +69,14 @@ def label_lines(axis: Axes, size: float = 9) -> None:
 
 
 def _end(axis: Axes, y: np.ndarray) -> float:
-    """Where a line ends, as a share of the axis' height."""
+    """The height at which a line ends, as a share of the axis."""
     known = y[np.isfinite(y)]
     last = known[-1] if len(known) else 0.0
     return float(axis.transAxes.inverted().transform(axis.transData.transform((axis.get_xlim()[1], last)))[1])
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Places at least `gap` apart, in the same order, and as near to the given ones as can be had by pushing."""
+    """Push places apart until they are at least `gap` apart, in the same order."""
     order = np.argsort(places, kind="stable")
     moved = np.array(places, float)[order]
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""The importance ratios of a real run: what they are epoch by epoch, and a picture of it."""
+"""The importance ratios of a real run, epoch by epoch, and a plot of them."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ EDGES = np.linspace(-2, 2, 61)  # ratios from 1/4 to 4, as powers of two
 
 
 def ratios_by_epoch(config: Config, tricks: Tricks, update: int) -> list[np.ndarray]:
-    """The ratios of the first seed in one update as the loop computes them, an array an epoch."""
+    """The ratios of the first seed in one update as the loop computes them, one array per epoch."""
     seen = []
 
     def listen(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
@@ -31,7 +31,7 @@ def ratios_by_epoch(config: Config, tricks: Tricks, update: int) -> list[np.ndar
 
 
 def draw_ratios(axis: Axes, epochs: Sequence[np.ndarray], color: str) -> None:
-    """A histogram an epoch, the first at the top. Heights are square roots of shares, so that rare ratios show."""
+    """Draw one histogram per epoch, the first at the top. Heights are square roots of shares, to show rare ratios."""
     middle = (EDGES[1:] + EDGES[:-1]) / 2
     for base, ratios in zip(range(len(epochs), 0, -1), epochs, strict=True):
         share = np.histogram(np.log2(ratios).clip(-2, 2), EDGES)[0] / len(ratios)

@@ -1,4 +1,4 @@
-"""Effects: paired by seed, corrected for their number, and exact in a factorial; studies come back as they were."""
+"""Effects are paired by seed, corrected for their number, and exact in a factorial; studies survive a round trip."""
 
 import gzip
 from dataclasses import replace
@@ -107,7 +107,7 @@ def test_a_study_is_read_back_as_it_was_saved_and_a_damaged_file_is_named(tmp_pa
     told = gzip.decompress(whole).replace(b'"command"', b'"comment"')
     for damage in (whole[: len(whole) // 2], whole[:90] + bytes(20) + whole[110:], gzip.compress(told), b"", b"x"):
         path.write_bytes(damage)
-        with pytest.raises(InputError, match="is no file of runs, or damaged"):
+        with pytest.raises(InputError, match="is damaged or not a run file"):
             load(path)
     with pytest.raises(InputError, match="nothing"):
         load(tmp_path / "nothing")

@@ -1,4 +1,4 @@
-"""Holm's correction: by hand, and what it promises about whole ladders, simulated."""
+"""Holm's correction, checked by hand, and its promise about whole ladders, checked by simulation."""
 
 import numpy as np
 import pytest

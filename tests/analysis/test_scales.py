@@ -1,4 +1,4 @@
-"""Scales: what a random policy gets is measured, what is possible is computed, where it can be."""
+"""Scales: the random policy's return is measured, and the best possible return is computed where it can be."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ EPISODES = 1000
 
 
 def random_returns(id: str) -> torch.Tensor:
-    """Undiscounted returns of uniform actions, an episode a lane."""
+    """Undiscounted returns of uniform actions, one episode per lane."""
     (config,) = {s.config for name in ("classic", "beyond") for s in SUITES[name].settings if s.config.env == id}
     env = make_env(replace(config, seeds=1, lanes=EPISODES))
     generator, alive = torch.Generator().manual_seed(0), torch.ones(1, EPISODES, dtype=torch.bool)

@@ -1,7 +1,7 @@
-"""statistics: cases by hand, and what the intervals and tests keep of their promise on simulated seeds.
+"""Statistics: cases worked by hand, and how well the intervals and tests keep their promise on simulated seeds.
 
-Coverage of the nominal 95% `interval` that 2,000 simulated sets of seeds saw; in brackets the plain percentile
-bootstrap's. Bimodal: 40% of the seeds near 100, 60% near 490; rare failure: 20% and 80%.
+Coverage of the nominal 95% `interval` over 2,000 simulated sets of seeds; in brackets, that of the plain percentile
+bootstrap. Bimodal: 40% of the seeds near 100, 60% near 490; rare failure: 20% and 80%.
 
 | statistic | seeds        | n = 5         | n = 10        | n = 20        | n = 30        |
 |-----------|--------------|---------------|---------------|---------------|---------------|
@@ -13,8 +13,8 @@ bootstrap's. Bimodal: 40% of the seeds near 100, 60% near 490; rare failure: 20%
 | iqm       | exponential  | 0.936 (0.898) | 0.979 (0.934) | 0.961 (0.940) | 0.955 (0.944) |
 | iqm       | bimodal      | 0.910 (0.842) | 0.976 (0.894) | 0.960 (0.942) | 0.960 (0.940) |
 
-No interval knows of a failure that none of its seeds showed: with 5 seeds a failure of 20% stays unseen every third
-time, with 10 every tenth.
+No interval can account for a failure that none of its seeds showed: with 5 seeds, a 20% failure goes unseen one time
+in three; with 10, one time in ten.
 """
 
 from collections.abc import Callable

@@ -152,7 +152,7 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> No
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert error.strip() == "interrupted; finished jobs are kept, and the same command goes on from there"
+    assert error.strip() == "interrupted; finished jobs are kept, and the same command resumes from there"
     assert done
     assert all(path.exists() for path in done)
 
@@ -169,7 +169,7 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> No
         ),
         (["run", "--suite", "classic", "--env", "Pong-v5"], "the suite classic has no 'Pong-v5'; it has CartPole-v1"),
         (["run", "--suite", "worlds", "--env", "CartPole-v1"], "leave out --env"),
-        (["report", "--out", "/nonexistent"], "no files of runs (*.runs.csv.gz) in /nonexistent"),
+        (["report", "--out", "/nonexistent"], "no run files (*.runs.csv.gz) in /nonexistent"),
         (["run", "--env", "CartPole-v7"], "Did you mean CartPole-v1?"),
         (["--seeds", "none"], "--seeds must be a count (10) or a range (10:30)"),
         (["--workers", "-1"], "--workers"),

@@ -1,4 +1,4 @@
-"""Designs: every arm meets its needs, equal arms are one, comparisons differ in what they say."""
+"""Designs: every arm meets its needs, shared arms are trained once, and comparisons differ as their labels say."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Labels: what arms are called, whole, as a heading, and in small print."""
+"""Labels: the full name of an arm, its heading, and its small print."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""worlds: both arms of a trial differ in the trick alone, are paired by seed, and run at their own rates."""
+"""Worlds: a trial's two arms differ only in the trick, are paired by seed, and run at their own rates."""
 
 import re
 import sys
@@ -36,7 +36,7 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
 
 
 def arm(returns: dict[int, float]) -> outcomes.Side:
-    """The runs of an arm whose curves are flat."""
+    """Runs of an arm with flat curves."""
     facts = [TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
     return outcomes.Side(
         pd.DataFrame([[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()], columns=COLUMNS)
@@ -113,7 +113,7 @@ def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeyp
 def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
     refuses(main, ["worlds", "--tricks", "glue"], "unknown trick glue; the tricks are baseline,")
     refuses(main, ["worlds", "--tricks", ","], "unknown trick")
-    refuses(main, ["worlds", "--tricks", "clip,ppg"], "there is no world for ppg; there are for baseline, reuse,")
+    refuses(main, ["worlds", "--tricks", "clip,ppg"], "there is no trial for ppg; the tricks with trials are baseline,")
     refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
 
 

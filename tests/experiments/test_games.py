@@ -1,4 +1,4 @@
-"""games: what one saved agent earns beside chance, and how long it took to learn that."""
+"""Games: what a saved run's agents score next to random actions, and how long their training took."""
 
 import json
 from dataclasses import replace
@@ -50,7 +50,7 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pyt
     assert main(["report", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "report.md").read_text()
     assert f"{said} Flags: {', '.join(run.tricks.on)}." in page
-    assert "![stack while it was trained, and its games](games_stack_seed4.png)" in page
+    assert "![stack: the score during training, and of whole games after it](games_stack_seed4.png)" in page
     assert "blocks of ten" not in page
     assert "; seed 4; " in page
 

@@ -1,4 +1,4 @@
-"""speed: what is measured adds up, and the loop is left as it was."""
+"""Speed: the measured times add up, and measuring leaves the loop as it was."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -52,11 +52,11 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
         (["--backends", "toaster"], "unknown backend 'toaster'"),
         (["--backends", "tensor", "--env", "FrozenLake-v1"], "backend tensor has no 'FrozenLake-v1'"),
         (["--devices", "toaster"], "no device 'toaster'"),
-        (["--against", "toaster"], "unknown peer 'toaster'; the peer is sb3"),
+        (["--against", "toaster"], "unknown peer 'toaster'; the only one is sb3"),
         (["--rung", "toaster"], "unknown rung 'toaster'"),
-        (["--rung", "clip", "--against", "sb3"], "sb3 does the job of ppo, not of clip"),
+        (["--rung", "clip", "--against", "sb3"], "--against sb3 needs --rung ppo, not clip"),
         (["--out", "/proc/none/x.csv"], "cannot make the folder /proc/none"),
-        (["--out", "/tmp"], "--out must be a file, and /tmp is a folder"),
+        (["--out", "/tmp"], "--out must be a file, but /tmp is a folder"),
         (["--devices", "meta"], "no device 'meta'"),
         (["--processes", "0"], "must be at least 1"),
     ],

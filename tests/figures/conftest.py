@@ -1,4 +1,4 @@
-"""Figures are kept open, so that tests can look at them."""
+"""Keep figures open so that tests can look at them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from ablations.figures import style
 
 @pytest.fixture(autouse=True)
 def figures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figure]]:
-    """The figures that were saved, in few dots, still open."""
+    """The figures that were saved, at a low resolution and still open."""
     kept: list[Figure] = []
     monkeypatch.setattr(plt, "close", kept.append)
     monkeypatch.setitem(style.SETTINGS, "savefig.dpi", 30)

@@ -1,4 +1,4 @@
-"""A trick keeps its color, and colors can be told apart and read."""
+"""A trick keeps its color, and colors are distinct and legible."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Small multiples: the numbers behind each picture, its lines and bands, and that it says what is missing."""
+"""Small multiples: the numbers behind each figure, its lines and bands, and its note about what is missing."""
 
 from pathlib import Path
 
@@ -120,7 +120,7 @@ def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: 
 
 
 def tuned(design: Design, without: str) -> pd.DataFrame:
-    """Scores of 5 seeds at four rates, and at one more that is the best; of one arm none, and of one other budget."""
+    """Scores of 5 seeds at four rates and a fifth that is best, at two budgets; one lacks the arm `without`."""
     rows = [
         ("CartPole-v1", steps, "", flags(arm.tricks), lr, area, area, 5)
         for steps in (1000, 2000)

@@ -1,4 +1,4 @@
-"""Forest, heat map, interactions: marks, colors and hatching show what was detected, and titles what is missing."""
+"""Forest, heat map, interactions: marks, colors and hatching show what is detected; titles show what is missing."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
 
 
 def cells(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, str, bool]]:
-    """By column and row: the number, the color, whether it is hatched."""
+    """Each cell's number and color, and whether it is hatched, by column and row."""
     found = {}
     for patch in axis.patches:
         at = (round(patch.get_x() + 0.5), round(patch.get_y() + 0.5))
@@ -170,7 +170,7 @@ def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Pa
     assert behind.kind.tolist() == ["main"] * 3 + ["interaction"] * 3
     assert behind.value.tolist()[:4] == [-0.2, 0.1, 0.4, 0.3]
     interactions_figure(main, pairs.assign(interaction=np.nan), "CartPole-v1", tmp_path / "y")
-    assert "cannot tell interactions" in heading(figures[1])
+    assert "cannot show interactions" in heading(figures[1])
     few = main.assign(low=np.nan, high=np.nan, seeds=3), pairs.assign(low=np.nan, high=np.nan)
     interactions_figure(*few, "CartPole-v1", tmp_path / "z")  # nothing was tested, so nothing is hatched
     assert not any(hatched for _, _, hatched in cells(figures[2].axes[0]).values())

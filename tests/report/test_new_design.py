@@ -1,4 +1,4 @@
-"""A new design is one function: it is planned, drawn, tabulated, told and stored without a change anywhere else."""
+"""A new design is one function: it is planned, drawn, tabulated, described and stored with no change anywhere else."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ BASE, BOTH = ["baseline", "gae"], ["grad_clip", "entropy"]
 
 
 def two_on_gae(names: Sequence[str]) -> Design:
-    """Two tricks, each on top of gae, over seeds that have nothing to do with each other."""
+    """Two tricks, each on top of gae, over independent seeds."""
     core = switched(BASE)
     pairs = tuple(Comparison(added([*BASE, name]), core, switched([*BASE, name])) for name in BOTH)
     return Design(

@@ -1,4 +1,4 @@
-"""The report: the same with and without training, whole in one page, and silent about nothing."""
+"""The report: the same with and without training, complete in one page, and open about what is missing."""
 
 import re
 from dataclasses import replace
@@ -38,7 +38,7 @@ def test_the_report_names_what_is_dropped_missing_and_diverged(tmp_path: Path) -
     page.write([replace(made, runs=runs)], tmp_path, "again")
     text = (tmp_path / "report.md").read_text()
     assert "Dropped: + gae (gae needs baseline)." in text
-    assert "**Incomplete**: runs are missing of + baseline." in text
+    assert "**Incomplete**: some runs are missing for + baseline." in text
     assert "Diverged: reinforce: seed 1 at step 5,000." in text
     assert "reinforce (1 diverged)" in text
 
@@ -103,7 +103,7 @@ def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: py
     (tmp_path / f"broken{SUFFIX}").write_bytes(b"")
     capsys.readouterr()
     assert main(["report", "--out", str(tmp_path)]) == 2
-    assert "broken.runs.csv.gz is no file of runs, or damaged" in capsys.readouterr().err
+    assert "broken.runs.csv.gz is damaged or not a run file" in capsys.readouterr().err
 
 
 def test_thresholds_are_gymnasiums_where_there_is_no_scale() -> None:

@@ -1,4 +1,4 @@
-"""What is stored is whole, was made as it says, and supports every sentence that is said of it."""
+"""The stored results are complete, were made as they say, and support every sentence about them."""
 
 import pandas as pd
 import pytest

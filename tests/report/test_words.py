@@ -1,4 +1,4 @@
-"""Sentences say what effects say, and nothing where runs are missing."""
+"""Sentences agree with the effects, and are left out where runs are missing."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ NAMES = ["baseline", "clip", "entropy"]
 
 
 def several(env: str, value: int) -> Study:
-    """Three designs of which each is as `value` says: what clip adds; entropy always takes 20."""
+    """A study of three designs in which clip adds `value` and entropy always takes 20."""
     made = [
         study(d(NAMES), lambda on: value * ("clip" in on) - 20 * ("entropy" in on), env)
         for d in (ladder, leave_one_out, add_one_in)

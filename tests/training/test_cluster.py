@@ -1,4 +1,4 @@
-"""Jobs on a Dask cluster: the same results as here, whatever happens to its workers."""
+"""Jobs on a Dask cluster give the same results as local ones, whatever happens to the workers."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Before anything is trained: what is there already, and how long the rest will take."""
+"""Before anything is trained: which jobs are already done, and how long the rest will take."""
 
 from dataclasses import replace
 from pathlib import Path

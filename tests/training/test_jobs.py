@@ -1,4 +1,4 @@
-"""The text of a job's result: what an older version wrote still counts, what is not a result does not."""
+"""The text of a job's result: older versions' results still count, and anything that is not a result doesn't."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""Plans: who runs where at which learning rate, under a name of its own."""
+"""Plans: which arms run where, at which learning rates, and under which name."""
 
 from collections.abc import Callable
 
@@ -82,11 +82,11 @@ def test_a_command_keeps_no_path_of_this_machine() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "--tricks", "action_mask"], "CartPole-v1 gives no action mask, so action_mask can change nothing"),
-        (["run", "--design", "ppo", "--tricks", "clip"], "the design ppo has arms of its own"),
+        (["run", "--tricks", "action_mask"], "CartPole-v1 gives no action mask, so action_mask has no effect"),
+        (["run", "--design", "ppo", "--tricks", "clip"], "the design ppo has its own arms"),
         (["run", "--tricks", "ppg"], "ppg is beyond the ladder: leave out --tricks"),
         (["run", "--tricks", "clip,shared_trunk,ppg"], "shared_trunk, ppg are beyond the ladder"),
-        (["run", "--tricks", "baseline,popart"], "return_norm is needed and needs baseline: add return_norm"),
+        (["run", "--tricks", "baseline,popart"], "return_norm is needed, and itself needs baseline: add return_norm"),
         (["tune", "--suite", "published"], "the suite published has fixed learning rates"),
         (["tune", "--suite", "worlds"], "python -m ablations worlds --tune"),
         (["run", "--suite", "worlds", "--backend", "gymnasium"], "leave out --backend"),

@@ -1,4 +1,4 @@
-"""Running jobs: whatever is killed, cut off or full, finished work stays, and the same command does just the rest."""
+"""Running jobs: whatever is killed, truncated or full, finished work stays, and the same command does only the rest."""
 
 import multiprocessing
 import os
@@ -23,12 +23,12 @@ FULL = Path("/dev/full")  # a file on which every write fails as on a full disk
 
 
 def run_all(folder: str) -> None:
-    """The command that is killed and given again."""
+    """The command that is killed and then run again."""
     assert not run_jobs(JOBS, Store(Path(folder)), workers=2)
 
 
 def ended(process: psutil.Process) -> bool:
-    """Whether a process is no more, or is no more than an entry that nobody has asked for yet."""
+    """Whether a process is gone, or is only a zombie."""
     try:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -37,7 +37,7 @@ def ended(process: psutil.Process) -> bool:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The results of a run that nothing disturbs, without any worker."""
+    """The results of an undisturbed run without workers."""
     store = Store(tmp_path_factory.mktemp("reference"))
     assert not any(record(job, store, compute(job)) for job in JOBS)
     return store
@@ -140,7 +140,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_nothing_else_is_lost(
             path.write_bytes(text)
             assert store.read(JOB) is None
             said = capsys.readouterr().err
-            assert said.startswith(f"{path} is damaged and will be made again (")
+            assert said.startswith(f"{path} is damaged and will be recomputed (")
             assert reason in said
             assert said.count("\n") == 1
             assert not path.exists()
