@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ablations.analysis.effects import effects, scores
-    from ablations.analysis.outcomes import Outcome, outcome, place
+    from ablations.analysis.outcomes import Outcome, outcomes, place
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import holm, interval
     from ablations.analysis.studies import Study
@@ -53,7 +53,7 @@ __all__ = [
     "markdown",
     "numbers",
     "on_grid",
-    "outcome",
+    "outcomes",
     "place",
     "scores",
     "sentences",
@@ -63,7 +63,7 @@ __all__ = [
 ]
 HOMES = {
     "analysis.effects": ("effects", "scores"),
-    "analysis.outcomes": ("Outcome", "outcome", "place"),
+    "analysis.outcomes": ("Outcome", "outcomes", "place"),
     "analysis.scales": ("SCALES",),
     "analysis.stats": ("holm", "interval"),
     "analysis.studies": ("Study",),

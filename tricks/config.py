@@ -1,11 +1,13 @@
 """The numbers of a run. What is on or off stands in `Tricks`; how much of it, here."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tricks.errors import InputError
 
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
+SHARES = ("gamma", "gae_lambda", "return_beta")  # numbers in [0, 1]; every other number must be more than 0 and finite
+MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0, too, for these
 
 
 @dataclass(frozen=True)
@@ -81,19 +83,21 @@ class Config:
     """Rollouts that the value net, and the auxiliary phase, learn from (ppg_buffers)."""
     value_uses: int = 16
     """How often each of their rows is used at most by the value net (ppg_buffers)."""
+    target_kl: float = 0.01
+    """How far the policy may move from the one that played, as approx_kl in nats; a seed that is more than 1.5 times as
+    far takes no further step in the batch (kl_stop)."""
 
     def __post_init__(self) -> None:
-        positive = ("steps", "lanes", "horizon", "adam_eps", "epochs", "minibatches", "clip_range", "max_grad_norm")
-        buffers = ("policy_rollouts", "policy_uses", "value_rollouts", "value_uses")
-        for name in (*positive, "value_clip_range", "aux_every", *buffers):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be more than 0 and finite, not {getattr(self, name)}")
-        for name in ("value_coef", "entropy_coef", "aux_epochs", "clone_coef"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be at least 0 and finite, not {getattr(self, name)}")
-        for name in ("gamma", "gae_lambda", "return_beta"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name} must lie in [0, 1], not {getattr(self, name)}")
+        for name in (f.name for f in fields(self) if f.type in (int, float)):
+            number = getattr(self, name)
+            if name in SHARES:
+                if not 0 <= number <= 1:
+                    raise InputError(f"{name} must lie in [0, 1], not {number}")
+            elif name in MAY_BE_ZERO:
+                if not 0 <= number < math.inf:
+                    raise InputError(f"{name} must be at least 0 and finite, not {number}")
+            elif not 0 < number < math.inf:
+                raise InputError(f"{name} must be more than 0 and finite, not {number}")
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden must be widths of at least 1, not {self.hidden}")
         if self.backend not in BACKENDS:

@@ -26,6 +26,9 @@ def trick(
     numbers: the fields of Config that belong to it. diagnostics: the columns that it brings to the curve. file: where
     it is, if not under its name. beyond: it is no rung of the ladder, but a way on from PPO. excludes: a flag that it
     cannot go with. chapter: whose chapter it is in, if not its own.
+
+    So many colors are not all distinct to a color-blind reader, and every line is labeled by name. But neighbors in the
+    ladder, and names that share a word, are far apart to a deuteranope, too, and each is dark enough for text on white.
     """
     said = {"adds": adds, "paper": paper, "color": color, "file": file, "excludes": excludes}
     lists = {"needs": needs, "numbers": numbers, "diagnostics": diagnostics}

@@ -15,9 +15,6 @@ from tricks.flags import meant, trick, unmet, with_needs
 class Tricks:
     """Which tricks are on. With none of them, the loop is REINFORCE (Williams 1992).
 
-    No 20 colors are all distinct to a color-blind reader, and every line is labeled by name. But neighbors in the
-    ladder, and names that share a word, are far apart to a deuteranope, too, and each is dark enough for text on white.
-
     Raises InputError if a trick is on without what it needs, `popart needs return_norm`, or with what it excludes.
     """
 
@@ -150,6 +147,16 @@ class Tricks:
         beyond=True,
         chapter="ppg",
     )
+    kl_stop: bool = trick(
+        "a batch's steps end when approx_kl exceeds 1.5 times its target",
+        "Achiam 2018, Spinning Up's ppo; Raffin et al. 2021, stable-baselines3's target_kl",
+        color="#D911C6",
+        needs=("reuse",),
+        numbers=("target_kl",),
+        diagnostics=("steps_taken",),
+        beyond=True,
+        chapter="clip",
+    )
 
     def __post_init__(self) -> None:
         both = [f"{name} cannot go with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
@@ -165,8 +172,7 @@ class Tricks:
 
 def switched(names: Sequence[str]) -> Tricks:
     """`Tricks` with exactly these flags on. Raises InputError for a name that is no flag, or flags that do not fit."""
-    unknown = [name for name in names if name not in NEEDS]
-    if unknown:
+    if unknown := [name for name in names if name not in NEEDS]:
         said = ", ".join(f"{name}{meant(name, NEEDS)}" for name in unknown)
         raise InputError(f"unknown trick {said}; the tricks are {', '.join(NEEDS)}")
     return Tricks(**dict.fromkeys(names, True))

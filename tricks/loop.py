@@ -25,6 +25,7 @@ from tricks.entropy import entropy_bonus
 from tricks.envs.make import make_env
 from tricks.gae import gae
 from tricks.grad_clip import shorten
+from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
@@ -48,13 +49,10 @@ def train(
     env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then but its name
     body: MakeBody | None = None,  # makes a body for either net, in place of the usual layers
     checkpoints: Checkpoints | None = None,
-    on_update: Listener | None = None,
-    evaluation: Evaluation | None = None,
+    on_update: Listener | None = None,  # called after every update with its rows of the curve; may end the run
+    evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
-
-    on_update is called after every update with its rows of the curve: a list with a dict, column -> number, for each
-    seed that was active in it; what it raises ends the run. evaluation: greedy episodes, for the column eval_return.
 
     Raises InputError for an environment that cannot be made, is not supported, or gives observations or rewards that
     are not finite, and for a body that does not fit.
@@ -83,7 +81,7 @@ def train_in(
     make: MakeEnv | None = None,
     body: MakeBody | None = None,
     checkpoints: Checkpoints | None = None,
-    on_update: Listener | None = None,
+    on_update: Listener | None = None,  # called after every update with its rows of the curve; may end the run
     evaluation: Evaluation | None = None,
 ) -> Run:
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
@@ -94,12 +92,11 @@ def train_in(
         checkpoints.begin(config, tricks, evaluation, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
     if tricks.ppg:
         auxiliary = Adam(agent.parameters(), config.adam_eps)
+        memory = Memory(config.aux_every)
         if tricks.ppg_buffers:
             recent, memory = Memory(config.policy_rollouts), Memory(config.value_rollouts)
             if checkpoints:
                 checkpoints.add(recent=recent)
-        else:
-            memory = Memory(config.aux_every)
         if checkpoints:
             checkpoints.add(memory=memory, auxiliary=auxiliary)
 
@@ -152,6 +149,7 @@ def train_in(
         batch.add(advantage=advantage.float())
 
         # Learn: make more likely what turned out well.
+        moving = log.active  # [S]: the seeds that take the next step
         batches = iter([batch])  # REINFORCE takes one step on everything
         if tricks.reuse:
             batch.log_prob = old_log_prob(policy, family, batch)
@@ -175,6 +173,9 @@ def train_in(
             if tricks.clip:
                 objective = clipped_surrogate(ratio, advantage, clip_range)
                 log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid), clip_range=clip_range)
+            if tricks.kl_stop:
+                moving = moving & near_enough(ratio, b.valid, config.target_kl)
+                log.note(steps_taken=moving.float())
             loss = -mean(objective, b.valid)  # [S]
             log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
             if tricks.entropy:
@@ -196,7 +197,7 @@ def train_in(
             log.note(grad_norm=norm)
             if tricks.grad_clip:
                 grad = shorten(grad, norm, config.max_grad_norm)
-            optimizer.step(grad, learning_rate, moving=log.active & norm.isfinite())
+            optimizer.step(grad, learning_rate, moving=moving & norm.isfinite())
 
         if tricks.ppg:
             for b in auxiliary_minibatches(memory, agent.returns, policy, config, log.update):  # every N_π updates

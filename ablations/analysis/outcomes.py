@@ -1,14 +1,15 @@
 """The outcome of a trial: its two arms, their scores, and its row in the table of all trials."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ablations.analysis.stats import paired
-from ablations.analysis.studies import SHARES, grid
+from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
-from ablations.design.trials import Trial
+from ablations.design.trials import TRIALS, Trial
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,13 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
     here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
     sides = [Side(here[here.tricks == flags(arm)]) for arm in (trial.without, trial.having)]
     return Outcome(trial, *sides) if all(len(side.runs) for side in sides) else None
+
+
+def outcomes(studies: Iterable[Study]) -> list[Outcome]:
+    """What came of every trial that was trained, each from the first of the studies that has both its arms."""
+    kept = [study.runs for study in studies if study.kind == "worlds"]
+    found = (next(filter(None, (outcome(trial, runs) for runs in kept)), None) for trial in TRIALS)
+    return [each for each in found if each]
 
 
 def place(world: str, numbers: str) -> str:

@@ -135,7 +135,7 @@ def ppo(names: Sequence[str]) -> Design:
 @registered
 def beyond(names: Sequence[str]) -> Design:
     """PPO, and each trick beyond the ladder on top of it, compared to PPO with whatever that trick needs."""
-    design = _on_top_of(PPO, Label("ppo"))
+    design = _on_top_of(PPO, Label("ppo"), names)
     return replace(
         design,
         name="beyond",
@@ -149,7 +149,7 @@ def beyond(names: Sequence[str]) -> Design:
 @registered
 def beyond_normed(names: Sequence[str]) -> Design:
     """`beyond`, on PPO with `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
-    design = _on_top_of(replace(PPO, return_norm=True), added(["return_norm"]))
+    design = _on_top_of(replace(PPO, return_norm=True), added(["return_norm"]), names)
     return replace(
         design,
         name="beyond-normed",
@@ -160,10 +160,14 @@ def beyond_normed(names: Sequence[str]) -> Design:
     )
 
 
-def _on_top_of(base: Tricks, first: Label) -> Design:
-    """The base, by the label of its arm, and each trick from beyond the ladder against it with what the trick needs."""
+def _on_top_of(base: Tricks, first: Label, names: Sequence[str]) -> Design:
+    """The base, by the label of its arm, and each trick from beyond the ladder against it with what the trick needs.
+
+    Those among the names; all of them, if none is.
+    """
+    every = [name for name in NEEDS if name not in LADDER]
     pairs = []
-    for name in (name for name in NEEDS if name not in LADDER):
+    for name in [name for name in every if name in names] or every:
         having = switched([*base.on, *named(name).on])
         others = [other for other in having.on if other not in (*PPO.on, name)]
         without = switched([other for other in having.on if other != name])

@@ -23,6 +23,8 @@ class Suite:
 
     settings: tuple[Setting, ...]
     designs: tuple[str, ...] = ("ladder",)
+    beyond: tuple[str, ...] = ()
+    """The tricks from beyond the ladder that its designs on those are about; empty: all of them."""
 
 
 SUITES = {
@@ -48,6 +50,7 @@ SUITES = {
             ),
         ),
         ("beyond",),
+        ("shared_trunk", "ppg", "ppg_buffers"),  # whose arms have a tuned rate in each of these environments
     ),
     # `ppo` with the numbers behind a published score: CleanRL's ppo.py, and stable-baselines3's zoo
     "published": Suite(

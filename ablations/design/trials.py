@@ -199,4 +199,11 @@ TRIALS = (
         "one wrong step ends an episode, and updates with a constant clip range keep causing wrong steps",
         score="late",
     ),
+    Trial(
+        "kl_stop",
+        ("baseline", "reuse"),
+        Config(steps=50_000, lanes=16, horizon=128, epochs=20),
+        1,
+        "after many epochs the ratio has left the batch behind, and stopping in time keeps the gradient honest",
+    ),
 )

@@ -28,7 +28,7 @@ class Options:
     seeds: str = "10"
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
     tune: bool = False
-    """First choose the learning rates of all arms, on tuning seeds."""
+    """First choose the learning rates, on tuning seeds, of the arms that have none here yet."""
     workers: int = 0
     """Number of worker processes (0: one per core)."""
     out: Path = Path("runs/ablations")
@@ -39,7 +39,9 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
     trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
     if chosen.tune:
-        tune([(t.config, arm) for t in trials for arm in (t.without, t.having)], store, workers)
+        arms = [(t.config, arm) for t in trials for arm in (t.without, t.having)]
+        if untuned := [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]:
+            tune(untuned, store, workers)
     jobs = {job: rate for t in trials for arm in (t.without, t.having) for job, rate in _jobs(t, arm, seeds)}
     done = sum(store.read(job) is not None for job in jobs)
     print(f"{len(trials)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)

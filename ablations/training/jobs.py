@@ -7,7 +7,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +21,7 @@ from tricks.errors import InputError
 from tricks.runs.log import COLUMNS, DIAGNOSTICS
 
 VERSIONS = ("tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit")  # the keys of `provenance`
-ALGORITHM = 3  # raise it when a change to the library changes curves, so that old results no longer count
+ALGORITHM = 3  # raise it when a change to the library, or to a default, changes curves: old results then don't count
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,13 @@ class Job:
 
     @property
     def what(self) -> dict[str, Any]:
-        """Everything that the curve depends on, as plain values."""
-        config = asdict(self.config) | {"seeds": self.config.seed_list}
+        """Everything that the curve depends on, as plain values.
+
+        Of the numbers, only those that are not the defaults: when `Config` gains a number, finished jobs stay finished.
+        (When a default changes, curves do, too, so `ALGORITHM` must be raised.)
+        """
+        own = {f.name: x for f in fields(self.config) if (x := getattr(self.config, f.name)) != f.default}
+        config = own | {"env": self.config.env, "steps": self.config.steps, "seeds": self.config.seed_list}
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
         as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
         return as_read_back

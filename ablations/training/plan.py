@@ -155,6 +155,8 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
+    if suite.beyond:
+        designs = tuple(DESIGNS[made.name](suite.beyond) if made.beyond else made for made in designs)
     if chosen.tricks and (fixed := [design.name for design in designs if design.own_arms]):
         raise InputError(f"the design {fixed[0]} has its own arms; leave out --tricks")
     return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)

@@ -12,19 +12,16 @@ from ablations import (
     DASHED,
     RESULTS,
     SCALES,
-    SUFFIX,
     SUITES,
-    TRIALS,
     Outcome,
     Study,
     area,
     effects,
     interval,
-    load,
     load_all,
     markdown,
     numbers,
-    outcome,
+    outcomes,
     place,
     style,
 )
@@ -163,9 +160,14 @@ def evidence(trick: str) -> Evidence:
     return Evidence(trick, table, worlds)
 
 
+@cache
+def trials() -> tuple[Outcome, ...]:
+    """What came of all trials that are stored."""
+    return tuple(outcomes(load_all(RESULTS)))
+
+
 def _outcomes(trick: str) -> list[Outcome]:
-    runs = load(RESULTS / f"worlds{SUFFIX}").runs
-    return [found for trial in TRIALS if trial.trick == trick and (found := outcome(trial, runs))]
+    return [found for found in trials() if found.trial.trick == trick]
 
 
 def _pairs(trick: str, stored: Sequence[Study]) -> list[Pair]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ from ablations.training.plan import parse_seeds
 from ablations.training.scores import area, late, on_grid
 from ablations.training.store import Store
 from ablations.training.workers import blocks, run_jobs
-from tricks import REINFORCE, Config, InputError, train
+from tricks import PPO, REINFORCE, Config, InputError, train
 from tricks.config import BACKENDS
 
 JOB = Job(Config(seeds=(0, 1), steps=200, lanes=2, horizon=16), REINFORCE)
@@ -37,7 +37,21 @@ FEW = ["--steps", "300", "--seeds", "2", "--workers", "2"]
 def test_a_job_is_named_by_what_it_computes() -> None:
     same = Job(replace(JOB.config, seeds=2), REINFORCE)
     assert same.key == JOB.key  # a count and the seeds themselves are the same job
-    assert Job(replace(JOB.config, lr=0.1), REINFORCE).key != JOB.key
+    assert Job(replace(JOB.config, seeds=(1, 0)), REINFORCE).key != JOB.key
+    assert Job(JOB.config, PPO).key != JOB.key
+    other = {"env": "Acrobot-v1", "backend": "gymnasium", "device": "cuda", "seeds": 3, "hidden": (4,)}
+    for f in fields(Config):
+        x = getattr(JOB.config, f.name)
+        value = other[f.name] if f.name in other else not x if isinstance(x, bool) else x / 2
+        assert Job(replace(JOB.config, **{f.name: value}), REINFORCE).key != JOB.key, f.name
+
+
+def test_a_job_stays_finished_when_the_numbers_become_more() -> None:
+    assert set(JOB.what["config"]) == {"env", "seeds", "steps", "lanes", "horizon"}  # what JOB does not leave as it is
+    younger = make_dataclass("Younger", [("mood", float, field(default=0.5))], bases=(Config,), frozen=True)
+    config = younger(**{f.name: getattr(JOB.config, f.name) for f in fields(Config)})
+    assert Job(config, REINFORCE).key == JOB.key
+    assert Job(replace(config, mood=0.6), REINFORCE).key != JOB.key
 
 
 def test_seeds_come_in_fixed_blocks_of_ten() -> None:

@@ -44,6 +44,19 @@ def test_adam_equals_torch_seed_by_seed_and_a_seed_may_stand_still() -> None:
         assert torch.equal(p[2], q)
 
 
+def test_a_seed_that_stood_still_goes_on_as_if_nothing_had_been() -> None:
+    """Its moments and its count of steps wait, too: else it would come back with less momentum than it left with."""
+    stacked, lone = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(3))
+    mine, theirs = Adam([stacked], eps=1e-5), torch.optim.Adam([lone], 0.1, eps=1e-5)
+    for pause in (2, 0, 1, 0, 5):
+        for _ in range(pause):
+            mine.step(torch.full((2, 3), 7.0), torch.tensor([0.1, 0.1]), torch.tensor([False, True]))
+        lone.grad = torch.tensor([1.0, -2.0, 3.0 + pause])
+        mine.step(lone.grad.expand(2, 3), torch.tensor([0.1, 0.1]), torch.tensor([True, False]))
+        theirs.step()
+        torch.testing.assert_close(stacked[0], lone)
+
+
 def test_the_gradient_of_one_seed_ignores_the_loss_of_another() -> None:
     p = torch.nn.Parameter(torch.ones(2, 3))
     unused = torch.nn.Parameter(torch.ones(2, 1))

@@ -1,5 +1,6 @@
 """Designs: every arm meets its needs, shared arms are trained once, and comparisons differ as their labels say."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from ablations.design.choice import gives_mask, usable
 from ablations.design.crossed import factorial, screen
 from ablations.design.designs import DESIGNS, add_one_in, beyond, beyond_normed, ladder, leave_one_out
+from ablations.design.story import Design
 from tricks import EVERY, PPO, REINFORCE, Config, InputError
 from tricks.ladder import LADDER, NEEDS, PPG
 
@@ -25,7 +27,8 @@ def test_the_ladder_has_a_rung_per_trick_and_leaves_out_what_cannot_act() -> Non
 
 
 def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
-    design = beyond(NAMES)
+    three = ["shared_trunk", "ppg", "ppg_buffers"]
+    design = beyond(three)
     assert [arm.name for arm in design.arms] == ["ppo", "+ shared_trunk", "+ ppg", "+ ppg, ppg_buffers"]
     assert [(pair.trick, set(pair.having.on) - set(pair.without.on)) for pair in design.comparisons] == [
         ("shared_trunk", {"shared_trunk"}),
@@ -33,10 +36,19 @@ def test_beyond_compares_each_trick_to_ppo_with_what_it_needs() -> None:
         ("ppg_buffers", {"ppg_buffers"}),
     ]
     assert [pair.without for pair in design.comparisons] == [PPO, PPO, PPG]
-    normed = beyond_normed(NAMES)
+    normed = beyond_normed(three)
     assert [arm.name for arm in normed.arms][::3] == ["+ return_norm", "+ return_norm, ppg, ppg_buffers"]
     assert [arm.tricks for arm in normed.arms] == [replace(arm.tricks, return_norm=True) for arm in design.arms]
     assert [pair.without for pair in normed.comparisons] == [normed.arms[i].tricks for i in (0, 0, 2)]
+
+
+@pytest.mark.parametrize("design", [beyond, beyond_normed])
+def test_beyond_is_about_the_tricks_it_is_told_or_about_all_that_are_no_rungs(design: Callable[..., Design]) -> None:
+    every = tuple(name for name in NEEDS if name not in LADDER)
+    assert design([]).names == design(NAMES).names == every
+    assert design(["ppg", *NAMES]).names == ("ppg",)
+    told = design(every[:2])  # what was stored before a trick was added
+    assert DESIGNS[told.name](told.names) == told
 
 
 def test_masks_are_found_whatever_steps_the_environment() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from ablations.analysis import outcomes
 from ablations.analysis.studies import COLUMNS
+from ablations.analysis.study_files import RESULTS, load_all
 from ablations.cli import main
 from ablations.design.flag_sets import numbers
 from ablations.design.trials import TRIALS, Trial
@@ -23,7 +24,6 @@ from tricks import Config
 from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import SPECIMENS
 
-RESULTS = Path(worlds.__file__).parents[1] / "results"
 SHARED = {"functools", *(f"tricks.worlds.{name}" for name in ("cartpole", "walks", "cues", "chance"))}
 TRIAL = Trial("baseline", (), Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10), 1, "why")
 
@@ -120,7 +120,7 @@ def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
     words = {1: "better with", 0: "no detectable effect", -1: "worse with"}
     seen: dict[str, set[tuple[str, str]]] = {}
-    for row in pd.read_csv(RESULTS / "worlds.csv").to_dict("records"):
+    for row in (found.row() for found in outcomes.outcomes(load_all(RESULTS))):
         if row["world"] in SPECIMENS:
             world = SPECIMENS[row["world"]]
             (module,) = {f.__module__ for f in (world.initial, world.dynamics, world.observe)} - SHARED

@@ -10,6 +10,7 @@ from ablations.design.designs import add_one_in, beyond, beyond_normed, ladder, 
 from ablations.report import sentences
 
 NAMES = ["baseline", "clip", "entropy"]
+THREE = ["shared_trunk", "ppg", "ppg_buffers"]
 
 
 def several(env: str, value: int) -> Study:
@@ -53,9 +54,9 @@ def test_with_runs_missing_nothing_is_said() -> None:
 
 
 def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hurts() -> None:
-    here = study(beyond([]), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
-    there = study(beyond([]), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
-    normed = study(beyond_normed([]), lambda on: 0, "Pendulum-v1")
+    here = study(beyond(THREE), lambda on: 40 * ("ppg" in on) - 60 * ("shared_trunk" in on))
+    there = study(beyond(THREE), lambda on: 60 * ("shared_trunk" in on), "Acrobot-v1")
+    normed = study(beyond_normed(THREE), lambda on: 0, "Pendulum-v1")
     assert sentences.beyond([here, there, normed, replace(here, name="again")]) == [
         "On top of `ppo`, in 2 environments (8 seeds): `shared_trunk` helps on Acrobot-v1 (+0.14) and hurts on "
         "CartPole-v1 (-0.13); `ppg` helps on CartPole-v1 (+0.08); `ppg_buffers` (on `ppg`) is detected nowhere.",
@@ -63,5 +64,5 @@ def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hur
         "detected nowhere; `ppg_buffers` (on `ppg`) is detected nowhere.",
     ]
     assert sentences.beyond([several("CartPole-v1", 60)]) == []
-    assert sentences.beyond([study(beyond([]), lambda on: 0, seeds=2)]) == []  # too few to detect anything
+    assert sentences.beyond([study(beyond(THREE), lambda on: 0, seeds=2)]) == []  # too few to detect anything
     assert sentences.beyond([replace(here, runs=here.runs[here.runs.tricks.str.contains("ppg")])]) == []

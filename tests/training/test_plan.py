@@ -10,6 +10,7 @@ from ablations.design.suites import SUITES
 from ablations.training.plan import What, plans
 from ablations.training.rates import UNTUNED
 from tricks import Config, InputError
+from tricks.ladder import LADDER, NEEDS
 
 
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
@@ -103,3 +104,6 @@ def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
     assert asked["MiniGrid-Unlock-v0"] == ["beyond"]
     (chosen,) = plans(What(suite="beyond", env="CartPole-v1", design="beyond"))
     assert [design.name for design in chosen.designs] == ["beyond"]
+    assert chosen.designs[0].names == SUITES["beyond"].beyond
+    (every,) = plans(What(design="beyond"))
+    assert every.designs[0].names == tuple(name for name in NEEDS if name not in LADDER)

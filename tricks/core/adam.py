@@ -28,21 +28,23 @@ class Adam:
     ) -> None:
         self.parameters: list[Tensor] = list(parameters)
         self.sizes = [p[0].numel() for p in self.parameters]
-        self.eps, self.betas, self.t = eps, betas, 0
+        self.eps, self.betas = eps, betas
         self.m = self.parameters[0].new_zeros(len(self.parameters[0]), sum(self.sizes))  # [S, P]
         self.v = torch.zeros_like(self.m)
+        self.t = self.m.new_zeros(len(self.m), 1, dtype=torch.int64)  # steps of each seed
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        """One step along gradient [S, P] at learning_rate [S]; where moving [S] is False, none."""
-        (beta1, beta2), still = self.betas, ~moving.unsqueeze(1)
-        self.t += 1
-        root = (1 - beta2**self.t) ** 0.5
-        gradient = gradient.nan_to_num(0, 0, 0).mul_(moving.unsqueeze(1))  # NaN·0 would be NaN, where one diverged
-        self.m.lerp_(gradient, 1 - beta1)
-        self.v.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        rate = (learning_rate * root / (1 - beta1**self.t)).unsqueeze(1).masked_fill(still, 0)
-        step = (self.m * rate).div_(self.v.sqrt().add_(self.eps * root))
+        """One step along gradient [S, P] at learning_rate [S]; where moving [S] is False, none, and nothing changes."""
+        (beta1, beta2), moving = self.betas, moving.unsqueeze(1)  # [S, 1]
+        self.t += moving
+        t = self.t.clamp(min=1).double()
+        root = (1 - beta2**t).sqrt()
+        self.m.lerp_(torch.where(moving, gradient, self.m), 1 - beta1)  # where it stands still, m to m
+        gradient = gradient.nan_to_num(0, 0, 0).mul_(moving)  # NaN·0 would be NaN, where one diverged
+        self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
+        rate = learning_rate.unsqueeze(1) * root.float() / (1 - beta1**t).float()
+        step = (self.m * rate.masked_fill(~moving, 0)).div_(self.v.sqrt().add_((self.eps * root).float()))
         parts = [part.view_as(p) for p, part in zip(self.parameters, step.split(self.sizes, 1), strict=True)]
         torch._foreach_sub_(self.parameters, parts)
 
@@ -52,4 +54,4 @@ class Adam:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.m.copy_(state["m"])
         self.v.copy_(state["v"])
-        self.t = state["t"]
+        self.t.copy_(torch.as_tensor(state["t"]))  # one count for all seeds, in checkpoints of before

@@ -1,0 +1,66 @@
+"""kl_stop: a seed that has moved too far takes no further step in its batch; the others go on."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from tricks import PPO, Config, train
+from tricks.core.adam import Adam
+from tricks.kl_stop import near_enough
+from tricks.ladder import named
+
+CONFIG = Config("ShortCartPole-v0", seeds=3, steps=300, lanes=4, horizon=16, lr=0.003)
+STEPS = CONFIG.epochs * CONFIG.minibatches
+
+
+def test_known_divergences_on_either_side_of_the_limit() -> None:
+    ratio = torch.tensor([[1.0, 1.0], [2.0, 1.0], [1.5, 0.5], [torch.nan, 1.0]])
+    # ρ − 1 − log ρ: 1 − log 2 = 0.3069 at 2, 0.5 − log 1.5 = 0.0945 at 1.5, −0.5 + log 2 = 0.1931 at 0.5
+    valid = torch.ones(4, 2, dtype=torch.bool)
+    assert near_enough(ratio, valid, 0.1535 / 1.5).tolist() == [True, True, True, False]  # 0, 0.1534, 0.1438
+    assert near_enough(ratio, valid, 0.1500 / 1.5).tolist() == [True, False, True, False]
+    assert near_enough(ratio, valid, 0.1400 / 1.5).tolist() == [True, False, False, False]
+    valid[1, 0] = False  # a row that is not experience does not count
+    assert near_enough(ratio, valid, 0.1400 / 1.5).tolist() == [True, True, False, False]
+
+
+def test_a_limit_that_is_never_reached_changes_nothing() -> None:
+    stopping, free = train(replace(CONFIG, target_kl=1e9), named("kl_stop")), train(CONFIG, PPO)
+    pd.testing.assert_frame_equal(stopping.curve.drop(columns="steps_taken"), free.curve.drop(columns="steps_taken"))
+    assert (stopping.curve.steps_taken == 1).all()
+    for a, b in zip(stopping.agent.parameters(), free.agent.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_under_the_smallest_limit_each_batch_takes_the_one_step_whose_ratio_is_one() -> None:
+    constant = replace(named("kl_stop"), lr_anneal=False)
+    curve = train(replace(CONFIG, target_kl=1e-6, lr=0.01), constant).curve
+    assert len(curve) > 6
+    assert curve.steps_taken.tolist() == pytest.approx([1 / STEPS] * len(curve))
+
+
+def test_a_seed_beyond_the_limit_stands_still_for_the_rest_of_its_batch_while_the_others_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved, step = [], Adam.step
+
+    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        before = [p.detach().clone() for p in self.parameters]
+        step(self, gradient, learning_rate, moving)
+        changed = [(p != q).flatten(1).any(1) for p, q in zip(self.parameters, before, strict=True)]
+        moved.append(torch.stack(changed).any(0))
+
+    monkeypatch.setattr(Adam, "step", recording)
+    config = replace(CONFIG, steps=1, lr=(0.01, 1e-5, 0.01))  # one batch, in which the second seed hardly moves
+    curve = train(config, named("kl_stop")).curve
+    taken = torch.stack(moved)  # [steps, S]
+    assert len(taken) == STEPS
+    assert taken[:, 1].all()
+    for seed in (0, 2):
+        count = int(taken[:, seed].sum())
+        assert 1 <= count < STEPS
+        assert taken[:count, seed].all()  # and none after the first that was not taken
+    assert curve.steps_taken.tolist() == pytest.approx((taken.sum(0) / STEPS).tolist())
