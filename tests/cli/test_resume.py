@@ -43,7 +43,7 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
     if kill == signal.SIGINT:
         assert said.splitlines()[-1] == f"interrupted; go on with: python -m tricks train --resume {out}"
         assert process.returncode == 130
-    with pytest.raises(InputError, match=r"no run\.json; it is not finished, go on with: python -m tricks"):
+    with pytest.raises(InputError, match=r"no run\.json; it is unfinished, resume it with: python -m tricks"):
         load(out)
     assert main(["train", "--resume", str(out)]) == 0
     assert main([*command, str(whole)]) == 0
