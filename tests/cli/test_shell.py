@@ -107,7 +107,7 @@ def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys:
         with pytest.raises(SystemExit):
             main(["train", *rung, "--help"])
         said = " ".join(capsys.readouterr().out.replace("│", " ").split())
-        assert "Without it they start from ppo. (In Python, Tricks() has every flag off: reinforce.)" in said
+        assert "The default is ppo. (In Python, Tricks() has every flag off: reinforce.)" in said
         assert f"ε of the clipped surrogate (clip). (default: {clip_range})" in said
         assert "Raises" not in said
 
@@ -132,8 +132,5 @@ def test_the_preset_atari_has_the_published_numbers() -> None:
 def test_what_is_held_in_memory_is_said_where_it_is_much() -> None:
     config = Config(seeds=2, lanes=4, horizon=9)  # 2 seeds × 10 × 4 lanes of 4 numbers: 1280 bytes
     assert held(config, PPO) == ""
-    assert (
-        held(config, PPG)
-        == "observations of one rollout take 0.00128 MB; the 8 rollouts that are kept take 0.0102 MB\n"
-    )
-    assert "the 10 rollouts that are kept take 0.0128 MB" in held(config, named("ppg_buffers"))
+    assert held(config, PPG) == "one rollout's observations take 0.00128 MB; the 8 stored rollouts take 0.0102 MB\n"
+    assert "the 10 stored rollouts take 0.0128 MB" in held(config, named("ppg_buffers"))
