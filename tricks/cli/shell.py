@@ -16,7 +16,8 @@ T = TypeVar("T")
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
     """Run `command` and return its exit status: 2 on InputError, 130 on Ctrl-C, 0 if the output pipe is closed.
 
-    Errors and Ctrl-C print one line. `kept` says what an interrupted run leaves behind; the message of a KeyboardInterrupt can say it, too.
+    Errors and Ctrl-C print one line. `kept` says what an interrupted run leaves behind; so can the message of the
+    KeyboardInterrupt.
     """
     try:
         return command(arguments)
