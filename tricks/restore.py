@@ -18,7 +18,7 @@ from tricks.core.spaces import Spaces, from_plain
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.loop import build_agent, train
-from tricks.runs.checkpoint import NAME, Checkpoints, asked, how_to_go_on, read
+from tricks.runs.checkpoint import NAME, Checkpoints, asked, read, resume_command
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
 
@@ -49,7 +49,7 @@ def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = N
     """
     folder = Path(path)
     if not (folder / "run.json").is_file():
-        hint = f"; it is unfinished, resume it with: {how_to_go_on(folder)}" if (folder / NAME).is_file() else ""
+        hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if (folder / NAME).is_file() else ""
         raise InputError(f"no saved run in {folder}: there is no run.json{hint}")
     try:
         about = json.loads((folder / "run.json").read_text())

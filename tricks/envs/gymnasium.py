@@ -150,7 +150,7 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
     atari = make is None and is_atari(id)
     try:
         if make is not None:
-            own = partial(made, make)
+            own = partial(make_checked, make)
             return make_workers(own, lanes) if processes else SyncVectorEnv([own] * lanes)
         if processes:
             return make_workers(partial(make_game if atari else gym.make, id), lanes)
@@ -169,7 +169,7 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
     return env
 
 
-def made(make: MakeEnv) -> gym.Env:
+def make_checked(make: MakeEnv) -> gym.Env:
     """Call `make` and return its environment. Raises InputError if it is not a gymnasium.Env."""
     env = make()
     if not isinstance(env, gym.Env):

@@ -76,28 +76,28 @@ def _begin(make: Callable[[], gym.Env], parent: int) -> gym.Env:
     signal.signal(signal.SIGTERM, _leave)  # sys.exit closes the environment
     follow_parent(PATIENCE)
     torch.set_num_threads(1)  # one worker, one core
-    return Telling(make())
+    return PlainErrors(make())
 
 
 def _leave(signal: int, frame: FrameType | None) -> NoReturn:
     sys.exit(0)
 
 
-class Telling(gym.Wrapper):
+class PlainErrors(gym.Wrapper):
     """Re-raises the environment's exceptions as RuntimeError, because not every exception can be pickled."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         try:
             return self.env.reset(**options)
         except Exception as error:
-            raise RuntimeError(_told(error)) from None
+            raise RuntimeError(_in_words(error)) from None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         try:
             return self.env.step(action)
         except Exception as error:
-            raise RuntimeError(_told(error)) from None
+            raise RuntimeError(_in_words(error)) from None
 
 
-def _told(error: Exception) -> str:
+def _in_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

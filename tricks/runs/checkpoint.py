@@ -21,7 +21,7 @@ NAME = "checkpoint.pt"
 
 
 @dataclass(frozen=True)
-class Found:
+class Saved:
     """A checkpoint read from disk: the run's settings, and the state of its parts at `step`."""
 
     config: Config
@@ -50,14 +50,14 @@ class Checkpoints:
     unfinished run, which this one would overwrite.
     """
 
-    def __init__(self, folder: str | Path, every: int, found: Found | None = None) -> None:
+    def __init__(self, folder: str | Path, every: int, saved: Saved | None = None) -> None:
         self.folder, self.every = Path(folder), every
-        self._found = found  # the checkpoint to resume from
+        self._saved = saved  # the checkpoint to resume from
         self._parts: dict[str, Part] = {}
-        self._kept = 0 if found is None else found.step
+        self._kept = 0 if saved is None else saved.step
         if every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
-        if found is None:
+        if saved is None:
             refuse_unfinished(self.folder)
         make_folder(self.folder)
 
@@ -66,17 +66,17 @@ class Checkpoints:
         self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every}
         self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
         self.add(**parts)
-        if self._found and not parts["env"].resumable:
+        if self._saved and not parts["env"].resumable:
             parts["log"].forget_open_episodes()
             print(f"{config.env} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
 
     def add(self, **parts: Part) -> None:
         """Add parts to the checkpoint; in a resumed run, restore them."""
         self._parts |= parts
-        if self._found:
+        if self._saved:
             try:
                 for name, part in parts.items():
-                    part.load_state_dict(self._found.parts[name])
+                    part.load_state_dict(self._saved.parts[name])
             except InputError:
                 raise
             except Exception as error:  # a state that does not fit can raise anything
@@ -93,18 +93,18 @@ class Checkpoints:
             self._kept = step
 
 
-def read(folder: Path) -> Found:
+def read(folder: Path) -> Saved:
     """Read the checkpoint in `folder`. Raises InputError if there is none, or if it is damaged."""
     if not (folder / NAME).is_file():
         finished = (folder / "run.json").is_file()
         why = "its run is complete" if finished else "only `train --checkpoint-every STEPS` writes one"
         raise InputError(f"nothing to resume in {folder}: there is no {NAME}; {why}")
     try:
-        found = torch.load(folder / NAME, map_location="cpu", weights_only=True)
-        about = json.loads(found["about"])
+        content = torch.load(folder / NAME, map_location="cpu", weights_only=True)
+        about = json.loads(content["about"])
         config, tricks = asked(about)
         evaluation = Evaluation(**about["evaluation"]) if about.get("evaluation") else None
-        return Found(config, tricks, int(about["every"]), int(found["step"]), dict(found["parts"]), evaluation)
+        return Saved(config, tricks, int(about["every"]), int(content["step"]), dict(content["parts"]), evaluation)
     except Exception as error:  # unpickling a file that is not a pickle can raise anything
         raise _damaged(folder, error) from error
 
@@ -115,7 +115,7 @@ def asked(about: dict[str, Any]) -> tuple[Config, Tricks]:
     return Config(**numbers), switched(about["tricks"])
 
 
-def how_to_go_on(folder: Path) -> str:
+def resume_command(folder: Path) -> str:
     """The shell command that resumes the run in the folder."""
     return f"python -m tricks train --resume {shlex.quote(str(folder))}"
 
@@ -124,7 +124,7 @@ def refuse_unfinished(folder: Path) -> None:
     """Raise InputError if the folder holds an unfinished run."""
     if (folder / NAME).exists():
         raise InputError(
-            f"{folder} holds an unfinished run; resume it with: {how_to_go_on(folder)}, or remove {folder / NAME}"
+            f"{folder} holds an unfinished run; resume it with: {resume_command(folder)}, or remove {folder / NAME}"
         )
 
 
