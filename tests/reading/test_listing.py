@@ -48,7 +48,7 @@ def test_comments_and_blank_lines_are_kept() -> None:
     text = listing(PPO)
     for comment in ("# Play: collect a rollout", "# Judge: how good was each action?", "# Learn:"):
         assert f"\n\n        {comment}" in text
-    assert "# only now, so that the ratio" in listing(EVERY)
+    assert "# only now, so that the first" in listing(EVERY)
     assert "# only now" not in text
     assert "# a time limit is a cut" not in text
 
