@@ -38,7 +38,7 @@ __all__ = [
     "train",
 ]
 
-HOMES = {  # what is imported only when it is asked for, since torch and libcst take their time
+HOMES = {  # imported on first use, because torch and libcst are slow to load
     "Checkpoints": "tricks.runs.checkpoint",
     "Evaluation": "tricks.runs.evaluation",
     "Run": "tricks.runs.run",
@@ -53,7 +53,7 @@ HOMES = {  # what is imported only when it is asked for, since torch and libcst 
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name from its home."""
+    """Import a public name from the module that defines it."""
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(HOMES[name]), name)

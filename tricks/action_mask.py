@@ -1,4 +1,4 @@
-"""action_mask: illegal actions get probability 0, when acting and when learning alike."""
+"""action_mask: illegal actions get probability 0, both when acting and when learning."""
 
 from torch import Tensor
 
@@ -9,7 +9,7 @@ ILLEGAL = -1e30  # exp gives exactly 0, and 0·log 0 is 0; with −∞ the entro
 
 
 def mask_logits(logits: Tensor, legal: Tensor) -> Tensor:
-    """Logits with ILLEGAL in place of every illegal action's. logits [..., A], legal [..., A] bool.
+    """Replace the logits of illegal actions by ILLEGAL. logits [..., A], legal [..., A] bool.
 
     Huang & Ontañón 2020, arXiv:2006.14171, sec. 3.
     """
@@ -17,7 +17,7 @@ def mask_logits(logits: Tensor, legal: Tensor) -> Tensor:
 
 
 def masked(policy: AgentPolicy) -> AgentPolicy:
-    """The policy with every illegal action masked, for acting and learning alike."""
+    """Wrap a policy so that it never takes an illegal action, in the rollout or in the loss."""
 
     def legal_policy(seen: Tensor | Seen, legal: Tensor) -> Tensor:
         return mask_logits(policy(seen, legal), legal)

@@ -1,4 +1,4 @@
-"""advantage_norm: advantages standardized per minibatch, so that the rewards' scale does not matter."""
+"""advantage_norm: advantages are standardized per minibatch, so the scale of the rewards does not matter."""
 
 from torch import Tensor
 
@@ -6,9 +6,9 @@ from tricks.core.reductions import mean
 
 
 def standardize(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:
-    """(A − mean)/(std + ε) over the valid rows of each seed, with the unbiased std. [S, B] -> [S, B].
+    """(A − mean)/(std + ε) over each seed's valid rows, with the unbiased std. [S, B] -> [S, B].
 
-    A minibatch of one row gives 0, not NaN. Andrychowicz et al. 2020, arXiv:2006.05990, C67.
+    A one-row minibatch gives 0, not NaN. Andrychowicz et al. 2020, arXiv:2006.05990, C67.
     """
     centered = advantage - mean(advantage, valid).unsqueeze(1)
     squares = (centered.square() * valid).sum(1, keepdim=True)

@@ -1,4 +1,4 @@
-"""baseline: a learned V(s) is subtracted from the return, which lowers the gradient's variance, not its mean."""
+"""baseline: subtract a learned V(s) from the return. It lowers the variance of the gradient and keeps its mean."""
 
 from torch import Tensor
 
@@ -6,14 +6,14 @@ from tricks.core.reductions import mean
 
 
 def squared_error(value: Tensor, target: Tensor) -> Tensor:
-    """½(V − G)² of every row. value, target [S, B] -> [S, B]."""
+    """½(V − G)² for each row. value, target [S, B] -> [S, B]."""
     return 0.5 * (value - target).square()
 
 
 def explained_variance(value: Tensor, target: Tensor, valid: Tensor) -> Tensor:
-    """1 − Var(G − V)/Var(G) over the valid rows: 1 is perfect, 0 no better than a constant. [S, ...] -> [S].
+    """1 − Var(G − V)/Var(G) over the valid rows: 1 is perfect, 0 is no better than a constant. [S, ...] -> [S].
 
-    NaN where the targets do not vary.
+    NaN if the targets are constant.
     """
     value, target, valid = value.flatten(1), target.flatten(1), valid.flatten(1)
 

@@ -1,4 +1,4 @@
-"""clip: PPO's surrogate, which stops paying for a ratio that has left [1 − ε, 1 + ε]. It is no trust region."""
+"""clip: PPO's surrogate, which gives no credit for moving the ratio beyond [1 − ε, 1 + ε]. It isn't a trust region."""
 
 import torch
 from torch import Tensor
@@ -16,5 +16,5 @@ def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> T
 
 
 def clip_fraction(ratio: Tensor, clip_range: Tensor, valid: Tensor) -> Tensor:
-    """Share of valid rows whose ratio lies outside [1 − ε, 1 + ε]. [S]."""
+    """Fraction of valid rows whose ratio is outside [1 − ε, 1 + ε]. [S]."""
     return mean(((ratio.detach() - 1).abs() > clip_range.unsqueeze(1)).float(), valid)

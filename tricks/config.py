@@ -1,4 +1,4 @@
-"""The numbers of a run. What is on or off stands in `Tricks`; how much of it, here."""
+"""The hyperparameters of a run. `Tricks` says what is on or off; `Config` says how much."""
 
 import math
 from dataclasses import dataclass, fields
@@ -12,45 +12,45 @@ MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0
 
 @dataclass(frozen=True)
 class Config:
-    """A run's environment, seeds, budget and hyperparameters. Raises InputError for a number out of its range.
+    """A run's environment, seeds, budget and hyperparameters. Raises InputError for a number out of range.
 
-    A number that belongs to a trick (`epochs` to `reuse`, `gae_lambda` to `gae`, ...) is read only when that
-    trick is on.
+    A number that belongs to a trick (`epochs` to `reuse`, `gae_lambda` to `gae`, ...) has no effect when that
+    trick is off.
     """
 
     env: str = "CartPole-v1"
     """Any Gymnasium id, or module:Id, with Box or Discrete observations and Discrete or Box actions."""
     backend: str = "auto"
-    """What steps the environment: gymnasium, processes (the same ids, every lane in a worker process), envpool
-    (EnvPool's ids; extra `envpool`), tensor (the worlds of this project), or auto (tensor where there is a world,
-    else gymnasium)."""
+    """What steps the environment: gymnasium, processes (the same ids, one worker process per lane), envpool
+    (EnvPool's ids; needs the extra `envpool`), tensor (this project's worlds), or auto (tensor if the id is one of
+    these worlds, otherwise gymnasium)."""
     device: str = "cpu"
-    """Where the agents learn and the tensor worlds run: cpu, cuda, cuda:1, ..."""
+    """Device for the agents and the tensor worlds: cpu, cuda, cuda:1, ..."""
     compile: bool = False
-    """Compile a tensor world's rules with torch.compile: seconds at the start, fewer at every step."""
+    """Compile a tensor world's dynamics with torch.compile: a few seconds up front, then faster steps."""
     reward_sign: bool = False
-    """Learn from the sign of the reward (−1, 0 or 1); the curve shows the score all the same."""
+    """Learn from the sign of the reward (−1, 0 or 1). The curve still reports the full score."""
     life_ends: bool = False
-    """A lost life ends an episode, though the game goes on: for environments that report lives. ALE's games that have
-    FIRE as their second action then begin each life with it."""
+    """Losing a life ends the episode but not the game; for environments that report lives. ALE games whose second
+    action is FIRE then start each life with it."""
     seeds: int | tuple[int, ...] = 10
-    """How many independent agents to train at once (seeds 0, 1, ...), or the seeds themselves."""
+    """Number of independent agents to train at once (seeds 0, 1, ...), or a list of seeds."""
     steps: int = 100_000
-    """Budget of environment steps for each seed."""
+    """Environment steps per seed."""
     lanes: int = 8
-    """N: parallel environments of one seed."""
+    """N: parallel environments per seed."""
     horizon: int = 128
-    """T: a segment's length; whole-episode batches have at least N·T steps."""
+    """T: steps per segment; a batch of whole episodes has at least N·T steps."""
     lr: float | tuple[float, ...] = 1e-3
-    """Adam's learning rate, for all seeds or one for each."""
+    """Adam's learning rate: one for all seeds, or one per seed."""
     adam_eps: float = 1e-5
     """Adam's ε."""
     gamma: float = 0.99
     """Discount γ."""
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers (tanh) of the policy net and of the value net; images have layers of their own."""
+    """Widths of the hidden layers (tanh) in the policy net and in the value net; not used for images."""
     value_coef: float = 0.5
-    """c₁, weight of the value loss (baseline)."""
+    """c₁: weight of the value loss (baseline)."""
     epochs: int = 4
     """Passes over each batch (reuse)."""
     minibatches: int = 4
@@ -60,73 +60,73 @@ class Config:
     gae_lambda: float = 0.95
     """λ (gae)."""
     max_grad_norm: float = 0.5
-    """Largest gradient norm (grad_clip)."""
+    """Maximum gradient norm (grad_clip)."""
     entropy_coef: float = 0.01
-    """c₂, weight of the entropy bonus (entropy); public code uses 0.01 for discrete actions, 0 for continuous."""
+    """c₂: weight of the entropy bonus (entropy). Public code uses 0.01 for discrete actions, 0 for continuous ones."""
     return_beta: float = 0.1
-    """β, how far one batch moves the return statistics (return_norm)."""
+    """β: how far one batch moves the return statistics (return_norm)."""
     value_clip_range: float = 0.2
-    """ε of the value clipping (value_clip), in the value net's own units."""
+    """ε of the clipped value loss (value_clip), in the value net's own units."""
     value_clip_anneals: bool = False
-    """Whether the value range falls with the clip range (value_clip, clip_anneal)."""
+    """Anneal the value range together with the clip range (value_clip, clip_anneal)."""
     aux_every: int = 8
-    """N_π: updates between two auxiliary phases, whose data are all rollouts since the last one (ppg)."""
+    """N_π: updates between auxiliary phases. Each phase trains on all rollouts since the last one (ppg)."""
     aux_epochs: int = 6
-    """E_aux: passes over them (ppg)."""
+    """E_aux: passes over these rollouts (ppg)."""
     clone_coef: float = 1.0
-    """β_clone: weight of the divergence from the policy before the phase (ppg)."""
+    """β_clone: weight of the KL divergence from the policy before the phase (ppg)."""
     policy_rollouts: int = 2
-    """Rollouts that the policy learns from (ppg_buffers)."""
+    """Number of recent rollouts that the policy trains on (ppg_buffers)."""
     policy_uses: int = 4
-    """How often each of their rows is used at most (ppg_buffers)."""
+    """How many times the policy trains on each row, at most (ppg_buffers)."""
     value_rollouts: int = 8
-    """Rollouts that the value net, and the auxiliary phase, learn from (ppg_buffers)."""
+    """Number of recent rollouts that the value net and the auxiliary phase train on (ppg_buffers)."""
     value_uses: int = 16
-    """How often each of their rows is used at most by the value net (ppg_buffers)."""
+    """How many times the value net trains on each row, at most (ppg_buffers)."""
     target_kl: float = 0.01
-    """How far the policy may move from the one that played, as approx_kl in nats; a seed that is more than 1.5 times as
-    far takes no further step in the batch (kl_stop)."""
+    """How far the policy may move from the one that played, as approx_kl in nats. A seed that exceeds 1.5 times this
+    takes no more steps on the batch (kl_stop)."""
 
     def __post_init__(self) -> None:
         for name in (f.name for f in fields(self) if f.type in (int, float)):
             number = getattr(self, name)
             if name in SHARES:
                 if not 0 <= number <= 1:
-                    raise InputError(f"{name} must lie in [0, 1], not {number}")
+                    raise InputError(f"{name} must be in [0, 1], not {number}")
             elif name in MAY_BE_ZERO:
                 if not 0 <= number < math.inf:
                     raise InputError(f"{name} must be at least 0 and finite, not {number}")
             elif not 0 < number < math.inf:
-                raise InputError(f"{name} must be more than 0 and finite, not {number}")
+                raise InputError(f"{name} must be positive and finite, not {number}")
         if any(width < 1 for width in self.hidden):
-            raise InputError(f"hidden must be widths of at least 1, not {self.hidden}")
+            raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
         if self.backend not in BACKENDS:
             raise InputError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
         self._check_seeds()
         if len(self.rates) != len(self.seed_list):
-            raise InputError(f"lr must be one number, or one for each of {len(self.seed_list)} seeds, not {self.lr}")
+            raise InputError(f"lr must be one number or one for each of {len(self.seed_list)} seeds, not {self.lr}")
         if not all(0 < rate < math.inf for rate in self.rates):
-            raise InputError(f"lr must be more than 0 and finite, not {self.lr}")
+            raise InputError(f"lr must be positive and finite, not {self.lr}")
 
     def _check_seeds(self) -> None:
         if not self.seed_list:
             raise InputError(f"seeds must be a count of at least 1 or a list of seeds, not {self.seeds}")
         if len(set(self.seed_list)) < len(self.seed_list) or min(self.seed_list) < 0:
-            raise InputError(f"seeds must differ and be at least 0, not {self.seeds}")
+            raise InputError(f"seeds must be distinct and at least 0, not {self.seeds}")
 
     @property
     def seed_list(self) -> tuple[int, ...]:
-        """The seeds themselves, whether given as a count or one by one."""
+        """The seeds as a tuple, whether `seeds` is a count or a list."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Each seed's learning rate."""
+        """The learning rate of each seed."""
         return self.lr if isinstance(self.lr, tuple) else (self.lr,) * len(self.seed_list)
 
 
-# What goes with the preset `atari`: openai/baselines' ppo2 for Atari. Schulman et al. 2017, arXiv:1707.06347, table 5,
-# has 3 epochs and c₁ = 1
+# The numbers for the preset `atari`, from openai/baselines' ppo2. The paper itself (Schulman et al. 2017,
+# arXiv:1707.06347, table 5) has 3 epochs and c₁ = 1.
 ATARI_CONFIG = Config(
     env="ALE/Breakout-v5",
     seeds=1,

@@ -1,4 +1,4 @@
-"""entropy: a bonus for a policy that stays undecided, against deciding too early."""
+"""entropy: a bonus for staying random, so that the policy does not commit too early."""
 
 from torch import Tensor
 

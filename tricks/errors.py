@@ -1,10 +1,10 @@
-"""One exception for everything that the user can put right."""
+"""One exception for every error that the user can fix."""
 
 
 class InputError(Exception):
-    """What was asked for cannot be done; the message says what is wrong and what would be right, in one line.
+    """An invalid request. The message says in one line what is wrong and how to fix it.
 
-    The command lines print it and exit with status 2. `fault` is what is wrong, without the `advice` after the colon.
+    The command line prints it and exits with status 2. `fault` is the message without the `advice` after the colon.
     """
 
     def __init__(self, fault: str, advice: str = "") -> None:

@@ -17,8 +17,8 @@ def gae(
 ) -> Tensor:
     """Aₜ = δₜ + γλ(1 − doneₜ)·Aₜ₊₁,  δₜ = rₜ + γ(1 − terminatedₜ)·V(sₜ₊₁) − V(sₜ). All [S, T, N].
 
-    Two masks: an episode that terminated is worth nothing more, so δ does not bootstrap; whatever the reason for
-    an end, the next row belongs to another episode, so the recursion stops. V + A is the TD(λ) target.
+    Two masks: after a termination there is no more reward, so δ does not bootstrap; after any end, terminated or
+    truncated, the next row belongs to another episode, so the recursion stops. V + A is the TD(λ) target.
     Schulman et al. 2015, arXiv:1506.02438, eq. 16.
     """
     delta = reward + gamma * torch.where(terminated, 0, next_value) - value

@@ -1,10 +1,10 @@
-"""grad_clip: a gradient that is too long is shortened, its direction kept."""
+"""grad_clip: a gradient whose norm is too large is scaled down; its direction stays the same."""
 
 from torch import Tensor
 
 
 def shorten(gradient: Tensor, norm: Tensor, max_norm: float) -> Tensor:
-    """g·min(1, max_norm/‖g‖), each seed by its own norm. gradient [S, P], norm [S] -> [S, P].
+    """g·min(1, max_norm/‖g‖), with each seed's own norm. gradient [S, P], norm [S] -> [S, P].
 
     Pascanu et al. 2012, arXiv:1211.5063, algorithm 1.
     """

@@ -1,7 +1,7 @@
-"""The ladder: one flag per trick, in teaching order; and the flags beyond it, which each start from PPO.
+"""The ladder: one flag per trick, in teaching order, and beyond it the flags that each extend PPO.
 
-A field of `Tricks` carries everything that is said about its trick anywhere: command-line switches, ablation
-arms, tables, chapters and tests are all derived from these fields.
+Each field of `Tricks` is the single source of facts about its trick: command-line switches, ablation arms, tables,
+chapters and tests are all derived from these fields.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ from tricks.flags import meant, trick, unmet, with_needs
 
 @dataclass(frozen=True)
 class Tricks:
-    """Which tricks are on. With none of them, the loop is REINFORCE (Williams 1992).
+    """Which tricks are on. With all of them off, the loop is REINFORCE (Williams 1992).
 
-    Raises InputError if a trick is on without what it needs, `popart needs return_norm`, or with what it excludes.
+    Raises InputError if a trick's need is not met (`popart needs return_norm`) or it is on with a trick it excludes.
     """
 
     baseline: bool = trick(
@@ -26,7 +26,7 @@ class Tricks:
         diagnostics=("value_loss", "explained_variance"),
     )
     reuse: bool = trick(
-        "several epochs of minibatches per batch, with the importance ratio, unclipped",
+        "several epochs of minibatches per batch, with the unclipped importance ratio",
         "Kakade & Langford 2002; Schulman et al. 2017, arXiv:1707.06347, eq. 6",
         color="#A70019",
         numbers=("epochs", "minibatches"),
@@ -67,13 +67,13 @@ class Tricks:
         diagnostics=("return_mean", "return_std"),
     )
     grad_clip: bool = trick(
-        "the gradient's norm is limited",
+        "the gradient norm is limited",
         "Pascanu et al. 2012, arXiv:1211.5063",
         color="#63007B",
         numbers=("max_grad_norm",),
     )
     entropy: bool = trick(
-        "a bonus for keeping the policy's entropy",
+        "a bonus for the policy's entropy",
         "Mnih et al. 2016, arXiv:1602.01783",
         color="#31A38D",
         numbers=("entropy_coef",),
@@ -88,32 +88,32 @@ class Tricks:
         needs=("return_norm",),
     )
     segments: bool = trick(
-        "rollouts of a fixed length, bootstrapped where they are cut",
+        "fixed-length rollouts, bootstrapped where they are cut",
         "Mnih et al. 2016, arXiv:1602.01783",
         color="#8B8ACE",
         needs=("baseline",),
     )
     bootstrap: bool = trick(
-        "a time limit is a cut, not a death: V(s) of the state it cut off",
+        "a time limit is a cut, not a death: bootstrap V(s) of the last state",
         "Pardo et al. 2018, arXiv:1712.00378",
         color="#32249C",
         needs=("baseline",),
     )
     value_clip: bool = trick(
-        "the value net may move only so far from its old prediction",
+        "the value loss is clipped around the old prediction",
         "Schulman et al. 2017, openai/baselines ppo2; Engstrom et al. 2020, arXiv:2005.12729",
         color="#713900",
         needs=("baseline", "reuse"),
         numbers=("value_clip_range", "value_clip_anneals"),
     )
     lr_anneal: bool = trick(
-        "the learning rate falls to zero in a line",
+        "the learning rate decays linearly to zero",
         "Engstrom et al. 2020, arXiv:2005.12729",
         color="#AF47BA",
         file="annealing",
     )
     clip_anneal: bool = trick(
-        "the clip range falls to zero in a line",
+        "the clip range decays linearly to zero",
         "Schulman et al. 2017, arXiv:1707.06347, table 5",
         color="#F36412",
         needs=("clip",),
@@ -121,14 +121,14 @@ class Tricks:
         file="annealing",
     )
     shared_trunk: bool = trick(
-        "policy and value are two heads of one body",
+        "policy and value are two heads on one body",
         "Mnih et al. 2016, arXiv:1602.01783, sec. 4",
         color="#76053D",
         needs=("baseline",),
         beyond=True,
     )
     ppg: bool = trick(
-        "Phasic Policy Gradient: now and then the policy net learns values, too, and keeps its policy",
+        "Phasic Policy Gradient: auxiliary phases teach the policy net values without changing its policy",
         "Cobbe et al. 2020, arXiv:2009.04416",
         color="#7660E5",
         needs=("baseline", "segments"),
@@ -138,8 +138,8 @@ class Tricks:
         excludes="shared_trunk",
     )
     ppg_buffers: bool = trick(
-        "policy and value net learn from buffers of older rollouts, each of its own size",
-        "Cobbe et al. 2020, arXiv:2009.04416, on reusing samples for either net apart",
+        "policy and value net train on buffers of recent rollouts, each with its own size",
+        "Cobbe et al. 2020, arXiv:2009.04416, on separate sample reuse for policy and value function",
         color="#B95100",
         needs=("reuse", "ppg"),
         numbers=("policy_rollouts", "policy_uses", "value_rollouts", "value_uses"),
@@ -159,7 +159,7 @@ class Tricks:
     )
 
     def __post_init__(self) -> None:
-        both = [f"{name} cannot go with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
+        both = [f"{name} cannot be combined with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
         needs, advice = unmet(self.on, NEEDS)
         if faults := [*both, *needs]:
             raise InputError("; ".join(faults), advice)
@@ -171,7 +171,7 @@ class Tricks:
 
 
 def switched(names: Sequence[str]) -> Tricks:
-    """`Tricks` with exactly these flags on. Raises InputError for a name that is no flag, or flags that do not fit."""
+    """`Tricks` with exactly these flags on. Raises InputError for an unknown flag or an invalid combination."""
     if unknown := [name for name in names if name not in NEEDS]:
         said = ", ".join(f"{name}{meant(name, NEEDS)}" for name in unknown)
         raise InputError(f"unknown trick {said}; the tricks are {', '.join(NEEDS)}")
@@ -179,17 +179,17 @@ def switched(names: Sequence[str]) -> Tricks:
 
 
 def closed(names: Iterable[str]) -> tuple[str, ...]:
-    """The tricks with all that they need, in ladder order."""
+    """These tricks and everything they need, in ladder order."""
     return with_needs(names, NEEDS)
 
 
 def rungs() -> list[Tricks]:
-    """Every rung of the ladder from REINFORCE up; rung k has the first k tricks on."""
+    """All rungs of the ladder, starting with REINFORCE; rung k has the first k tricks on."""
     return [switched(LADDER[:k]) for k in range(len(LADDER) + 1)]
 
 
 def named(name: str) -> Tricks:
-    """A preset; or the ladder up to and including the trick of this name; or PPO with a trick from beyond the ladder.
+    """A preset, or the ladder up to and including this trick, or PPO plus this trick from beyond the ladder.
 
     Raises InputError for any other name.
     """
@@ -200,7 +200,7 @@ def named(name: str) -> Tricks:
     if name in NEEDS:
         return switched(closed([*PPO.on, name]))
     hint = meant(name, [*PRESETS, *NEEDS])
-    raise InputError(f"unknown rung {name!r}{hint}; choose {', '.join(PRESETS)}, or one of {', '.join(NEEDS)}")
+    raise InputError(f"unknown rung {name!r}{hint}; choose {', '.join(PRESETS)} or one of {', '.join(NEEDS)}")
 
 
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}

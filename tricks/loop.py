@@ -1,4 +1,4 @@
-"""The loop: play, judge, learn."""
+"""The training loop: play, judge, learn."""
 
 from contextlib import closing
 
@@ -46,23 +46,26 @@ from tricks.value_clip import clipped_error
 def train(
     config: Config,
     tricks: Tricks,
-    env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then but its name
-    body: MakeBody | None = None,  # makes a body for either net, in place of the usual layers
+    env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then only a label
+    body: MakeBody | None = None,  # makes the body of each net, instead of the default layers
     checkpoints: Checkpoints | None = None,
-    on_update: Listener | None = None,  # called after every update with its rows of the curve; may end the run
-    evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
+    on_update: Listener | None = None,
+    evaluation: Evaluation | None = None,
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
-    Raises InputError for an environment that cannot be made, is not supported, or gives observations or rewards that
-    are not finite, and for a body that does not fit.
+    on_update is called after every update with the new rows of the curve: a list of dicts, column -> number, one per
+    active seed. An exception in it ends the run. evaluation: greedy episodes, for the column eval_return.
+
+    Raises InputError if the environment cannot be made, is not supported, or returns observations or rewards that are
+    not finite, or if the body does not fit.
     """
     with closing(make_env(config, make=env)) as opened:
         return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
 
 
 def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody | None = None) -> Agent:
-    """S agents that have not learned anything yet."""
+    """S untrained agents."""
     agent = Agent(spaces, config, body)
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
@@ -88,7 +91,7 @@ def train_in(
     player, family = Player(env, block=config.horizon), env.spaces.family
     agent = build_agent(env.spaces, config, tricks, body).to(config.device)
     optimizer, log = Adam(agent.parameters(), config.adam_eps), Log(config)
-    if checkpoints:  # what a checkpoint holds; a run that is resumed goes on from there
+    if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
         checkpoints.begin(config, tricks, evaluation, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
     if tricks.ppg:
         auxiliary = Adam(agent.parameters(), config.adam_eps)
@@ -115,20 +118,20 @@ def train_in(
             value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
         log.note(learning_rate=learning_rate)
 
-        # Play: every lane acts with the current policy.
+        # Play: collect a rollout with the current policy.
         if tricks.segments:
             rollout = play_segment(player, policy, config.horizon, log.active)
         else:
             rollout = play_episodes(player, policy, config.horizon * config.lanes, log.active)
         batch = Batch.of(rollout)
 
-        # Judge: what came of each action?
+        # Judge: how good was each action?
         reward, done = rollout.reward, rollout.terminated | rollout.truncated  # [S, T, N]
         returns = reward_to_go(reward, done, config.gamma)
         advantage = returns
         if tricks.baseline:
             value, next_value = agent.values(rollout)  # V(s), V(s')
-            cut = rollout.cut  # rows after which the episode goes on, unseen
+            cut = rollout.cut  # rows after which the episode continues beyond the rollout
             if tricks.bootstrap:
                 cut = cut | rollout.truncated  # a time limit is a cut, not a death
             target = returns + beyond(cut, next_value, done, config.gamma)
@@ -148,9 +151,9 @@ def train_in(
             batch.add(value=value, target=target)
         batch.add(advantage=advantage.float())
 
-        # Learn: make more likely what turned out well.
+        # Learn: make the actions that turned out well more likely.
         moving = log.active  # [S]: the seeds that take the next step
-        batches = iter([batch])  # REINFORCE takes one step on everything
+        batches = iter([batch])  # REINFORCE: one gradient step on the whole batch
         if tricks.reuse:
             batch.log_prob = old_log_prob(policy, family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
@@ -182,7 +185,7 @@ def train_in(
                 loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
             if tricks.ppg_buffers:
                 log.note(**ages(b, log.update))
-                b, seen = b.critic, Seen(b.critic.obs)  # from here on, rows of the value net's buffer
+                b, seen = b.critic, Seen(b.critic.obs)  # from here on: rows from the value net's buffer
             if tricks.baseline:
                 value = agent.value(seen)
                 error = squared_error(value, b.target)
@@ -207,7 +210,7 @@ def train_in(
                 auxiliary.step(grad, learning_rate, moving=log.active & grad.norm(dim=1).isfinite())
                 log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
 
-        if tricks.state_norm:  # only now, so that the ratio of the first minibatch was 1
+        if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid)
         if evaluation:
             log.note(eval_return=evaluation.after(rollout, config, policy, log.steps, make))

@@ -1,4 +1,4 @@
-"""popart: when the return statistics move, the value head moves the other way, and what it says stays the same."""
+"""popart: when the return statistics move, rescale the value head so that its predictions stay the same."""
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from tricks.core.nets import Net
 def preserve_outputs_(net: Net, old: ReturnStats, new: ReturnStats) -> None:
     """W ← W·σ/σ′,  b ← (σb + μ − μ′)/σ′, in place, so that σ′(W′h + b′) + μ′ = σ(Wh + b) + μ. Per seed.
 
-    Adam's moments stay as they are: in normalized units the gradient is of order one before and after.
+    Adam's moments are left alone: in normalized units, gradients are of order one before and after.
     van Hasselt et al. 2016, arXiv:1602.07714, proposition 1.
     """
     weight, bias = net.layers[-1]  # [S, D, 1] float32, [S, 1, 1] float64
@@ -21,5 +21,5 @@ def preserve_outputs_(net: Net, old: ReturnStats, new: ReturnStats) -> None:
 
 
 def renormalize(output: Tensor, old: ReturnStats, new: ReturnStats) -> Tensor:
-    """What the preserved head puts out for the states where it put out `output`: (σn + μ − μ′)/σ′. [S, ...]."""
+    """The same predictions in the new units: (σn + μ − μ′)/σ′, where n is the `output` in the old ones. [S, ...]."""
     return normalize(denormalize(output, old), new)

@@ -1,4 +1,4 @@
-"""ppg: now and then, an auxiliary phase teaches the policy net what returns are worth, and keeps its policy.
+"""ppg: an auxiliary phase, every few updates, trains the policy net to predict values without changing its policy.
 
 Cobbe et al. 2020, "Phasic Policy Gradient", arXiv:2009.04416.
 """
@@ -20,12 +20,12 @@ from tricks.core.rollout import AgentPolicy, Batch, Policy
 from tricks.core.seeds import stream
 from tricks.reuse import minibatches
 
-CHUNK = 1024  # rows of a memory that go through a net at once
+CHUNK = 1024  # rows per forward pass over a memory
 
 
 def add_auxiliary_head_(agent: Agent) -> None:
-    """Give the agent a second V(s), read from the body of the policy net. Only the auxiliary phase trains it."""
-    generators = [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_init has taken 0 and 1
+    """Add a second value head, on the body of the policy net. Only the auxiliary phase trains it."""
+    generators = [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_init uses 0 and 1
     body = agent.policy_net.body
     head = Head(generators, body.width, 1, exact=True)
     agent.auxiliary_net = Net(body, head.to(agent.return_mean.device))
@@ -36,7 +36,7 @@ def auxiliary_minibatches(
 ) -> Iterator[Batch]:
     """The auxiliary phase's minibatches, with π_old's logits as `old`; none unless N_π updates have passed.
 
-    They hold all rows of the memory, E_aux times, and are as large as those of the policy phase.
+    There are E_aux passes over the whole memory, in minibatches as large as those of the policy phase.
     """
     if (update + 1) % config.aux_every:
         return
@@ -54,7 +54,7 @@ def auxiliary_errors(agent: Agent, policy: AgentPolicy, family: Family, b: Batch
     Cobbe et al. 2020, sec. 2: L_joint = E[first] + β_clone·E[second] on the policy net, and L_value =
     E[third] on the value net.
     """
-    seen = agent.see(b.obs)  # the policy net's body is asked once, for both of its heads
+    seen = agent.see(b.obs)  # one pass through the policy net's body serves both of its heads
     auxiliary, value = agent.auxiliary_value(seen), agent.value(seen)
     return squared_error(auxiliary, b.target), family.kl(b.old, policy(seen, b.legal)), squared_error(value, b.target)
 

@@ -1,4 +1,4 @@
-"""ppg_buffers: policy and value net each learn from a buffer of older rollouts, of its own size and number of uses."""
+"""ppg_buffers: the policy and the value net each train on a buffer of recent rollouts, with its own size and reuse."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from tricks.reuse import deal, random_keys
 
 
 def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Config, update: int) -> Iterator[Batch]:
-    """The policy buffer's minibatches, each with one of the value buffer's, drawn independently, as `critic`."""
+    """Minibatches from the policy buffer; each has as its `critic` one drawn independently from the value buffer."""
     for_policy = reused(policy, stats, config, update, config.policy_uses, "policy buffer")
     for_value = reused(value, stats, config, update, config.value_uses, "value buffer")
     for b, critic in zip(for_policy, for_value, strict=True):
@@ -23,11 +23,11 @@ def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Confi
 
 
 def reused(memory: Memory, stats: ReturnStats, config: Config, update: int, uses: int, purpose: str) -> Iterator[Batch]:
-    """Every epoch's minibatches [S, B, ...] of rows that were used fewer than `uses` times, shuffled per seed.
+    """Each epoch's minibatches [S, B, ...], of rows that have been used fewer than `uses` times, shuffled per seed.
 
-    An epoch takes each row by chance, so that over its time in the memory it is taken `uses` times on average; a row
-    that was used so often already is left out. Ratios are to the policy that played the row, and its advantage is as
-    old as it is. Cobbe et al. 2020, arXiv:2009.04416, on reusing samples for either net apart.
+    An epoch picks each row at random, with a probability that makes `uses` the average over the row's time in the
+    memory and the limit for every row. Ratios compare with the policy that collected the row, and advantages are not
+    recomputed. Cobbe et al. 2020, arXiv:2009.04416, on sample reuse for policy and value function separately.
     """
     share = uses / (memory.rollouts * config.epochs)
     for epoch in range(config.epochs):
@@ -39,7 +39,7 @@ def reused(memory: Memory, stats: ReturnStats, config: Config, update: int, uses
 
 
 def ages(b: Batch, update: int) -> dict[str, Tensor]:
-    """Mean age in updates of the rows that the policy and the value net learn from: [S] each."""
+    """Mean age, in updates, of the rows that the policy and the value net train on: [S] each."""
     return {
         "policy_age": mean((update - b.born).double(), b.valid),
         "value_age": mean((update - b.critic.born).double(), b.critic.valid),

@@ -1,4 +1,4 @@
-"""Runs from disk: load one that is finished, resume one that was interrupted."""
+"""Load a finished run from disk, or resume one that was interrupted."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tricks.core.spaces import Spaces, from_plain
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.loop import build_agent, train
-from tricks.runs.checkpoint import NAME, Checkpoints, asked, how_to_go_on, read
+from tricks.runs.checkpoint import NAME, Checkpoints, asked, read, resume_command
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
 
@@ -29,39 +29,37 @@ def resume(
     body: MakeBody | None = None,
     on_update: Listener | None = None,
 ) -> Run:
-    """Train the run whose checkpoint is in `folder` to its end, as if nothing had happened, and keep checkpoints.
+    """Resume the run in `folder` from its checkpoint, train it to the end, and keep writing checkpoints.
 
-    On the same machine the curve is, to the last bit, that of a run that was never interrupted, if the environment is
-    a tensor world; others begin new episodes, and a line says so. Its configuration stays as it was: the annealing
-    runs over the whole budget, and its evaluations go on. An `env` or `body` that the run began with is given again.
-    on_update is called as in `train`. Raises InputError if there is no checkpoint, or a damaged one.
+    In a tensor world, the curve is bit-for-bit that of an uninterrupted run on the same machine. Other environments
+    start new episodes, and a message says so. The configuration does not change: the annealing runs over the whole
+    budget, and evaluations continue. Pass the same `env` or `body` again if the run started with one. on_update is
+    called as in `train`. Raises InputError if there is no checkpoint or it is damaged.
     """
-    found = read(Path(folder))
-    checkpoints = Checkpoints(folder, found.every, found)
-    return train(found.config, found.tricks, env, body, checkpoints, on_update, found.evaluation)
+    saved = read(Path(folder))
+    checkpoints = Checkpoints(folder, saved.every, saved)
+    return train(saved.config, saved.tricks, env, body, checkpoints, on_update, saved.evaluation)
 
 
 def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = None) -> Run:
-    """The run that `Run.save` wrote to the folder `path`.
+    """Load the run that `Run.save` wrote to the folder `path`.
 
-    A run that was trained with a `body` of its own needs it again; one with an `env` of its own needs it to play.
-    Raises InputError if the run is missing or damaged, or if its body is not given.
+    A run trained with a custom `body` needs it again; a run trained in a custom `env` needs it only to play.
+    Raises InputError if the run is missing or damaged, or if its custom body is not given.
     """
     folder = Path(path)
     if not (folder / "run.json").is_file():
-        goes_on = f"; it is not finished, go on with: {how_to_go_on(folder)}" if (folder / NAME).is_file() else ""
-        raise InputError(f"no saved run in {folder}: there is no run.json{goes_on}")
+        hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if (folder / NAME).is_file() else ""
+        raise InputError(f"no saved run in {folder}: there is no run.json{hint}")
     try:
         about = json.loads((folder / "run.json").read_text())
         config, tricks = asked(about)
         own = about.get("own", [])
         if "body" in own and body is None:
-            raise InputError(f"the run in {folder} was trained with a net of its own: load({str(path)!r}, body=...)")
+            raise InputError(f"the run in {folder} was trained with a custom body: load({str(path)!r}, body=...)")
         if "env" in own and env is None:
-            env = _missing(
-                f"the run in {folder} was trained in an environment of its own: load({str(path)!r}, env=...)"
-            )
-        diverged, seconds = dict(about["diverged"]), float(about.get("seconds", "nan"))  # earlier runs do not say
+            env = _missing(f"the run in {folder} was trained in a custom environment: load({str(path)!r}, env=...)")
+        diverged, seconds = dict(about["diverged"]), float(about.get("seconds", "nan"))  # older runs do not record it
         curve = pd.read_csv(folder / "curve.csv")
         if len(curve) != about["rows"]:
             raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")
@@ -69,14 +67,14 @@ def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = N
         agent.load_state_dict(_current(torch.load(folder / "agent.pt", weights_only=True), about))
     except InputError:
         raise
-    except Exception as error:  # unpickling what is no pickle can raise anything
+    except Exception as error:  # unpickling a file that is not a pickle can raise anything
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"the run in {folder} is damaged: {reason}") from error
     return Run(config, tricks, agent, curve, diverged, seconds, env, body)
 
 
 def _spaces(about: dict[str, Any], config: Config) -> Spaces:
-    """The spaces that the run was trained in; those of an earlier run, which does not say, are its environment's."""
+    """The run's spaces; an older run did not save them, so they are read from its environment."""
     if "spaces" in about:
         return Spaces(config.env, *(from_plain(about["spaces"][role]) for role in ("observation", "action")))
     one = replace(config, seeds=config.seed_list[:1], lr=config.rates[0], lanes=1, device="cpu")
@@ -85,14 +83,14 @@ def _spaces(about: dict[str, Any], config: Config) -> Spaces:
 
 
 def _current(state: dict[str, Tensor], about: dict[str, Any]) -> dict[str, Tensor]:
-    """The agent's tensors by their names today; in runs that do not tell their spaces, a shared body had two names."""
+    """The agent's tensors under today's names; in runs saved without spaces, a shared body had two names."""
     if "spaces" in about:
         return state
     return {name.replace(".body.body.", ".body."): tensor for name, tensor in state.items()}
 
 
-def _missing(said: str) -> Callable[[], NoReturn]:
+def _missing(message: str) -> Callable[[], NoReturn]:
     def make() -> NoReturn:
-        raise InputError(said)
+        raise InputError(message)
 
     return make

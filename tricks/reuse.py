@@ -1,4 +1,4 @@
-"""reuse: several epochs of minibatches per batch, with the importance ratio, unclipped."""
+"""reuse: several epochs of minibatches per batch, with the unclipped importance ratio."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,38 +18,38 @@ def importance_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
 
 @torch.no_grad()
 def old_log_prob(policy: Policy, family: Family, batch: Batch) -> Tensor:
-    """log π_old(a|s) of every row, before the first step: [S, B]."""
+    """log π_old(a|s) for each row, before the first gradient step: [S, B]."""
     return family.log_prob(policy(batch.obs, batch.legal), batch.action)
 
 
 def minibatches(
     batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int, purpose: str = "minibatch"
 ) -> Iterator[Batch]:
-    """Each epoch deals every seed's valid rows, newly shuffled, into `count` minibatches [S, B, ...]."""
+    """In each epoch, shuffle every seed's valid rows and split them into `count` minibatches [S, B, ...]."""
     for epoch in range(epochs):
         keys = random_keys(batch.valid, seeds, purpose, update, epoch)
         yield from deal(batch, keys, batch.valid.sum(1), count)
 
 
 def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: int, epoch: int) -> Tensor:
-    """A random number for every row [S, B], to sort the rows by; ∞ for those that are not valid.
+    """A random sort key for each row [S, B]; ∞ for rows that are not valid.
 
-    A seed's shuffle so depends on nothing but the seed, the update and its own rows.
+    This way, a seed's shuffle depends only on the seed, the update and its own rows.
     """
     keys = draw(seeds, purpose, update, epoch, by=lambda rng: rng.random(valid.shape[1]))
     return keys.to(valid.device).masked_fill(~valid, torch.inf)
 
 
 def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int) -> Iterator[Batch]:
-    """The rows [S] with the smallest keys [S, B], in `count` minibatches [S, B', ...].
+    """Split the `rows` [S] rows with the smallest keys [S, B] into `count` minibatches [S, B', ...].
 
-    They differ in size by at most one row; seeds with fewer rows are filled up with rows of valid False.
+    Sizes differ by at most one row; seeds with fewer rows are padded with rows whose valid is False.
     """
     width = -(-int(rows.max()) // count)
     bounds = torch.stack([rows * k // count for k in range(count + 1)]).unsqueeze(-1)  # [count+1, S, 1]
     place = bounds[:-1] + torch.arange(width, device=rows.device)  # [count, S, B']
     dealt = place < bounds[1:]
-    place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the filling repeats a row that is real
+    place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the padding repeats a real row
     seed = torch.arange(len(keys), device=rows.device).view(-1, 1)
     columns = take(batch, keys.argsort(1)[seed, place] + seed * keys.shape[1])
     for k in range(count):
@@ -57,7 +57,7 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int) -> Iterator[Batch
 
 
 def take(batch: Batch, index: Tensor) -> dict[str, Tensor]:
-    """Every column [S, B, ...] at the places `index` of its S·B rows: [*index.shape, ...]."""
+    """Every column [S, B, ...], indexed by `index` into its S·B rows: [*index.shape, ...]."""
     flat = index.flatten()  # one index_select is several times faster than indexing by seed and row
     return {
         name: column.flatten(0, 1).index_select(0, flat).view(*index.shape, *column.shape[2:])
@@ -66,7 +66,7 @@ def take(batch: Batch, index: Tensor) -> dict[str, Tensor]:
 
 
 def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
-    """How far the policy has moved from the one that played: approximate KL in nats, and the largest ratio. [S].
+    """How far the policy has moved from the behavior policy: approximate KL in nats, and the largest ratio. [S].
 
     KL ≈ mean((ρ − 1) − log ρ), never negative. Schulman 2020, "Approximating KL Divergence".
     """

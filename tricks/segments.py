@@ -1,4 +1,4 @@
-"""segments: rollouts of a fixed length, cut wherever they are then, instead of whole episodes."""
+"""segments: fixed-length rollouts, cut in mid-episode if need be, instead of whole episodes."""
 
 from torch import Tensor
 
@@ -6,7 +6,7 @@ from tricks.core.rollout import Player, Policy, Rollout
 
 
 def play_segment(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
-    """`length` rows of every lane of the active seeds [S]; episodes run on from one segment into the next.
+    """Play `length` rows in every lane of the active seeds [S]; episodes continue from one segment to the next.
 
     Mnih et al. 2016, arXiv:1602.01783, sec. 4.
     """

@@ -1,12 +1,12 @@
-"""shared_trunk: policy and value are two heads of one body, which both losses train."""
+"""shared_trunk: policy and value are two heads on one body, trained by both losses."""
 
 from tricks.core.agent import Agent
 
 
 def share_trunk_(agent: Agent) -> None:
-    """V(s) is read from the body of the policy net, in place; the value net's own body is given up.
+    """Put the value head on the policy net's body, in place, and drop the value net's own body.
 
-    What the body learns for one head, the other finds there; but a large value loss also drowns the policy's
-    gradient, so that c₁ now matters. Mnih et al. 2016, arXiv:1602.01783, sec. 4.
+    Each head can use the features that the other one learns. But a large value loss now drowns out the policy's
+    gradient, so c₁ matters. Mnih et al. 2016, arXiv:1602.01783, sec. 4.
     """
     agent.value_net.body = agent.policy_net.body

@@ -1,4 +1,4 @@
-"""state_norm: observations standardized by the running mean and variance of all that a seed has seen."""
+"""state_norm: observations are standardized with each seed's running mean and variance."""
 
 import torch
 from torch import Tensor
@@ -8,13 +8,13 @@ from tricks.errors import InputError
 
 
 def merge_moments(moments: Moments, x: Tensor, valid: Tensor) -> Moments:
-    """The moments with the valid rows of x [S, B, D], valid [S, B], taken in.
+    """Update the running moments with the valid rows of x [S, B, D], valid [S, B].
 
     n ← n + k,  mean ← mean + δ·k/n,  M₂ ← M₂ + Σ(x − x̄)² + δ²·n₀k/n,  with δ = x̄ − mean. Chan et al. 1979.
-    Raises InputError if x are images, whose pixels already have a scale of their own.
+    Raises InputError for images, whose pixels are already on a fixed scale.
     """
     if x.dtype == torch.uint8:
-        raise InputError("state_norm standardizes vectors, and these observations are images; leave it off")
+        raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
     weight, x = valid.double().unsqueeze(-1), x.double()
     count = weight.sum(1)
     batch_mean = (x * weight).sum(1) / count.clamp(min=1)

@@ -61,7 +61,7 @@ def test_the_interval_is_students() -> None:
     said = described(run, np.array([1.0, 2.0, 3.0]), greedy=False)  # t₂ = 4.3027, s = 1: ±2.484
     assert said.endswith("mean return 2.0 over 3 episodes, 95% interval [-0.5, 4.5] (Student's t over episodes)")
     assert "sampled actions" in said
-    assert described(run, np.array([1.0]), greedy=False).endswith("over 1 episode, which has no interval")
+    assert described(run, np.array([1.0]), greedy=False).endswith("over 1 episode (no interval)")
 
 
 def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +69,7 @@ def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pyt
     assert main(["play", str(tmp_path), "--episodes", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "over 2 episodes" in lines[0]
-    assert lines[1:] == ["tricks/Corridor-v0 has no picture"]
+    assert lines[1:] == ["tricks/Corridor-v0 cannot be rendered"]
     assert not list(tmp_path.glob("*.gif"))
 
 
@@ -92,7 +92,7 @@ def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, caps
         (["nowhere"], "no saved run in nowhere"),
         (["DIR", "--seed", "7"], "the run has no seed 7; it has 4, 2"),
         (["DIR", "--episodes", "0"], "episodes must be at least 1, not 0"),
-        (["DIR", "--gif", "x.gif", "--no-gif"], "--gif and --no-gif exclude each other"),
+        (["DIR", "--gif", "x.gif", "--no-gif"], "--gif and --no-gif are mutually exclusive"),
         (["DIR", "--gif", "/dev/null/x.gif"], "cannot write /dev/null/x.gif: there is no folder /dev/null"),
         (["DIR", "--gredy"], "unknown option --gredy; did you mean --greedy?"),
     ],

@@ -41,9 +41,9 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
     process.send_signal(kill)
     _, said = process.communicate()
     if kill == signal.SIGINT:
-        assert said.splitlines()[-1] == f"interrupted; go on with: python -m tricks train --resume {out}"
+        assert said.splitlines()[-1] == f"interrupted; resume with: python -m tricks train --resume {out}"
         assert process.returncode == 130
-    with pytest.raises(InputError, match=r"no run\.json; it is not finished, go on with: python -m tricks"):
+    with pytest.raises(InputError, match=r"no run\.json; it is unfinished, resume it with: python -m tricks"):
         load(out)
     assert main(["train", "--resume", str(out)]) == 0
     assert main([*command, str(whole)]) == 0
@@ -65,12 +65,12 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--resume", "DIR", "--lr", "0.1"], "as it was; it takes no --lr\n"),
+        (["--resume", "DIR", "--lr", "0.1"], "own settings; it takes no --lr\n"),
         (["ppo", "--resume", "DIR"], "it takes no rung 'ppo'"),
         (["--no-gae", "--resume=DIR"], "it takes no --no-gae"),
         (
             ["--steps", "9000", "--resume", "DIR"],
-            "it takes no --steps: the annealing runs over the steps that",
+            "it takes no --steps: annealing runs over the original steps",
         ),
         (["--resume", "DIR", "--out", "DIR"], "it takes no --out"),
         (["--resume", "nowhere"], "nothing to resume in nowhere: there is no checkpoint.pt; only `train --checkpoint"),
@@ -79,8 +79,8 @@ def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--resume", "DIR/other"], "checkpoint.pt is damaged (KeyError: 'about')"),
         (["--resume", "DIR/text"], "checkpoint.pt is damaged ("),
         (["--resume"], "--resume"),
-        (["ppo", "--out", "DIR"], "holds a run that is not finished; go on with: python -m tricks train --resume"),
-        (["ppo", "--out", "DIR", "--checkpoint-every", "9"], "holds a run that is not finished"),
+        (["ppo", "--out", "DIR"], "holds an unfinished run; resume it with: python -m tricks train --resume"),
+        (["ppo", "--out", "DIR", "--checkpoint-every", "9"], "holds an unfinished run"),
         (["ppo", "--checkpoint-every", "9"], "--checkpoint-every needs --out"),
         (["ppo", "--checkpoint-every", "0", "--out", "DIR/new"], "checkpoints must be at least 1 step apart, not 0"),
         (["ppo", "--checkpoint-every", "9", "--out", "/dev/null/x"], "cannot make the folder"),

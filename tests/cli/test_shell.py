@@ -47,10 +47,10 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "ppo", "--no-baseline"], "gae needs baseline"),
         (["train", "pppo"], "unknown rung 'pppo'"),
         (["train", "--gea"], "unknown option --gea; did you mean --gae?"),
-        (["train", "--steps", "-5"], "steps must be more than 0 and finite, not -5"),
+        (["train", "--steps", "-5"], "steps must be positive and finite, not -5"),
         (["train", "--steps", "many"], "--steps"),
         (["train", "--env", "CartPole-v7"], "Did you mean CartPole-v1?"),
-        (["train", "--env", "Blackjack-v1"], "supported are Box and Discrete"),
+        (["train", "--env", "Blackjack-v1"], "only Box and Discrete are supported"),
         (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),
         (["diff", "ppo"], "diff takes two rungs"),
         (["list", "x"], "list takes no arguments"),
@@ -107,7 +107,7 @@ def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys:
         with pytest.raises(SystemExit):
             main(["train", *rung, "--help"])
         said = " ".join(capsys.readouterr().out.replace("│", " ").split())
-        assert "Without it they start from ppo. (In Python, Tricks() has every flag off: reinforce.)" in said
+        assert "The default is ppo. (In Python, Tricks() has every flag off: reinforce.)" in said
         assert f"ε of the clipped surrogate (clip). (default: {clip_range})" in said
         assert "Raises" not in said
 
@@ -132,8 +132,5 @@ def test_the_preset_atari_has_the_published_numbers() -> None:
 def test_what_is_held_in_memory_is_said_where_it_is_much() -> None:
     config = Config(seeds=2, lanes=4, horizon=9)  # 2 seeds × 10 × 4 lanes of 4 numbers: 1280 bytes
     assert held(config, PPO) == ""
-    assert (
-        held(config, PPG)
-        == "observations of one rollout take 0.00128 MB; the 8 rollouts that are kept take 0.0102 MB\n"
-    )
-    assert "the 10 rollouts that are kept take 0.0128 MB" in held(config, named("ppg_buffers"))
+    assert held(config, PPG) == "one rollout's observations take 0.00128 MB; the 8 stored rollouts take 0.0102 MB\n"
+    assert "the 10 stored rollouts take 0.0128 MB" in held(config, named("ppg_buffers"))

@@ -186,7 +186,7 @@ def test_a_seed_stops_when_its_budget_is_used() -> None:
     [
         ({"env": "CartPole-v7"}, "CartPole-v1"),
         ({"env": "Nonsense-v0"}, "cannot make the environment 'Nonsense-v0'"),
-        ({"env": "Blackjack-v1"}, "Tuple observation space; supported are Box and Discrete"),
+        ({"env": "Blackjack-v1"}, "Tuple observation space; only Box and Discrete are supported"),
         ({"env": "BrokenObs-v0"}, r"BrokenObs-v0: the observation is not finite \(seed 0, step 3 of rollout 0\)"),
         ({"env": "BrokenReward-v0"}, r"BrokenReward-v0: the reward is not finite \(seed 0, step 2 of rollout 0\)"),
     ],

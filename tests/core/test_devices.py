@@ -118,5 +118,5 @@ def test_an_environment_of_the_host_plays_the_same_when_it_is_carried() -> None:
 
 def test_a_device_that_is_not_there_is_named() -> None:
     for name in ("cuda:7", "toaster"):
-        with pytest.raises(InputError, match=f"no device '{name}'; PyTorch .* finds here cpu"):
+        with pytest.raises(InputError, match=f"no device '{name}'; PyTorch .* finds cpu"):
             make_env(Config(device=name))

@@ -143,8 +143,8 @@ def test_minigrid_shows_its_direction_and_its_image() -> None:
         ("ALE/Breakout-v5", "backend envpool has no 'ALE/Breakout-v5'; did you mean Breakout-v5?"),
         ("Nonsense", "backend envpool has no 'Nonsense'"),
         ("MiniGrid-Fetch-5x5-N2-v0", "the mission differs between episodes"),
-        ("Backgammon-v1", "Backgammon-v1 has 2 players; supported is one"),
-        ("Play2048-v1", "MultiBinary observation space; supported are Box and Discrete"),
+        ("Backgammon-v1", "Backgammon-v1 has 2 players; only one is supported"),
+        ("Play2048-v1", "MultiBinary observation space; only Box and Discrete are supported"),
     ],
 )
 def test_what_envpool_cannot_do_is_one_line(id: str, message: str) -> None:

@@ -47,7 +47,7 @@ def test_all_that_is_missing_is_named_at_once_with_the_switches_to_type(on: list
 
 
 def test_flags_that_exclude_each_other_are_both_named() -> None:
-    with pytest.raises(InputError, match="ppg cannot go with shared_trunk"):
+    with pytest.raises(InputError, match="ppg cannot be combined with shared_trunk"):
         switched([*PPO.on, "ppg", "shared_trunk"])
 
 

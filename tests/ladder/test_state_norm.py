@@ -33,7 +33,7 @@ def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
 
 
 def test_images_are_refused() -> None:
-    with pytest.raises(InputError, match="state_norm standardizes vectors, and these observations are images"):
+    with pytest.raises(InputError, match="state_norm standardizes vectors, but these observations are images"):
         merge_moments(
             Moments.empty(1, 0), torch.zeros(1, 2, 1, 36, 36, dtype=torch.uint8), torch.ones(1, 2, dtype=torch.bool)
         )

@@ -46,9 +46,9 @@ def test_a_memory_is_made_once() -> None:
 
 def test_comments_and_blank_lines_are_kept() -> None:
     text = listing(PPO)
-    for comment in ("# Play: every lane acts", "# Judge: what came of each action?", "# Learn:"):
+    for comment in ("# Play: collect a rollout", "# Judge: how good was each action?", "# Learn:"):
         assert f"\n\n        {comment}" in text
-    assert "# only now, so that the ratio" in listing(EVERY)
+    assert "# only now, so that the first" in listing(EVERY)
     assert "# only now" not in text
     assert "# a time limit is a cut" not in text
 
@@ -99,7 +99,7 @@ def test_a_diff_replaces_what_is_overwritten() -> None:
     assert "+        advantage = target - value" in lines
     assert listing(named("ppg_buffers")).count("memory = ") == 1
     assert "batches = iter([batch])" not in listing(PPO)
-    assert "# Learn: make more likely what turned out well.\n        batch.log_prob = " in listing(PPO)
+    assert "# Learn: make the actions that turned out well more likely.\n        batch.log_prob = " in listing(PPO)
 
 
 def test_the_diff_of_equal_flags_is_empty_and_of_clip_is_clip() -> None:

@@ -152,7 +152,7 @@ def test_an_environment_that_cannot_be_put_back_begins_episodes_that_are_new(
     seen.watch()
     run = resume(tmp_path)
     said = capsys.readouterr().err
-    assert said == "CartPole-v1 cannot be put back where it was: every lane begins a new episode\n"
+    assert said == "CartPole-v1 cannot resume in mid-episode: every lane starts a new one\n"
     assert run.curve.groupby("seed").step.max().min() >= config.steps
     resumed = seen.rows[0]
     seen.rows.clear()

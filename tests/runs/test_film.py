@@ -64,7 +64,7 @@ def test_a_world_of_another_backend_that_goes_by_the_same_name_is_not_drawn(tmp_
     run = untrained("SeenActionReward-v0").only()
     for other in ("Taxi-v4", "Nowhere-v0"):
         renamed = replace(run, config=replace(run.config, env=other))
-        assert play.picture(renamed, tmp_path / "x.gif", greedy=False) == f"{other} has no picture"
+        assert play.picture(renamed, tmp_path / "x.gif", greedy=False) == f"{other} cannot be rendered"
 
 
 def test_every_missing_package_has_its_advice() -> None:

@@ -10,21 +10,21 @@ from tricks.reading.ladder_table import table
 
 USAGE = """usage: python -m tricks COMMAND ...
 
-  train [RUNG] [--FLAG | --no-FLAG] [options]   train agents; print a summary; --out keeps the run
-  train --resume DIR                            go on with a run that kept checkpoints (--checkpoint-every)
-  play DIR [options]                            what a saved agent earns, and an animated picture of it
-  list                                          the ladder: every flag, what it adds and what it needs
-  listing [RUNG] [--FLAG | --no-FLAG]           the training loop with these flags decided
-  diff RUNG RUNG                                what changes in the loop from one to the other
-  export [RUNG] [--FLAG | --no-FLAG]            one self-contained file that trains with these flags
+  train [RUNG] [--FLAG | --no-FLAG] [options]   train agents and print a summary; --out saves the run
+  train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
+  play DIR [options]                            evaluate a saved agent and film one episode
+  list                                          print the ladder: what each flag adds and needs
+  listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
+  diff RUNG RUNG                                print what changes in the loop from one rung to the other
+  export [RUNG] [--FLAG | --no-FLAG]            print one self-contained file that trains with these flags
 
-RUNG is a preset ({presets}), or a flag, which stands for the ladder up to it.
-Without it, flags are switched from ppo on; in Python, Tricks() is reinforce.
+RUNG is a preset ({presets}) or a flag, which means the ladder up to it.
+The default is ppo; flags add to it or remove from it. (In Python, Tricks() is reinforce.)
 `python -m tricks train --help` and `play --help` show all options."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0, 2 for a request that cannot be met, 130 if interrupted."""
+    """Run one command; returns the exit status: 0, 2 for invalid input, 130 if interrupted."""
     return guarded(_dispatch, list(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -38,7 +38,7 @@ def _dispatch(arguments: list[str]) -> int:
     return 0
 
 
-# Each imports what it needs itself: `list` should not wait for torch, tyro or libcst.
+# Each command imports what it needs, so that `list` does not wait for torch, tyro or libcst.
 
 
 def _train(arguments: list[str]) -> None:

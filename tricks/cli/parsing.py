@@ -1,4 +1,4 @@
-"""Which tricks, and which numbers, a command line asks for."""
+"""Parse tricks and hyperparameters from the command line."""
 
 from dataclasses import field, make_dataclass
 from typing import Annotated, Any
@@ -10,21 +10,21 @@ from tricks.config import ATARI_CONFIG, Config
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, named, switched
 from tricks.reading.ladder_table import described
 
-NUMBERS = {"atari": ATARI_CONFIG}  # of the presets that bring their own
-ABOUT = f"""RUNG is where the flags start from: {", ".join(PRESETS)}, or a flag, which
-stands for the ladder up to it. Without it they start from ppo. (In Python, Tricks() has every
-flag off: reinforce.) The defaults shown are those of ppo, or of the RUNG before --help; atari
-has numbers of its own, too."""
+NUMBERS = {"atari": ATARI_CONFIG}  # presets with their own numbers
+ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which means the
+ladder up to it. The default is ppo. (In Python, Tricks() has every flag off: reinforce.) The
+defaults shown are those of ppo, or of the RUNG given before --help. The preset atari also
+changes the numbers."""
 GROUPS = {
-    "tricks": "What is on and what is off.",
-    "config": "Environment, seeds, budget and the other numbers. One that belongs to a trick, named in parentheses, is "
-    "read only when that trick is on.",
-    "output": "What is kept of the run, and what is measured on the way.",
+    "tricks": "Which tricks are on.",
+    "config": "Environment, seeds, budget and hyperparameters. A number that belongs to a trick, named in parentheses, "
+    "has no effect when that trick is off.",
+    "output": "What to save, and what to measure during training.",
 }
 
 
 def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[Any]]:
-    """The flags and the other groups of options that `arguments` ask for, starting from the rung named first.
+    """Parse the flags, which start from the rung named first, and the other groups of options.
 
     Raises InputError for an unknown rung or option, a value of the wrong type, or an unmet need.
     """
@@ -33,7 +33,7 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
         start, numbers = named(arguments[0]), NUMBERS.get(arguments[0], numbers)
         arguments.pop(0)
     help = {name: Annotated[bool, tyro.conf.arg(help=text)] for name, text in described().items()}
-    switches = make_dataclass(  # not Tricks itself, which checks its needs before all switches are known
+    switches = make_dataclass(  # not Tricks itself, which would check needs before all switches are parsed
         "Tricks", [(name, kind, getattr(start, name)) for name, kind in help.items()]
     )
     parts = {"tricks": switches} | {group.__name__.lower(): group for group in groups}

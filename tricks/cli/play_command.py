@@ -1,4 +1,4 @@
-"""`python -m tricks play`: what a saved agent earns, and an animated picture of it."""
+"""`python -m tricks play`: evaluate a saved agent and film one episode."""
 
 import os
 import warnings
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Playing:
-    """What is played."""
+    """Which agent plays, how, and where the film goes."""
 
     folder: tyro.conf.Positional[Path | None] = None
     """Folder of a saved run."""
     episodes: int = 10
-    """How many full episodes to evaluate, with all statistics frozen."""
+    """Number of full episodes to evaluate, with all statistics frozen."""
     seed: int | None = None
-    """Whose agent plays: one of the run's seeds. Default: the first."""
+    """Seed of the agent that plays. Default: the run's first seed."""
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Take the most likely actions instead of sampling."""
     gif: Path | None = None
-    """File of the animated picture of one episode. Default: play.gif in the run's folder."""
+    """File for an animated GIF of one episode. Default: play.gif in the run's folder."""
     no_gif: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """No picture."""
+    """Don't write a GIF."""
 
 
 def play(arguments: list[str]) -> None:
-    """Print what the agent earns, and film it."""
+    """Evaluate an agent, print its mean return, and film one episode."""
     asked = options(Playing, arguments, "python -m tricks play DIR")
     if asked.folder is None:
         raise InputError("play takes the folder of a saved run, for example: python -m tricks play runs/x")
     if asked.gif is not None and asked.no_gif:
-        raise InputError("--gif and --no-gif exclude each other")
+        raise InputError("--gif and --no-gif are mutually exclusive")
     quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
-    os.environ.update(quiet)  # pygame draws into memory: it needs no screen and should say nothing
+    os.environ.update(quiet)  # pygame draws to memory: no display, no banner
     warnings.filterwarnings("ignore", module="gymnasium")
     from tricks.restore import load
     from tricks.runs.film import picture
 
     run = load(asked.folder).only(asked.seed)
     path = asked.gif or asked.folder / "play.gif"
-    if not asked.no_gif and not path.parent.is_dir():  # better now than after the games
+    if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
     print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))
     if not asked.no_gif:
@@ -58,12 +58,12 @@ def play(arguments: list[str]) -> None:
 
 
 def described(run: "Run", returns: "np.ndarray", greedy: bool) -> str:
-    """What one agent earned: the mean over episodes, returns [episodes], and its 95% interval by Student's t."""
+    """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
     from tricks.runs.intervals import students_interval
 
     actions = "its most likely actions" if greedy else "sampled actions"
     who = f"agent of seed {run.config.seed_list[0]} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
     if len(returns) == 1:
-        return f"{who} over 1 episode, which has no interval"
+        return f"{who} over 1 episode (no interval)"
     low, high = students_interval(returns)
     return f"{who} over {len(returns)} episodes, 95% interval [{low:z.1f}, {high:z.1f}] (Student's t over episodes)"

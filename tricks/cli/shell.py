@@ -1,4 +1,4 @@
-"""What the command lines share: options from a dataclass, and one clear line for everything that goes wrong."""
+"""What the command lines share: options from a dataclass, and one-line error messages."""
 
 import contextlib
 import difflib
@@ -14,9 +14,10 @@ T = TypeVar("T")
 
 
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
-    """The exit status of `command`; InputError, Ctrl-C and a closed pipe become one line and 2, 130 and 0.
+    """Run `command` and return its exit status: 2 on InputError, 130 on Ctrl-C, 0 if the output pipe is closed.
 
-    `kept` says what is left of an interrupted run; so does the message of a KeyboardInterrupt.
+    Errors and Ctrl-C print one line. `kept` says what an interrupted run leaves behind; so can the message of the
+    KeyboardInterrupt.
     """
     try:
         return command(arguments)
@@ -26,13 +27,13 @@ def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str
     except KeyboardInterrupt as stop:
         print(f"interrupted{kept}{stop}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has exited
         sys.stdout = None
         return 0
 
 
 def chosen(name: str, commands: Mapping[str, T]) -> T:
-    """The command of this name. Raises InputError that suggests one for any other name."""
+    """Look up a command. Raises InputError, with a suggestion, for an unknown name."""
     if name not in commands:
         known = f"the commands are {', '.join(commands)}"
         raise InputError(f"unknown command {name!r}; {suggested(name, commands, 0.6) or known}")
@@ -40,17 +41,17 @@ def chosen(name: str, commands: Mapping[str, T]) -> T:
 
 
 def suggested(word: str, known: Iterable[str], cutoff: float) -> str:
-    """`did you mean ...?` with the known word nearest to this one; nothing if none is near."""
+    """`did you mean ...?` with the closest known word, or an empty string if none is close."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else ""
 
 
 def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> T:
-    """The dataclass `kind` filled from the command line; the docstrings under its fields are the help.
+    """Fill the dataclass `kind` from the command line; the docstrings of its fields are the help texts.
 
-    Raises InputError, in one line, for an unknown option or a value of the wrong type.
+    Raises InputError for an unknown option or a value of the wrong type.
     """
-    import tyro  # here, since commands without options need not wait for it
+    import tyro  # imported here because commands without options don't need it
 
     known = ["--help", "-h"]
     for name, boolean in _names(kind):
@@ -67,12 +68,12 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
         if not stop.code:  # --help
             raise
         lines = [line.strip("│╭╮╰╯─ ") for line in box.getvalue().splitlines()]
-        said = [line for line in lines[1:] if line and "full helptext" not in line]
-        raise InputError(" ".join(said).split(" Argument helptext")[0] + "; see --help") from stop
+        message = [line for line in lines[1:] if line and "full helptext" not in line]
+        raise InputError(" ".join(message).split(" Argument helptext")[0] + "; see --help") from stop
 
 
 def _names(kind: type) -> Iterator[tuple[str, bool]]:
-    """The options of a dataclass and of the dataclasses in it, and whether each is a switch."""
+    """The options of a dataclass and of its nested dataclasses, and whether each is a switch."""
     for field in fields(kind):
         type_ = getattr(field.type, "__origin__", field.type)  # without its annotations
         if isinstance(type_, type) and is_dataclass(type_):

@@ -1,11 +1,11 @@
-"""How `python -m tricks` and `python -m ablations` begin."""
+"""Entry point of `python -m tricks` and `python -m ablations`."""
 
 import sys
 from importlib import import_module
 
 
 def start(module: str) -> int:
-    """Run `main` of a module; returns its exit status. The import stands inside: Ctrl-C during it is one line, too."""
+    """Import a module and run its `main`; returns the exit status. Ctrl-C prints one line, even during the import."""
     try:
         status: int = import_module(module).main()
         return status

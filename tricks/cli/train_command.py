@@ -1,4 +1,4 @@
-"""`python -m tricks train`: train, keep what was asked for, and say what came of it."""
+"""`python -m tricks train`: train agents, print a summary, and save the run."""
 
 import warnings
 from collections.abc import Iterator
@@ -14,38 +14,37 @@ from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 
-if TYPE_CHECKING:  # what needs torch is imported only when it runs: --help should not wait for it
+if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
     import pandas as pd
 
     from tricks.runs.evaluation import Evaluation
     from tricks.runs.log import Listener, Rows
     from tricks.runs.run import Run
 
-BOARD = "tb"  # the folder of TensorBoard's files, in that of the run
+BOARD = "tb"  # TensorBoard's subfolder in the run's folder
 
 
 @dataclass(frozen=True)
 class Output:
-    """What is kept of the run, and what is measured on the way."""
+    """What to save, and what to measure during training."""
 
     out: Path | None = None
-    """Folder of the run: curve.csv, which grows while it trains; at the end run.json, agent.pt and curve.png."""
+    """Folder to save the run in: curve.csv grows during training; run.json, agent.pt and curve.png come at the end."""
     checkpoint_every: int | None = None
-    """Write checkpoint.pt into the folder whenever a seed has taken so many more environment steps."""
+    """Write checkpoint.pt to the folder each time a seed has taken this many more environment steps."""
     resume: Path | None = None
-    """Go on with the run in this folder from its checkpoint, as it was: takes no other option."""
+    """Resume the run in this folder from its checkpoint, with its own settings. Takes no other options."""
     eval_every: int | None = None
-    """Play greedy episodes with all statistics frozen whenever a seed has taken so many more environment steps; their
-    mean return is the column eval_return of the curve. They do not count as steps, and change nothing that is
-    learned."""
+    """Play greedy episodes, with all statistics frozen, each time a seed has taken this many more environment steps.
+    Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""
     eval_episodes: int = 10
-    """How many episodes of each seed such an evaluation plays to their ends."""
+    """Number of full episodes per seed in each evaluation."""
     tensorboard: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Write the curve for TensorBoard, too, into the folder tb in that of the run (extra `tensorboard`)."""
+    """Also log the curve for TensorBoard, in the subfolder tb of the run's folder (needs the extra `tensorboard`)."""
 
 
 def train(arguments: list[str]) -> None:
-    """Train agents, print a summary, and keep the run if that was asked for."""
+    """Train agents, print a summary, and save the run if --out is given."""
     given = list(arguments)
     tricks, (config, output) = parse(arguments, "train", Config, Output)
     warnings.filterwarnings("ignore", module="gymnasium")
@@ -66,7 +65,7 @@ def train(arguments: list[str]) -> None:
 
 
 def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
-    """Train from the start, with the checkpoints and evaluations that were asked for."""
+    """Train from scratch, with the requested checkpoints and evaluations."""
     from tricks.loop import train
     from tricks.runs.checkpoint import Checkpoints, refuse_unfinished
     from tricks.runs.files import make_folder
@@ -79,14 +78,14 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
                 raise InputError(f"{option} needs --out, the folder to write into")
         return train(config, tricks, evaluation=evaluation)
     refuse_unfinished(out)
-    make_folder(out)  # one that cannot be written should fail now, not after the training
+    make_folder(out)  # a folder that cannot be made should fail now, not after training
     checkpoints = None if every is None else Checkpoints(out, every)
     with followed(out, output.tensorboard, resumable=every is not None) as listener:
         return train(config, tricks, checkpoints=checkpoints, on_update=listener, evaluation=evaluation)
 
 
 def evaluation_of(output: Output) -> "Evaluation | None":
-    """The evaluations that were asked for."""
+    """The requested evaluations, or None."""
     from tricks.runs.evaluation import Evaluation
 
     if output.eval_every is not None:
@@ -97,24 +96,24 @@ def evaluation_of(output: Output) -> "Evaluation | None":
 
 
 def held(config: Config, tricks: Tricks) -> str:
-    """A line on the memory that observations take, where they are images or kept for longer than a rollout; or none."""
+    """A line on the memory used by observations if they are images or stored for several rollouts; otherwise empty."""
     from tricks.core.rollout import rollout_bytes
     from tricks.envs.make import make_env
 
     with closing(make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0]))) as env:
         one = rollout_bytes(config, env.spaces) / 1e6
-    said = f"observations of one rollout take {one:.3g} MB"
+    usage = f"one rollout's observations take {one:.3g} MB"
     if tricks.ppg_buffers:
         kept = config.policy_rollouts + config.value_rollouts
     elif tricks.ppg:
         kept = config.aux_every
     else:
-        return f"{said}\n" if env.spaces.pixels else ""
-    return f"{said}; the {kept} rollouts that are kept take {kept * one:.3g} MB\n"
+        return f"{usage}\n" if env.spaces.pixels else ""
+    return f"{usage}; the {kept} stored rollouts take {kept * one:.3g} MB\n"
 
 
 def resumed(folder: Path) -> "Run":
-    """Go on with the run in the folder, and with what was written there while it trained."""
+    """Resume the run in the folder, and keep writing its curve and TensorBoard logs."""
     from tricks.restore import resume
 
     with followed(folder, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
@@ -122,18 +121,18 @@ def resumed(folder: Path) -> "Run":
 
 
 def refuse_others(arguments: list[str]) -> None:
-    """Raises InputError if anything is asked for beside --resume."""
+    """Raise InputError if there is any argument besides --resume."""
     options = [argument.split("=")[0] for argument in arguments if argument.startswith("--")]
     rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
     for other in (*rung, *(option for option in options if option != "--resume")):
-        why = ": the annealing runs over the steps that it began with" if other == "--steps" else ""
-        raise InputError(f"--resume goes on with the run in its folder as it was; it takes no {other}{why}")
+        why = ": annealing runs over the original steps" if other == "--steps" else ""
+        raise InputError(f"--resume continues the run with its own settings; it takes no {other}{why}")
 
 
 @contextmanager
 def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
-    """The listener that writes a run down in its folder while it trains; Ctrl-C says what is left there."""
-    from tricks.runs.checkpoint import NAME, how_to_go_on
+    """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
+    from tricks.runs.checkpoint import NAME, resume_command
     from tricks.runs.listeners import CurveFile, TensorBoard
 
     file = CurveFile(folder)
@@ -150,25 +149,25 @@ def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["List
             yield tell
         except KeyboardInterrupt as stop:
             if (folder / NAME).is_file():
-                raise KeyboardInterrupt(f"; go on with: {how_to_go_on(folder)}") from stop
+                raise KeyboardInterrupt(f"; resume with: {resume_command(folder)}") from stop
             if resumable:
                 raise KeyboardInterrupt(" before the first checkpoint") from stop
             raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop
 
 
 def summary(run: "Run") -> str:
-    """A line per seed, and over seeds: the return over the last 10% of the budget, and the last greedy evaluation."""
+    """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean."""
     late = run.late()
     known = late.dropna()
     lines = []
     for seed in run.config.seed_list:
         if seed in run.diverged:
-            said = f"diverged at step {run.diverged[seed]}: the loss or its gradient is not finite"
+            outcome = f"diverged at step {run.diverged[seed]}: the loss or its gradient is not finite"
         elif seed not in known:
-            said = "no episode ended in the last 10% of the budget"
+            outcome = "no episode ended in the last 10% of the budget"
         else:
-            said = f"return {known[seed]:.1f}"
-        lines.append(f"seed {seed}: {said}")
+            outcome = f"return {known[seed]:.1f}"
+        lines.append(f"seed {seed}: {outcome}")
     if len(known):
         lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
     judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
@@ -178,7 +177,7 @@ def summary(run: "Run") -> str:
 
 
 def over(values: "pd.Series") -> str:
-    """The mean of a value per seed, and its 95% interval where all seeds have one and are at least FEWEST."""
+    """The mean of one value per seed, with its 95% interval if none is missing and there are at least FEWEST."""
     from tricks.runs.intervals import FEWEST, students_interval
 
     known = values.dropna()

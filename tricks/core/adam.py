@@ -1,4 +1,4 @@
-"""Adam with a seed axis: each seed has its own learning rate, and may stand still."""
+"""Adam with a seed axis: each seed has its own learning rate and can be paused."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 
 def gradient(loss: Tensor, parameters: Iterable[nn.Parameter]) -> Tensor:
-    """Each seed's gradient as one row, [S, P], of losses [S] that share nothing between seeds.
+    """Per-seed gradients [S, P] of the losses [S].
 
-    That they share nothing is why one backward pass through their sum does for all. A net that the loss does not
-    use gets 0.
+    The losses share nothing between seeds, so one backward pass through their sum gives every seed its own gradient.
+    Parameters that the loss does not use get 0.
     """
     grads = torch.autograd.grad(loss.sum(), list(parameters), materialize_grads=True)
     return torch.cat([g.flatten(1).float() for g in grads], 1)
@@ -20,7 +20,7 @@ def gradient(loss: Tensor, parameters: Iterable[nn.Parameter]) -> Tensor:
 class Adam:
     """Adam over parameters stacked [S, ...]. Kingma & Ba 2014, arXiv:1412.6980, algorithm 1.
 
-    θ ← θ − α·m̂/(√v̂ + ε),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  with the α [S] of each seed.
+    θ ← θ − α·m̂/(√v̂ + ε),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  with α [S] per seed.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class Adam:
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        """One step along gradient [S, P] at learning_rate [S]; where moving [S] is False, none, and nothing changes."""
+        """Take one step with gradient [S, P] and learning_rate [S]; seeds whose moving [S] is False stay as they are."""
         (beta1, beta2), moving = self.betas, moving.unsqueeze(1)  # [S, 1]
         self.t += moving
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()
-        self.m.lerp_(torch.where(moving, gradient, self.m), 1 - beta1)  # where it stands still, m to m
-        gradient = gradient.nan_to_num(0, 0, 0).mul_(moving)  # NaN·0 would be NaN, where one diverged
+        self.m.lerp_(torch.where(moving, gradient, self.m), 1 - beta1)  # m to m for a seed that stands still
+        gradient = gradient.nan_to_num(0, 0, 0).mul_(moving)  # if a seed diverged, NaN·0 would be NaN
         self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
         rate = learning_rate.unsqueeze(1) * root.float() / (1 - beta1**t).float()
         step = (self.m * rate.masked_fill(~moving, 0)).div_(self.v.sqrt().add_((self.eps * root).float()))

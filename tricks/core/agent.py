@@ -1,4 +1,4 @@
-"""S agents at once: a policy net, a value net, and the statistics that both see the world through."""
+"""S agents at once: a policy net, a value net, and the running statistics that normalize their inputs and returns."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -21,17 +21,16 @@ MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 
 
 class Agent(nn.Module):
-    """π(a|s) and V(s) for S seeds. Both nets are always there; what a rung does not use, it never asks.
+    """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
-    Vectors are seen by layers of tanh, images [C, H, W] of uint8 by the convolutions of `Nature`; either by what `body`
-    makes, if that is given.
-    `obs_moments` standardize observations once `state_norm` has set them; `returns` does the same for values, and
-    is the identity until `return_norm` moves it.
+    Vectors go through tanh layers, uint8 images [C, H, W] through the convolutions of `Nature`; a custom `body`
+    replaces either. `obs_moments` standardize observations once `state_norm` has set them; `returns` does the same for
+    values and is the identity until `return_norm` moves it.
     """
 
     policy_net: Net
     value_net: Net
-    auxiliary_net: Net  # a second V(s), if `ppg` has added it
+    auxiliary_net: Net  # a second value head, added by `ppg`
     obs_rows: Tensor
     obs_mean: Tensor
     obs_scale: Tensor
@@ -43,7 +42,7 @@ class Agent(nn.Module):
         self.spaces, self.seeds = spaces, config.seed_list
         generators = [stream(seed, "init") for seed in self.seeds]
         self.policy_net, self.value_net = (
-            Net(made := _body(generators, spaces, config, body), Head(generators, made.width, outputs, exact))
+            Net(features := _body(generators, spaces, config, body), Head(generators, features.width, outputs, exact))
             for outputs, exact in ((spaces.actions, False), (1, True))
         )
         if not spaces.discrete:  # the standard deviation does not depend on the state
@@ -53,7 +52,7 @@ class Agent(nn.Module):
         ):
             self.register_buffer(name, moment)
         self.standardizes = False
-        for name in ("obs_mean", "obs_scale"):  # follow from the moments
+        for name in ("obs_mean", "obs_scale"):  # derived from the moments
             self.register_buffer(name, torch.empty(0), persistent=False)
         self.register_load_state_dict_post_hook(_see_again)
         self.register_buffer("return_mean", torch.zeros(len(self.seeds), dtype=torch.float64))
@@ -61,7 +60,7 @@ class Agent(nn.Module):
 
     @property
     def obs_moments(self) -> Moments:
-        """Moments of the observations so far; setting them changes what the nets see."""
+        """Running moments of the observations; assigning them changes how the nets see observations."""
         return Moments(*(getattr(self, name) for name in MOMENTS))
 
     @obs_moments.setter
@@ -69,11 +68,11 @@ class Agent(nn.Module):
         for name, moment in zip(MOMENTS, moments, strict=True):
             setattr(self, name, moment)
         self.standardizes = True
-        self.obs_mean, self.obs_scale = moments.view()  # kept, because the rollout asks for them at every step
+        self.obs_mean, self.obs_scale = moments.view()  # cached, because the rollout needs them at every step
 
     @property
     def returns(self) -> ReturnStats:
-        """Mean and variance of the returns that the value net's outputs stand for; 0 and 1 until they move."""
+        """Mean and variance of the returns, the units of the value net's output; 0 and 1 until they move."""
         return ReturnStats(self.return_mean, self.return_variance)
 
     @returns.setter
@@ -81,19 +80,19 @@ class Agent(nn.Module):
         self.return_mean, self.return_variance = stats
 
     def features(self, obs: Tensor) -> Tensor:
-        """Observations as the nets see them: [S, B, D], or [S, B, C, H, W]."""
+        """Observations as the nets see them, standardized under `state_norm`: [S, B, D] or [S, B, C, H, W]."""
         if not self.standardizes:
             return obs
         return ((obs - self.obs_mean) * self.obs_scale).clamp(-LIMIT, LIMIT)
 
     def see(self, obs: Tensor) -> Seen:
-        """Ask the policy net's body about observations, once for all the heads that read it: [S, B, D] -> [S, B, H]."""
+        """Run the policy net's body once, for all the heads that read it: [S, B, D] -> [S, B, H]."""
         return Seen(obs, self.policy_net.body(self.features(obs)))
 
     def policy(self, seen: Tensor | Seen, legal: Tensor | None = None) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
 
-        Legal or not makes no difference here: illegal actions are ruled out by `action_mask`.
+        `legal` is ignored here; `action_mask` is what rules out illegal actions.
         """
         logits = self._read(self.policy_net, seen)
         if self.spaces.discrete:
@@ -101,15 +100,15 @@ class Agent(nn.Module):
         return torch.cat([logits, self.log_std.expand_as(logits)], -1)
 
     def value(self, seen: Tensor | Seen) -> Tensor:
-        """What the value net puts out, V(s) in the units of `returns`: [S, B, D] -> [S, B] float64."""
+        """The value net's output, V(s) in the units of `returns`: [S, B, D] -> [S, B] float64."""
         return self._read(self.value_net, seen).squeeze(-1)
 
     def auxiliary_value(self, seen: Tensor | Seen) -> Tensor:
-        """What the policy net's second head puts out, if `ppg` has added it: [S, B, D] -> [S, B] float64."""
+        """The output of the policy net's second head, which `ppg` adds: [S, B, D] -> [S, B] float64."""
         return self._read(self.auxiliary_net, seen).squeeze(-1)
 
     def _read(self, net: Net, seen: Tensor | Seen) -> Tensor:
-        """The net's output; its body is asked only if what is seen does not hold its features already."""
+        """The net's output; its body runs only if `seen` does not already hold its features."""
         out: Tensor
         if isinstance(seen, Seen) and seen.hidden is not None and net.body is self.policy_net.body:
             out = net.head(seen.hidden)
@@ -119,7 +118,7 @@ class Agent(nn.Module):
 
     @torch.no_grad()
     def values(self, rollout: "Rollout") -> tuple[Tensor, Tensor]:
-        """V(s) and V(s') of every row, in units of reward: [S, T, N] each."""
+        """V(s) and V(s') for each row, in units of reward: [S, T, N] each."""
         rows = rollout.obs.shape[:3]  # [S, T+1, N]
         value = denormalize(self.value(rollout.obs.flatten(1, 2)), self.returns).view(rows)
         return value[:, :-1], value[:, 1:]
@@ -128,11 +127,11 @@ class Agent(nn.Module):
     def act(
         self, obs: np.ndarray, legal: np.ndarray | None = None, rng: np.random.Generator | None = None
     ) -> np.ndarray:
-        """Actions for raw observations, as the environment takes them.
+        """Choose actions for raw observations, in the environment's own format.
 
-        obs is one observation, or [N, ...] or [S, N, ...] of them; legal, if given, is shaped alike with A at the
-        end. With `rng` the action is sampled, without it is the most likely one. Fewer axes than [S, N, ...]
-        need a single agent: `agent[k]`.
+        obs is one observation, [N, ...] or [S, N, ...]; legal, if given, has the same leading shape, then A. With
+        `rng`, actions are sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a
+        single agent, `agent[k]`; with several, they raise ValueError.
         """
         shape = self.spaces.observation.shape or ()
         rows = np.shape(obs)[: np.ndim(obs) - len(shape)]
@@ -152,7 +151,7 @@ class Agent(nn.Module):
         return decoded.reshape((*rows, *decoded.shape[2:]))
 
     def __getitem__(self, k: int) -> "Agent":
-        """The k-th agent of the stack, alone."""
+        """The k-th agent of the stack, as a copy."""
         pick = slice(k, k + 1) if k >= 0 else slice(k, k + 1 or None)
         alone = deepcopy(self)
         alone.seeds = (self.seeds[k],)
@@ -172,6 +171,6 @@ def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Con
 
 
 def _see_again(agent: Agent, _: object) -> None:
-    """Observe through the moments that were just loaded, if there are any."""
+    """After loading, standardize with the loaded moments, if there are any."""
     if agent.obs_rows.any():
         agent.obs_moments = agent.obs_moments

@@ -1,8 +1,8 @@
-"""Environments behind one interface: [S, N] lanes that are stepped together.
+"""One interface for all environments: [S, N] lanes that step together.
 
-Every lane follows one convention, Gymnasium's NEXT_STEP autoreset: the observation returned at the end of an
-episode is its true last one, and the step after it ignores the action and returns the reset observation. That
-second step is not experience; `resetting` marks the lanes that are about to take it.
+Every lane follows Gymnasium's NEXT_STEP autoreset: the step that ends an episode returns its true last observation,
+and the step after it ignores the action and returns the reset observation. That second step is not experience;
+`resetting` marks the lanes that are about to take it.
 """
 
 from collections.abc import Callable
@@ -14,22 +14,22 @@ from torch import Tensor
 
 from tricks.core.spaces import Spaces
 
-MakeEnv = Callable[[], gym.Env]  # what a user may bring instead of an id: it makes the environment of one lane
+MakeEnv = Callable[[], gym.Env]  # a user's alternative to an id: makes the environment of one lane
 
 
 class Step(NamedTuple):
-    """What the lanes show now, and what the last step earned: zeros right after a reset.
+    """The current observations, and the outcome of the last step: zeros right after a reset.
 
-    A step makes new tensors; those of earlier steps stay as they were. legal is True everywhere where the environment
-    gives no action mask, and for Box actions. terminated, truncated and reward are what the agent learns from; over
-    and score are what is reported. They are the same unless `Config` says otherwise: with `life_ends` an episode can
-    end before its game, and `reward_sign` changes the reward but not the score.
+    Each step makes new tensors and never modifies earlier ones. legal is all True if the environment gives no action
+    mask, and for Box actions. The agent learns from terminated, truncated and reward; curves report over and score.
+    The two agree unless `Config` says otherwise: with `life_ends` an episode can end before its game does, and
+    `reward_sign` changes the reward but not the score.
     """
 
     obs: Tensor  # [S, N, D] float32, or [S, N, C, H, W] uint8
     legal: Tensor  # [S, N, A] bool; [S, N, 1] for Box actions
     resetting: Tensor  # [S, N] bool: the next step ignores the action and begins an episode
-    over: Tensor  # [S, N] bool: of those, the lanes whose game has ended, so that the next step begins a new game
+    over: Tensor  # [S, N] bool: those of them whose game has ended, so the next step begins a new game
     reward: Tensor  # [S, N] float64
     terminated: Tensor  # [S, N] bool
     truncated: Tensor  # [S, N] bool
@@ -38,18 +38,18 @@ class Step(NamedTuple):
 
     @classmethod
     def first(cls, obs: Tensor, legal: Tensor, lives: Tensor | None = None) -> "Step":
-        """What the lanes show after a reset, with nothing earned yet."""
+        """The Step right after a reset, with no reward yet."""
         zero = torch.zeros(legal.shape[:2], dtype=torch.float64, device=legal.device)
         no = torch.zeros_like(zero, dtype=torch.bool)
         return cls(obs, legal, no, no, zero, no, no, zero, lives)
 
     def to(self, device: torch.device) -> "Step":
-        """The same on another device."""
+        """The same Step on another device."""
         return Step._make(column if column is None else column.to(device) for column in self)
 
 
 class Env(Protocol):
-    """What the loop knows of an environment. `now` is what `reset` or `step` returned last."""
+    """The interface between an environment and the loop. `now` is the Step that `reset` or `step` returned last."""
 
     id: str
     seeds: tuple[int, ...]
@@ -61,17 +61,17 @@ class Env(Protocol):
         """Begin a new episode in every lane."""
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
-        """Step every seed for which playing [S] is True; the lanes of the others do not count. action [S, N(, A)]."""
+        """Step each seed whose playing [S] is True; the other seeds' results do not count. action [S, N(, A)]."""
 
     def close(self) -> None:
-        """Free what the environment holds."""
+        """Release the environment's resources."""
 
     @property
     def resumable(self) -> bool:
-        """Whether `load_state_dict` puts the lanes back into the middle of their episodes."""
+        """Whether `load_state_dict` can restore lanes in mid-episode."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what `load_state_dict` needs."""
+        """The state that `load_state_dict` restores."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was called; if not resumable, with new episodes that the run has not seen yet."""
+        """Restore the state that `state_dict` saved; if not resumable, start episodes that the run has not seen yet."""

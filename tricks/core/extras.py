@@ -1,4 +1,4 @@
-"""Packages that an extra of pyproject.toml brings; imported only when something needs them."""
+"""Optional packages, installed by an extra of pyproject.toml and imported on first use."""
 
 import importlib
 from types import ModuleType
@@ -7,7 +7,7 @@ from tricks.errors import InputError
 
 
 def extra(name: str, package: str) -> ModuleType:
-    """The package that the extra `name` brings. Raises InputError that names the extra if it cannot be imported."""
+    """Import a package of the extra `name`. Raises InputError, naming the extra, if that fails."""
     try:
         return importlib.import_module(package)
     except ImportError as error:

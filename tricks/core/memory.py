@@ -1,4 +1,4 @@
-"""The rows of the newest rollouts, for the tricks that learn from more than the last one."""
+"""A memory of recent rollouts, for tricks that train on more than the last one."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from tricks.core.rollout import Batch
 
 
 class Memory:
-    """The newest `rollouts` segments as one batch [S, R, ...], and of each row when it was born and how often used.
+    """The last `rollouts` segments as one batch [S, R, ...], with each row's update of origin and number of uses.
 
-    Values and targets are kept in units of reward, whatever units the value net learned them in. Rows take about
-    4·D + A + 49 bytes each for A discrete actions (of uint8 images D + A + 49), so S seeds need S·rollouts·T·N times
-    that, and no more.
+    Values and targets are stored in units of reward, whatever the value net's units were. With A discrete actions, a
+    row takes about 4·D + A + 49 bytes (D + A + 49 for uint8 images); the memory of S seeds holds at most
+    S·rollouts·T·N rows.
     """
 
     def __init__(self, rollouts: int) -> None:
@@ -21,7 +21,7 @@ class Memory:
         self.rows = Batch()
 
     def add(self, batch: Batch, stats: ReturnStats, update: int) -> None:
-        """Take in a rollout whose value and target are in units of `stats`; beyond `rollouts`, the oldest goes."""
+        """Add a rollout whose value and target are in units of `stats`, and drop the oldest one if full."""
         new = Batch(**batch.columns)
         new.value, new.target = denormalize(batch.value, stats), denormalize(batch.target, stats)
         new.born = torch.full_like(batch.valid, update, dtype=torch.int64)

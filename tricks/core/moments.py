@@ -1,4 +1,4 @@
-"""Statistics of observations and returns, with a seed axis: what the nets see the world through."""
+"""Running statistics of observations and returns, with a seed axis."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ LIMIT = 10.0  # standard deviations
 
 
 class Moments(NamedTuple):
-    """Number of rows [S, 1], mean [S, D] and sum of squared deviations [S, D] of all rows seen so far, in float64."""
+    """Count [S, 1], mean [S, D] and sum of squared deviations [S, D] of all rows so far, in float64."""
 
     rows: Tensor
     mean: Tensor
@@ -26,9 +26,9 @@ class Moments(NamedTuple):
         return self.squares / self.rows.clamp(min=1e-12)
 
     def view(self, eps: float = 1e-8) -> tuple[Tensor, Tensor]:
-        """Mean and 1/√(variance + ε), float32 [S, 1, D] each: s is seen as clip((s − mean)/√(variance + ε), ±10).
+        """Mean and 1/√(variance + ε), float32 [S, 1, D] each: the nets see clip((s − mean)/√(variance + ε), ±10).
 
-        Move the moments between rollouts only: inside one, they would move π, and the first ratio with it.
+        Update the moments only between rollouts: a change within one would change π, and with it the first ratio.
         Andrychowicz et al. 2020, arXiv:2006.05990, C64.
         """
         scale = (self.variance + eps).rsqrt()
@@ -43,7 +43,7 @@ class ReturnStats(NamedTuple):
 
     @property
     def std(self) -> Tensor:
-        """σ [S], kept within [1e-4, 1e6]."""
+        """σ [S], clamped to [1e-4, 1e6]."""
         return self.variance.sqrt().clamp(1e-4, 1e6)
 
 
@@ -53,7 +53,7 @@ def normalize(value: Tensor, stats: ReturnStats) -> Tensor:
 
 
 def denormalize(output: Tensor, stats: ReturnStats) -> Tensor:
-    """σ·n + μ: from the value net's output to units of reward. output [S, ...]."""
+    """σ·n + μ: the value net's output in units of reward. output [S, ...]."""
     return output * _wide(stats.std, output) + _wide(stats.mean, output)
 
 

@@ -1,4 +1,4 @@
-"""Nets with a seed axis: S independent nets at once, each a body that finds features and a linear head."""
+"""Nets with a seed axis: S independent nets at once, each with a body that computes features and a linear head."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
-MANY = 64  # rows of one seed from which on the longer way to tanh is the faster one
+MANY = 64  # with at least this many rows per seed, tanh via the sigmoid is faster
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
 
@@ -21,9 +21,9 @@ Layer = tuple[nn.Parameter, nn.Parameter]  # weight [S, in, out] and bias [S, 1,
 
 
 class Body(Protocol):
-    """A module that finds features: observations [S, B, D] or [S, B, C, H, W] -> [S, B, H].
+    """A module that computes features: observations [S, B, D] or [S, B, C, H, W] -> [S, B, H].
 
-    Every parameter leads with S and no seed's features depend on another's, so that each seed is an agent of its own.
+    Every parameter leads with S, and no seed's features depend on another seed's, so the agents are independent.
     """
 
     width: int
@@ -31,17 +31,17 @@ class Body(Protocol):
 
     @property
     def layers(self) -> Sequence[Layer]:
-        """Weights [S, in, out] and biases [S, 1, out] that `orthogonal_init` sets; others stay as they were made."""
+        """Weights [S, in, out] and biases [S, 1, out] that `orthogonal_init` sets; it leaves other parameters alone."""
 
     def __call__(self, x: Tensor, /) -> Tensor:
         """The features."""
 
 
-MakeBody = Callable[[Sequence[np.random.Generator], Spaces], Body]  # from a generator per seed, for these spaces
+MakeBody = Callable[[Sequence[np.random.Generator], Spaces], Body]  # takes one generator per seed, and the spaces
 
 
 class Net(nn.Module):
-    """A body and a head: [S, B, ...] -> [S, B, out]. Two nets may share a body."""
+    """A body and a head: [S, B, ...] -> [S, B, out]. Two nets can share a body."""
 
     def __init__(self, body: Body, head: "Head") -> None:
         super().__init__()
@@ -59,9 +59,9 @@ class Net(nn.Module):
 
 @dataclass(frozen=True)
 class Seen:
-    """Observations [S, B, ...], and what the policy net's body made of them, [S, B, H], if it has been asked.
+    """Observations [S, B, ...] and, once computed, the features [S, B, H] of the policy net's body.
 
-    A head on that body reads `hidden` and need not ask again. What is seen holds for the weights of that moment.
+    Heads on that body read `hidden` instead of running the body again. It is valid until the weights change.
     """
 
     obs: Tensor
@@ -71,8 +71,8 @@ class Seen:
 class Head(nn.Module):
     """One linear layer: [S, B, H] -> [S, B, out].
 
-    With `exact` its bias, and so the output, is float64: a float32 bias cannot hold a PopArt head's large offset
-    and its small outputs together.
+    With `exact`, the bias and so the output are float64: under PopArt the bias can be huge and the outputs small, which
+    float32 cannot represent together.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class Dense(nn.Module):
 class Nature(nn.Module):
     """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] uint8 -> [S, B, 512].
 
-    Pixels become 0 to 1 on the way in. A convolution's weight is kept as the matrix [S, C·k·k, out] that it is to
-    each patch, so that it is initialized like any other. Raises InputError for images under 36×36.
+    Pixels are scaled to [0, 1]. A convolution's weight is stored as the matrix [S, C·k·k, out] that multiplies each
+    patch, so it is initialized like any other layer. Raises InputError for images smaller than 36×36.
     Mnih et al. 2015, 10.1038/nature14236.
     """
 
@@ -128,7 +128,7 @@ class Nature(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         *convolutions, (weight, bias) = self.layers
         seeds = []
-        for s, image in enumerate(x):  # a loop over seeds is faster on a CPU than one convolution in S groups
+        for s, image in enumerate(x):  # on a CPU, a loop over seeds is faster than one convolution with S groups
             y = image.float().div_(255)
             for (w, b), (_, kernel, stride) in zip(convolutions, NATURE, strict=True):
                 y = F.conv2d(y, w[s].T.unflatten(1, (-1, kernel, kernel)), b[s, 0], stride).relu_()
@@ -137,7 +137,7 @@ class Nature(nn.Module):
 
 
 def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
-    """The body, tried out on three rows. Raises InputError, in one line, where it does not keep the protocol `Body`."""
+    """Return the body after testing it on three rows. Raises InputError if it does not follow the `Body` protocol."""
     if not isinstance(body, nn.Module) or not hasattr(body, "layers") or not isinstance(getattr(body, "width", 0), int):
         raise InputError(f"body= must make an nn.Module with a width and layers, not {type(body).__name__}")
     for name, tensor in (*body.named_parameters(), *body.named_buffers()):
@@ -146,13 +146,13 @@ def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
     obs = torch.zeros(seeds, 3, *spaces.shape, dtype=torch.uint8 if spaces.pixels else torch.float32)
     try:
         with torch.no_grad():
-            found = list(body(obs).shape)
+            shape = list(body(obs).shape)
     except Exception as error:  # a net can raise anything
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"the body cannot take observations {list(obs.shape)}: {said}") from error
-    if found != [seeds, 3, body.width]:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"the body fails on observations {list(obs.shape)}: {reason}") from error
+    if shape != [seeds, 3, body.width]:
         raise InputError(
-            f"the body makes {found} of observations {list(obs.shape)}; [S, B, width] is {[seeds, 3, body.width]}"
+            f"the body maps observations {list(obs.shape)} to {shape}; [S, B, width] is {[seeds, 3, body.width]}"
         )
     return body
 
@@ -164,7 +164,7 @@ def mlp(generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: 
 
 
 def linear(generators: Sequence[np.random.Generator], inputs: int, outputs: int) -> tuple[Tensor, Tensor]:
-    """Weight [S, in, out] and bias [S, 1, out] in float64, as torch.nn.Linear draws them: U(±1/√in)."""
+    """Weight [S, in, out] and bias [S, 1, out] in float64, initialized like torch.nn.Linear: U(±1/√in)."""
     limit = 1 / inputs**0.5
     weight = np.stack([g.uniform(-limit, limit, (inputs, outputs)) for g in generators])
     bias = np.stack([g.uniform(-limit, limit, (1, outputs)) for g in generators])
@@ -172,7 +172,7 @@ def linear(generators: Sequence[np.random.Generator], inputs: int, outputs: int)
 
 
 def _registered(module: nn.Module, drawn: Sequence[tuple[Tensor, Tensor]]) -> list[Layer]:
-    """The layers as float32 parameters of the module; kept as plain tuples, which cost less than a ParameterList."""
+    """Register the layers as float32 parameters; returned as plain tuples, which are cheaper than a ParameterList."""
     layers = []
     for i, (weight, bias) in enumerate(drawn):
         layers.append((nn.Parameter(weight.float()), nn.Parameter(bias.float())))
@@ -182,7 +182,7 @@ def _registered(module: nn.Module, drawn: Sequence[tuple[Tensor, Tensor]]) -> li
 
 
 def tanh_(x: Tensor) -> Tensor:
-    """tanh of [S, B, D], in place; for many rows as 2σ(2x) − 1, which takes half the time on a CPU."""
+    """tanh of [S, B, D], in place; with many rows as 2σ(2x) − 1, which takes half the time on a CPU."""
     return _Tanh.apply(x) if x.shape[1] >= MANY else x.tanh_()
 
 

@@ -8,10 +8,10 @@ import time
 
 
 def follow_parent(patience: float = 0.0) -> None:
-    """Call this in a worker process: it ends when its parent has, however that ended.
+    """Make this worker process exit when its parent does, however the parent ends.
 
-    With `patience`, it gets SIGTERM first and that many seconds to clean up. A daemon thread watches, whatever the
-    worker is doing.
+    With `patience`, the worker first gets SIGTERM and that many seconds to clean up. A daemon thread watches the
+    parent, so it works even if the worker is busy.
     """
     threading.Thread(target=_follow, args=(patience,), daemon=True).start()
 
@@ -19,7 +19,7 @@ def follow_parent(patience: float = 0.0) -> None:
 def _follow(patience: float) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None, "follow_parent is for worker processes"
-    # the pipe to the parent tells at once, but not among forked workers, which hold each other's ends open
+    # the pipe closes when the parent ends, except among forked workers, which hold each other's ends open: so poll, too
     while parent.is_alive() and os.getppid() == parent.pid:
         parent.join(0.5)
     if patience:

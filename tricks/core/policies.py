@@ -1,7 +1,7 @@
-"""The two families of policies: Categorical for Discrete actions, a diagonal Gaussian for Box actions.
+"""The two policy families: Categorical for Discrete actions, a diagonal Gaussian for Box actions.
 
-Both are functions of the policy net's output, here called logits also for the Gaussian, and sample by adding
-noise that was drawn beforehand: log-probabilities are needed once per rollout, not once per step.
+Both take the policy net's output, called logits even for the Gaussian, and sample by adding noise drawn in advance.
+Log-probabilities are computed once per rollout, not at every step.
 """
 
 import math
@@ -49,7 +49,7 @@ class Categorical:
 
     @staticmethod
     def kl(old: Tensor, new: Tensor) -> Tensor:
-        """KL(π_old ‖ π_new) = Σₐ π_old(a)·(log π_old(a) − log π_new(a)), [...], of two logits, in nats."""
+        """KL(π_old ‖ π_new) = Σₐ π_old(a)·(log π_old(a) − log π_new(a)), [...], from two sets of logits, in nats."""
         old, new = old.log_softmax(-1), new.log_softmax(-1)
         return (old.exp() * (old - new)).sum(-1)
 
@@ -103,7 +103,7 @@ Family = type[Categorical] | type[DiagonalGaussian]
 
 
 def certain(policy: Callable[[Tensor, Tensor], Tensor], family: Family) -> Callable[[Tensor, Tensor], Tensor]:
-    """The policy that always takes the mode of another."""
+    """A greedy version of a policy, which always takes its mode."""
 
     def decided(obs: Tensor, legal: Tensor) -> Tensor:
         return family.certain(policy(obs, legal))

@@ -1,8 +1,8 @@
-"""Reductions within a seed that count only the rows that are experience."""
+"""Reductions within a seed, over valid rows only."""
 
 from torch import Tensor
 
 
 def mean(x: Tensor, valid: Tensor) -> Tensor:
-    """Mean over the valid rows of each seed. x, valid [S, B] -> [S]; 0 where a seed has no valid row."""
+    """Mean over the valid rows of each seed. x, valid [S, B] -> [S]; 0 for a seed without valid rows."""
     return (x * valid).sum(1) / valid.sum(1).clamp(min=1)

@@ -1,4 +1,4 @@
-"""REINFORCE's own return: what an action was followed by."""
+"""REINFORCE's return: the discounted sum of the rewards that follow an action."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ def reward_to_go(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
 
 
 def discounted_sum(x: Tensor, discount: Tensor) -> Tensor:
-    """yₜ = xₜ + discountₜ·yₜ₊₁, from the last step back, where y is 0 beyond it. x, discount [S, T, N] -> [S, T, N]."""
+    """yₜ = xₜ + discountₜ·yₜ₊₁, backward in time, with y = 0 past the end. x, discount [S, T, N] -> [S, T, N]."""
     following, sums = torch.zeros_like(x[:, 0]), []
     for now, going in zip(reversed(x.unbind(1)), reversed(discount.unbind(1)), strict=True):
         following = torch.addcmul(now, going, following)

@@ -1,4 +1,4 @@
-"""What was played: one `Rollout`, whether the lanes played whole episodes or fixed-length segments."""
+"""Collecting experience: one `Rollout` type, for whole episodes and for fixed-length segments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,55 +16,55 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
 Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
-AgentPolicy = Callable[[Tensor | Seen, Tensor], Tensor]  # a Policy that also takes what its agent has seen already
+AgentPolicy = Callable[[Tensor | Seen, Tensor], Tensor]  # a Policy that also takes precomputed features
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """Rows of experience [S, T, N, ...], and rows that are none: a lane that waits, a lane that is being reset.
+    """Rows of experience [S, T, N, ...], and filler rows in which a lane waits or is reset.
 
-    Those have valid False, weight 0 in every loss, statistic and step count, and reward 0. What is learned from and
-    what is reported are two things: where `Config.life_ends`, a lost life terminates an episode, but the game is not
-    over, and what the game pays in the row between two of its episodes is part of its score.
+    Filler rows have valid False, reward 0, and weight 0 in every loss, statistic and step count. The agent learns from
+    reward and terminated; curves report score and over. With `Config.life_ends`, losing a life terminates the episode
+    but not the game, and a reward in the row between two of a game's episodes still counts toward its score.
     """
 
-    obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W] uint8: row t+1 is what followed row t, also at an end
+    obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W] uint8: row t+1 follows row t, even at an end
     legal: Tensor  # [S, T, N, A] bool; [S, T, N, 1] for Box actions
     action: Tensor  # [S, T, N] int64 or [S, T, N, A] float32
     reward: Tensor  # [S, T, N] float64
-    terminated: Tensor  # [S, T, N] bool: the episode ended in itself
-    truncated: Tensor  # [S, T, N] bool: a time limit ended it, and nothing else
+    terminated: Tensor  # [S, T, N] bool: the episode reached a terminal state
+    truncated: Tensor  # [S, T, N] bool: only a time limit ended the episode
     valid: Tensor  # [S, T, N] bool
     score: Tensor  # [S, T, N] float64: the reward as the game counts it
     over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
 
     @property
     def cut(self) -> Tensor:
-        """Rows after which the episode goes on, unseen: the last of a segment. [S, T, N] bool."""
+        """Rows after which the episode continues beyond the rollout: the last of a segment. [S, T, N] bool."""
         cut = torch.zeros_like(self.valid)
         cut[:, -1] = self.valid[:, -1] & ~(self.terminated | self.truncated)[:, -1]
         return cut
 
 
 class Batch:
-    """Rows side by side, one column per fact about them: [S, B, ...] each.
+    """A table of rows, one column per quantity: [S, B, ...] each.
 
-    The first four columns are always there. A trick adds its own before it reads them; until then, reading one raises
-    AttributeError. Raises TypeError for a column that is not listed here.
+    The first four columns always exist. A trick adds its own columns before it reads them; reading a missing column
+    raises AttributeError. Raises TypeError for a column that is not listed here.
     """
 
     obs: Tensor  # [S, B, D] float32, or [S, B, C, H, W] uint8
     legal: Tensor  # [S, B, A] bool
     action: Tensor  # [S, B] int64, or [S, B, A] float32
-    valid: Tensor  # [S, B] bool: experience, and no filling
-    advantage: Tensor  # [S, B] float32: what weighs the row's log-probability
+    valid: Tensor  # [S, B] bool: experience, not filler
+    advantage: Tensor  # [S, B] float32: the weight of the row's log-probability
     value: Tensor  # [S, B] float64: V(s) before the update, in the value net's units (baseline)
-    target: Tensor  # [S, B] float64: what V(s) is to become, in the same units (baseline)
+    target: Tensor  # [S, B] float64: the regression target of V(s), in the same units (baseline)
     log_prob: Tensor  # [S, B] float32: log π_old(a|s) (reuse)
     old: Tensor  # [S, B, A] or [S, B, 2A]: the policy's logits before an auxiliary phase (ppg)
-    born: Tensor  # [S, B] int64: the update that the row was played in (ppg)
-    uses: Tensor  # [S, B] int64: how many minibatches it has been in (ppg_buffers)
-    critic: "Batch"  # rows for the value net, where they are others (ppg_buffers)
+    born: Tensor  # [S, B] int64: the update in which the row was collected (ppg)
+    uses: Tensor  # [S, B] int64: how many times the row has been used (ppg_buffers)
+    critic: "Batch"  # the value net's own rows (ppg_buffers)
 
     def __init__(self, **columns: Tensor) -> None:
         for name, column in columns.items():
@@ -81,7 +81,7 @@ class Batch:
 
     @property
     def columns(self) -> dict[str, Tensor]:
-        """The columns that have been added, by name."""
+        """The columns present, by name."""
         return {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
 
     def add(self, **columns: Tensor) -> None:
@@ -94,7 +94,7 @@ COLUMNS = tuple(name for name, kind in Batch.__annotations__.items() if kind is 
 
 
 class Player:
-    """Steps the lanes of an Env with a policy and keeps what it saw. Noise is drawn a block of rows at a time."""
+    """Steps the lanes of an Env with a policy and records the rows. Noise is drawn one block of rows at a time."""
 
     def __init__(self, env: Env, block: int, purpose: str = "action") -> None:
         self.env, self.block, self.purpose, self.rollouts, self._row = env, block, purpose, 0, 0
@@ -102,7 +102,7 @@ class Player:
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> tuple[Tensor, Tensor]:
-        """One row. playing [S, N] are the lanes that play; returns which are experience, and which games are over."""
+        """Collect one row from the lanes `playing` [S, N]; returns which are experience and whose game is over."""
         env, family = self.env, self.env.spaces.family
         start, row = divmod(self._row, self.block)
         if row == 0:
@@ -116,20 +116,20 @@ class Player:
         step = env.step(action, playing.any(1))
         over = step.over & in_game
         self._row += 1
-        earned = step.reward, step.terminated, step.truncated, step.score
-        self._rows.append((now.obs, now.legal, action, *earned, valid, in_game, over))
+        outcome = step.reward, step.terminated, step.truncated, step.score
+        self._rows.append((now.obs, now.legal, action, *outcome, valid, in_game, over))
         return valid, over
 
     def rollout(self, last: bool = True) -> Rollout:
-        """The rows since the last call. Raises InputError if the environment gave something impossible.
+        """The rows since the last call. Raises InputError if the environment returned something invalid.
 
-        If they are not the `last` of their rollout, the noise goes on where it was.
+        If more rows of the same rollout will follow (`last` is False), its noise continues.
         """
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
         legal, action, reward, terminated, truncated, score, valid, in_game, over = (torch.stack(x, 1) for x in rest)
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid
-        truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
+        truncated = truncated & valid & ~terminated  # termination wins over a time limit on the same step
         rollout = Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over)
         seen = _seen(valid)
         self._check(rollout, seen)
@@ -140,7 +140,7 @@ class Player:
         return rollout
 
     def state_dict(self) -> dict[str, int]:
-        """What is known between two rollouts: noise is drawn anew for each."""
+        """The state between two rollouts; each rollout draws fresh noise."""
         return {"rollouts": self.rollouts}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
@@ -151,7 +151,7 @@ class Player:
             "the reward is not finite": rollout.valid & ~rollout.reward.isfinite(),
             "the action mask leaves no legal action": rollout.valid & ~rollout.legal.any(-1),
         }
-        if rollout.obs.is_floating_point():  # bytes are finite
+        if rollout.obs.is_floating_point():  # uint8 is always finite
             faults = {"the observation is not finite": seen & ~rollout.obs.isfinite().all(-1)} | faults
         for fault, bad in faults.items():
             if bad.any():
@@ -162,23 +162,23 @@ class Player:
 
 
 def _seen(valid: Tensor) -> Tensor:
-    """Which observations [S, T+1, N] some experience begins or ends with."""
+    """Which observations [S, T+1, N] a valid row starts or ends with."""
     return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
 
 
 def rollout_bytes(config: Config, spaces: Spaces) -> int:
-    """Bytes that the observations of one rollout take: S·(T+1)·N images of uint8, or vectors of float32.
+    """Size in bytes of one rollout's observations: S·(T+1)·N images of uint8 or vectors of float32.
 
-    So of a segment; whole episodes take at least about as much.
+    This is exact for segments; whole episodes take about as much or more.
     """
     rows = len(config.seed_list) * (config.horizon + 1) * config.lanes
     return rows * prod(spaces.shape) * (1 if spaces.pixels else 4)
 
 
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
-    """Whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
+    """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
 
-    Then its lanes finish the episode in flight, and wait for the others.
+    The seed's lanes then finish their current episodes and wait for the other lanes.
     """
     player.env.reset()
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
@@ -187,6 +187,6 @@ def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> 
         before = player.env.now.over
         valid, over = player.step(policy, playing)
         count += valid.sum(1)
-        between = over | before  # lanes that have just ended a game, or are being reset after one
+        between = over | before  # lanes whose game has just ended, or that are being reset
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
     return player.rollout()

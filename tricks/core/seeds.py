@@ -1,7 +1,7 @@
-"""Random numbers: one independent stream per seed and purpose, so that nothing shifts anything else.
+"""Random numbers: one independent stream per seed and purpose.
 
-A stream is named by its seed, its purpose and the update that asks for it. Adding a seed, switching a trick or
-playing a longer episode therefore never moves the numbers that another seed, purpose or update draws.
+A stream is identified by its seed, its purpose and the update that draws from it. Adding a seed, switching a trick or
+playing a longer episode therefore never changes the numbers of another seed, purpose or update.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,11 +14,11 @@ PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "po
 
 
 def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
-    """The generator of one seed for one purpose, and within it for one place, such as (update, block)."""
+    """The generator for one seed and purpose, and for one index within it, such as (update, block)."""
     key = (PURPOSES.index(purpose), *index)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def draw(seeds: Sequence[int], purpose: str, *index: int, by: Callable[[np.random.Generator], np.ndarray]) -> Tensor:
-    """One draw per seed from its own stream, stacked: [S, ...]; `by` takes the generator."""
+    """One draw from each seed's own stream, stacked [S, ...]; `by` takes the generator."""
     return torch.from_numpy(np.stack([by(stream(seed, purpose, *index)) for seed in seeds]))

@@ -1,4 +1,4 @@
-"""What the agent needs to know of an environment's observation and action spaces."""
+"""What the agent needs to know about an environment's observation and action spaces."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from tricks.errors import InputError
 
 @dataclass(frozen=True)
 class Spaces:
-    """A Box or Discrete observation space and a Discrete or Box action space, seen as vectors; images stay images.
+    """A Box or Discrete observation space and a Discrete or Box action space, as vectors; images stay images.
 
     Raises InputError for any other space, naming the environment, the space and what is supported.
     """
@@ -28,7 +28,7 @@ class Spaces:
         for role, space in (("observation", self.observation), ("action", self.action)):
             if not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
                 raise InputError(
-                    f"{self.env} has a {type(space).__name__} {role} space; supported are Box and Discrete"
+                    f"{self.env} has a {type(space).__name__} {role} space; only Box and Discrete are supported"
                 )
 
     @property
@@ -41,14 +41,14 @@ class Spaces:
 
     @property
     def features(self) -> int:
-        """D: the length of an observation as a vector."""
+        """D: the length of a flattened observation."""
         return gym.spaces.flatdim(self.observation)
 
     @cached_property
     def pixels(self) -> bool:
-        """Whether an observation is an image [C, H, W] of uint8, channels first: fewer than its rows and columns.
+        """Whether an observation is a channels-first uint8 image [C, H, W], with C smaller than H and W.
 
-        Images with their channels last, and boxes of bytes that are no images, are vectors as all else.
+        Channels-last images, and byte arrays that aren't images, are treated as vectors.
         """
         space = self.observation
         if not isinstance(space, gym.spaces.Box) or space.dtype != np.uint8 or len(space.shape) != 3:
@@ -58,12 +58,12 @@ class Spaces:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """What `encode` makes of one observation: [D], or [C, H, W] of pixels."""
+        """The shape of one encoded observation: [D], or [C, H, W] for pixels."""
         return tuple(self.observation.shape or ()) if self.pixels else (self.features,)
 
     @property
     def actions(self) -> int:
-        """A: the number of actions, or of action dimensions."""
+        """A: the number of discrete actions or of action dimensions."""
         return gym.spaces.flatdim(self.action)
 
     def encode(self, obs: np.ndarray, rows: tuple[int, ...]) -> Tensor:
@@ -76,19 +76,19 @@ class Spaces:
         return torch.from_numpy(np.asarray(obs, dtype=np.float32).reshape(*rows, self.features))
 
     def decode(self, action: Tensor) -> np.ndarray:
-        """Actions [*rows] or [*rows, A] as the environment takes them; a Box action is clipped to its bounds."""
+        """Actions [*rows] or [*rows, A] in the environment's format; Box actions are clipped to their bounds."""
         array: np.ndarray = action.cpu().numpy()
         if isinstance(self.action, gym.spaces.Discrete):
             return array + int(self.action.start)
         assert isinstance(self.action, gym.spaces.Box)
-        array = np.nan_to_num(array)  # a diverged policy must not break the world: its loss tells, a moment later
+        array = np.nan_to_num(array)  # a diverged policy must not crash the environment: its loss will show it
         array = array.reshape(*array.shape[:-1], *(self.action.shape or ()))
         clipped: np.ndarray = np.clip(array, self.action.low, self.action.high).astype(self.action.dtype)
         return clipped
 
 
 def to_plain(space: gym.Space[Any]) -> dict[str, Any]:
-    """A Box or Discrete space as values that JSON keeps; bounds that are all equal become one number."""
+    """A Box or Discrete space as plain values for JSON; equal bounds become one number."""
     if isinstance(space, gym.spaces.Discrete):
         return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
     assert isinstance(space, gym.spaces.Box)
@@ -97,7 +97,7 @@ def to_plain(space: gym.Space[Any]) -> dict[str, Any]:
 
 
 def from_plain(plain: dict[str, Any]) -> gym.Space[Any]:
-    """The space that `to_plain` has described. Raises KeyError, TypeError or ValueError if it has not."""
+    """The inverse of `to_plain`. Raises KeyError, TypeError or ValueError if the description is invalid."""
     if plain["kind"] == "Discrete":
         return gym.spaces.Discrete(plain["n"], start=plain["start"])
     if plain["kind"] != "Box":
@@ -108,7 +108,7 @@ def from_plain(plain: dict[str, Any]) -> gym.Space[Any]:
 
 
 def _plain_bound(bound: np.ndarray) -> list[float | str]:
-    """Every number of a bound, row by row, or the one that they all are; JSON has no infinity, so it is a word."""
+    """A bound's numbers in row order, or just one if they are all equal; infinities are strings, as JSON has none."""
     numbers = bound.flatten().tolist()
     numbers = numbers[:1] if len(set(numbers)) == 1 else numbers
     return [str(x) if np.isinf(x) else x for x in numbers]

@@ -1,8 +1,8 @@
-"""Atari games by the settings of the published scores. Mnih et al. 2015; Schulman et al. 2017, arXiv:1707.06347.
+"""Atari games with the preprocessing of the published scores. Mnih et al. 2015; Schulman et al. 2017, arXiv:1707.06347.
 
-Four frames a step, the brighter of the last two, 84×84 gray, the last four of them stacked; up to 30 idle frames at the
-start, and FIRE to begin, where that is the second action; no sticky actions. Learning from the sign of the reward and
-life by life are switches of `Config`.
+Frame skip 4, max over the last two frames, 84×84 grayscale, a stack of the last four; up to 30 no-ops at the start,
+then FIRE if it is the second action; no sticky actions. Reward signs and episodes that end with a life are options
+of `Config`.
 """
 
 from contextlib import closing
@@ -18,7 +18,7 @@ SKIP, SIZE, STACK, NOOPS = 4, 84, 4, 30
 
 
 def is_atari(id: str) -> bool:
-    """Whether this is an id of ale-py; if so, imports ale-py, which registers its ids. Raises InputError without it."""
+    """Whether the id is one of ale-py's; if so, import ale-py, which registers it. Raises InputError if that fails."""
     if not id.rpartition(":")[2].startswith("ALE/"):
         return False
     extra("atari", "ale_py")
@@ -26,13 +26,13 @@ def is_atari(id: str) -> bool:
 
 
 def fire(id: str) -> int | None:
-    """FIRE, in games that have it as their second action, since some of them wait for it; else None."""
+    """The FIRE action, if it is the game's second action, because some games wait for it; otherwise None."""
     with closing(_console(id)) as game:
         return _fire(game)
 
 
 def make_games(id: str, lanes: int) -> VectorEnv:
-    """ale-py's own vector environment: `lanes` games, stepped in C++ threads."""
+    """ale-py's own vector environment: `lanes` games, stepped by C++ threads."""
     return gym.make_vec(
         id,
         num_envs=lanes,
@@ -45,22 +45,22 @@ def make_games(id: str, lanes: int) -> VectorEnv:
         noop_max=NOOPS,
         use_fire_reset=True,
         repeat_action_probability=0.0,
-        reward_clipping=False,  # RewardSign's part
-        episodic_life=False,  # LifeEnds's part: here it would begin a new game after every lost life
+        reward_clipping=False,  # RewardSign does this
+        episodic_life=False,  # LifeEnds does this; here it would start a new game after every lost life
     )
 
 
 def make_game(id: str, render_mode: str | None = None, life_ends: bool = False) -> gym.Env:
-    """One game in Python, with the same settings; FIRE as in `Fire`. Raises InputError if opencv is not installed."""
+    """One game in Python, with the same settings; see `Fire` for FIRE. Raises InputError if OpenCV is not installed."""
     extra("atari", "cv2")
     game = AtariPreprocessing(_console(id, render_mode), noop_max=NOOPS, frame_skip=SKIP, screen_size=SIZE)
     return FrameStackObservation(Fire(game, life_ends), STACK, padding_type="zero")
 
 
 def _console(id: str, render_mode: str | None = None) -> gym.Env:
-    """The game as the console plays it, frame by frame."""
+    """The raw game, frame by frame."""
     ale = extra("atari", "ale_py")
-    ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)  # or it greets
+    ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)  # suppress its banner
     return gym.make(id, frameskip=1, repeat_action_probability=0.0, render_mode=render_mode)
 
 
@@ -69,9 +69,9 @@ def _fire(game: gym.Env) -> int | None:
 
 
 class Fire(gym.Wrapper):
-    """Presses FIRE after a reset in games that have it as their second action: some wait for it.
+    """Presses FIRE after a reset if it is the game's second action, because some games wait for it.
 
-    With `life_ends`, the step after a lost life presses FIRE, too, whatever the action: what `LifeEnds` does to lanes.
+    With `life_ends`, the step after a lost life also presses FIRE, whatever the action, just as `LifeEnds` does.
     """
 
     def __init__(self, env: gym.Env, life_ends: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""EnvPool's environments: all lanes of all seeds in one pool, stepped in C++. Weng et al. 2022, arXiv:2206.10558."""
+"""EnvPool environments: all lanes of all seeds in one pool, stepped in C++. Weng et al. 2022, arXiv:2206.10558."""
 
 import difflib
 import warnings
@@ -20,20 +20,20 @@ from tricks.errors import InputError
 class EnvPoolEnv:
     """S seeds × N lanes of one EnvPool id, in one pool.
 
-    Every lane has a generator of its own, and a seed that does not play is not stepped, so what a seed sees depends
-    on no other. EnvPool's autoreset is NEXT_STEP. It reports an episode that ends in itself on the very step of its
-    time limit as truncated, and gives no action mask: legal is True everywhere.
+    Every lane has its own generator, and a seed that isn't playing is not stepped, so seeds don't affect each other.
+    EnvPool's autoreset is NEXT_STEP. If an episode terminates exactly at its time limit, EnvPool reports it as
+    truncated. EnvPool gives no action mask, so legal is True everywhere.
 
-    A Dict observation becomes one vector, its Box and Discrete parts side by side in the space's order: MiniGrid's
-    direction (one-hot) and image. A mission is text and is left out. Raises InputError if it is not the same in
-    every episode, since then it matters.
+    A Dict observation becomes one vector, the concatenation of its Box and Discrete parts in the space's order, such as
+    MiniGrid's direction (one-hot) and image. The mission is text and is dropped. Raises InputError if it differs
+    between episodes, because then it matters.
     """
 
     resumable = False
 
     def __init__(self, config: Config, purpose: str = "env") -> None:
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
-        self._resumed = 0  # times
+        self._resumed = 0  # number of resumptions
         lane_seeds = [stream(seed, purpose).integers(2**31, size=self.lanes) for seed in self.seeds]
         self._pool, space, action = make_pool(config.env, np.concatenate(lane_seeds))
         parts = {"obs": space}
@@ -52,14 +52,14 @@ class EnvPoolEnv:
         self.reset()
 
     def reset(self) -> Step:
-        """Begin a new episode in every lane."""
+        """Start a new episode in every lane."""
         obs, info = self._pool.reset()
         self._show(obs, info, torch.ones(len(self.seeds), dtype=torch.bool))
         self.now = Step.first(self._obs, self._legal, self._lives)
         return self.now
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
-        """Step every playing seed; the others stand still."""
+        """Step the playing seeds; the others don't move."""
         seeds = playing.numpy()
         actions = np.concatenate(self.spaces.decode(action)[seeds])  # [lanes that play, ...]
         obs, *columns, info = self._pool.step(actions, self._ids[seeds].ravel())
@@ -71,13 +71,13 @@ class EnvPoolEnv:
 
     def close(self) -> None:
         self._pool.close()
-        del self._pool  # its threads end with it
+        del self._pool  # this ends its threads
 
     def state_dict(self) -> dict[str, int]:
         return {"resumed": self._resumed}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """New episodes of a new pool, as in GymnasiumEnv: a pool cannot be seeded twice."""
+        """Start new episodes in a new pool, as in GymnasiumEnv; a pool cannot be reseeded."""
         self.close()
         self._resumed = state["resumed"] + 1
         streams = [stream(seed, self.purpose, self._resumed) for seed in self.seeds]
@@ -86,19 +86,19 @@ class EnvPoolEnv:
         self.reset()
 
     def _spread(self, column: np.ndarray, seeds: np.ndarray) -> Tensor:
-        """[lanes that play] -> [S, N], 0 where none plays."""
+        """[lanes that play] -> [S, N], with 0 for the other lanes."""
         whole = np.zeros(self._ids.shape, column.dtype)
         whole[seeds] = column.reshape(-1, self.lanes)
         return torch.from_numpy(whole)
 
     def _show(self, obs: Any, info: dict[str, Any], playing: Tensor) -> None:
-        """Put what the seeds that play show, [their lanes, ...] each part, in new tensors."""
+        """Copy the playing seeds' observations, [their lanes, ...] per part, into new tensors."""
         named = obs if isinstance(obs, dict) else {"obs": obs}
         self._check_mission(named)
         rows = (int(playing.sum()), self.lanes)
         self._obs = self._obs.clone()
         encoded = [part.encode(named[name], rows) for name, part in self._parts.items()]
-        if not self.spaces.pixels:  # an image beside other parts becomes part of the vector
+        if not self.spaces.pixels:  # an image next to other parts is flattened into the vector
             encoded = [torch.cat([part.flatten(2).float() for part in encoded], -1)]
         self._obs[playing] = encoded[0]
         if "lives" in info:  # Atari
@@ -113,9 +113,9 @@ class EnvPoolEnv:
 
 
 def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
-    """A pool of one lane per seed, with as many threads as torch has, and its two spaces.
+    """A pool with one lane per seed and as many threads as torch uses, and its two spaces.
 
-    Raises InputError if EnvPool is not installed, does not have the id, or needs more than one player for it.
+    Raises InputError if EnvPool is not installed, does not know the id, or needs more than one player for it.
     """
     envpool = extra("envpool", "envpool")
     known = envpool.list_all_envs()
@@ -127,7 +127,7 @@ def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Spac
     except (ImportError, RuntimeError) as error:  # a system library or an asset is missing
         raise InputError(f"cannot make the environment {id!r}: {' '.join(str(error).split())}") from error
     if pool.config["max_num_players"] > 1:
-        raise InputError(f"{id} has {pool.config['max_num_players']} players; supported is one")
+        raise InputError(f"{id} has {pool.config['max_num_players']} players; only one is supported")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
         return pool, pool.observation_space, pool.action_space

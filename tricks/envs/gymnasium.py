@@ -1,4 +1,4 @@
-"""Gymnasium's environments: a vector environment per seed, in this process, in threads or in worker processes."""
+"""Gymnasium environments: one vector environment per seed, in this process, in threads or in worker processes."""
 
 import difflib
 import sys
@@ -22,18 +22,17 @@ from tricks.errors import InputError
 
 
 class GymnasiumEnv:
-    """S seeds × N lanes of one Gymnasium id, or of what `make` makes; each seed has a vector environment of its own.
+    """S seeds × N lanes of one Gymnasium id, or of the environments that `make` returns; one vector env per seed.
 
-    Legal actions are read from `info["action_mask"]`, lives from `info["lives"]`; `infos` are those of the seeds that
-    stepped last. Raises InputError for what the environment raises, and for a worker process that has died; it is
-    closed then.
+    Legal actions are read from `info["action_mask"]` and lives from `info["lives"]`; `infos` holds those of the seeds
+    that stepped last. If the environment raises or a worker process dies, everything is closed and InputError raised.
     """
 
     resumable = False
 
     def __init__(self, config: Config, purpose: str = "env", make: MakeEnv | None = None) -> None:
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
-        self._resumed = 0  # times
+        self._resumed = 0  # number of resumptions
         self._envs: list[VectorEnv] = []
         try:
             for _ in self.seeds:
@@ -53,12 +52,12 @@ class GymnasiumEnv:
         return {"resumed": self._resumed}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """New episodes, each time from another stream: the first one would repeat those that the run began with."""
+        """Start new episodes from a new stream each time; the original one would repeat the run's first episodes."""
         self._resumed = state["resumed"] + 1
         self._reset([int(stream(seed, self.purpose, self._resumed).integers(2**31)) for seed in self.seeds])
 
     def reset(self) -> Step:
-        """Begin a new episode in every lane."""
+        """Start a new episode in every lane."""
         return self._reset([None] * len(self.seeds))
 
     def _reset(self, seeds: Sequence[int | None]) -> Step:
@@ -72,21 +71,21 @@ class GymnasiumEnv:
         return self.now
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
-        """Step every playing seed; the others stand still."""
+        """Step the playing seeds; the others don't move."""
         actions, self.infos = self.spaces.decode(action), {}
         reward = np.zeros(self._rows)
         terminated, truncated = np.zeros(reward.shape, bool), np.zeros(reward.shape, bool)
         try:
-            under_way = []
+            pending = []
             for i in playing.nonzero()[:, 0].tolist():
-                under_way.append((i, begin_step(self._envs[i], actions[i])))
-            for i, finish in under_way:
+                pending.append((i, begin_step(self._envs[i], actions[i])))
+            for i, finish in pending:
                 self._raw[i], reward[i], terminated[i], truncated[i], self.infos[i] = finish()
         except Exception as error:
             raise self._failure(i, error) from error
         ended = torch.where(playing.unsqueeze(1), torch.from_numpy(terminated | truncated), self.now.over)
-        earned, ends = torch.from_numpy(reward), (torch.from_numpy(terminated), torch.from_numpy(truncated))
-        self.now = Step(self._obs(), self._legal(), ended, ended, earned, *ends, earned, self._count_lives())
+        score, ends = torch.from_numpy(reward), (torch.from_numpy(terminated), torch.from_numpy(truncated))
+        self.now = Step(self._obs(), self._legal(), ended, ended, score, *ends, score, self._count_lives())
         return self.now
 
     def close(self) -> None:
@@ -97,18 +96,18 @@ class GymnasiumEnv:
                 env.close()
 
     def _failure(self, i: int, error: Exception) -> InputError:
-        """What went wrong with the environment of seed i, in one line, with everything closed."""
-        env, said = self._envs[i], f"{type(error).__name__}: {error}"
+        """Close everything and return a one-line error for the environment of seed i."""
+        env, reason = self._envs[i], f"{type(error).__name__}: {error}"
         if isinstance(env, AsyncVectorEnv):
-            said = what_happened(env, error)
+            reason = what_happened(env, error)
         self.close()
-        return InputError(f"{self.id}: {' '.join(said.split())} (seed {self.seeds[i]})")
+        return InputError(f"{self.id}: {' '.join(reason.split())} (seed {self.seeds[i]})")
 
     def _obs(self) -> Tensor:
         return self.spaces.encode(np.stack(self._raw), self._rows)
 
     def _legal(self) -> Tensor:
-        legal = self._all.clone()  # a lane that gives no mask now has nothing forbidden
+        legal = self._all.clone()  # in a lane that gives no mask, everything is legal
         for i, info in self.infos.items():
             if "action_mask" in info:
                 mask = np.stack([np.asarray(row, dtype=bool) for row in info["action_mask"]])
@@ -117,7 +116,7 @@ class GymnasiumEnv:
         return legal
 
     def _count_lives(self) -> Tensor | None:
-        """The lives of every lane: those that it reported last."""
+        """The number of lives that each lane reported last; None if no lane reports lives."""
         for i, info in self.infos.items():
             if "lives" in info:
                 known = torch.zeros(self._rows, dtype=torch.int64) if self._lives is None else self._lives.clone()
@@ -128,9 +127,9 @@ class GymnasiumEnv:
 
 
 def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
-    """Start a step of a vector environment; the function that is returned waits for its outcome.
+    """Start a step of a vector environment and return a function that waits for its result.
 
-    So the workers, or threads, of all seeds are busy at once.
+    This way, the workers or threads of all seeds run in parallel.
     """
     finish: Callable[[], tuple[Any, ...]] = partial(env.step, actions)
     if isinstance(env, AsyncVectorEnv):
@@ -143,15 +142,15 @@ def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
 
 
 def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None = None) -> VectorEnv:
-    """Gymnasium's vector environment with NEXT_STEP autoreset; with `processes`, every lane has a worker process.
+    """A Gymnasium vector environment with NEXT_STEP autoreset; with `processes`, one worker process per lane.
 
-    Its lanes are what `make` makes, if that is given. `module:Id` imports the module first, which registers the id.
+    If `make` is given, it makes the lanes. `module:Id` first imports the module, which registers the id.
     Raises InputError if the environment cannot be made.
     """
     atari = make is None and is_atari(id)
     try:
         if make is not None:
-            own = partial(made, make)
+            own = partial(make_checked, make)
             return make_workers(own, lanes) if processes else SyncVectorEnv([own] * lanes)
         if processes:
             return make_workers(partial(make_game if atari else gym.make, id), lanes)
@@ -163,25 +162,25 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
             env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
     except InputError:
         raise
-    except Exception as error:  # a constructor, or a module on its import, can raise anything
-        said = str(error) or type(error).__name__
-        what, hint = (repr(id), _hint(id, said)) if make is None else ("that env= makes", "")
-        raise InputError(f"cannot make the environment {what}: {' '.join(said.split())}{hint}") from error
+    except Exception as error:  # constructors and imports can raise anything
+        reason = str(error) or type(error).__name__
+        what, hint = (repr(id), _hint(id, reason)) if make is None else ("that env= makes", "")
+        raise InputError(f"cannot make the environment {what}: {' '.join(reason.split())}{hint}") from error
     return env
 
 
-def made(make: MakeEnv) -> gym.Env:
-    """What the function makes. Raises InputError if that is no gymnasium.Env."""
+def make_checked(make: MakeEnv) -> gym.Env:
+    """Call `make` and return its environment. Raises InputError if it is not a gymnasium.Env."""
     env = make()
     if not isinstance(env, gym.Env):
         raise InputError(f"env= must make a gymnasium.Env, not {type(env).__name__}")
     return env
 
 
-def _hint(id: str, said: str) -> str:
-    """An id that looks like the unknown one, unless what Gymnasium said already names one."""
+def _hint(id: str, reason: str) -> str:
+    """Suggest a registered id close to the unknown one, unless Gymnasium's own message already does."""
     module, colon, name = id.rpartition(":")
-    if name in gym.registry or "Did you mean" in said or (colon and module not in sys.modules):
+    if name in gym.registry or "Did you mean" in reason or (colon and module not in sys.modules):
         return ""
     near = difflib.get_close_matches(name, list(gym.registry), n=1)
     return f" Did you mean {module}{colon}{near[0]}?" if near else ""

@@ -1,4 +1,4 @@
-"""Which environment steps for a config."""
+"""Make the environment that a config asks for."""
 
 from tricks.config import Config
 from tricks.core.devices import find_device
@@ -13,11 +13,11 @@ from tricks.worlds import CLASSIC, WORLDS
 
 
 def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) -> Env:
-    """The environment of config.env on config.backend; "auto" takes the tensor world where there is one.
+    """The environment config.env on config.backend; "auto" picks the tensor world if there is one.
 
-    With `make`, every lane is what it makes, and config.env is only its name. Raises InputError if the backend does not
-    have the environment, if it does not report the lives that config.life_ends needs, or if the machine does not
-    have the device.
+    If `make` is given, it makes every lane, and config.env is only a label. Raises InputError if the backend does not
+    have the environment, if the environment does not report the lives that config.life_ends needs, or if the machine
+    does not have the device.
     """
     device = find_device(config.device)
     env = backend(config, purpose) if make is None else make_own(config, purpose, make)
@@ -33,20 +33,18 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
 
 
 def backend(config: Config, purpose: str) -> Env:
-    """What steps the environment, before anything is wrapped around it."""
+    """The bare environment on the config's backend, before any wrapper."""
     if config.backend in ("auto", "tensor") and config.env in WORLDS:
         return TensorEnv(WORLDS[config.env], config, purpose)
     if config.backend == "tensor":
-        raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/...")
+        raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/... ids")
     return EnvPoolEnv(config, purpose) if config.backend == "envpool" else GymnasiumEnv(config, purpose)
 
 
 def make_own(config: Config, purpose: str, make: MakeEnv) -> Env:
-    """The lanes of a function that makes an environment. Raises InputError for what is none, and other backends."""
+    """Lanes made by the user's function. Raises InputError if it isn't callable or the backend can't use it."""
     if not callable(make):
-        raise InputError(
-            f"env= must be a function that makes a gymnasium.Env, not {make!r}; an id goes into Config(env=)"
-        )
+        raise InputError(f"env= must be a function that makes a gymnasium.Env, not {make!r}; put an id in Config(env=)")
     if config.backend in ("tensor", "envpool"):
-        raise InputError(f"backend {config.backend} has environments of its own; env= needs gymnasium or processes")
+        raise InputError(f"backend {config.backend} has only its own environments; env= needs gymnasium or processes")
     return GymnasiumEnv(config, purpose, make)

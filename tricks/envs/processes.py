@@ -1,4 +1,4 @@
-"""Worker processes: every lane of a Gymnasium environment in a process of its own."""
+"""Worker processes: each lane of a Gymnasium environment in its own process."""
 
 import contextlib
 import multiprocessing
@@ -17,24 +17,24 @@ from gymnasium.vector import AsyncVectorEnv
 
 from tricks.core.orphans import follow_parent
 
-PATIENCE = 5.0  # seconds that a worker has for closing its environment
+PATIENCE = 5.0  # seconds a worker has to close its environment
 
 
 def make_workers(make: Callable[[], gym.Env], lanes: int) -> AsyncVectorEnv:
-    """A vector environment of `lanes` processes, each with what `make` makes; NEXT_STEP autoreset.
+    """A vector environment of `lanes` processes, each with an environment from `make`; NEXT_STEP autoreset.
 
-    They are forked where that can be, so that they know what this process has registered, and start at once. They end
-    with this process, however it ends.
+    Where possible the processes are forked: they start fast and share this process's registrations. They end when this
+    process does, however it ends.
     """
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     return AsyncVectorEnv([partial(_begin, make, os.getpid())] * lanes, copy=False, context=method)
 
 
 def close_workers(env: AsyncVectorEnv) -> None:
-    """End the workers, whatever they are doing, and wait for them; those that do not close in time are killed."""
+    """Terminate the workers, even in mid-step, and wait for them; kill those that do not close in time."""
     if env.closed:
         return
-    env.closed = True  # its own way of closing waits for answers that may never come
+    env.closed = True  # its own close() waits for answers that may never come
     for process in env.processes:
         process.terminate()
     deadline = time.monotonic() + PATIENCE
@@ -49,55 +49,55 @@ def close_workers(env: AsyncVectorEnv) -> None:
 
 
 def what_happened(env: AsyncVectorEnv, error: Exception) -> str:
-    """What went wrong when this error came from the workers: what one raised, or that one died, and of what."""
+    """Describe an error that came from the workers: the exception in one, or how one died."""
     if not isinstance(error, EOFError | OSError):
         return str(error)
     for lane, process in enumerate(env.processes):
-        process.join(0.1)  # its pipe closes a moment before it is gone
+        process.join(0.1)  # its pipe closes just before it exits
         if process.exitcode is not None:
             code = process.exitcode
             reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
             return f"the worker process of lane {lane} has died ({reason})"
-    return f"a worker process does not answer ({type(error).__name__})"
+    return f"a worker process does not respond ({type(error).__name__})"
 
 
 def _begin(make: Callable[[], gym.Env], parent: int) -> gym.Env:
-    """The environment; if this is a worker, after telling it how to end.
+    """Make the environment; in a worker, first set up signal handling and output.
 
-    Ctrl-C and a closed terminal are the parent's to answer, and SIGTERM is its word to leave; nothing is printed, since
-    what an environment raises is told by the parent.
+    The parent handles Ctrl-C and a closed terminal, and sends SIGTERM to end the worker. A worker prints nothing; the
+    parent reports what an environment raises.
     """
-    if os.getpid() == parent:  # it looks at one environment to learn its spaces
+    if os.getpid() == parent:  # AsyncVectorEnv makes one environment in the parent to learn its spaces
         return make()
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the worker lives
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open for the worker's lifetime
     for name in ("SIGINT", "SIGHUP"):
-        with contextlib.suppress(AttributeError):  # not every system has both
+        with contextlib.suppress(AttributeError):  # not every platform has both
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _leave)  # so that it closes its environment
+    signal.signal(signal.SIGTERM, _leave)  # sys.exit closes the environment
     follow_parent(PATIENCE)
     torch.set_num_threads(1)  # one worker, one core
-    return Telling(make())
+    return PlainErrors(make())
 
 
 def _leave(signal: int, frame: FrameType | None) -> NoReturn:
     sys.exit(0)
 
 
-class Telling(gym.Wrapper):
-    """Raises what the environment raises as an error that surely passes through a pipe: not every exception can."""
+class PlainErrors(gym.Wrapper):
+    """Re-raises the environment's exceptions as RuntimeError, because not every exception can be pickled."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         try:
             return self.env.reset(**options)
         except Exception as error:
-            raise RuntimeError(_told(error)) from None
+            raise RuntimeError(_in_words(error)) from None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         try:
             return self.env.step(action)
         except Exception as error:
-            raise RuntimeError(_told(error)) from None
+            raise RuntimeError(_in_words(error)) from None
 
 
-def _told(error: Exception) -> str:
+def _in_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

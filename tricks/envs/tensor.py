@@ -13,19 +13,19 @@ from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
 from tricks.worlds.world import World
 
-BLOCK = 256  # steps whose chance is drawn at once
+BLOCK = 256  # steps whose random numbers are drawn at once
 
 
 class TensorEnv:
     """S seeds × N lanes of a World, with NEXT_STEP autoreset.
 
-    The chance of a step is the same whether or not a lane is reset there, and depends on nothing but the seed and
-    the number of steps and resets of all so far. So a seed that stands still may as well be stepped.
+    The random numbers of a step are the same whether or not a lane resets there; they depend only on the seed and on
+    the number of steps and `reset` calls so far. So stepping a seed that isn't playing does no harm.
     """
 
     resumable = True
     _state: Tensor
-    _kept: int  # features of a state that a reset draws anew
+    _kept: int  # number of state features that a reset redraws
 
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
         self.world, self.purpose = world, purpose
@@ -42,7 +42,7 @@ class TensorEnv:
         self._begin(self._chances()[0])
 
     def reset(self) -> Step:
-        """Begin a new episode in every lane; what is carried stays."""
+        """Start a new episode in every lane; carried features keep their values."""
         self._resets, self._t = self._resets + 1, 0
         carried = self._state[..., self._kept :]
         return self._begin(torch.cat([self._chances()[0][..., : self._kept], carried], -1))
@@ -54,12 +54,12 @@ class TensorEnv:
         return self.now
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
-        """Step every lane, also of seeds that do not play."""
+        """Step every lane, including those of seeds that aren't playing."""
         self._t += 1
         fresh, chance = self._chances()
         going = ~self.now.resetting
         state, reward, terminated = self._dynamics(self._state, action, chance)
-        if self.world.carried:  # where no step is taken, they stand still
+        if self.world.carried:  # carried features change only in lanes that take a step
             moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
             carried = torch.where(moving, state, self._state)[..., self._kept :]
             state = torch.cat([state[..., : self._kept], carried], -1)
@@ -75,7 +75,7 @@ class TensorEnv:
         """Nothing to close."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where every lane is; chance follows from the counts of steps and resets."""
+        """The state of every lane; the random numbers follow from the counts of steps and resets."""
         lanes = {"state": self._state, "age": self._age, "resetting": self.now.resetting}
         return lanes | {"resets": self._resets, "t": self._t}
 
@@ -90,14 +90,14 @@ class TensorEnv:
         return self.world.observe(self._state), self._all if legal is None else legal
 
     def _chances(self) -> tuple[Tensor, Tensor]:
-        """The states after a reset at this step, whether or not a lane needs one, and the step's own chance."""
+        """Reset states for this step, whether or not a lane needs one, and the random numbers of the step itself."""
         block, row = divmod(self._t, BLOCK)
         if row == 0:
             self._draw(block)
         return self._fresh[:, row], self._chance[:, row]
 
     def _draw(self, block: int) -> None:
-        """The chance of one block of steps."""
+        """Draw the random numbers for one block of steps."""
         resets = self.world.reset_chances
         shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
         drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))

@@ -1,4 +1,4 @@
-"""Environments around environments."""
+"""Environment wrappers."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tricks.errors import InputError
 
 
 class EnvWrapper:
-    """An Env that forwards everything to the one inside; a subclass overrides `step`, or `seen` to change a Step."""
+    """An Env that forwards everything to another Env; subclasses override `step`, or `seen` to change each Step."""
 
     def __init__(self, env: Env) -> None:
         self.env = env
@@ -18,7 +18,7 @@ class EnvWrapper:
         self.now = self.seen(env.now)
 
     def seen(self, step: Step) -> Step:
-        """What this environment makes of a step of the one inside."""
+        """Convert a Step of the wrapped environment."""
         return step
 
     def reset(self) -> Step:
@@ -45,7 +45,7 @@ class EnvWrapper:
 
 
 class HostEnv(EnvWrapper):
-    """An Env that is stepped on the CPU, beside an agent that may live elsewhere."""
+    """Moves data between an Env on the CPU and an agent on another device."""
 
     def __init__(self, env: Env, device: torch.device) -> None:
         self._device = device
@@ -59,19 +59,19 @@ class HostEnv(EnvWrapper):
 
 
 class RewardSign(EnvWrapper):
-    """The reward is the sign of the game's, −1, 0 or 1; the score stays. Mnih et al. 2015, 10.1038/nature14236."""
+    """Replaces the reward by its sign (−1, 0 or 1) and keeps the score. Mnih et al. 2015, 10.1038/nature14236."""
 
     def seen(self, step: Step) -> Step:
         return step._replace(reward=step.reward.sign())
 
 
 class LifeEnds(EnvWrapper):
-    """A lost life terminates the episode, though the game goes on. Mnih et al. 2015, 10.1038/nature14236.
+    """Losing a life terminates the episode, but the game continues. Mnih et al. 2015, 10.1038/nature14236.
 
-    With `press`, an action, the step after a lost life plays that action whatever the agent chose, as some games wait
-    for FIRE before they serve the next ball. The policy did not choose it, so the row is not experience: like a row
-    of a reset it is marked in `resetting`, but not in `over`. Without `press`, the row after a lost life is the first
-    of the next episode. Raises InputError if the environment does not count lives.
+    With `press`, the step after a lost life takes that action whatever the agent chose, because some games wait for
+    FIRE before they serve the next ball. The policy did not choose it, so the row is not experience: like a reset row
+    it is marked in `resetting`, but not in `over`. Without `press`, the row after a lost life is the first of the next
+    episode. Raises InputError if the environment does not report lives.
     """
 
     def __init__(self, env: Env, press: int | None = None) -> None:
@@ -87,10 +87,10 @@ class LifeEnds(EnvWrapper):
         step = self.env.step(action, playing)
         assert step.lives is not None
         assert before.lives is not None
-        # some games show no lives for a few frames before they are over
+        # some games report 0 lives for a few frames before they are over
         lost = (step.lives < before.lives) & (step.lives > 0) & ~before.over
         resetting = step.resetting
-        if self._press is not None:  # a seed that stands still waits on
+        if self._press is not None:  # a seed that isn't playing keeps waiting
             resetting = resetting | torch.where(playing.unsqueeze(1), lost, before.resetting)
         self.now = step._replace(terminated=step.terminated | lost, resetting=resetting)
         return self.now

@@ -4,17 +4,17 @@ from dataclasses import fields
 
 from tricks.ladder import LADDER, NEEDS, Tricks
 
-BEYOND = "Beyond the ladder, each on top of `ppo` and what it needs:"
+BEYOND = "Beyond the ladder, each on top of `ppo` and its needs:"
 
 
 def described() -> dict[str, str]:
-    """What each trick adds, what it needs, and its paper, by name."""
+    """One sentence per trick: what it adds, what it needs, and its paper."""
     need = {name: f" (needs {', '.join(needs)})" if needs else "" for name, needs in NEEDS.items()}
     return {f.name: f"{f.metadata['adds']}{need[f.name]}. {f.metadata['paper']}." for f in fields(Tricks)}
 
 
 def table(markdown: bool = False) -> str:
-    """The ladder, and what is beyond it, as two tables: flag, what it adds, what it needs, paper."""
+    """Two tables, for the ladder and for the tricks beyond it: flag, what it adds, what it needs, paper."""
     rows = [(f.name, f.metadata["adds"], " ".join(NEEDS[f.name]), f.metadata["paper"]) for f in fields(Tricks)]
     rows = [("flag", "adds", "needs", "paper"), *rows]
     if markdown:

@@ -1,8 +1,8 @@
-"""The loop with its flags decided: what is printed is what runs.
+"""The training loop with its flags resolved: what is printed is what runs.
 
-A listing is made from the source of `tricks/loop.py`: every `if tricks.<flag>:` gives way to the branch that is taken,
-what serves only a caller's own parts (checkpoints, a listener, ...) to nothing, and what is overwritten before it is
-read goes. Executing it defines a `train(config)` with the same curve as the library's `train(config, tricks)`.
+A listing is made from the source of `tricks/loop.py`: each `if tricks.<flag>:` is replaced by the branch it takes;
+code for optional arguments (checkpoints, a listener, ...) and dead stores are removed. Executing it defines a
+`train(config)` with the same curve as the library's `train(config, tricks)`.
 """
 
 import difflib
@@ -19,7 +19,7 @@ from tricks.reading.source import Code
 
 
 def listing(tricks: Tricks) -> Code:
-    """The module of the training loop for these flags: the imports that it uses, and `train(config)`."""
+    """The training loop for these flags as a module: the imports it needs, and `train(config)`."""
     functions = _loop(tricks)
     used = {"Tricks"}.union(*(reads(function) for function in functions))
     imports = "".join(_import(node, used) for node in _source().body)
@@ -32,7 +32,7 @@ def listing(tricks: Tricks) -> Code:
 
 
 def diff(before: Tricks, after: Tricks) -> Code:
-    """What changes in the loop from the flags `before` to the flags `after`, as a unified diff."""
+    """A unified diff of the loop from the flags `before` to the flags `after`."""
     old, new = (cst.Module(body=_loop(tricks)).code.strip().splitlines() for tricks in (before, after))
     lines = difflib.unified_diff(old, new, _title(before), _title(after), lineterm="")
     return Code("".join(f"{line}\n" for line in lines), "diff")
@@ -48,7 +48,7 @@ def _source() -> cst.Module:
 
 
 def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
-    """The functions that `train` reaches, decided, in the order of the file."""
+    """The functions that `train` uses, with their flags resolved, in file order."""
     functions = {node.name.value: node for node in _source().body if isinstance(node, cst.FunctionDef)}
     close, decided, reached = CloseDoors(functions), {}, ["train"]
     for name in reached:
@@ -61,15 +61,15 @@ def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
 
 
 def answers(tricks: Tricks) -> dict[str, bool]:
-    """What each `if tricks.<flag>:` asks, and its answer."""
+    """Maps each condition `tricks.<flag>` to its value."""
     return {f"tricks.{name}": name in tricks.on for name in NEEDS}
 
 
 def pure(call: cst.Call) -> bool:
-    """Whether a call of the loop does nothing but return a value, so that it can go if nobody reads that.
+    """Whether a call in the loop has no side effects, so it can be removed if its result is unused.
 
-    So do the functions of this project, except those that play, and those that end in _ because they change what
-    they are given, as in PyTorch; and of tensors the few that the loop calls.
+    True for this project's functions, except those that play and those that modify an argument (named with a final _,
+    as in PyTorch), and for the few tensor operations in the loop.
     """
     name = text(call.func)
     if name.startswith("torch."):
@@ -78,7 +78,7 @@ def pure(call: cst.Call) -> bool:
 
 
 class _Constant(cst.CSTTransformer):
-    """Where the flags themselves are passed on, the constant TRICKS."""
+    """Replaces `tricks`, where the flags are passed on, by the constant TRICKS."""
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
         return cst.Name("TRICKS") if original_node.value == "tricks" else updated_node
@@ -86,14 +86,14 @@ class _Constant(cst.CSTTransformer):
 
 @cache
 def _imported() -> set[str]:
-    """What the loop imports from this project."""
+    """The names that the loop imports from this project."""
     lines = [node.body[0] for node in _source().body if isinstance(node, cst.SimpleStatementLine)]
     ours = [line for line in lines if isinstance(line, cst.ImportFrom) and text(line).startswith("from tricks")]
     return {alias.evaluated_name for line in ours if not isinstance(line.names, cst.ImportStar) for alias in line.names}
 
 
 def _import(node: cst.CSTNode, used: set[str]) -> str:
-    """The import statement `node` with the names that are used, as a line; a blank line before it is kept."""
+    """The import statement `node` reduced to the names in `used`; a blank line before it is kept."""
     if not isinstance(node, cst.SimpleStatementLine):
         return ""
     statement = node.body[0]

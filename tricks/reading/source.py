@@ -1,4 +1,4 @@
-"""The library's own source, to be read in a chapter: what is shown is what runs."""
+"""Show the library's own source in a chapter."""
 
 import inspect
 import textwrap
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Code(str):
-    """Source text: `print` gives it as it is, and a notebook shows it with highlighting."""
+    """Source text: `print` shows it as plain text, a notebook with syntax highlighting."""
 
     language: str
 
@@ -23,8 +23,8 @@ class Code(str):
 
 
 def source(*objects: Any) -> Code:
-    """The source of functions, classes or modules of the library, one after the other.
+    """The source of the given functions, classes or modules, one after another.
 
-    Raises TypeError for what has no source: a number, a tensor, a function of C.
+    Raises TypeError for an object without Python source, such as a number, a tensor or a C function.
     """
     return Code("\n\n".join(textwrap.dedent(inspect.getsource(each)) for each in objects))

@@ -1,4 +1,4 @@
-"""Evaluation: whole games with everything frozen, after a training or during it."""
+"""Evaluation: whole games with everything frozen, during training or after it."""
 
 import contextlib
 from dataclasses import dataclass, replace
@@ -16,11 +16,10 @@ from tricks.errors import InputError
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Greedy games whenever a seed has taken `every` more environment steps; their mean score is its eval_return.
+    """Greedy games, each time a seed has taken `every` more environment steps; their mean score is its eval_return.
 
-    Each evaluation plays `episodes` games per seed to their ends, with random numbers of its own and the same ones
-    every time: what is learned does not change, and neither does another seed's evaluation. Raises InputError if
-    either number is less than 1.
+    Each evaluation plays `episodes` full games per seed. It has its own random numbers, the same ones every time, so
+    it affects neither training nor the other seeds' evaluations. Raises InputError if either number is less than 1.
     """
 
     every: int
@@ -35,14 +34,14 @@ class Evaluation:
     def after(
         self, rollout: Rollout, config: Config, policy: Policy, steps: Tensor, make: MakeEnv | None = None
     ) -> Tensor:
-        """Mean score of the seeds that are due after `rollout`, NaN for the others: [S]. steps [S]: those before it.
+        """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
 
-        The environment is what `make` makes, or else config.env.
+        steps [S]: environment steps before the rollout. If `make` is given, it makes the environment.
         """
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         if not due.any():
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
-        fresh = replace(config, compile=False)  # an environment of a few games, made anew: not worth compiling
+        fresh = replace(config, compile=False)  # a short-lived environment is not worth compiling
         scores = play_games(fresh, policy, self.episodes, greedy=True, playing=due, make=make)
         return scores.mean(1).masked_fill(~due, torch.nan)
 
@@ -55,21 +54,21 @@ def play_games(
     playing: Tensor | None = None,
     make: MakeEnv | None = None,
 ) -> Tensor:
-    """Scores of whole games with sampled, or the most likely, actions: [S, games]. Seeds not `playing` [S] score 0.
+    """Scores of whole games with sampled or greedy actions: [S, games]. Seeds whose `playing` [S] is False score 0.
 
-    It ends when every game has: an environment whose games can go on forever cannot be evaluated.
+    Returns when every game has ended, so the environment's games must not go on forever.
     """
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
     player = Player(env, block=config.horizon, purpose="evaluation")
     if greedy:
         policy = certain(policy, env.spaces.family)
-    left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game a lane
+    left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     if playing is not None:
         left = left & playing.unsqueeze(1)
     score = torch.zeros(left.shape, dtype=torch.float64, device=left.device)
     with contextlib.closing(env):
         env.reset()
-        while left.any():  # kept a segment at a time, since a game may be longer than memory
+        while left.any():  # one segment at a time, because a whole game may not fit in memory
             for _ in range(config.horizon):
                 if left.any():
                     _, over = player.step(policy, left)

@@ -1,4 +1,4 @@
-"""Folders and files of a run; what cannot be written is one clear line."""
+"""Write a run's folders and files; failures become one-line errors."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from tricks.errors import InputError
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder and its parents. Raises InputError if that cannot be."""
+    """Make the folder and its parents. Raises InputError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -16,9 +16,9 @@ def make_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes, part: Path | None = None) -> None:
-    """Write to the temporary file `part`, flush it to the disk, put it in place: a kill leaves the old file or the new.
+    """Write a file atomically: if the process is killed, the file is either the old or the new one.
 
-    Raises InputError if that fails.
+    The content goes to the temporary file `part`, which then replaces `path`. Raises InputError if that fails.
     """
     part = part or partial(path)
     try:
@@ -30,10 +30,10 @@ def write_whole(path: Path, content: str | bytes, part: Path | None = None) -> N
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        with contextlib.suppress(OSError):  # after success it is gone
+        with contextlib.suppress(OSError):  # after success there is nothing to remove
             part.unlink()
 
 
 def partial(path: Path) -> Path:
-    """The temporary file, where there is one writer."""
+    """The temporary file next to `path`, for a single writer."""
     return path.with_name(f".{path.name}.partial")

@@ -1,4 +1,4 @@
-"""Watch a saved agent: an animated picture of one episode."""
+"""Watch a saved agent: an animated GIF of one episode."""
 
 import contextlib
 import importlib
@@ -15,21 +15,21 @@ from tricks.envs.atari import is_atari, make_game
 from tricks.errors import InputError
 from tricks.runs.run import Run
 
-MOST = 300  # frames of a picture
+MOST = 300  # frames
 WIDEST = 400  # pixels
-EXTRAS = {"pygame": "play", "Box2D": "box2d"}  # package: the extra that brings it
-SLOWEST = 0.1  # seconds that a frame of a shortened episode may stay
+EXTRAS = {"pygame": "play", "Box2D": "box2d"}  # package: the extra that installs it
+SLOWEST = 0.1  # longest time, in seconds, that a frame of a thinned-out episode is shown
 
 
 def picture(run: Run, path: Path, greedy: bool) -> str:
-    """Film one episode of a run of one seed and write it to `path`; returns a line that says what became of it.
+    """Film one episode of a single-seed run and write it to `path`; returns a one-line summary.
 
-    Raises InputError if a package that draws is missing, or if the file cannot be written.
+    Raises InputError if a rendering package is missing, or if the file cannot be written.
     """
     try:
         env = make_playable(run.config.env, run.env, run.config.life_ends)
         if env is None or not _same_spaces(env, run):
-            return f"{run.config.env} has no picture"
+            return f"{run.config.env} cannot be rendered"
         with contextlib.closing(env):
             film, total, steps = watch(run, env, greedy)
     except gym.error.DependencyNotInstalled as error:
@@ -38,18 +38,18 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     return f"wrote {path}: an episode of {steps} steps, return {total:z.1f}"
 
 
-def _advice(said: str) -> str:
-    """What to install, where Gymnasium has said that something is missing."""
-    extras = [extra for package, extra in EXTRAS.items() if said.startswith(package)]
-    if not extras:  # then what Gymnasium says is all there is
-        return " ".join(said.split())
-    return f'{said.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
+def _advice(message: str) -> str:
+    """Turn Gymnasium's message about a missing package into advice on what to install."""
+    extras = [extra for package, extra in EXTRAS.items() if message.startswith(package)]
+    if not extras:  # pass on Gymnasium's own message
+        return " ".join(message.split())
+    return f'{message.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
 
 
 def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False) -> gym.Env | None:
-    """The environment that shows what the agent does, and sees as it was trained to; None if it has no picture.
+    """The environment with rendering on and the agent's own observations; None if it cannot be rendered.
 
-    What `make` makes has one if its render_mode is rgb_array.
+    An environment from `make` can be if its render_mode is rgb_array.
     """
     if make is not None:
         own = make()
@@ -68,7 +68,7 @@ def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False)
 
 
 def _same_spaces(env: gym.Env, run: Run) -> bool:
-    """Whether the agent can see and act there: another backend's world may go by the same name."""
+    """Whether the spaces match the agent's: another backend may use the same id for a different environment."""
     mine, theirs = run.agent.spaces, (env.observation_space, env.action_space)
     return theirs == (mine.observation, mine.action) or (
         [gym.spaces.flatdim(space) for space in theirs] == [mine.features, mine.actions]
@@ -77,9 +77,9 @@ def _same_spaces(env: gym.Env, run: Run) -> bool:
 
 @dataclass
 class Film:
-    """Frames of an episode, thinned out while it runs so that there are at most MOST: every `stride`-th, and the last.
+    """Frames of an episode: every `stride`-th one and the last, thinned out as it runs to keep at most MOST.
 
-    Time runs as in the world, `fps` steps a second, unless frames would then stay longer than SLOWEST.
+    Playback is in real time, at `fps` steps per second, but no frame is shown for longer than SLOWEST.
     """
 
     fps: float
@@ -95,16 +95,16 @@ class Film:
             self.frames, self.stride = self.frames[::2], 2 * self.stride
 
     def write(self, path: Path) -> None:
-        """An animated GIF that begins anew when it is over. Raises InputError if that fails.
+        """Write a looping GIF. Raises InputError if that fails.
 
-        Frames that are equal to the one before become one that stays longer.
+        Identical consecutive frames are merged into one that is shown for longer.
         """
         delay = min(self.stride / self.fps, max(1 / self.fps, SLOWEST))
         images = [Image.fromarray(frame) for frame in self.frames]
         for image in images:
             image.thumbnail((WIDEST, WIDEST))
         images = [image.quantize(64, dither=Image.Dither.NONE) for image in images]
-        times = [max(20, round(100 * delay) * 10)] * (len(images) - 1) + [1000]  # a GIF counts in 10 ms
+        times = [max(20, round(100 * delay) * 10)] * (len(images) - 1) + [1000]  # GIF delays are multiples of 10 ms
         try:
             images[0].save(path, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
         except OSError as error:
@@ -112,7 +112,7 @@ class Film:
 
 
 def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
-    """An episode of a run of one seed: what was seen, its undiscounted return and its length."""
+    """Play one episode of a single-seed run; returns its film, undiscounted return and length."""
     rng = stream(run.config.seed_list[0], "evaluation")
     film, total, step, ended = Film(env.metadata.get("render_fps") or 30), 0.0, 0, False
     obs, info = env.reset(seed=int(rng.integers(2**31)))

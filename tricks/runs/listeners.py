@@ -1,4 +1,4 @@
-"""Listeners for `train(on_update=...)`: they write each update's rows down while the run trains."""
+"""Listeners for `train(on_update=...)` that write each update's rows while the run trains."""
 
 from math import isnan
 from pathlib import Path
@@ -16,9 +16,9 @@ REPLACED = ("run.json", "agent.pt", "curve.png")  # of an earlier run in the sam
 class CurveFile:
     """Appends rows to `folder`/curve.csv, so that an interrupted run leaves its curve so far.
 
-    The rows of one update follow those of the one before; `Run.save` writes the same rows seed by seed. The first call
-    replaces an earlier run in the folder, unless it goes on with that run: then the rows up to there stay. Raises
-    InputError if the file cannot be written.
+    Rows are written update by update; `Run.save` later writes the same rows seed by seed. The first call replaces an
+    earlier run in the folder; if this run resumes that one, it keeps the rows up to the checkpoint. Raises InputError
+    if the file cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -43,12 +43,12 @@ class CurveFile:
 
 
 def as_line(row: dict[str, float]) -> str:
-    """A row as a line of curve.csv, as pandas writes it: NaN is empty, and no digit is lost."""
+    """A row as a line of curve.csv, exactly as pandas writes it: NaN is empty, and floats keep full precision."""
     return ",".join("" if isnan(row[name]) else repr(row[name]) for name in COLUMNS) + "\n"
 
 
 def earlier_lines(path: Path, update: int) -> list[str]:
-    """The whole lines of a curve.csv that belong to updates before this one; none if there is no such file."""
+    """The complete lines in curve.csv from updates before this one; none if there is no such file."""
     if update == 0 or not path.is_file():
         return []
     header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
@@ -59,10 +59,10 @@ def earlier_lines(path: Path, update: int) -> list[str]:
 
 
 class TensorBoard:
-    """Writes every number of the rows under `folder`, where each seed is a run of its own; NaN is left out.
+    """Writes each row's numbers, except NaN, to TensorBoard logs under `folder`, one log per seed.
 
-    If a resumed run goes on in the same folder, TensorBoard drops what was written beyond the checkpoint. Raises
-    InputError if the package is missing.
+    When a run is resumed, TensorBoard drops what was logged after the checkpoint. Raises InputError if the package is
+    missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -80,6 +80,6 @@ class TensorBoard:
                     self._writers[seed].add_scalar(name, x, step)
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Flush and close the logs."""
         for writer in self._writers.values():
             writer.close()

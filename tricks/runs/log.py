@@ -1,4 +1,4 @@
-"""The learning curve while it is drawn: a row per seed and update, and who has budget left."""
+"""The learning curve during training: one row per seed and update, and which seeds are still active."""
 
 import time
 from collections.abc import Callable
@@ -16,26 +16,26 @@ from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 from tricks.errors import InputError
 
-OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return")  # of every rung; tricks bring the others
-LED = (  # the columns of stored curves, in their order
+OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return")  # on every rung; tricks add the others
+LED = (  # these come first, in the order of the stored curves
     *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
     *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
 )
-DIAGNOSTICS = tuple(  # all others come after them, in ladder order
+DIAGNOSTICS = tuple(  # the others follow, in ladder order
     sorted(
         [*OWN, *(name for brought in ladder.DIAGNOSTICS.values() for name in brought)],
         key=lambda name: LED.index(name) if name in LED else len(LED),
     )
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
-COUNTS = ("seed", "update", "step", "episodes")  # columns of whole numbers
+COUNTS = ("seed", "update", "step", "episodes")  # integer columns
 
-Rows = list[dict[str, float]]  # of one update, a row per active seed: COLUMNS by name
+Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
 Listener = Callable[[Rows], object]  # called after every update
 
 
 class Log:
-    """Counts steps, sums up episodes, averages diagnostics, and marks the seeds that are done or have diverged."""
+    """Counts steps, tallies episodes, averages diagnostics, and tracks which seeds have finished or diverged."""
 
     def __init__(self, config: Config) -> None:
         self.seeds, self.budget = config.seed_list, config.steps
@@ -46,24 +46,24 @@ class Log:
         self.diverged: dict[int, int] = {}
         self._notes: dict[str, list[Tensor]] = {}
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
-        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return, length so far
+        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
         self._bar = tqdm(total=size * self.budget, unit="step", unit_scale=True, disable=None, leave=False)
 
     @property
     def progress(self) -> Tensor:
-        """Share of the budget that each seed has used: [S]."""
+        """Fraction of its budget that each seed has used: [S]."""
         return self.steps / self.budget
 
     @property
     def seconds(self) -> float:
-        """Wall time since the start, without the time between an interruption and its resumption."""
+        """Wall-clock training time, not counting the time between an interruption and the resumption."""
         return self._before + time.perf_counter() - self._start
 
     def note(self, **diagnostics: Tensor) -> None:
-        """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max).
+        """Record diagnostics [S] of one minibatch; the curve shows their mean over the update (for max_ratio, the max).
 
-        Raises KeyError for one that neither the core nor a trick's field in `ladder` has named.
+        Raises KeyError for a diagnostic that is neither built in nor named in a trick's field in `ladder`.
         """
         for name, value in diagnostics.items():
             if name not in DIAGNOSTICS:
@@ -71,7 +71,7 @@ class Log:
             self._notes.setdefault(name, []).append(value.detach().double())
 
     def end_update(self, rollout: Rollout) -> None:
-        """Turn what was noted into a row per active seed."""
+        """Summarize the update's diagnostics and episodes in one row per active seed."""
         taken = rollout.valid.flatten(1).sum(1)
         self.steps += taken
         self._bar.update(int(taken.sum()))
@@ -87,7 +87,7 @@ class Log:
         self._notes, self.update = {}, self.update + 1
 
     def latest(self) -> Rows:
-        """The rows of the last update, one for each seed that was active in it."""
+        """The rows of the last update, one per seed that was active in it."""
         kinds = [int if name in COUNTS else float for name in COLUMNS]
         return [
             {name: kind(x) for name, kind, x in zip(COLUMNS, kinds, row.tolist(), strict=True)}
@@ -95,14 +95,14 @@ class Log:
         ]
 
     def curve(self) -> pd.DataFrame:
-        """The rows, seed by seed."""
+        """All rows, sorted by seed and update."""
         self._bar.close()
         curve = pd.DataFrame(np.concatenate(self._rows), columns=list(COLUMNS))
         curve = curve.astype(dict.fromkeys(COUNTS, int))
         return curve.sort_values(["seed", "update"], ignore_index=True)
 
     def state_dict(self) -> dict[str, Any]:
-        """What is known between two updates."""
+        """The state between two updates."""
         rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
         state = {"steps": self.steps, "active": self.active, "update": self.update, "diverged": dict(self.diverged)}
         return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
@@ -117,7 +117,7 @@ class Log:
         self._bar.n = self._bar.initial = int(self.steps.sum())
 
     def forget_open_episodes(self) -> None:
-        """Count anew in every lane: its environment could not be put back into the middle of its episode."""
+        """Reset every lane's running return and length, because its environment could not resume in mid-episode."""
         self._open = torch.zeros_like(self._open)
 
     def _summary(self, name: str) -> Tensor:
@@ -127,10 +127,10 @@ class Log:
         return notes.amax(0) if name == "max_ratio" else notes.mean(0)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:
-        """Number, mean undiscounted score and mean length of the games that ended in this rollout. [S] each."""
+        """Count, mean undiscounted score and mean length of the games that ended in this rollout. [S] each."""
         done = rollout.over
         tally = torch.stack([rollout.score, rollout.valid.double()], -1)  # [S, T, N, 2]
-        later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the last end of their lane
+        later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the lane's last end of a game
         unfinished = (tally * later.unsqueeze(-1)).sum(1)  # [S, N, 2]
         ended = done.any(1).unsqueeze(-1)
         finished = torch.where(ended, self._open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
@@ -141,9 +141,9 @@ class Log:
 
 
 def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:
-    """Mean return of the episodes that ended in the last `share` of a budget of `steps`, a value per seed.
+    """Each seed's mean return over the episodes that ended in the last `share` of a budget of `steps`.
 
-    Every episode counts once, however many an update has. Seeds in which none ended are left out.
+    Every episode has the same weight, however many end in one update. Seeds without such an episode are left out.
     """
     rows = curve[(curve["step"] > (1 - share) * steps) & (curve["episodes"] > 0)]
     weighted = (rows["return"] * rows["episodes"]).groupby(rows["seed"]).sum()

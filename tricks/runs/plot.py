@@ -1,4 +1,4 @@
-"""curve.png: the return over steps, and how much seeds differ."""
+"""curve.png: the return over environment steps, with its spread over seeds."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WINDOWS = 50  # of the budget; a point of a line is a window's mean
+WINDOWS = 50  # equal parts of the budget; each point of a line is the mean over one
 LINE, SECOND = "#0077BB", "#EE7733"
 
 
 def draw_curve(run: Run, path: Path) -> None:
-    """Write the figure of the run's curve to `path`. Raises InputError if that fails."""
+    """Plot the run's curve to `path`. Raises InputError if that fails."""
     try:
         curve_figure(run).savefig(path, dpi=150)
     except OSError as error:
@@ -27,11 +27,11 @@ def draw_curve(run: Run, path: Path) -> None:
 
 
 def curve_figure(run: Run) -> "Figure":
-    """Mean return over seeds with its 95% interval by Student's t, or with every seed where they are fewer than FEWEST.
+    """Mean return over seeds with its 95% interval by Student's t, or with each seed's line if fewer than FEWEST.
 
-    Greedy evaluations, if the run has any, are a second line of the same kind.
+    Greedy evaluations, if any, are drawn the same way as a second line.
     """
-    from matplotlib.figure import Figure  # takes a while to import; without pyplot it needs no screen
+    from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
@@ -51,10 +51,10 @@ def curve_figure(run: Run) -> "Figure":
 
 
 def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.DataFrame:
-    """The weighted mean of a column in each of WINDOWS equal parts of the budget: a row per window, a column per seed.
+    """The weighted mean of a column in each of WINDOWS equal parts of the budget: rows are windows, columns seeds.
 
-    The index is where the window ends; windows in which no seed has a value are left out. A seed without a value there
-    keeps the one before; before its first, it has NaN.
+    The index is the end of each window; windows in which no seed has a value are left out. A seed without a value in a
+    window keeps its previous one; before its first value, it has NaN.
     """
     known = curve.dropna(subset=column)
     window = np.ceil(known["step"] / steps * WINDOWS).clip(upper=WINDOWS).rename("window")  # the last update overshoots
@@ -64,7 +64,7 @@ def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.
 
 
 def _draw_line(axes: "Axes", means: pd.DataFrame, color: str, label: str) -> None:
-    means = means.dropna()  # from where on every seed has a value
+    means = means.dropna()  # start where every seed has a value
     axes.plot(means.index, means.mean(axis=1), color=color, label=label)
     if means.shape[1] >= FEWEST:
         low, high = students_interval(means.to_numpy().T)

@@ -1,4 +1,4 @@
-"""A finished run: its curve and its agents, on disk and back."""
+"""A finished run: its curve and its agents, and saving them."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -25,13 +25,13 @@ from tricks.runs.log import late_return
 
 @dataclass(frozen=True)
 class Run:
-    """What `train` returns.
+    """The result of `train`.
 
-    curve: a row per seed and update, with step (environment steps of that seed so far), the number, mean
-    undiscounted return and mean length of the episodes that ended in the update (NaN if none did), and the
-    diagnostics (NaN if this rung does not have one), the learning rate among them and, where an evaluation was due,
-    eval_return. diverged: seed -> step at which its loss or gradient was no longer finite; that seed stopped there.
-    seconds: wall time of the training. env, body: those that were given to `train`, if any.
+    curve: one row per seed and update, with step (the seed's environment steps so far); the number, mean undiscounted
+    return and mean length of the episodes that ended in the update (NaN if none did); and the diagnostics (NaN if this
+    rung does not have one), including the learning rate and, where an evaluation was due, eval_return.
+    diverged: seed -> step at which its loss or gradient stopped being finite; the seed stopped there.
+    seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
     """
 
     config: Config
@@ -44,7 +44,7 @@ class Run:
     body: MakeBody | None = None
 
     def save(self, path: str | Path) -> None:
-        """Write run.json, curve.csv and agent.pt into the folder `path`; a checkpoint there has served, and goes.
+        """Write run.json, curve.csv and agent.pt to the folder `path`, and remove its checkpoint.
 
         Raises InputError if that fails.
         """
@@ -68,11 +68,11 @@ class Run:
             raise InputError(f"cannot write to {folder}: {error.strerror}") from error
 
     def late(self) -> pd.Series:
-        """Each seed's mean return over the episodes that ended in the last 10% of the budget, as `late_return`."""
+        """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""
         return late_return(self.curve, self.config.steps).reindex(self.config.seed_list)
 
     def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
-        """Scores of whole games with sampled (or the most likely) actions, all statistics frozen: [S, episodes]."""
+        """Scores of whole games with sampled or greedy actions and all statistics frozen: [S, episodes]."""
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         policy: AgentPolicy = self.agent.policy
@@ -83,7 +83,7 @@ class Run:
         return scores
 
     def only(self, seed: int | None = None) -> "Run":
-        """The run of one of its seeds, alone; of the first, if none is named. Raises InputError for another's seed."""
+        """The part of the run that belongs to one seed; default: the first. Raises InputError for an unknown seed."""
         seeds = self.config.seed_list
         if seed is not None and seed not in seeds:
             raise InputError(f"the run has no seed {seed}; it has {', '.join(map(str, seeds))}")

@@ -1,7 +1,7 @@
-"""Worlds written as tensor functions: all lanes of all seeds in one step, beside the agent that plays them.
+"""Environments written as tensor functions: one step moves all lanes of all seeds, on the agent's device.
 
-`CLASSIC` are Gymnasium's own, under Gymnasium's ids. `SPECIMENS` were made for one trick each, and say in their
-docstrings why it must matter there; importing this package registers them with Gymnasium.
+`CLASSIC` reimplements Gymnasium environments under their own ids. Each of the `SPECIMENS` was made for a trick, and its
+docstring says why the trick should matter there; importing this package registers them with Gymnasium.
 """
 
 import gymnasium as gym

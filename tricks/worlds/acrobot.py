@@ -1,4 +1,4 @@
-"""Acrobot on tensors. Sutton 1996, NIPS 8, with the equations of Sutton & Barto's book; Gymnasium's constants."""
+"""Acrobot on tensors. Sutton 1996, NIPS 8, with the equations from Sutton & Barto's book; Gymnasium's constants."""
 
 import math
 
@@ -9,9 +9,9 @@ from torch import Tensor
 from tricks.worlds.pendulum import wrap
 from tricks.worlds.world import World
 
-GRAVITY, MASS, LENGTH, CENTER, MOMENT, TAU = 9.8, 1.0, 1.0, 0.5, 1.0, 0.2  # SI units; both links are alike
+GRAVITY, MASS, LENGTH, CENTER, MOMENT, TAU = 9.8, 1.0, 1.0, 0.5, 1.0, 0.2  # SI units; both links are identical
 SPEED_LIMITS = 4 * math.pi, 9 * math.pi
-COUPLING = MASS * LENGTH * CENTER  # of one link's acceleration into the other's; what follows is in units of it
+COUPLING = MASS * LENGTH * CENTER  # couples the links' accelerations; INERTIA and WEIGHT are in units of it
 INERTIA = (MOMENT + MASS * (LENGTH**2 + CENTER**2)) / COUPLING, (MOMENT + MASS * CENTER**2) / COUPLING
 WEIGHT = MASS * (LENGTH + CENTER) * GRAVITY / COUPLING, MASS * CENTER * GRAVITY / COUPLING
 
@@ -22,14 +22,15 @@ def initial(chance: Tensor) -> Tensor:
 
 
 def mirror(joints: Tensor) -> Tensor:
-    """Angles of the joints to φ = (θ₁, -θ₁-θ₂), those of the links to the vertical, and back. [..., 2] -> [..., 2]."""
+    """Joint angles to link angles from the vertical, φ = (θ₁, -θ₁-θ₂), and back. [..., 2] -> [..., 2]."""
     first, second = joints.unbind(-1)
     return torch.stack([first, -first - second], -1)
 
 
 def acceleration(angle: Tensor, speed: Tensor, torque: Tensor, others_inertia: Tensor, weight: Tensor) -> Tensor:
-    """φ̈ [..., 2]. Links measured in opposite senses obey one law, mᵢφ̈ᵢ - cos(φ₁+φ₂) φ̈ⱼ = -fᵢ, where
-    fᵢ = wᵢ sin φᵢ + sin(φ₁+φ₂) φ̇ⱼ² + torque; so φ̈ᵢ = (mⱼfᵢ + cos(φ₁+φ₂) fⱼ) / (cos²(φ₁+φ₂) - m₁m₂).
+    """φ̈ᵢ = (mⱼfᵢ + cos(φ₁+φ₂) fⱼ) / (cos²(φ₁+φ₂) - m₁m₂), with fᵢ = wᵢ sin φᵢ + sin(φ₁+φ₂) φ̇ⱼ² + torque. [..., 2].
+
+    Measured in opposite directions, both links obey the same equation, mᵢφ̈ᵢ - cos(φ₁+φ₂) φ̈ⱼ = -fᵢ.
     """
     bend = angle.sum(-1, keepdim=True)
     cos, sin = bend.cos(), bend.sin()
@@ -40,7 +41,7 @@ def acceleration(angle: Tensor, speed: Tensor, torque: Tensor, others_inertia: T
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One Runge-Kutta step of TAU seconds under a torque of -1, 0 or 1 N m on the second joint (actions 0, 1, 2).
 
-    The tip above the bar by a link's length, -cos θ₁ - cos(θ₁+θ₂) > 1, ends the episode; every other step costs 1.
+    The episode ends when the tip is one link length above the bar, -cos θ₁ - cos(θ₁+θ₂) > 1; every other step costs 1.
     """
     angle, speed = mirror(state.reshape(*state.shape[:-1], 2, 2)).unbind(-2)
     links = pair(INERTIA[1], INERTIA[0], state), pair(*WEIGHT, state)
@@ -62,13 +63,13 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def observe(state: Tensor) -> Tensor:
-    """cos θ₁, sin θ₁, cos θ₂, sin θ₂, θ̇₁, θ̇₂ [rad/s]; both links hang where θ₁ = θ₂ = 0. [..., 4] -> [..., 6]."""
+    """cos θ₁, sin θ₁, cos θ₂, sin θ₂, θ̇₁, θ̇₂ [rad/s]; both links hang down at θ₁ = θ₂ = 0. [..., 4] -> [..., 6]."""
     angle, speed = state.chunk(2, -1)
     return torch.cat([torch.stack([angle.cos(), angle.sin()], -1).flatten(-2), speed], -1)
 
 
 def pair(first: float, second: float, like: Tensor) -> Tensor:
-    """The two numbers [2], made where `like` is, without a copy from the host."""
+    """The two numbers [2], created on the device of `like`, without a copy from the host."""
     return torch.linspace(first, second, 2, dtype=like.dtype, device=like.device)
 
 

@@ -20,13 +20,13 @@ def initial(chance: Tensor) -> Tensor:
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """One Euler step of TAU seconds under a force to the left (0) or to the right (1); every step pays 1.
+    """One Euler step of TAU seconds under a force to the left (0) or right (1); every step pays 1.
 
     θ̈ = (g·sin θ − p·cos θ)/(l(4/3 − m/M·cos² θ)),  ẍ = p − m/M·l·θ̈·cos θ,  p = ±F/M + m/M·l·θ̇²·sin θ.
     """
     _, x_dot, theta, theta_dot = state.unbind(-1)
     cos, sin = theta.cos(), theta.sin()
-    # addcmul, a + value·b·c, because a product with a Python number costs twice as much as one of two tensors
+    # addcmul, a + value·b·c, because multiplying by a Python number costs twice as much as by a tensor
     push = torch.addcmul((action - 0.5) * (2 * FORCE / MASS), theta_dot.square(), sin, value=SHARE * HALF_LENGTH)
     theta_acc = torch.addcmul(GRAVITY * sin, push, cos, value=-1)
     theta_acc = theta_acc / (HALF_LENGTH * 4 / 3 - HALF_LENGTH * SHARE * cos.square())
@@ -37,7 +37,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def observe(state: Tensor) -> Tensor:
-    """All of it: x [m], ẋ [m/s], θ [rad], θ̇ [rad/s]."""
+    """The full state: x [m], ẋ [m/s], θ [rad], θ̇ [rad/s]."""
     return state
 
 

@@ -1,8 +1,8 @@
-"""Chance as worlds need it, from numbers that are uniform in [0, 1)."""
+"""Noise for worlds, from numbers that are uniform in [0, 1)."""
 
 from torch import Tensor
 
 
 def noise(chance: Tensor, deviation: float) -> Tensor:
-    """Uniform noise of mean 0 and this standard deviation: √12 σ (u − ½). Of chance's shape."""
+    """Uniform noise with mean 0 and standard deviation σ: √12 σ (u − ½). Same shape as chance."""
     return deviation * 12**0.5 * (chance - 0.5)

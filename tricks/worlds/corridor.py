@@ -1,11 +1,11 @@
-"""entropy: a small reward near by, and a large one far away.
+"""entropy: a small reward nearby and a large one far away.
 
-A corridor of CELLS cells, one-hot, entered at cell START. Its left end pays NEAR, its right end FAR, and either ends
-the episode; every step costs COST.
+A corridor of CELLS one-hot cells, entered at cell START. The left end pays NEAR, the right end pays FAR, and either one
+ends the episode; every step costs COST.
 
-Why: whoever strolls about pays more on the way to the far end than it brings, so an undecided policy does better by
-going left, makes that likelier still, and forgets how to look. The bonus keeps it looking until the far end has been
-found often enough to count (Williams & Peng 1991, 10.1080/09540099108946587; Mnih et al. 2016, arXiv:1602.01783).
+Why: a random walk to the far end costs more than the reward there. So an undecided policy does better by going left;
+that makes going left more likely, and the policy stops exploring. The bonus keeps it exploring until it has found the
+far end often enough to matter (Williams & Peng 1991, 10.1080/09540099108946587; Mnih et al. 2016, arXiv:1602.01783).
 Predicted: better with.
 
 Seen on seeds 0 to 9: entropy better with.
@@ -19,7 +19,7 @@ CELLS, START, NEAR, FAR, COST = 16, 2, 0.1, 1.0, 0.03
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """One cell to the left (0) or to the right (1), for COST."""
+    """Move one cell left (0) or right (1), at a cost of COST."""
     state = move(state, right=action, cells=CELLS)
     left, right = state[..., 0] == 0, state[..., 0] == CELLS - 1
     return state, NEAR * left.double() + FAR * right.double() - COST, left | right

@@ -1,4 +1,4 @@
-"""What worlds share in which a cue is drawn at every step, and one of two actions matches it."""
+"""Shared parts of worlds that draw a cue at every step, which one of two actions matches."""
 
 import gymnasium as gym
 from torch import Tensor
@@ -7,12 +7,12 @@ from tricks.worlds.world import Dynamics, Initial, World
 
 
 def observe(state: Tensor) -> Tensor:
-    """The cue, from 0 to 1 in the state, from −1 to 1: its sign says which action matches."""
+    """The cue, rescaled from [0, 1] to [−1, 1]: its sign says which action matches."""
     return 2 * state - 1
 
 
 def world_of_cues(id: str, initial: Initial, dynamics: Dynamics, time_limit: int, step_chances: int) -> World:
-    """A world whose state is the cue, and is seen whole."""
+    """A world whose state is the cue, fully observed."""
     return World(
         id=id,
         observation=gym.spaces.Box(-1, 1, (1,)),

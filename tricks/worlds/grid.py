@@ -1,13 +1,13 @@
-"""action_mask: a small grid, and among its actions many that do nothing.
+"""action_mask: a small grid with many actions that do nothing.
 
-SIZE × SIZE cells from one corner to the opposite one, which pays 1 and ends the episode. Four actions move; `useless`
-more are illegal: they move nothing and cost PENALTY.
+The path leads through SIZE × SIZE cells from one corner to the opposite one, which pays 1 and ends the episode. Four
+actions move; `useless` others are illegal: they do nothing and cost PENALTY.
 
-Why: without the mask a policy must learn from the penalty alone, for every action and state, what is illegal, and the
-more of them there are the rarer a move is: at first 4 in 4 + useless. With it, the number does not matter (Huang &
-Ontañón 2020, arXiv:2006.14171). Predicted: no effect at 0, and better with the more there are.
+Why: without the mask, a policy must learn from the penalty alone which actions are illegal, in every state. The more
+of them there are, the less often it moves at first: 4 times in 4 + useless. With the mask, their number does not matter
+(Huang & Ontañón 2020, arXiv:2006.14171). Predicted: no effect at 0, and better with the more there are.
 
-Seen on seeds 0 to 9: action_mask better with, the more the more illegal actions there are.
+Seen on seeds 0 to 9: action_mask better with, and by more the more illegal actions there are.
 """
 
 from functools import partial
@@ -29,7 +29,7 @@ def initial(chance: Tensor) -> Tensor:
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """One cell right, down, left or up, as far as the grid goes; an illegal action costs PENALTY instead."""
+    """Move one cell right, down, left or up, within the grid; an illegal action costs PENALTY instead."""
     down = (action == DOWN).float() - (action == UP).float()
     right = (action == RIGHT).float() - (action == LEFT).float()
     state = (state + torch.stack([down, right], -1)).clamp(0, SIZE - 1)
@@ -38,7 +38,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def observe(state: Tensor) -> Tensor:
-    """Row and column, from −1 to 1."""
+    """Row and column, scaled to [−1, 1]."""
     return 2 * state / (SIZE - 1) - 1
 
 
@@ -48,7 +48,7 @@ def legal(state: Tensor, actions: int) -> Tensor:
 
 
 def grid(useless: int) -> World:
-    """The grid with that many illegal actions."""
+    """The grid with `useless` illegal actions."""
     actions = MOVES + useless
     return World(
         id=f"tricks/Grid{useless}-v0",

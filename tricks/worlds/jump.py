@@ -1,14 +1,14 @@
 """popart: CartPole whose rewards grow a thousandfold in the middle of training.
 
-Every lane carries a clock of its steps over its resets (those that it takes while it waits for the end of a batch
-count too); once it has counted JUMP steps, a step pays SCALE instead of 1. The clock cannot be seen.
+Every lane has an unobserved clock that counts its steps across resets, including the steps it takes while it waits for
+the end of a batch. After JUMP steps, each step pays SCALE instead of 1.
 
-Why: when the returns' scale moves, a standardized value net (return_norm) is asked for other numbers than a moment
-before and says, in units of reward, something else than it did; rescaling its head together with the statistics leaves
-what it says in place (van Hasselt et al. 2016, arXiv:1602.07714, proposition 1). Predicted: better with.
+Why: when the return statistics move, the targets of a standardized value net (return_norm) shift and its predictions,
+in units of reward, change with no gradient step. Rescaling the head together with the statistics keeps the predictions
+in place (van Hasselt et al. 2016, arXiv:1602.07714, proposition 1). Predicted: better with.
 
-Seen on seeds 0 to 9: popart no detectable effect. A reason that fits: when all returns grow by one factor, the head
-that is left as it is grows with the statistics and is right at once; the preserved one says what was true before.
+Seen on seeds 0 to 9: popart no detectable effect. A possible reason: when all returns grow by the same factor, an
+unchanged head scales with the statistics and is right at once; the preserved head keeps its outdated predictions.
 """
 
 from dataclasses import replace
@@ -22,12 +22,12 @@ JUMP, SCALE = 1500, 1000.0
 
 
 def initial(chance: Tensor) -> Tensor:
-    """CartPole's, and a clock at 0. [..., 4] -> [..., 5]."""
+    """CartPole's initial state, and a clock at 0. [..., 4] -> [..., 5]."""
     return torch.cat([CARTPOLE.initial(chance), torch.zeros_like(chance[..., :1])], -1)
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """CartPole's step, at the pay of the time."""
+    """CartPole's step, with the reward that the clock calls for."""
     clock = state[..., 4]
     state, reward, terminated = CARTPOLE.dynamics(state[..., :4], action, chance)
     reward = torch.where(clock < JUMP, reward, SCALE * reward)
@@ -35,7 +35,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def observe(state: Tensor) -> Tensor:
-    """CartPole's, without the clock."""
+    """CartPole's observation, without the clock."""
     return CARTPOLE.observe(state[..., :4])
 
 

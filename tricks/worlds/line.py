@@ -1,15 +1,15 @@
-"""orthogonal_init: a reward that only a policy without a preference finds.
+"""orthogonal_init: a reward that only an unbiased policy finds.
 
-A line of cells from −REACH to REACH, entered in the middle. Whoever has touched the left end and then comes to the
-right end is paid 1, which ends the episode.
+A line of cells from −REACH to REACH, entered in the middle. Reaching the right end after touching the left end pays 1
+and ends the episode.
 
-Why: from a uniform policy, this is a random walk, and takes 3·REACH² + 4·REACH² steps on average, as many as the time
-limit allows. An untrained policy whose logits differ by d, be it to the left or to the right, has one of the two ways
-against it, which then takes it of the order of exp(2·REACH·|d|) steps. The default initialization, U(±1/√in), starts
-with such a d; a policy head of gain 0.01 and bias 0 does not (Andrychowicz et al. 2020, arXiv:2006.05990, C57).
-Predicted: better with.
+Why: under a uniform policy this is a random walk, which takes 3·REACH² + 4·REACH² steps on average, about as many as
+the time limit allows. If an untrained policy's logits differ by d, in either direction, it has to walk one of the two
+ways against its bias, and that takes on the order of exp(2·REACH·|d|) steps. The default initialization, U(±1/√in),
+starts with such a d; a policy head with gain 0.01 and bias 0 does not (Andrychowicz et al. 2020, arXiv:2006.05990,
+C57). Predicted: better with.
 
-Seen on seeds 0 to 9: orthogonal_init no detectable effect; seeds differ too much for ten of them to tell.
+Seen on seeds 0 to 9: orthogonal_init no detectable effect; seeds vary too much for ten of them to tell.
 """
 
 import gymnasium as gym
@@ -22,12 +22,12 @@ REACH = 12
 
 
 def initial(chance: Tensor) -> Tensor:
-    """The middle, and the left end not touched. [..., 0] -> [..., 2]."""
+    """The middle cell, with the left end not yet touched. [..., 0] -> [..., 2]."""
     return chance.new_zeros(*chance.shape[:-1], 2)
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """One cell to the left (0) or to the right (1), as far as the line goes."""
+    """Move one cell left (0) or right (1), up to the end of the line."""
     cell, touched = state.unbind(-1)
     cell = (cell + 2 * action - 1).clamp(-REACH, REACH)
     touched = touched.maximum((cell == -REACH).float())
@@ -36,7 +36,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def observe(state: Tensor) -> Tensor:
-    """The cell's number, and REACH if the left end was touched."""
+    """The cell's number, and REACH if the left end has been touched, otherwise 0."""
     cell, touched = state.unbind(-1)
     return torch.stack([cell, REACH * touched], -1)
 

@@ -1,9 +1,9 @@
-"""segments: an episode so long that a budget holds only a few.
+"""segments: episodes so long that only a few fit into the budget.
 
-A cue, −1 or 1, is drawn at every step; the action that matches it pays 1. LENGTH steps.
+A cue, −1 or 1, is drawn at every step; the action that matches it pays 1. Episodes have LENGTH steps.
 
-Why: whoever waits for the end of an episode takes one step of learning in it; whoever cuts it after a hundred steps,
-and lets V stand for the rest, takes many (Mnih et al. 2016, arXiv:1602.01783, sec. 4). Predicted: better with.
+Why: an agent that waits for the end of the episode learns once per episode. One that cuts it every hundred steps and
+lets V stand in for the rest learns many times (Mnih et al. 2016, arXiv:1602.01783, sec. 4). Predicted: better with.
 
 Seen on seeds 0 to 9: segments better with.
 """
@@ -22,7 +22,7 @@ def initial(chance: Tensor) -> Tensor:
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """1 for the action that is the cue; then the next cue."""
+    """Pay 1 if the action matches the cue, then draw the next cue."""
     reward = (action == state[..., 0]).double()
     return chance.round(), reward, torch.zeros_like(action, dtype=torch.bool)
 

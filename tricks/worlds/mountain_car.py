@@ -19,7 +19,7 @@ def initial(chance: Tensor) -> Tensor:
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """One step of pushing left (0), not at all (1) or right (2); every step costs 1, and the wall stops the car."""
+    """Push left (0), not at all (1) or right (2) for one step; every step costs 1, and the wall stops the car."""
     x, x_dot = state.unbind(-1)
     x_dot = x_dot.add(action - 1, alpha=FORCE).sub((3 * x).cos(), alpha=GRAVITY).clamp(-SPEED_LIMIT, SPEED_LIMIT)
     x = (x + x_dot).clamp(WALL, END)
@@ -29,7 +29,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def observe(state: Tensor) -> Tensor:
-    """All of it: x and ẋ (per step)."""
+    """The full state: x and ẋ (per step)."""
     return state
 
 

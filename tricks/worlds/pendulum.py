@@ -1,4 +1,4 @@
-"""A pendulum to swing up and to hold, on tensors. Equations and constants of Gymnasium's Pendulum-v1."""
+"""Pendulum swing-up on tensors. Equations and constants from Gymnasium's Pendulum-v1."""
 
 import math
 
@@ -28,7 +28,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     """One Euler step of TAU seconds under a clipped torque u; pays -(θ² + 0.1 θ̇² + 0.001 u²) and never ends."""
     theta, theta_dot = state.unbind(-1)
     theta = wrap(theta)
-    torque = action.squeeze(-1).nan_to_num().clamp(-TORQUE_LIMIT, TORQUE_LIMIT)  # NaN: a diverged policy pushes nothing
+    torque = action.squeeze(-1).nan_to_num().clamp(-TORQUE_LIMIT, TORQUE_LIMIT)  # NaN from a diverged policy: no torque
     cost = theta.square().add(theta_dot.square(), alpha=0.1).add(torque.square(), alpha=0.001)
     push = theta.sin().mul(1.5 * GRAVITY / LENGTH).add(torque, alpha=3 / (MASS * LENGTH**2))
     theta_dot = theta_dot.add(push, alpha=TAU).clamp(-SPEED_LIMIT, SPEED_LIMIT)
@@ -37,7 +37,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def observe(state: Tensor) -> Tensor:
-    """cos θ, sin θ, θ̇ [rad/s]; the pendulum is upright where θ = 0. [..., 2] -> [..., 3]."""
+    """cos θ, sin θ, θ̇ [rad/s]; the pendulum is upright at θ = 0. [..., 2] -> [..., 3]."""
     theta, theta_dot = state.unbind(-1)
     return torch.stack([theta.cos(), theta.sin(), theta_dot], -1)
 

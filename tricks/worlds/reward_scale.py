@@ -1,12 +1,11 @@
-"""advantage_norm, return_norm, value_clip: CartPole in other units of reward.
+"""advantage_norm, return_norm, value_clip: CartPole with rescaled rewards.
 
-Every step pays 100, or 0.01, instead of 1. Nothing else differs, so the task is the same.
+Every step pays 100, or 0.01, instead of 1. The task is otherwise the same.
 
-Why: the learning rate, ε of the value clipping, the entropy bonus and the limit of the gradient's norm are numbers in
-the reward's units, and none of them moves along. Advantages are scale-free once standardized, and so is the value
-net's task once returns are (van Hasselt et al. 2016, arXiv:1602.07714); a value that may move 0.2 at a time never gets
-to 10⁴ (Andrychowicz et al. 2020, arXiv:2006.05990). Predicted: advantage_norm and return_norm better with, value_clip
-worse.
+Why: the learning rate, the value clip's ε, the entropy bonus and the gradient norm limit all depend on the scale of the
+rewards, but none of them is adjusted. Standardized advantages are scale-free, and so is the value net's task with
+standardized returns (van Hasselt et al. 2016, arXiv:1602.07714). A value that moves 0.2 at a time never gets to 10⁴
+(Andrychowicz et al. 2020, arXiv:2006.05990). Predicted: advantage_norm and return_norm better with, value_clip worse.
 
 Seen on seeds 0 to 9: advantage_norm no detectable effect; return_norm better with; value_clip no detectable effect.
 """

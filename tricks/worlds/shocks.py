@@ -1,11 +1,11 @@
-"""grad_clip: rare rewards that are huge, of either sign, and mean nothing.
+"""grad_clip: rare, huge rewards of either sign that mean nothing.
 
-CartPole, where a step in SELDOM pays SIZE more, or as much less, with equal chance. The mean of the shocks is 0, so
-the task is the same.
+CartPole, where one step in SELDOM pays SIZE more or SIZE less, with equal probability. The shocks have mean 0, so the
+task is the same.
 
-Why: a batch with a shock has a gradient many times the usual one, which Adam's second moments then remember for a
-thousand steps and divide by; a limit on the norm keeps both the step and the memory small (Pascanu et al. 2012,
-arXiv:1211.5063). Predicted: better with.
+Why: a batch with a shock has a gradient many times the usual size. Adam's second moments remember it for about a
+thousand steps, and all that time divide by it. A limit on the norm keeps both the step and this memory small (Pascanu
+et al. 2012, arXiv:1211.5063). Predicted: better with.
 
 Seen on seeds 0 to 9: grad_clip no detectable effect.
 """
@@ -20,7 +20,7 @@ SIZE, SELDOM = 1000.0, 4096
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """CartPole's step, and now and then a shock."""
+    """CartPole's step, with an occasional shock."""
     state, reward, terminated = CARTPOLE.dynamics(state, action, chance)
     up, down = chance[..., 0] < 0.5 / SELDOM, chance[..., 0] >= 1 - 0.5 / SELDOM
     return state, reward + SIZE * (up.double() - down.double()), terminated

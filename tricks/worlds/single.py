@@ -1,4 +1,4 @@
-"""A World as a Gymnasium environment: the same pure functions, stepped with one lane."""
+"""A World as a Gymnasium environment: the same pure functions, with one lane."""
 
 from copy import deepcopy
 from typing import Any
@@ -12,10 +12,10 @@ from tricks.worlds import WORLDS
 
 
 class WorldEnv(gym.Env):
-    """One lane of the World that `world` names; chance comes from `np_random`, the time limit from the registration.
+    """One lane of the World with id `world`. Randomness comes from `np_random`, the time limit from the registration.
 
-    info["action_mask"] [A] int8 says what is legal, where the world forbids anything. What the world carries outlives
-    `reset()`, but not `reset(seed=...)`, which starts everything anew.
+    If the world has illegal actions, info["action_mask"] [A] int8 says which are legal. Carried features survive
+    `reset()`, but `reset(seed=...)` resets them, too.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own interface

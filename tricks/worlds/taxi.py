@@ -1,7 +1,7 @@
 """Taxi on tensors. Dietterich 2000, 10.1613/jair.639, the domain of its figure 1; Gymnasium's rewards and numbering.
 
-Five by five places, four of them stands. A passenger waits at one stand and wants to another; the fare ends the
-episode. The rules are written for one taxi, and are looked up for all lanes in a table of every state and action.
+A five-by-five grid with four taxi stands. A passenger waits at one stand and wants to go to another; delivering them
+ends the episode. The rules are written for one taxi and tabulated over all states and actions; lanes look them up.
 """
 
 from functools import cache
@@ -15,18 +15,18 @@ from tricks.worlds.world import World
 
 SIDE, ACTIONS = 5, 6
 SOUTH, NORTH, EAST, WEST, PICK_UP, DROP_OFF = range(ACTIONS)
-STANDS = (0, 0), (0, 4), (4, 0), (4, 3)  # row and column, the rows from north to south
-WALLS = {(0, 1), (1, 1), (3, 0), (4, 0), (3, 2), (4, 2)}  # none may pass between these places and those to their east
-RIDING = len(STANDS)  # where the passenger is while at none of the stands
+STANDS = (0, 0), (0, 4), (4, 0), (4, 3)  # row and column; rows run from north to south
+WALLS = {(0, 1), (1, 1), (3, 0), (4, 0), (3, 2), (4, 2)}  # a wall on the east side of these cells
+RIDING = len(STANDS)  # the passenger's position while in the taxi
 STEP, REFUSED, FARE = -1.0, -10.0, 20.0
 
-State = tuple[int, int, int, int]  # row and column of the taxi, the passenger's stand or RIDING, the stand to go to
+State = tuple[int, int, int, int]  # the taxi's row and column, the passenger's stand or RIDING, the destination stand
 STATES: list[State] = list(product(range(SIDE), range(SIDE), range(RIDING + 1), range(RIDING)))
 STARTS = [state for state in STATES if state[2] not in (RIDING, state[3])]
 
 
 def drive(row: int, column: int, action: int) -> tuple[int, int]:
-    """One place on; the edge of the town and the walls are as far as it goes."""
+    """Move one cell, unless a wall or the edge of the grid is in the way."""
     if action == SOUTH:
         return min(row + 1, SIDE - 1), column
     if action == NORTH:
@@ -37,7 +37,7 @@ def drive(row: int, column: int, action: int) -> tuple[int, int]:
 
 
 def rules(state: State, action: int) -> tuple[State, float]:
-    """The next state and the reward: a passenger gets in only where they wait, and out at any stand."""
+    """The next state and the reward. The passenger gets in only where they wait, and gets out at any stand."""
     row, column, passenger, goal = state
     if action == PICK_UP:
         waiting = passenger != RIDING and STANDS[passenger] == (row, column)
@@ -52,9 +52,9 @@ def rules(state: State, action: int) -> tuple[State, float]:
 
 @cache
 def tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Starts [300], next states [500·6], rewards [500·6], and which actions change a state [500, 6].
+    """Start states [300], next states [500·6], rewards [500·6], and which actions change a state [500, 6].
 
-    Made once for a device, because a copy at every step would wait for it.
+    Cached per device, because a copy to the device at every step would have to wait for it.
     """
     number = {state: i for i, state in enumerate(STATES)}
     after, reward = zip(*(rules(state, action) for state in STATES for action in range(ACTIONS)), strict=True)
@@ -65,12 +65,12 @@ def tables(device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def initial(chance: Tensor) -> Tensor:
-    """The taxi anywhere, the passenger at a stand, the goal another. [..., 1] -> the state's number [..., 1]."""
+    """Taxi anywhere, passenger at one stand, destination another. [..., 1] -> the state's number [..., 1]."""
     return tables(chance.device)[0].take((chance * len(STARTS)).long())
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As the rules say; only the fare is a positive reward, and only the fare ends the episode."""
+    """Look up the rules. Only the fare is a positive reward, and it ends the episode."""
     _, following, rewards, _ = tables(state.device)
     row = torch.add(action, state[..., 0].long(), alpha=ACTIONS)
     reward = rewards.take(row)
@@ -79,12 +79,12 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 def observe(state: Tensor) -> Tensor:
     """The state's number, one-hot."""
-    # scattered, because torch's one_hot counts in int64, which at this width costs four times as much
+    # scatter_, because torch's one_hot works in int64, which is four times slower at this width
     return state.new_zeros(*state.shape[:-1], len(STATES)).scatter_(-1, state.long(), 1)
 
 
 def legal(state: Tensor) -> Tensor:
-    """What would change the state: no step against a wall, no passenger who is not there, no stand that is none."""
+    """The actions that change the state: no driving into walls, and no pick-up or drop-off where it has no effect."""
     return torch.nn.functional.embedding(state[..., 0].long(), tables(state.device)[3])
 
 

@@ -1,11 +1,11 @@
 """state_norm: CartPole in badly chosen units.
 
-The cart's place is measured in millimeters from a wall 5 m away, its speed in millimeters per second; the pole's angle
-in full turns, its speed in turns per second. Nothing else differs.
+The cart's position is in millimeters from a wall 5 m away, and its speed in millimeters per second; the pole's angle is
+in full turns, and its speed in turns per second. The task is otherwise the same.
 
-Why: a tanh unit that is fed numbers of thousands is saturated from the start and passes no gradient, and what decides
-is a thousandth of a turn. Standardizing undoes both (Andrychowicz et al. 2020, arXiv:2006.05990, C64). Predicted:
-better with.
+Why: a tanh unit with inputs in the thousands is saturated from the start and passes no gradient, while the decisive
+input is measured in thousandths of a turn. Standardizing fixes both (Andrychowicz et al. 2020, arXiv:2006.05990, C64).
+Predicted: better with.
 
 Seen on seeds 0 to 9: state_norm better with.
 """
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from tricks.worlds.cartpole import CARTPOLE
 
-WALL, MILLI, TURN = 5.0, 1000.0, math.tau  # m, mm in a m, rad in a turn
+WALL, MILLI, TURN = 5.0, 1000.0, math.tau  # m, mm per m, rad per turn
 
 
 def observe(state: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What worlds share in which one walks along a row of cells, to the left or to the right, and sees the cell."""
+"""Shared parts of worlds in which the agent walks left or right along a row of cells and observes its cell."""
 
 from functools import partial
 
@@ -10,12 +10,12 @@ from tricks.worlds.world import Dynamics, World
 
 
 def at(cell: int, chance: Tensor) -> Tensor:
-    """Every lane at this cell. [..., 0] -> [..., 1]."""
+    """Start every lane at this cell. [..., 0] -> [..., 1]."""
     return chance.new_full((*chance.shape[:-1], 1), cell)
 
 
 def move(state: Tensor, right: Tensor, cells: int) -> Tensor:
-    """One cell to the right where `right` [S, N] is 1 or True, else to the left, as far as there are cells."""
+    """Move one cell to the right if `right` [S, N] is 1 or True, otherwise to the left, up to the end of the row."""
     return (state + (2 * right - 1).unsqueeze(-1)).clamp(0, cells - 1)
 
 

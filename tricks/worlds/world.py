@@ -1,4 +1,4 @@
-"""An environment's rules as pure functions on tensors of lanes."""
+"""An environment's rules as pure functions, vectorized over lanes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ Dynamics = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 def everything_legal(state: Tensor) -> None:
-    """No action is ever forbidden."""
+    """Every action is always legal."""
 
 
 @dataclass(frozen=True)
 class World:
-    """An environment's rules. Letters as everywhere: S seeds, N lanes, D features; a state is [S, N, ...] float32.
+    """An environment's rules, for S seeds, N lanes and D features; a state is [S, N, ...] float32.
 
-    initial: chance [..., reset_chances] -> the states after a reset.
+    initial: chance [..., reset_chances] -> initial states.
     dynamics: state, action, chance [S, N, step_chances] -> next state, reward [S, N] float64, terminated [S, N].
     observe: state -> observation [S, N, D].
-    legal: state -> mask [S, N, A], or None where every action is legal.
+    legal: state -> mask [S, N, A], or None if every action is legal.
 
-    Chance is uniform in [0, 1). Box actions arrive as the policy drew them: clipping them is the dynamics' part.
-    The last `carried` features of a state are not reset when an episode ends: a clock, a place.
+    Chance is uniform in [0, 1). Box actions arrive unclipped; the dynamics clip them if necessary. The last `carried`
+    features of a state, such as a clock or a position, are not reset when an episode ends.
     """
 
     id: str
