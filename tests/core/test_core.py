@@ -33,15 +33,15 @@ def test_adam_equals_torch_seed_by_seed_and_a_seed_may_stand_still() -> None:
         moving = torch.tensor([True, True, t < 10])
         scale = torch.tensor([1.0, 1.0, 1.0 if t < 10 else torch.nan])
         mine.step(gradient(losses * scale, stacked), rates, moving)
-        for p, adam in zip(lone, theirs, strict=True):
+        for parameters, adam in zip(lone, theirs, strict=True):
             adam.zero_grad()
-            sum((q * q.detach().cos() * 3).square().sum() for q in p).backward()  # type: ignore[union-attr]
+            torch.stack([(q * q.detach().cos() * 3).square().sum() for q in parameters]).sum().backward()
             adam.step()
     for k, place in enumerate(lone[:2]):
         for p, q in zip(stacked, place, strict=True):
             torch.testing.assert_close(p[k], q)
-    for p, q in zip(stacked, stopped, strict=True):
-        assert torch.equal(p[2], q)
+    for p, kept in zip(stacked, stopped, strict=True):
+        assert torch.equal(p[2], kept)
 
 
 def test_the_gradient_of_one_seed_ignores_the_loss_of_another() -> None:

@@ -10,6 +10,8 @@ from ablations.design.suites import SUITES
 from ablations.training.plan import What, plans
 from ablations.training.rates import UNTUNED
 from tricks import Config, InputError
+from tricks.core.env import Env
+from tricks.envs.make import make_env
 
 
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
@@ -50,12 +52,10 @@ def test_studies_that_differ_have_names_that_differ() -> None:
 def test_an_environment_that_cannot_be_made_is_left_out_of_a_suite_and_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = planning.make_env
-
-    def without_envpool(config: Config) -> object:
+    def without_envpool(config: Config) -> Env:
         if config.backend == "envpool":
             raise InputError("no envpool")
-        return made(config)
+        return make_env(config)
 
     monkeypatch.setattr(planning, "make_env", without_envpool)
     found = plans(What(suite="classic"))
