@@ -45,7 +45,11 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
     ("arguments", "message"),
     [
         (["train", "ppo", "--no-baseline"], "gae needs baseline"),
-        (["train", "pppo"], "unknown rung 'pppo'"),
+        (
+            ["train", "reinforce", "--popart"],
+            "popart needs return_norm, which needs baseline: add --baseline --return-norm",
+        ),
+        (["train", "pppo"], "unknown rung 'pppo' (did you mean ppo?)"),
         (["train", "--gea"], "unknown option --gea; did you mean --gae?"),
         (["train", "--steps", "-5"], "steps must be more than 0 and finite, not -5"),
         (["train", "--steps", "many"], "--steps"),
