@@ -1,11 +1,16 @@
 """The text of a job's result: what an older version wrote still counts, what is not a result does not."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from support.jobs import JOB
 
-from ablations.training.jobs import compute, parse_result
+from ablations.training.jobs import Job, compute, parse_result, result_text
+from ablations.training.store import Store
 from ablations.training.tagged_csv import tagged, untagged
+from tricks import REINFORCE, train
 from tricks.runs.log import COLUMNS
 
 
@@ -37,3 +42,18 @@ def test_a_tagged_csv_is_read_back() -> None:
     about, again = untagged(text, dtype={"a": str})
     assert about == {"made with": ["x"]}
     assert again.a.tolist() == ["1", "2"]
+
+
+def test_a_job_is_named_by_what_it_computes() -> None:
+    same = Job(replace(JOB.config, seeds=2), REINFORCE)
+    assert same.key == JOB.key  # a count and the seeds themselves are the same job
+    assert Job(replace(JOB.config, lr=0.1), REINFORCE).key != JOB.key
+
+
+def test_a_result_is_read_back(tmp_path: Path) -> None:
+    store, run = Store(tmp_path), train(JOB.config, JOB.tricks)
+    assert store.read(JOB) is None
+    store.put(JOB, result_text(JOB, run, 1.0))
+    result = store.read(JOB)
+    assert result is not None
+    pd.testing.assert_frame_equal(result.curve, run.curve, rtol=1e-5)

@@ -7,8 +7,9 @@ import pytest
 import ablations.training.plan as planning
 from ablations.cli import again, main
 from ablations.design.suites import SUITES
-from ablations.training.plan import What, plans
+from ablations.training.plan import What, parse_seeds, plans
 from ablations.training.rates import UNTUNED
+from ablations.training.workers import blocks
 from tricks import Config, InputError
 from tricks.core.env import Env
 from tricks.envs.make import make_env
@@ -103,3 +104,11 @@ def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
     assert asked["MiniGrid-Unlock-v0"] == ["beyond"]
     (chosen,) = plans(What(suite="beyond", env="CartPole-v1", design="beyond"))
     assert [design.name for design in chosen.designs] == ["beyond"]
+
+
+def test_seeds_come_in_fixed_blocks_of_ten() -> None:
+    assert blocks(range(5, 23)) == [tuple(range(10)), tuple(range(10, 20)), tuple(range(20, 30))]
+    assert parse_seeds("10:12") == (10, 11)
+    for text in ("0", "5:5", "a", "3:2", "1001"):
+        with pytest.raises(InputError, match="seed"):
+            parse_seeds(text)

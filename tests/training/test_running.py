@@ -191,3 +191,12 @@ def test_the_bar_counts_environment_steps_and_those_done_before(
     assert not run_jobs([JOB], Store(tmp_path), workers=1)
     assert (given[0]["initial"], given[0]["total"], given[0]["unit"]) == (400, 400, "step")
     assert capsys.readouterr().err == ""  # no terminal, no bar
+
+
+def test_a_failing_job_stops_no_other_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Job(replace(JOB.config, env="Nonsense-v0"), REINFORCE)
+    store = Store(tmp_path)
+    failed = run_jobs([broken, JOB], store, workers=1)
+    assert list(failed) == [broken]
+    assert store.read(JOB) is not None
+    assert "Nonsense" in (tmp_path / f"{broken.key}.error.txt").read_text()
