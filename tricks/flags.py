@@ -27,9 +27,9 @@ def trick(
     the flag. beyond: it extends PPO and is not a rung of the ladder. excludes: a flag that it cannot be combined with.
     chapter: the chapter that covers it, if not its own.
 
-    No palette this large is fully distinct to a color-blind reader, so figures label every line by name. But neighbors in
-    the ladder, and names that share a word, differ clearly even to a deuteranope, and every color is dark enough for
-    text on white.
+    No palette this large is fully distinct to a color-blind reader, so figures label every line by name. But neighbors
+    in the ladder, and names that share a word, differ clearly even to a deuteranope, and every color is dark enough
+    for text on white.
     """
     texts = {"adds": adds, "paper": paper, "color": color, "file": file, "excludes": excludes}
     lists = {"needs": needs, "numbers": numbers, "diagnostics": diagnostics}

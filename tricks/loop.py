@@ -49,13 +49,10 @@ def train(
     env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then only a label
     body: MakeBody | None = None,  # makes the body of each net, instead of the default layers
     checkpoints: Checkpoints | None = None,
-    on_update: Listener | None = None,
-    evaluation: Evaluation | None = None,
+    on_update: Listener | None = None,  # called with the new rows of the curve after every update; may raise to stop
+    evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
-
-    on_update is called after every update with the new rows of the curve: a list of dicts, column -> number, one per
-    active seed. An exception in it ends the run. evaluation: greedy episodes, for the column eval_return.
 
     Raises InputError if the environment cannot be made, is not supported, or returns observations or rewards that are
     not finite, or if the body does not fit.

@@ -1,6 +1,7 @@
 """Scales: the random policy's return is measured, and the best possible return is computed where it can be."""
 
 from dataclasses import replace
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -20,10 +21,10 @@ def random_returns(id: str) -> torch.Tensor:
     generator, alive = torch.Generator().manual_seed(0), torch.ones(1, EPISODES, dtype=torch.bool)
     returns = torch.zeros(1, EPISODES, dtype=torch.float64)
     while alive.any():
-        if env.spaces.discrete:
+        if not isinstance(box := env.spaces.action, gym.spaces.Box):
             action = torch.randint(env.spaces.actions, (1, EPISODES), generator=generator)
         else:
-            low, high = torch.tensor(env.spaces.action.low), torch.tensor(env.spaces.action.high)
+            low, high = torch.tensor(box.low), torch.tensor(box.high)
             action = low + (high - low) * torch.rand(1, EPISODES, env.spaces.actions, generator=generator)
         step = env.step(action, torch.ones(1, dtype=torch.bool))
         returns += step.reward * alive
@@ -41,7 +42,7 @@ def test_a_random_policy_gets_what_the_scale_says(id: str) -> None:
 
 
 def test_taxis_ceiling_is_the_mean_of_the_best_returns_over_all_starts() -> None:
-    world = gym.make("Taxi-v4").unwrapped
+    world: Any = gym.make("Taxi-v4").unwrapped
     moves = torch.tensor([[world.P[s][a][0][1:] for a in range(6)] for s in range(500)], dtype=torch.float64)
     after, reward, done = moves[..., 0].long(), moves[..., 1], moves[..., 2]
     best = torch.zeros(500, dtype=torch.float64)

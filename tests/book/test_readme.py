@@ -11,10 +11,10 @@ import matplotlib.pyplot as plt
 import pytest
 from support import pages
 
-import ablations.cli as harness
+from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
-from ablations.experiments import games, speed, worlds
+from ablations.experiments import design_runs, games, speed, worlds
 from ablations.training.plan import plans
 from tricks import PPO, Config, Tricks, diff
 from tricks.cli.main import main
@@ -28,9 +28,9 @@ from tricks.reading.ladder_table import table
 README = pages.PAGES["README.md"]
 SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
 KINDS = {
-    "run": harness.Options,
-    "report": harness.ReportOptions,
-    "tune": harness.TuneOptions,
+    "run": design_runs.Options,
+    "report": ReportOptions,
+    "tune": design_runs.TuneOptions,
     "worlds": worlds.Options,
     "games": games.Options,
     "speed": speed.Options,
@@ -116,8 +116,8 @@ def test_the_one_liners_import_what_is_there(code: str) -> None:
 @pytest.mark.parametrize("command", ABLATIONS)
 def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> None:
     name, *words = command.split() or ["run"]
-    chosen = options(KINDS[name], words, "")
-    if isinstance(chosen, harness.Options):
+    chosen: object = options(KINDS[name], words, "")
+    if isinstance(chosen, design_runs.Options):
         assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
 
 

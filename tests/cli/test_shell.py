@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tricks
-from tricks import ATARI, PPG, PPO, Config
+from tricks import ATARI, PPG, PPO, REINFORCE, Config, Tricks
 from tricks.cli import start as begin
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
@@ -45,7 +45,11 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
     ("arguments", "message"),
     [
         (["train", "ppo", "--no-baseline"], "gae needs baseline"),
-        (["train", "pppo"], "unknown rung 'pppo'"),
+        (
+            ["train", "reinforce", "--popart"],
+            "popart needs return_norm, which needs baseline: add --baseline --return-norm",
+        ),
+        (["train", "pppo"], "unknown rung 'pppo' (did you mean ppo?)"),
         (["train", "--gea"], "unknown option --gea; did you mean --gae?"),
         (["train", "--steps", "-5"], "steps must be positive and finite, not -5"),
         (["train", "--steps", "many"], "--steps"),
@@ -110,6 +114,7 @@ def test_help_says_where_the_flags_start_and_shows_the_rungs_own_numbers(capsys:
         assert "The default is ppo. (In Python, Tricks() has every flag off: reinforce.)" in said
         assert f"ε of the clipped surrogate (clip). (default: {clip_range})" in said
         assert "Raises" not in said
+    assert (parse([], "train", Config)[0], Tricks()) == (PPO, REINFORCE)  # so it is
 
 
 def test_a_run_in_which_every_seed_diverges_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 from tricks import PPO, Config, load, train
 from tricks.cli.main import main
 from tricks.cli.train_command import over
-from tricks.core.rollout import Player
+from tricks.core.rollout import Player, Rollout
 
 TINY = [
     "train",
@@ -41,17 +41,22 @@ def test_the_folder_holds_what_run_save_writes_and_a_figure(tmp_path: Path, caps
     pd.testing.assert_frame_equal(load(tmp_path / "run").curve, run.curve)
 
 
-def test_an_interrupted_run_leaves_its_curve_so_far(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def interrupted_after(rollouts: int) -> Callable[[Player], Rollout]:
+    """`Player.rollout`, but Ctrl-C comes after so many of them."""
     plain = Player.rollout
 
-    def third(player: Player) -> object:
-        if player.rollouts == 2:
+    def rollout(player: Player) -> Rollout:
+        if player.rollouts == rollouts:
             raise KeyboardInterrupt
         return plain(player)
 
-    monkeypatch.setattr(Player, "rollout", third)
+    return rollout
+
+
+def test_an_interrupted_run_leaves_its_curve_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Player, "rollout", interrupted_after(2))
     assert main([*TINY, "--seeds", "2", "--out", str(tmp_path)]) == 130
     assert capsys.readouterr().err == f"interrupted; the curve so far is in {tmp_path / 'curve.csv'}\n"
     curve = pd.read_csv(tmp_path / "curve.csv")
@@ -62,13 +67,10 @@ def test_an_interrupted_run_leaves_its_curve_so_far(
 def test_a_run_that_is_interrupted_at_once_leaves_an_earlier_one_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stopped(_: Player) -> None:
-        raise KeyboardInterrupt
-
     assert main([*TINY, "--seeds", "1", "--out", str(tmp_path)]) == 0
     before = load(tmp_path).curve
     capsys.readouterr()
-    monkeypatch.setattr(Player, "rollout", stopped)
+    monkeypatch.setattr(Player, "rollout", interrupted_after(0))
     assert main([*TINY, "--seeds", "2", "--out", str(tmp_path)]) == 130
     assert capsys.readouterr().err == "interrupted\n"
     pd.testing.assert_frame_equal(load(tmp_path).curve, before)
@@ -137,18 +139,11 @@ def test_a_resumed_run_goes_on_with_tensorboard(tmp_path: Path, monkeypatch: pyt
         def close(self) -> None:
             told.append(("closed", 0))
 
-    plain = Player.rollout
-
-    def fourth(player: Player) -> object:
-        if player.rollouts == 3:
-            raise KeyboardInterrupt
-        return plain(player)
-
     package = type(sys)("package")
     package.SummaryWriter = Writer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", package)
     with monkeypatch.context() as patch:
-        patch.setattr(Player, "rollout", fourth)
+        patch.setattr(Player, "rollout", interrupted_after(3))
         asked = ["--seeds", "1", "--out", str(tmp_path), "--checkpoint-every", "20", "--tensorboard"]
         assert main([*TINY, *asked]) == 130
     assert told[-1] == ("closed", 0)

@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from support.register import register
 from torch import nn
 
 from tricks import ATARI, PPO, Config, InputError, train
@@ -33,14 +34,12 @@ def test_each_seed_of_nature_is_the_net_of_mnih_et_al() -> None:
     image = torch.randint(256, (2, 3, 4, 84, 84), dtype=torch.uint8)
     assert [tuple(w.shape[1:]) for w, _ in net.layers] == [(4 * 64, 32), (32 * 16, 64), (64 * 9, 64), (64 * 49, 512)]
     for seed in range(2):
-        first, second, third, last = (
-            nn.Conv2d(4, 32, 8, 4),
-            nn.Conv2d(32, 64, 4, 2),
-            nn.Conv2d(64, 64, 3),
-            nn.Linear(3136, 512),
-        )
-        for layer, (weight, bias) in zip((first, second, third, last), net.layers, strict=True):
+        first, second, third = nn.Conv2d(4, 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3)
+        last = nn.Linear(3136, 512)
+        layers: tuple[nn.Conv2d | nn.Linear, ...] = (first, second, third, last)
+        for layer, (weight, bias) in zip(layers, net.layers, strict=True):
             layer.weight.data = weight[seed].T.reshape(layer.weight.shape).detach()
+            assert layer.bias is not None
             layer.bias.data = bias[seed, 0].detach()
         relu, flat = nn.ReLU(), nn.Flatten()
         theirs = nn.Sequential(first, relu, second, relu, third, relu, flat, last, relu)
@@ -71,7 +70,7 @@ class Bright(gym.Env):
         return np.zeros((1, 36, 36), np.uint8), float(action == self.side), True, False, {}
 
 
-gym.register("Bright-v0", entry_point=Bright)
+register("Bright-v0", Bright)
 
 
 @pytest.mark.parametrize("tricks", [PPO, ATARI, switched(["baseline"])], ids=["ppo", "atari", "baseline"])

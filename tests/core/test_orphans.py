@@ -2,14 +2,14 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from support.waiting import alive, until
 
 SCRIPT = """
-import multiprocessing, signal, sys, time
+import multiprocessing, os, signal, sys, time
 sys.path.insert(0, {root!r})
 from tricks.core.orphans import follow_parent
 
@@ -20,7 +20,7 @@ def work(path, patience, hears):
             sys.exit()
     signal.signal(signal.SIGTERM, leave)
     follow_parent(patience)
-    print(multiprocessing.current_process().pid, flush=True)
+    os.write(1, b"%d\\n" % os.getpid())  # in one piece, beside the other worker's
     time.sleep(60)
     time.sleep(60)
 
@@ -51,15 +51,5 @@ def test_workers_of_a_parent_that_was_killed_end(
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 10
-    while any(map(alive, workers)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(alive, workers))
+    until(lambda: not any(map(alive, workers)), seconds=10)
     assert note.read_text() == said
-
-
-def alive(worker: psutil.Process) -> bool:
-    try:
-        return worker.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
+from support.register import register
 from torch import Tensor
 
 from tricks import Config
@@ -38,7 +39,7 @@ class Screen(gym.Env):
         return np.stack([np.full(SHAPE[1:], self.t * k + 100, np.uint8) for k in (1, 2)])
 
 
-gym.register("Screen-v0", entry_point=Screen)
+register("Screen-v0", Screen)
 CONFIG = Config(env="Screen-v0", seeds=2, lanes=3, horizon=9)
 
 

@@ -5,8 +5,9 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 
-from tricks.core.spaces import from_plain, to_plain
+from tricks.core.spaces import Spaces, from_plain, to_plain
 
 BIG = 2**62 + 1  # no float64 is this number
 SPACES = {
@@ -44,3 +45,9 @@ def test_equal_bounds_are_one_number() -> None:
 def test_what_is_no_space_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown space 'Tuple'"):
         from_plain({"kind": "Tuple"})
+
+
+def test_discrete_observations_become_one_hot() -> None:
+    spaces = Spaces("x", gym.spaces.Discrete(5, start=2), gym.spaces.Discrete(3, start=-1))
+    assert spaces.encode(np.array([2, 6]), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
+    assert spaces.decode(torch.tensor([0, 2])).tolist() == [-1, 1]

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from ablations.report import trials_section
 from ablations.report.trials_section import caption
 from ablations.training import rates
 from tricks import Config
+from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import SPECIMENS
 
@@ -33,6 +35,9 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert set(trial.without.on) <= set(trial.having.on)
+        assert (trial.config.lr, trial.config.seeds) == (Config.lr, Config.seeds)  # left to tuning
+        make_env(replace(trial.config, seeds=1, lanes=1)).close()
+    assert {trial.config.env for trial in TRIALS} | {"tricks/Grid0-v0"} == {"CartPole-v1", *SPECIMENS}
 
 
 def arm(returns: dict[int, float]) -> outcomes.Side:
@@ -44,7 +49,7 @@ def arm(returns: dict[int, float]) -> outcomes.Side:
 
 
 @pytest.mark.parametrize("score", ["area", "late"])
-def test_the_difference_is_paired_by_seed(score: str) -> None:
+def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> None:
     base = dict(zip(range(6), (10.0, 500.0, 20.0, 900.0, 5.0, 70.0), strict=True))
     trial = replace(TRIAL, score=score)
     up = outcomes.Outcome(trial, arm(base), arm({seed: x + 1 for seed, x in base.items()})).row()

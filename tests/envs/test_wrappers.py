@@ -1,71 +1,16 @@
-"""Wrappers forward the protocol; the sign of the reward and a lost life change what is learned from, not the score."""
+"""Wrappers forward the protocol; the sign of the reward changes what is learned from, not the score."""
 
-from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from support.scripted import EVERYONE, NO, Scripted, column, told
 
-from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
+from tricks import Config, InputError
 from tricks.config import ATARI_CONFIG
-from tricks.core.env import Env, Step
-from tricks.core.rollout import Player, Rollout, play_episodes
-from tricks.core.spaces import Spaces
+from tricks.core.env import Env
 from tricks.envs.make import make_env
 from tricks.envs.wrappers import EnvWrapper, HostEnv, LifeEnds, RewardSign
-from tricks.runs.log import Log
-
-EVERYONE = torch.ones(1, dtype=torch.bool)
-NO, ZERO = [False, False], [0.0, 0.0]
-SCORE = 11 * 5 - 60  # of a game of ThreeLives
-LIVES = Config(env="ThreeLives-v0", seeds=1, lanes=2, reward_sign=True, life_ends=True)
-
-
-class Scripted:
-    """An Env of one seed and two lanes that takes these steps, and remembers what it was asked."""
-
-    id, seeds, lanes, resumable = "x", (0,), 2, True
-    spaces = Spaces("x", gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(3))
-
-    def __init__(self, *steps: tuple[list[float], list[int], list[bool]], lives: bool = True) -> None:
-        self.steps, self.asked, self.kept = list(steps), [], {}  # type: ignore[var-annotated]
-        blank = torch.zeros(1, 2, 1)
-        self.now = Step.first(blank, blank == 0, torch.tensor([[3, 3]]) if lives else None)
-
-    def reset(self) -> Step:
-        self.asked.append("reset")
-        return self.now
-
-    def step(self, action: Tensor, playing: Tensor) -> Step:
-        self.asked.append(action[0].tolist())
-        score, lives, ended = self.steps.pop(0)
-        earned, over, no = torch.tensor([score]).double(), torch.tensor([ended]), torch.tensor([NO])
-        left = self.now.lives if self.now.lives is None else torch.tensor([lives])
-        self.now = self.now._replace(
-            reward=earned, score=earned, over=over, resetting=over, terminated=over, truncated=no, lives=left
-        )
-        return self.now
-
-    def close(self) -> None:
-        self.asked.append("close")
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"steps": len(self.steps)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.now = self.now._replace(obs=torch.full((1, 2, 1), float(state["steps"])))
-
-
-def told(env: Env, steps: int, action: int = 0) -> list[Step]:
-    return [env.step(torch.full((1, 2), action), EVERYONE) for _ in range(steps)]
-
-
-def column(steps: list[Step], name: str) -> list[list[float]]:
-    return [getattr(step, name)[0].tolist() for step in steps]
 
 
 @pytest.mark.parametrize("wrapped", [EnvWrapper, RewardSign, LifeEnds, lambda env: HostEnv(env, torch.device("cpu"))])
@@ -123,114 +68,3 @@ def test_an_environment_without_lives_is_one_line(backend: str) -> None:
 def test_the_preset_for_atari_has_both_switches_and_nothing_else_has() -> None:
     assert (ATARI_CONFIG.reward_sign, ATARI_CONFIG.life_ends) == (True, True)
     assert (Config().reward_sign, Config().life_ends) == (False, False)
-
-
-def test_a_lost_life_terminates_and_the_game_goes_on() -> None:
-    script = (
-        (ZERO, [2, 3], NO),  # lane 0 loses a life
-        (ZERO, [2, 4], NO),  # lane 1 wins one
-        (ZERO, [2, 0], NO),  # all at once, and it is not over yet
-        (ZERO, [0, 0], [True, True]),
-        (ZERO, [5, 3], NO),  # the reset row
-        (ZERO, [5, 3], NO),
-    )
-    steps = told(LifeEnds(Scripted(*script)), len(script))
-    assert column(steps, "terminated") == [[True, False], NO, NO, [True, True], NO, NO]
-    assert column(steps, "over") == column(steps, "resetting") == [NO, NO, NO, [True, True], NO, NO]
-
-
-def test_a_reset_with_fewer_lives_than_before_is_no_lost_life() -> None:
-    steps = told(LifeEnds(Scripted((ZERO, [6, 3], [True, False]), (ZERO, [3, 3], NO), (ZERO, [2, 3], NO))), 3)
-    assert [ended for ended, _ in column(steps, "terminated")] == [True, False, True]
-
-
-def test_after_a_lost_life_fire_is_pressed_whatever_the_action_in_a_row_that_is_not_experience() -> None:
-    inner = Scripted((ZERO, [2, 3], NO), (ZERO, [1, 3], NO), (ZERO, [1, 3], NO), (ZERO, [0, 3], [True, False]))
-    steps = told(LifeEnds(inner, press=1), 4, action=2)
-    assert inner.asked == [[2, 2], [1, 2], [1, 2], [2, 2]]  # lane 0 loses another life while it presses
-    assert column(steps, "resetting") == [[True, False], [True, False], NO, [True, False]]
-    assert column(steps, "over") == [NO, NO, NO, [True, False]]
-
-
-def test_a_seed_that_stands_still_presses_fire_when_it_plays_again() -> None:
-    inner = Scripted((ZERO, [2, 3], NO), (ZERO, [2, 3], NO), (ZERO, [2, 3], NO))
-    env, action = LifeEnds(inner, press=1), torch.full((1, 2), 2)
-    for playing, resetting in ((True, [True, False]), (False, [True, False]), (True, NO)):
-        assert env.step(action, torch.tensor([playing])).resetting[0].tolist() == resetting
-
-
-def scores_of(rows: Rollout) -> tuple[list[bool], list[float], list[bool]]:
-    return tuple(getattr(rows, name)[0, :, 0].tolist() for name in ("valid", "score", "over"))  # type: ignore[return-value]
-
-
-def test_what_the_game_pays_and_that_it_ends_while_fire_is_pressed_is_reported() -> None:
-    script = (([2.0, 0.0], [2, 3], NO), ([4.0, 0.0], [0, 3], [True, False]), ([8.0, 0.0], [3, 3], NO))
-    player = Player(LifeEnds(Scripted(*script), press=1), 4)
-    for _ in script:
-        player.step(lambda obs, legal: torch.zeros(1, 2, 3), torch.ones(1, 2) > 0)
-    rows = player.rollout()
-    assert scores_of(rows) == ([True, False, False], [2, 4, 0], [False, True, False])  # the last row is the reset's
-    assert rows.terminated[0, :, 0].tolist() == [True, False, False]
-    assert rows.reward[0, :, 0].tolist() == [2, 0, 0]
-
-
-@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["episodes", "segments"])
-def test_the_curve_and_the_evaluation_tell_the_score_of_whole_games(tricks: Tricks) -> None:
-    run = train(replace(LIVES, seeds=2, steps=300, horizon=20), tricks)
-    games = run.curve[run.curve.episodes > 0]
-    assert (games["return"] == SCORE).all()
-    assert (games["length"] == 12).all()
-    assert games.episodes.sum() >= 2 * 300 // 12 - 4
-    assert run.evaluate(3).tolist() == [[SCORE] * 3] * 2
-
-
-def test_whole_episodes_are_whole_games_and_are_learned_from_life_by_life() -> None:
-    rollout = play_episodes(Player(make_env(LIVES), 16), lambda obs, legal: torch.zeros(1, 2, 2), 30, EVERYONE)
-    for lane in (0, 1):
-        rows = rollout.valid[0, :, lane]
-        steps = torch.arange(int(rows.sum()))
-        assert len(steps) == 24
-        assert rollout.terminated[0, rows, lane].nonzero().flatten().tolist() == [3, 7, 11, 15, 19, 23]
-        assert rollout.over[0, rows, lane].nonzero().flatten().tolist() == [11, 23]
-        assert rollout.reward[0, rows, lane].tolist() == [-1 if t % 12 == 3 else 1 for t in steps]
-        assert rollout.score[0, rows, lane].tolist() == [-60 if t % 12 == 3 else 5 for t in steps]
-    assert not rollout.truncated.any()
-
-
-def test_a_lane_does_not_stop_where_fire_is_pressed_in_the_middle_of_a_game() -> None:
-    env = LifeEnds(make_env(replace(LIVES, life_ends=False, lanes=1)), press=1)
-    rollout = play_episodes(Player(env, 16), lambda obs, legal: torch.zeros(1, 1, 2), 3, EVERYONE)
-    valid, score, over = scores_of(rollout)
-    assert [t for t, experience in enumerate(valid) if not experience] == [4, 8]
-    assert (sum(score), over) == (SCORE, [False] * 11 + [True])
-
-
-def test_the_log_sums_scores_up_to_the_end_of_the_game_not_of_the_life() -> None:
-    rows = lambda *values: torch.tensor(values).view(1, -1, 1)  # noqa: E731
-    no, empty = rows(0, 0, 0).bool(), torch.zeros(0)
-    log = Log(Config(seeds=1, lanes=1, steps=100))
-    for over in (rows(0, 0, 0), rows(0, 1, 0)):
-        reward, score, dead = rows(1.0, 1.0, 1.0).double(), rows(10.0, 2.0, 3.0).double(), rows(0, 1, 0).bool()
-        log.note(grad_norm=torch.ones(1), policy_loss=torch.ones(1))
-        log.end_update(Rollout(empty, empty, empty, reward, dead, no, ~no, score, over.bool()))
-    curve = log.curve()
-    assert curve.episodes.tolist() == [0, 1]
-    assert curve["return"].tolist()[1] == 15 + 12
-    assert curve["length"].tolist()[1] == 5
-
-
-@pytest.mark.skipif(find_spec("envpool") is None, reason="envpool is not installed")
-def test_lives_that_envpool_reports_end_episodes() -> None:
-    env = make_env(Config(env="Breakout-v5", backend="envpool", seeds=(3, 4), lanes=2, life_ends=True))
-    rng, lost = np.random.default_rng(0), 0
-    for _ in range(120):
-        before = env.now
-        step = env.step(torch.from_numpy(rng.integers(4, size=(2, 2))), torch.tensor([True, False]))
-        assert before.lives is not None
-        assert step.lives is not None
-        assert torch.equal(step.lives[1], before.lives[1])
-        fewer = (step.lives < before.lives) & ~before.over
-        assert torch.equal(step.terminated, fewer)
-        lost += int((fewer & ~step.over).sum())
-    env.close()
-    assert lost >= 4

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ablations.analysis.game_scores import mean_score
-from ablations.analysis.studies import Study
+from ablations.analysis.studies import About, Study
 from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.experiments import games
@@ -78,10 +78,10 @@ def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_
 
 def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_time_is_known(run: Run) -> None:
     study = games.played(run, games.Options(games=5), "x", "")
-    study.about.update(seconds=100, steps=20_000)
+    study.about["seconds"], study.about["steps"] = 100, 20_000
     atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
     assert games_in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")
-    study.about.update(seconds=float("nan"))
+    study.about["seconds"] = float("nan")
     late = study.runs.late.mean()
     assert games_in_words(study).endswith(f"over games). In the last tenth of training it was {late:.1f}.")
     study.runs["late"] = float("nan")
@@ -89,7 +89,8 @@ def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_t
 
 
 def games_of(study: Study, scores: list[list[float]]) -> Study:
-    return replace(study, about=study.about | {"games": {"trained": scores}})
+    about: About = {**study.about, "games": {**study.about["games"], "trained": scores}}
+    return replace(study, about=about)
 
 
 def test_what_cannot_be_played_is_said_in_a_line(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

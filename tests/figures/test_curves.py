@@ -38,7 +38,7 @@ def test_each_curve_has_its_mean_and_its_bootstrap_interval(tmp_path: Path, figu
         np.testing.assert_allclose(rows[["step", "return"]], np.c_[np.arange(10, 1001, 10), grid.mean(0)], rtol=1e-5)
         np.testing.assert_allclose(rows[["low", "high"]], np.c_[low, high], rtol=1e-5)
         _, band = panel(figures[0], arm.name).collections  # after the gray lines
-        edge = band.get_paths()[0].vertices[:, 1]
+        edge = np.asarray(band.get_paths()[0].vertices)[:, 1]
         assert edge.min() == low.min()
         assert edge.max() == high.max()
     texts = " ".join(text.get_text() for axis in figures[0].axes for text in axis.texts)

@@ -1,12 +1,15 @@
 """Forest, heat map, interactions: marks, colors and hatching show what is detected; titles show what is missing."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from support.curves import DESIGNS, NAMES, heading, lacking, rising
 
 from ablations.analysis.effects import effects
@@ -40,7 +43,7 @@ def test_an_incomplete_design_is_named_in_the_title(tmp_path: Path, figures: lis
 
 def effect(
     design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     detected = int(np.sign(difference) * (p < 0.01))
     row = {"design": design, "env": env, "trick": trick, "label": label or added([trick]), "difference": difference}
     return row | {
@@ -65,25 +68,32 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
     assert pd.read_csv(paths[-1]).difference.tolist() == [0.3, -0.2, -0.4, 0.25]
     axis = figures[0].axes[0]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["baseline", "clip"]  # in ladder order
-    marks = {round(float(line.get_xdata()[0]), 6): line for line in axis.lines if line.get_marker() in "osD"}
-    bars = {tuple(np.round(line.get_xdata(), 6)) for line in axis.lines}
+    marks = {corner(line)[0]: line for line in axis.lines if line.get_marker() in ("o", "s", "D")}
+    bars = {tuple(np.round(np.asarray(line.get_xdata(), float), 6)) for line in axis.lines}
     for row in rows:
-        mark, color = marks[row["difference"]], style.color(str(row["trick"]))
-        assert mark.get_marker() == {"leave-one-out": "s", "add-one-in": "o"}[str(row["design"])]
+        mark, color = marks[row["difference"]], style.color(row["trick"])
+        assert mark.get_marker() == {"leave-one-out": "s", "add-one-in": "o"}[row["design"]]
         assert mark.get_color() == color
         assert (mark.get_markerfacecolor() == color) == bool(row["detected"])
         assert (round(row["low"], 6), round(row["high"], 6)) in bars
-        assert round(mark.get_ydata()[0]) == ["baseline", "clip"].index(row["trick"])
+        assert round(corner(mark)[1]) == ["baseline", "clip"].index(row["trick"])
     assert [text.get_text() for text in axis.texts] == ["□ − clip, clip_anneal"]
     assert axis.get_xlabel() == "difference in normalized area under the curve, with minus without"
     assert "Student's t, paired by seed" in heading(figures[0])
     assert "INCOMPLETE" not in heading(figures[0])
 
 
+def corner(line: Line2D) -> tuple[float, float]:
+    """The first point of a line."""
+    (x, *_), (y, *_) = (np.asarray(data, float) for data in (line.get_xdata(), line.get_ydata()))
+    return round(x, 6), round(y, 6)
+
+
 def cells(axis: plt.Axes) -> dict[tuple[int, int], tuple[str, str, bool]]:
     """Each cell's number and color, and whether it is hatched, by column and row."""
-    found = {}
+    found: dict[tuple[int, int], tuple[str, str, bool]] = {}
     for patch in axis.patches:
+        assert isinstance(patch, Rectangle)
         at = (round(patch.get_x() + 0.5), round(patch.get_y() + 0.5))
         if patch.get_hatch():
             found[at] = (*found[at][:2], True)
@@ -176,7 +186,7 @@ def test_main_effects_are_on_the_diagonal_and_interactions_below_it(tmp_path: Pa
     assert not any(hatched for _, _, hatched in cells(figures[2].axes[0]).values())
     assert "Too few seeds for intervals" in figures[2].get_supxlabel()
     dots = [line for line in figures[1].axes[0].lines if line.get_marker() == "o"]
-    assert [dot.get_xdata()[0] for dot in dots] == [-0.2, 0.1, 0.4]
+    assert [corner(dot)[0] for dot in dots] == [-0.2, 0.1, 0.4]
     assert [dot.get_markerfacecolor() == "white" for dot in dots] == [False, True, False]
 
 

@@ -10,7 +10,9 @@ from torch import Tensor
 import tricks.loop as loop
 from tricks import ATARI, PPO, Config, train
 from tricks.annealing import following_decay, linear_decay
+from tricks.clip import clipped_surrogate
 from tricks.config import ATARI_CONFIG
+from tricks.core.adam import Adam
 from tricks.ladder import switched
 from tricks.value_clip import clipped_error
 
@@ -20,16 +22,14 @@ def test_update_i_of_n_gets_1_minus_i_over_n() -> None:
     assert linear_decay(torch.full((3,), 0.4), progress).tolist() == torch.tensor([0.4, 0.3, 0.1]).tolist()
 
 
-def test_the_rate_falls_with_the_steps_and_never_reaches_zero(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    import tricks.core.adam as adam
+def test_the_rate_falls_with_the_steps_and_never_reaches_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates, step = [], Adam.step
 
-    rates, step = [], adam.Adam.step
-
-    def recording(self, gradient, learning_rate, moving):  # type: ignore[no-untyped-def]
+    def recording(adam: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         rates.append(learning_rate.clone())
-        step(self, gradient, learning_rate, moving)
+        step(adam, gradient, learning_rate, moving)
 
-    monkeypatch.setattr(adam.Adam, "step", recording)
+    monkeypatch.setattr(Adam, "step", recording)
     config = Config(seeds=2, steps=512, lanes=4, horizon=32, lr=0.1)
     train(config, switched(["baseline", "segments", "lr_anneal"]))
     assert rates[0].tolist() == torch.full((2,), 0.1).tolist()
@@ -46,11 +46,10 @@ def test_a_number_that_follows_falls_alike_and_one_that_does_not_stays() -> None
 @pytest.mark.parametrize("follows", [False, True])
 def test_the_value_range_follows_the_clip_range_if_it_is_to(follows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     shares, ranges = [], []
-    surrogate = loop.clipped_surrogate
 
     def noting_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
         shares.append(clip_range / 0.1)
-        return surrogate(ratio, advantage, clip_range)
+        return clipped_surrogate(ratio, advantage, clip_range)
 
     def noting_error(value: Tensor, old: Tensor, target: Tensor, clip_range: Tensor) -> Tensor:
         ranges.append(clip_range[:, 0])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import Tensor
 
 from tricks.bootstrap import beyond
 from tricks.core.returns import reward_to_go
@@ -10,7 +11,7 @@ from tricks.gae import gae
 GAMMA = 0.9
 
 
-def episode_rows() -> tuple[torch.Tensor, ...]:
+def episode_rows() -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """[1, 5, 1]: an episode that terminates after row 1, one that is truncated after row 3, one that is cut."""
     column = lambda *x: torch.tensor(x, dtype=torch.float64).view(1, -1, 1)  # noqa: E731
     reward, value, next_value = column(1, 2, 3, 4, 5), column(10, 20, 30, 40, 50), column(20, 7, 40, 8, 60)
@@ -19,7 +20,7 @@ def episode_rows() -> tuple[torch.Tensor, ...]:
 
 
 def test_lambda_zero_is_the_td_error() -> None:
-    found = gae(*episode_rows(), gamma=GAMMA, lam=0.0).flatten().tolist()
+    found = gae(*episode_rows(), GAMMA, 0.0).flatten().tolist()
     assert found == pytest.approx([1 + 0.9 * 20 - 10, 2 - 20, 3 + 0.9 * 40 - 30, 4 + 0.9 * 8 - 40, 5 + 0.9 * 60 - 50])
 
 
@@ -27,7 +28,7 @@ def test_lambda_one_is_the_bootstrapped_monte_carlo_return_minus_v() -> None:
     reward, value, next_value, terminated, done = episode_rows()
     cut = ~terminated & torch.tensor([0, 0, 0, 1, 1]).view(1, -1, 1).bool()
     returns = reward_to_go(reward, done, GAMMA) + beyond(cut, next_value, done, GAMMA)
-    torch.testing.assert_close(gae(*episode_rows(), gamma=GAMMA, lam=1.0), returns - value)
+    torch.testing.assert_close(gae(*episode_rows(), GAMMA, 1.0), returns - value)
     assert returns.flatten().tolist() == pytest.approx([1 + 0.9 * 2, 2, 3 + 0.9 * (4 + 0.9 * 8), 4 + 0.9 * 8, 5 + 54])
 
 
@@ -35,7 +36,7 @@ def test_worked_by_hand_in_between() -> None:
     delta = [1 + 0.9 * 20 - 10, 2 - 20, 3 + 0.9 * 40 - 30, 4 + 0.9 * 8 - 40, 5 + 0.9 * 60 - 50]
     decay = 0.9 * 0.5
     truth = [delta[0] + decay * delta[1], delta[1], delta[2] + decay * delta[3], delta[3], delta[4]]
-    assert gae(*episode_rows(), gamma=GAMMA, lam=0.5).flatten().tolist() == pytest.approx(truth)
+    assert gae(*episode_rows(), GAMMA, 0.5).flatten().tolist() == pytest.approx(truth)
 
 
 def test_one_mask_is_not_enough() -> None:

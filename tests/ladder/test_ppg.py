@@ -38,7 +38,7 @@ def rows(count: int = 20) -> Batch:
 
 def test_without_auxiliary_epochs_it_is_ppo() -> None:
     config = replace(CONFIG, aux_epochs=0)
-    shown = [name for name in train(config, PPO).curve if not name.startswith("auxiliary")]
+    shown = [name for name in train(config, PPO).curve if not str(name).startswith("auxiliary")]
     torch.testing.assert_close(
         *(torch.tensor(train(config, t).curve[shown].to_numpy()) for t in (PPO, PPG)), equal_nan=True
     )
@@ -89,8 +89,13 @@ def test_only_auxiliary_phases_move_the_auxiliary_head() -> None:
 
 
 def test_memory_takes_as_many_bytes_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr(loop, "Memory", lambda rollouts: made.append(Memory(rollouts)) or made[-1])
+    made: list[Memory] = []
+
+    def noted(rollouts: int) -> Memory:
+        made.append(Memory(rollouts))
+        return made[-1]
+
+    monkeypatch.setattr(loop, "Memory", noted)
     train(replace(CONFIG, seeds=1), PPG)
     (memory,) = made
     taken = sum(column.element_size() * column.numel() for column in memory.rows.columns.values())

@@ -1,6 +1,7 @@
 """The laws that hold for every trick alone and for every preset."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,9 @@ from torch import Tensor
 
 import tricks.loop as loop
 from tricks import EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
+from tricks.baseline import squared_error
 from tricks.core.env import Step
-from tricks.core.rollout import Player, Rollout
+from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
 from tricks.ladder import switched
@@ -73,18 +75,18 @@ def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatc
 def test_everything_off_equals_reinforce_written_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[Rollout] = []
 
-    def recording(*arguments: object, **named: object) -> Rollout:
-        played.append(play(*arguments, **named))  # type: ignore[arg-type]
+    def recording(*arguments: Any) -> Rollout:
+        played.append(play_episodes(*arguments))
         return played[-1]
 
-    play = loop.play_episodes
     monkeypatch.setattr(loop, "play_episodes", recording)
     config = replace(SMALL, steps=150)
     trained = train(config, REINFORCE)
     assert len(played) >= 2
 
-    net = torch.nn.Sequential(*_layers(train(replace(config, steps=1, lr=1e-30), REINFORCE)))
-    adam = torch.optim.Adam(net.parameters(), config.lr, eps=config.adam_eps)
+    linears = _linears(train(replace(config, steps=1, lr=1e-30), REINFORCE))
+    net = torch.nn.Sequential(*[layer for linear in linears for layer in (linear, torch.nn.Tanh())][:-1])
+    adam = torch.optim.Adam(net.parameters(), config.rates[0], eps=config.adam_eps)
     for rollout in played[: trained.curve["update"].max() + 1]:
         terms = []
         for lane in range(config.lanes):
@@ -99,27 +101,26 @@ def test_everything_off_equals_reinforce_written_by_hand(monkeypatch: pytest.Mon
         adam.zero_grad()
         torch.stack(terms).mean().backward()
         adam.step()
-    for mine, (weight, bias) in zip(net[::2], trained.agent.policy_net.layers, strict=True):
+    for mine, (weight, bias) in zip(linears, trained.agent.policy_net.layers, strict=True):
         torch.testing.assert_close(mine.weight.T, weight[0], rtol=0, atol=1e-6)
         torch.testing.assert_close(mine.bias, bias[0, 0], rtol=0, atol=1e-6)
 
 
-def _layers(untrained: Run) -> list[torch.nn.Module]:
-    layers: list[torch.nn.Module] = []
+def _linears(untrained: Run) -> list[torch.nn.Linear]:
+    linears = []
     for weight, bias in untrained.agent.policy_net.layers:
         linear = torch.nn.Linear(weight.shape[1], weight.shape[2])
         linear.weight.data, linear.bias.data = weight.detach()[0].T.clone(), bias.detach()[0, 0].clone()
-        layers += [linear, torch.nn.Tanh()]
-    return layers[:-1]
+        linears.append(linear)
+    return linears
 
 
 def test_a_gradient_that_is_not_finite_stops_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     config = replace(SMALL, seeds=3)
     clean = train(config, PPO)
-    spoil = loop.squared_error
 
     def spoiled(value: Tensor, target: Tensor) -> Tensor:
-        return spoil(value, target) * torch.tensor([[1.0], [torch.inf], [1.0]])
+        return squared_error(value, target) * torch.tensor([[1.0], [torch.inf], [1.0]])
 
     monkeypatch.setattr(loop, "squared_error", spoiled)
     run = train(config, switched([name for name in PPO.on if name != "value_clip"]))

@@ -22,7 +22,7 @@ from tricks.ladder import NEEDS, PRESETS, closed, rungs, switched
 
 def legal_sets(count: int, seed: int = 0) -> list[Tricks]:
     """Flags switched by chance, as often as not, wherever they go together."""
-    rng, found = random.Random(seed), []
+    rng, found = random.Random(seed), list[Tricks]()
     while len(found) < count:
         try:
             found.append(switched([name for name in NEEDS if rng.random() < 0.8]))
@@ -137,7 +137,11 @@ def test_export_on_the_command_line(capsys: pytest.CaptureFixture[str], refuses:
 def test_an_export_runs_as_a_program(tmp_path: Path) -> None:
     path = tmp_path / "ppo.py"
     path.write_text(export(PPO))
-    command = [sys.executable, path, "--env", "CartPole-v1", "--seeds", "2", "--steps", "3000", "--hidden", "32", "32"]
+    command = [
+        sys.executable,
+        str(path),
+        *["--env", "CartPole-v1", "--seeds", "2", "--steps", "3000", "--hidden", "32", "32"],
+    ]
     out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     assert "return" in out
     assert "seed 0: " in out

@@ -57,7 +57,7 @@ def test_listings_are_formatted(setting: Tricks, tmp_path: Path) -> None:
     path = tmp_path / "listing.py"
     path.write_text(listing(setting))
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or pytest.skip("ruff is not installed")
-    command = [ruff, "format", "--isolated", "--line-length=120", "--diff", path]
+    command = [ruff, "format", "--isolated", "--line-length=120", "--diff", str(path)]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
 
 

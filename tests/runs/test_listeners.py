@@ -2,18 +2,20 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
+from support.training import SMALL
 
-from tricks import PPO, Checkpoints, Config, Evaluation, InputError, resume, train
+from tricks import PPO, Checkpoints, Evaluation, InputError, resume, train
 from tricks.runs.listeners import HEADER, CurveFile, TensorBoard, as_line, earlier_lines
 from tricks.runs.log import COLUMNS, Rows
 
-SMALL = Config("Pendulum-v1", seeds=(3, 1), steps=900, lanes=2, horizon=50, hidden=(8,), epochs=2, minibatches=2)
+PENDULUM = replace(SMALL, env="Pendulum-v1")
 EVALUATED = Evaluation(300, 1)
 
 
@@ -31,7 +33,7 @@ def test_the_file_has_all_rows_so_far_after_every_update_and_in_the_end_those_of
         found = pd.read_csv(tmp_path / "curve.csv")
         assert (tuple(found), len(found)) == (COLUMNS, count)
 
-    run = train(SMALL, PPO, on_update=check, evaluation=EVALUATED)
+    run = train(PENDULUM, PPO, on_update=check, evaluation=EVALUATED)
     grown = (tmp_path / "curve.csv").read_text().splitlines()
     run.save(tmp_path / "saved")
     saved = (tmp_path / "saved" / "curve.csv").read_text().splitlines()
@@ -42,7 +44,7 @@ def test_the_file_has_all_rows_so_far_after_every_update_and_in_the_end_those_of
 def test_a_resumed_run_goes_on_where_its_checkpoint_was(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
-    train(SMALL, PPO, on_update=CurveFile(whole), evaluation=EVALUATED)
+    train(PENDULUM, PPO, on_update=CurveFile(whole), evaluation=EVALUATED)
     file = CurveFile(cut)
 
     def stop(rows: Rows) -> None:
@@ -51,7 +53,7 @@ def test_a_resumed_run_goes_on_where_its_checkpoint_was(tmp_path: Path) -> None:
             raise Stop
 
     with pytest.raises(Stop):
-        train(SMALL, PPO, checkpoints=Checkpoints(cut, 300), on_update=stop, evaluation=EVALUATED)
+        train(PENDULUM, PPO, checkpoints=Checkpoints(cut, 300), on_update=stop, evaluation=EVALUATED)
     with (cut / "curve.csv").open("a") as torn:
         torn.write("3,5,60")  # as a kill may leave it
     assert len((cut / "curve.csv").read_text().splitlines()) == 1 + 7 * 2 + 1
@@ -107,7 +109,7 @@ def test_tensorboard_is_told_each_seeds_numbers_and_no_nan(tmp_path: Path, monke
     Writer.made = []
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))
     board = TensorBoard(tmp_path)
-    run = train(SMALL, PPO, on_update=board)
+    run = train(PENDULUM, PPO, on_update=board)
     board.close()
     for writer, seed in zip(Writer.made, (3, 1), strict=True):
         part = run.curve[run.curve.seed == seed]
@@ -131,7 +133,7 @@ def test_the_package_can_read_what_was_written(tmp_path: Path) -> None:
     accumulator = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
 
     board = TensorBoard(tmp_path)
-    run = train(SMALL, PPO, on_update=board)
+    run = train(PENDULUM, PPO, on_update=board)
     board.close()
     events = accumulator.EventAccumulator(str(tmp_path / "seed_1")).Reload()
     found = [(event.step, event.value) for event in events.Scalars("value_loss")]

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+import torch
 from support.training import SMALL
 
 from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
+from tricks.core.rollout import Rollout
 from tricks.ladder import switched
 from tricks.runs.log import COUNTS, Log, Rows
 
@@ -83,3 +85,43 @@ def test_a_checkpoint_with_other_columns_is_refused() -> None:
     log.load_state_dict(state)
     with pytest.raises(InputError, match="another version of this package wrote it"):
         log.load_state_dict(state | {"rows": state["rows"][:, 1:]})
+
+
+def rollout_of(reward: list[list[float]], done: list[list[int]]) -> Rollout:
+    """One seed; rows are steps, columns are lanes."""
+    r, d = torch.tensor(reward).double()[None], torch.tensor(done).bool()[None]
+    empty = torch.zeros(0)
+    return Rollout(empty, empty, empty, r, d, torch.zeros_like(d), torch.ones_like(d), r, d)
+
+
+def test_episodes_are_summed_across_rollouts() -> None:
+    log = Log(Config(seeds=1, lanes=2, steps=1000))
+    for rollout in (
+        rollout_of([[1, 10], [2, 20], [3, 30]], [[0, 0], [1, 0], [0, 0]]),  # lane 0 ends with 3
+        rollout_of([[4, 40], [5, 50]], [[1, 0], [0, 0]]),  # lane 0 ends with 3 + 4
+        rollout_of([[6, 60]], [[1, 1]]),  # 5 + 6, and 10 + ... + 60
+    ):
+        log.note(grad_norm=torch.ones(1), policy_loss=torch.ones(1))
+        log.end_update(rollout)
+    curve = log.curve()
+    assert curve["return"].tolist() == [3, 7, (11 + 210) / 2]
+    assert curve["length"].tolist() == [2, 2, 4]
+    assert curve["episodes"].tolist() == [1, 1, 2]
+    assert curve["step"].tolist() == [6, 10, 12]
+
+
+def test_a_diagnostic_that_a_rung_lacks_is_nan_not_zero() -> None:
+    config = Config(env="ShortCartPole-v0", seeds=1, steps=100, lanes=2, horizon=16)
+    bare, ppo = train(config, REINFORCE).curve, train(config, PPO).curve
+    lacking = ["value_loss", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"]
+    assert bare[lacking].isna().all(axis=None)
+    assert bare[["policy_loss", "entropy", "grad_norm"]].notna().all(axis=None)
+    assert ppo[[name for name in lacking if name != "explained_variance"]].notna().all(axis=None)
+
+
+def test_a_seed_stops_when_its_budget_is_used() -> None:
+    config = Config(env="ShortCartPole-v0", seeds=3, steps=500, lanes=4, horizon=16)
+    for tricks in (REINFORCE, PPO):
+        steps = train(config, tricks).curve.groupby("seed").step
+        assert (steps.max() >= 500).all()
+        assert (steps.apply(lambda s: s.iloc[-2]) < 500).all()

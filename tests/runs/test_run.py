@@ -26,8 +26,8 @@ def test_a_saved_run_acts_the_same_and_keeps_its_statistics(run: Run, tmp_path: 
     run.save(tmp_path / "deep" / "run")
     again = load(tmp_path / "deep" / "run")
     obs = np.random.default_rng(0).normal(size=(2, 50, 4))
-    sampled = [r.agent.act(obs, rng=np.random.default_rng(1)) for r in (run, again)]
-    np.testing.assert_array_equal(*sampled)
+    one, other = (r.agent.act(obs, rng=np.random.default_rng(1)) for r in (run, again))
+    np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(run.agent.act(obs), again.agent.act(obs))
     assert again.agent.obs_rows.min() > 0
     mine, theirs = run.agent.state_dict(), again.agent.state_dict()

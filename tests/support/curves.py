@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from support.studies import about
 
 from ablations.analysis.studies import COLUMNS, Study
 from ablations.design.designs import add_one_in, ladder, leave_one_out
@@ -21,7 +22,7 @@ def rising(*designs: Design, env: str = "CartPole-v1", seeds: int = 5) -> Study:
         for seed in range(seeds):
             curve = 50 + 100 * len(tricks.on) * np.linspace(0, 1, 100) + rng.normal(0, 5)
             rows.append([env, 1000, "", flags(tricks), 0.01, "", seed, np.nan, curve[-10:].mean(), *curve])
-    return Study("x", designs, pd.DataFrame(rows, columns=COLUMNS), {"seeds": [0, seeds]})
+    return Study("x", designs, pd.DataFrame(rows, columns=COLUMNS), about(seeds))
 
 
 def lacking(whole: Study, tricks: Tricks, seeds: int) -> Study:

@@ -1,8 +1,6 @@
 """Jobs of a second or less, and what tests ask of their results."""
 
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
 from ablations.training.jobs import Job
@@ -20,11 +18,3 @@ def content(store: Store, job: Job) -> tuple[dict[str, Any], str]:
     first, _, rest = (store.folder / f"{job.key}.csv").read_text().partition("\n")
     about = json.loads(first.removeprefix("# "))
     return {name: about[name] for name in about if name not in ("seconds", "commit")}, rest
-
-
-def until(true: Callable[[], object], seconds: float = 60) -> None:
-    """Wait for it."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)

@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from support.probes import SeenActionReward
+from support.register import register
 
 from tricks import REINFORCE, Config, Run, train
 
@@ -50,12 +51,12 @@ class OnlyOneLegal(Pictured):
         return super().reset(seed=seed)[0], {"action_mask": np.array([0, 1], np.int8)}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        obs, _, *ends = super().step(action)
-        return obs, -0.5 * (action == 0), *ends[:-1], {"action_mask": np.array([0, 1], np.int8)}
+        obs, _, terminated, truncated, _ = super().step(action)
+        return obs, -0.5 * (action == 0), terminated, truncated, {"action_mask": np.array([0, 1], np.int8)}
 
 
 for kind in (Pictured, Long, Undrawable, OnlyOneLegal):
-    gym.register(f"{kind.__name__}-v0", entry_point=kind)
+    register(f"{kind.__name__}-v0", kind)
 
 CONFIG = Config("Pictured-v0", seeds=(4, 2), steps=6000, lanes=4, horizon=32, lr=0.01, gamma=0.5, hidden=(16,))
 

@@ -17,8 +17,12 @@ def study(design: Design, value: Callable[[set[str]], float], env: str = "CartPo
         for seed in range(seeds):
             score = 100.0 + 10 * seed + value(set(arm.tricks.on))
             rows.append([env, 100_000, "", flags(arm.tricks), 0.01, "", seed, np.nan, score, *[score] * 100])
-    about: About = {"command": "x", "seconds": 1.0, "steps": 1.0, "made with": {"torch": ["2"]}, "seeds": [0, seeds]}
-    return Study(f"made_{env}", (design,), pd.DataFrame(rows, columns=COLUMNS), about)
+    return Study(f"made_{env}", (design,), pd.DataFrame(rows, columns=COLUMNS), about(seeds))
+
+
+def about(seeds: int) -> About:
+    """What such a study says of itself."""
+    return {"command": "x", "seconds": 1.0, "steps": 1.0, "made with": {"torch": ["2"]}, "seeds": [0, seeds]}
 
 
 def bimodal(u: np.ndarray, failing: float) -> np.ndarray:

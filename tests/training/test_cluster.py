@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.jobs import JOB, JOBS, TINY, content, until
+from support.jobs import JOB, JOBS, TINY, content
+from support.waiting import until
 
 from ablations.training.cluster import _outcome, on_cluster
 from ablations.training.jobs import Finished, Job, compute

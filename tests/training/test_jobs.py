@@ -1,11 +1,16 @@
 """The text of a job's result: older versions' results still count, and anything that is not a result doesn't."""
 
+from dataclasses import field, fields, make_dataclass, replace
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from support.jobs import JOB
 
-from ablations.training.jobs import compute, parse_result
+from ablations.training.jobs import Job, compute, parse_result, result_text
+from ablations.training.store import Store
 from ablations.training.tagged_csv import tagged, untagged
+from tricks import PPO, REINFORCE, Config, train
 from tricks.runs.log import COLUMNS
 
 
@@ -37,3 +42,32 @@ def test_a_tagged_csv_is_read_back() -> None:
     about, again = untagged(text, dtype={"a": str})
     assert about == {"made with": ["x"]}
     assert again.a.tolist() == ["1", "2"]
+
+
+def test_a_job_is_named_by_what_it_computes() -> None:
+    same = Job(replace(JOB.config, seeds=2), REINFORCE)
+    assert same.key == JOB.key  # a count and the seeds themselves are the same job
+    assert Job(replace(JOB.config, seeds=(1, 0)), REINFORCE).key != JOB.key
+    assert Job(JOB.config, PPO).key != JOB.key
+    other = {"env": "Acrobot-v1", "backend": "gymnasium", "device": "cuda", "seeds": 3, "hidden": (4,)}
+    for f in fields(Config):
+        x = getattr(JOB.config, f.name)
+        value = other[f.name] if f.name in other else not x if isinstance(x, bool) else x / 2
+        assert Job(replace(JOB.config, **{f.name: value}), REINFORCE).key != JOB.key, f.name
+
+
+def test_a_job_stays_finished_when_the_numbers_become_more() -> None:
+    assert set(JOB.what["config"]) == {"env", "seeds", "steps", "lanes", "horizon"}  # what JOB does not leave as it is
+    younger = make_dataclass("Younger", [("mood", float, field(default=0.5))], bases=(Config,), frozen=True)
+    config = younger(**{f.name: getattr(JOB.config, f.name) for f in fields(Config)})
+    assert Job(config, REINFORCE).key == JOB.key
+    assert Job(replace(config, mood=0.6), REINFORCE).key != JOB.key
+
+
+def test_a_result_is_read_back(tmp_path: Path) -> None:
+    store, run = Store(tmp_path), train(JOB.config, JOB.tricks)
+    assert store.read(JOB) is None
+    store.put(JOB, result_text(JOB, run, 1.0))
+    result = store.read(JOB)
+    assert result is not None
+    pd.testing.assert_frame_equal(result.curve, run.curve, rtol=1e-5)

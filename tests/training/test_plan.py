@@ -7,9 +7,12 @@ import pytest
 import ablations.training.plan as planning
 from ablations.cli import again, main
 from ablations.design.suites import SUITES
-from ablations.training.plan import What, plans
+from ablations.training.plan import What, parse_seeds, plans
 from ablations.training.rates import UNTUNED
+from ablations.training.workers import blocks
 from tricks import Config, InputError
+from tricks.core.env import Env
+from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
 
 
@@ -51,12 +54,10 @@ def test_studies_that_differ_have_names_that_differ() -> None:
 def test_an_environment_that_cannot_be_made_is_left_out_of_a_suite_and_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = planning.make_env
-
-    def without_envpool(config: Config) -> object:
+    def without_envpool(config: Config) -> Env:
         if config.backend == "envpool":
             raise InputError("no envpool")
-        return made(config)
+        return make_env(config)
 
     monkeypatch.setattr(planning, "make_env", without_envpool)
     found = plans(What(suite="classic"))
@@ -107,3 +108,11 @@ def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
     assert chosen.designs[0].names == SUITES["beyond"].beyond
     (every,) = plans(What(design="beyond"))
     assert every.designs[0].names == tuple(name for name in NEEDS if name not in LADDER)
+
+
+def test_seeds_come_in_fixed_blocks_of_ten() -> None:
+    assert blocks(range(5, 23)) == [tuple(range(10)), tuple(range(10, 20)), tuple(range(20, 30))]
+    assert parse_seeds("10:12") == (10, 11)
+    for text in ("0", "5:5", "a", "3:2", "1001"):
+        with pytest.raises(InputError, match="seed"):
+            parse_seeds(text)

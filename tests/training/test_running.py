@@ -11,7 +11,9 @@ from typing import Any
 
 import psutil
 import pytest
-from support.jobs import JOB, JOBS, TINY, content, until
+from support.jobs import JOB, JOBS, TINY, content
+from support.waiting import alive, until
+from tqdm import tqdm
 
 from ablations.training import workers as running
 from ablations.training.jobs import Job, compute
@@ -25,14 +27,6 @@ FULL = Path("/dev/full")  # a file on which every write fails as on a full disk
 def run_all(folder: str) -> None:
     """The command that is killed and then run again."""
     assert not run_jobs(JOBS, Store(Path(folder)), workers=2)
-
-
-def ended(process: psutil.Process) -> bool:
-    """Whether a process is gone, or is only a zombie."""
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @pytest.fixture(scope="module")
@@ -54,19 +48,19 @@ def test_after_kill_9_no_worker_survives_and_the_same_command_runs_just_what_is_
     parent.kill()
     parent.wait()
     assert len(children) >= 2
-    until(lambda: all(ended(child) for child in children), seconds=10)
+    until(lambda: not any(map(alive, children)), seconds=10)
 
     done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
     assert 1 <= len(done) < len(JOBS)
     stale = tmp_path / f".{JOBS[0].key}.csv.{HOST}.{parent.pid}"  # as if killed while it wrote
-    alive = tmp_path / f".{JOBS[1].key}.csv.{HOST}.{os.getpid()}"
+    writing = tmp_path / f".{JOBS[1].key}.csv.{HOST}.{os.getpid()}"
     elsewhere = tmp_path / f".{JOBS[1].key}.csv.elsewhere.{parent.pid}"
-    for path in (stale, alive, elsewhere):
+    for path in (stale, writing, elsewhere):
         path.write_text("half")
     subprocess.run(command, cwd=here, env=env, check=True)
     assert {path: path.stat().st_mtime_ns for path in done} == done
     assert {path.name for path in tmp_path.iterdir()} == {f"{job.key}.csv" for job in JOBS} | {
-        alive.name,
+        writing.name,
         elsewhere.name,
     }
     assert [content(Store(tmp_path), job) for job in JOBS] == [content(reference, job) for job in JOBS]
@@ -187,9 +181,22 @@ def test_the_bar_counts_environment_steps_and_those_done_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given: list[dict[str, Any]] = []
-    plain = running.tqdm
-    monkeypatch.setattr(running, "tqdm", lambda **options: given.append(options) or plain(**options))
+
+    def noting(**options: Any) -> tqdm:
+        given.append(options)
+        return tqdm(**options)
+
+    monkeypatch.setattr(running, "tqdm", noting)
     assert not record(JOB, Store(tmp_path), compute(JOB))
     assert not run_jobs([JOB], Store(tmp_path), workers=1)
     assert (given[0]["initial"], given[0]["total"], given[0]["unit"]) == (400, 400, "step")
     assert capsys.readouterr().err == ""  # no terminal, no bar
+
+
+def test_a_failing_job_stops_no_other_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Job(replace(JOB.config, env="Nonsense-v0"), REINFORCE)
+    store = Store(tmp_path)
+    failed = run_jobs([broken, JOB], store, workers=1)
+    assert list(failed) == [broken]
+    assert store.read(JOB) is not None
+    assert "Nonsense" in (tmp_path / f"{broken.key}.error.txt").read_text()

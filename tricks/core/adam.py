@@ -35,12 +35,12 @@ class Adam:
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        """Take one step with gradient [S, P] and learning_rate [S]; seeds whose moving [S] is False stay as they are."""
+        """Take one step with gradient [S, P] and learning_rate [S]; where moving [S] is False, nothing changes."""
         (beta1, beta2), moving = self.betas, moving.unsqueeze(1)  # [S, 1]
         self.t += moving
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()
-        self.m.lerp_(torch.where(moving, gradient, self.m), 1 - beta1)  # m to m for a seed that stands still
+        self.m.lerp_(torch.where(moving, gradient, self.m), 1 - beta1)  # m to m where it stands still
         gradient = gradient.nan_to_num(0, 0, 0).mul_(moving)  # if a seed diverged, NaN·0 would be NaN
         self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
         rate = learning_rate.unsqueeze(1) * root.float() / (1 - beta1**t).float()

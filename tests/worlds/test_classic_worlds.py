@@ -51,7 +51,7 @@ CASES = {
         skilled=lambda o: 2 * o[..., 2:].sign(),  # swings
     ),
 }
-SINGLE, DOUBLE = {"rtol": 1e-5, "atol": 1e-5}, {"rtol": 1e-7, "atol": 1e-7}  # of float32 and float64
+SINGLE, DOUBLE = 1e-5, 1e-7  # tolerances, relative and absolute, of float32 and float64
 classic = pytest.mark.parametrize("id", CASES)  # Taxi-v4 has a table, and a test of its own
 
 
@@ -86,15 +86,15 @@ def test_every_step_equals_gymnasium_from_random_states(id: str, dtype: torch.dt
     steps = [gymnasium_step(theirs, *pair) for pair in zip(before.double().numpy(), action.numpy(), strict=True)]
     their_obs, their_reward, ends, their_after = (np.stack(column) for column in zip(*steps, strict=True))
     obs, tolerance = world.observe(after).numpy(), DOUBLE if dtype == torch.float64 else SINGLE
-    clear = (tolerance is DOUBLE) | (case.margin(their_after) > 1e-5)  # elsewhere rounding decides whether it ends
+    clear = (tolerance == DOUBLE) | (case.margin(their_after) > 1e-5)  # elsewhere rounding decides whether it ends
     assert clear.mean() > 0.999
     np.testing.assert_array_equal(terminated.numpy()[clear], ends[clear])
-    np.testing.assert_allclose(reward.numpy()[clear], their_reward[clear], **tolerance)
+    np.testing.assert_allclose(reward.numpy()[clear], their_reward[clear], rtol=tolerance, atol=tolerance)
     assert id == "Pendulum-v1" or 0.05 < ends.mean() < 0.95
     # from a fast acrobot Gymnasium's own step multiplies the rounding of a state by tens of thousands
-    calm = (tolerance is DOUBLE) | (id != "Acrobot-v1") | (abs(where[:, 2:]) < 0.5).all(1)
-    np.testing.assert_allclose(obs[calm], their_obs[calm], **tolerance)
-    assert np.isclose(obs, their_obs, **tolerance).mean() > 0.99
+    calm = (tolerance == DOUBLE) | (id != "Acrobot-v1") | (abs(where[:, 2:]) < 0.5).all(1)
+    np.testing.assert_allclose(obs[calm], their_obs[calm], rtol=tolerance, atol=tolerance)
+    assert np.isclose(obs, their_obs, rtol=tolerance, atol=tolerance).mean() > 0.99
     assert after[:, 0].abs().max() < 4  # whole turns are not counted: they would cost float32 its accuracy
 
 
@@ -120,7 +120,7 @@ def test_time_limits_resets_and_the_row_between_follow_gymnasium(id: str) -> Non
     mine, experience = [torch.stack(column).numpy() for column in zip(*rows, strict=True)], torch.stack(going).numpy()
     gymnasiums = [np.stack(column) for column in zip(*expected, strict=True)]
     for i in (0, 1):  # observation and reward
-        np.testing.assert_allclose(mine[i][experience], gymnasiums[i][experience], **SINGLE)
+        np.testing.assert_allclose(mine[i][experience], gymnasiums[i][experience], rtol=SINGLE, atol=SINGLE)
     for i in (2, 3):  # terminated and truncated, also in the row between
         np.testing.assert_array_equal(mine[i], gymnasiums[i])
     assert mine[3].sum() > 1

@@ -1,0 +1,55 @@
+"""What goes wrong in an environment is one line, in whatever process it is."""
+
+import re
+import warnings
+
+import pytest
+from support.failing import play, processes
+from support.waiting import linux
+
+from tricks import InputError
+from tricks.cli.main import main
+from tricks.envs.make import make_env
+
+pytestmark = [pytest.mark.usefixtures("_nobody_left"), linux]
+
+
+FAULTS = [
+    ("Failing-raise-v0", "processes", r"^Failing-raise-v0: Stubborn: the floor gave way \(seed 3\)$"),
+    ("Failing-raise-v0", "gymnasium", r"^Failing-raise-v0: Stubborn: the floor gave way \(seed 3\)$"),
+    ("BadReset-v0", "processes", r"^BadReset-v0: FileNotFoundError: \[Errno 2\] the map is lost \(seed 3\)$"),
+    ("BadReset-v0", "gymnasium", r"^BadReset-v0: FileNotFoundError: \[Errno 2\] the map is lost \(seed 3\)$"),
+    (
+        "Failing-die-v0",
+        "processes",
+        r"^Failing-die-v0: the worker process of lane 0 has died \(killed by SIGKILL\) \(seed 3\)$",
+    ),
+    (
+        "Failing-exit-v0",
+        "processes",
+        r"^Failing-exit-v0: the worker process of lane 0 has died \(exit status 3\) \(seed 3\)$",
+    ),
+    ("Unmade-v0", "processes", "^cannot make the environment 'Unmade-v0': no such map$"),
+    ("Unmade-v0", "gymnasium", "^cannot make the environment 'Unmade-v0': no such map$"),
+    ("Nonsense-v0", "processes", "^cannot make the environment 'Nonsense-v0'"),
+    ("Blackjack-v1", "processes", "^Blackjack-v1 has a Tuple observation space"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("id", "backend", "message"), FAULTS)
+def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        for _ in play(make_env(processes(id, backend)), 40):
+            pass
+    assert re.search(message, str(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("how", ["raise", "die"])
+def test_the_command_line_prints_that_line_and_nothing_else(how: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        assert main(["train", "ppo", "--env", f"Failing-{how}-v0", "--backend", "processes", "--seeds", "1"]) == 2
+    error = capfd.readouterr().err
+    assert error.startswith(f"error: Failing-{how}-v0: ")
+    assert error.count("\n") == 1

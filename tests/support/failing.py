@@ -1,0 +1,87 @@
+"""Environments that fail, each in its own way, and how they are played in worker processes."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from support.probes import Endless
+from support.register import register
+
+from tricks import Config
+from tricks.core.env import Env, Step
+
+PARENT = os.getpid()
+
+
+class Stubborn(Exception):
+    """Neither to be pickled nor to be made anew from its message."""
+
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(f"{what}\n  {where}")
+        self.lock = threading.Lock()
+
+
+class Failing(Endless):
+    """Fails in the third step, in the way that `how` says."""
+
+    def __init__(self, how: str) -> None:
+        self.how, self.t = how, 0
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.t += 1
+        if self.t == 3 and self.how == "raise":
+            raise Stubborn("the floor", "gave way")
+        if self.t == 3 and self.how == "die" and os.getpid() != PARENT:
+            print("Killed", file=sys.stderr)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.t == 3 and self.how == "exit" and os.getpid() != PARENT:
+            os._exit(3)
+        if self.t == 3 and self.how == "hang":
+            time.sleep(300)
+        return super().step(action)
+
+
+class Unmade(Endless):
+    """Raises what no environment should when it is made."""
+
+    def __init__(self) -> None:
+        raise ValueError("no such\nmap")
+
+
+class BadReset(Endless):
+    """Its second reset fails."""
+
+    resets = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        self.resets += 1
+        if self.resets == 2:
+            raise OSError(2, "the map is lost")
+        return super().reset(seed=seed)
+
+
+for how in ("raise", "die", "exit", "hang"):
+    register(f"Failing-{how}-v0", Failing, how=how)
+register("Unmade-v0", Unmade)
+register("BadReset-v0", BadReset, max_episode_steps=1)
+
+
+def processes(id: str, backend: str = "processes") -> Config:
+    return Config(env=id, backend=backend, seeds=(3, 8), lanes=2, steps=300, horizon=16)
+
+
+def play(env: Env, rows: int) -> Iterator[Step]:
+    """The steps of all lanes; seed 3 plays always, seed 8 two steps of three; one reset of all on the way."""
+    rng, size = np.random.default_rng(0), (len(env.seeds), env.lanes)
+    for t in range(rows):
+        if t == rows // 2:
+            env.reset()
+        action = torch.from_numpy(rng.integers(env.spaces.actions, size=size))
+        yield env.step(action, torch.tensor([True, t % 3 > 0]))
+    env.close()
