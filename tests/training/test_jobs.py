@@ -2,6 +2,7 @@
 
 from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -49,16 +50,17 @@ def test_a_job_is_named_by_what_it_computes() -> None:
     assert same.key == JOB.key  # a count and the seeds themselves are the same job
     assert Job(replace(JOB.config, seeds=(1, 0)), REINFORCE).key != JOB.key
     assert Job(JOB.config, PPO).key != JOB.key
-    other = {"env": "Acrobot-v1", "backend": "gymnasium", "device": "cuda", "seeds": 3, "hidden": (4,)}
+    other: dict[str, Any] = {"env": "Acrobot-v1", "backend": "gymnasium", "device": "cuda", "seeds": 3, "hidden": (4,)}
     for f in fields(Config):
         x = getattr(JOB.config, f.name)
-        value = other[f.name] if f.name in other else not x if isinstance(x, bool) else x / 2
-        assert Job(replace(JOB.config, **{f.name: value}), REINFORCE).key != JOB.key, f.name
+        value: Any = other[f.name] if f.name in other else not x if isinstance(x, bool) else x / 2
+        changed: Any = {f.name: value}
+        assert Job(replace(JOB.config, **changed), REINFORCE).key != JOB.key, f.name
 
 
 def test_a_job_stays_finished_when_the_numbers_become_more() -> None:
     assert set(JOB.what["config"]) == {"env", "seeds", "steps", "lanes", "horizon"}  # what JOB does not leave as it is
-    younger = make_dataclass("Younger", [("mood", float, field(default=0.5))], bases=(Config,), frozen=True)
+    younger: Any = make_dataclass("Younger", [("mood", float, field(default=0.5))], bases=(Config,), frozen=True)
     config = younger(**{f.name: getattr(JOB.config, f.name) for f in fields(Config)})
     assert Job(config, REINFORCE).key == JOB.key
     assert Job(replace(config, mood=0.6), REINFORCE).key != JOB.key
