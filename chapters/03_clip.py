@@ -8,6 +8,8 @@
 # ruin a policy that was nearly perfect. Then it stops it with one `min` and one `clip`, which are the heart of PPO.
 
 # %%
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines
 from exercises.clip import check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
+from tricks.kl_stop import near_enough
 from tricks.ladder import named
 
 begin()
@@ -282,6 +285,84 @@ for row in evidence("clip").worlds.itertuples():
 #
 # **What it does not say:** that $\varepsilon = 0.2$ is right. All these arms have it. And the ladder's runs have four
 # epochs; the world of this trick has twenty, because that is where it was predicted to matter.
+#
+# ## Stop when the policy has moved too far: `kl_stop`
+#
+# The clip is no trust region, so can we build a brake that watches the policy itself? The loop already measures how far
+# the policy has moved from the one that played: `approx_kl`, the KL divergence estimated from the minibatch's ratios as
+# $\operatorname{mean}(\rho - 1 - \log \rho)$. Spinning Up's PPO and stable-baselines3's `target_kl` use the same brake.
+# Choose a target for the KL. Once a minibatch shows more than 1.5 times the target, take no further step on this batch:
+# play a new one instead.
+#
+# Here, every seed of a stack has its own brake. A seed that has gone far enough waits for the next batch, and the others
+# keep learning.
+
+# %%
+source(near_enough)
+
+# %%
+stop = replace(named("reuse"), kl_stop=True)  # no clip, only the brake
+diff(named("reuse"), stop)
+
+# %% [markdown]
+# What does the KL do in the late epochs? Here is the batch from above once more: one agent, its third batch, ten epochs.
+
+# %%
+arms = {"reuse": named("reuse"), "clip": named("clip"), "kl_stop": stop}
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+for name, tricks in arms.items():
+    epochs = ratios_by_epoch(Config(seeds=1, steps=4000, lr=0.003, epochs=10), tricks, update=2)
+    kl = [np.mean(ratios - 1 - np.log(ratios)) for ratios in epochs]
+    axis.plot(range(1, 11), kl, color=style.COLORS[name], label=name)
+    print(f"{name:7} KL in epoch 1: {kl[0]:.4f}, in epoch 2: {kl[1]:.4f}, in epoch 10: {kl[-1]:.4f}")
+axis.axhline(1.5 * Config.target_kl, color=style.SOFT, ls=":")
+axis.set(xlabel="epoch", ylabel="approx_kl", yscale="log", ylim=(1e-4, 10))
+label_lines(axis)
+plt.show()
+
+# %% [markdown]
+# The dotted line is the limit, 1.5 × 0.01. Without any brake, the KL keeps growing with every epoch. With the clip, it
+# levels off. With `kl_stop`, it freezes: after the first minibatch over the limit, no step changes the policy, so the ratios
+# stay what they are. They stay a bit *above* the limit, because the step that crossed it has been taken by the time we
+# measure.
+#
+# Freezing has a price. Let's add this arm to the small run from before.
+
+# %%
+runs["kl_stop"] = train(config, stop)
+for name, run in runs.items():
+    print(f"{name:7} last tenth {run.late().mean():.0f} points; KL {run.curve.approx_kl.mean():.3f} on average")
+print(f"kl_stop took {runs['kl_stop'].curve.steps_taken.mean():.0%} of its gradient steps")
+assert runs["kl_stop"].curve.approx_kl.mean() < runs["reuse"].curve.approx_kl.mean() / 5
+assert runs["kl_stop"].curve.steps_taken.mean() < 0.5
+
+# %% [markdown]
+# The KL is small, as promised. But most gradient steps are never taken. At a learning rate that is too large, a brake that
+# stops everything saves you from ruin, and then wastes the rest of the batch; the clip silences only the actions that have
+# gone far enough, and keeps learning from all the others. `steps_taken` tells you which of the two you have. Near 100%, the
+# brake has nothing to do. At a few percent, lower the learning rate or the number of epochs.
+#
+# The stored trial asks whether the brake alone can stand in for the clip: CartPole with twenty epochs and no clip, where we
+# predicted that it helps. Each arm runs at its own best learning rate.
+
+# %%
+evidence("kl_stop")
+
+# %%
+evidence("kl_stop").plot()
+plt.show()
+
+for row in evidence("kl_stop").worlds.itertuples():
+    print(f"best rate without the stop {row.lr_without:g}, with it {row.lr_with:g}; kl_stop: {row.verdict}")
+
+# %% [markdown]
+# The prediction did not come true: ten seeds show no effect, and the interval is wide enough to hide a large one in either
+# direction. Both arms chose the smallest rate of the grid. A small step needs no brake.
+#
+# **When it does not help.** If the steps are small, or the clip already keeps the KL down, the limit is never reached. If
+# the limit is tight, most of each batch goes to waste. The estimate comes from one minibatch, so an unlucky one can stop a
+# seed that was fine. And here, as in stable-baselines3, the value net stops along with the policy, although nothing is wrong
+# with its steps. (Spinning Up lets it finish.)
 #
 # ## When it does not help
 #

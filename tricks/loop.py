@@ -149,7 +149,6 @@ def train_in(
         batch.add(advantage=advantage.float())
 
         # Learn: make the actions that turned out well more likely.
-        moving = log.active  # [S]: the seeds that take the next step
         batches = iter([batch])  # REINFORCE: one gradient step on the whole batch
         if tricks.reuse:
             batch.log_prob = old_log_prob(policy, family, batch)
@@ -159,6 +158,7 @@ def train_in(
         if tricks.ppg_buffers:
             recent.add(batch, agent.returns, log.update)
             batches = dealt_apart(recent, memory, agent.returns, config, log.update)
+        moving = log.active  # [S]: the seeds that take the next step
         for b in batches:
             seen, advantage = agent.see(b.obs), b.advantage  # [S, B, H], [S, B]
             if tricks.advantage_norm:

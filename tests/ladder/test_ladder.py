@@ -61,9 +61,18 @@ def test_every_trick_has_a_file_that_names_it_and_a_test(name: str) -> None:
 def test_every_flag_is_tested_bare_in_the_loop(name: str) -> None:
     loop = (LIBRARY / "loop.py").read_text()
     tests = re.findall(rf"^ *(?!from).*\btricks\.{name}\b.*$", loop, re.MULTILINE)
-    # these act in several places: before the epochs and within them, or have something to set up
-    times = {"baseline": 2, "reuse": 2, "ppg": 4, "ppg_buffers": 3}.get(name, 1)
-    assert [test.split("#")[0].strip() for test in tests] == [f"if tricks.{name}:"] * times
+    assert {test.split("#")[0].strip() for test in tests} == {f"if tricks.{name}:"}
+
+
+def test_a_flag_is_not_tested_again_where_it_has_just_been_tested() -> None:
+    for node in ast.walk(ast.parse((LIBRARY / "loop.py").read_text())):
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            for one, other in pairwise(block if isinstance(block, list) else []):
+                if isinstance(one, ast.If) and isinstance(other, ast.If):
+                    assert ast.unparse(one.test) != ast.unparse(other.test), f"line {other.lineno}: one if is enough"
+        if isinstance(node, ast.If):
+            within = [inner for statement in node.body for inner in ast.walk(statement) if isinstance(inner, ast.If)]
+            assert ast.unparse(node.test) not in [ast.unparse(inner.test) for inner in within], f"line {node.lineno}"
 
 
 def test_each_rung_adds_one_trick_and_the_last_is_every() -> None:
