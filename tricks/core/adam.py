@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 
-def gradient(loss: Tensor, parameters: Iterable[nn.Parameter]) -> Tensor:
+def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
     """Each seed's gradient as one row, [S, P], of losses [S] that share nothing between seeds.
 
     That they share nothing is why one backward pass through their sum does for all. A net that the loss does not
@@ -23,19 +23,17 @@ class Adam:
     θ ← θ − α·m̂/(√v̂ + ε),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  with the α [S] of each seed.
     """
 
-    def __init__(
-        self, parameters: Iterable[nn.Parameter], eps: float, betas: tuple[float, float] = (0.9, 0.999)
-    ) -> None:
-        self.parameters: list[Tensor] = list(parameters)
+    def __init__(self, parameters: Iterable[Tensor], eps: float) -> None:
+        self.parameters = list(parameters)
         self.sizes = [p[0].numel() for p in self.parameters]
-        self.eps, self.betas, self.t = eps, betas, 0
+        self.eps, self.t = eps, 0
         self.m = self.parameters[0].new_zeros(len(self.parameters[0]), sum(self.sizes))  # [S, P]
         self.v = torch.zeros_like(self.m)
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         """One step along gradient [S, P] at learning_rate [S]; where moving [S] is False, none."""
-        (beta1, beta2), still = self.betas, ~moving.unsqueeze(1)
+        beta1, beta2, still = 0.9, 0.999, ~moving.unsqueeze(1)
         self.t += 1
         root = (1 - beta2**self.t) ** 0.5
         gradient = gradient.nan_to_num(0, 0, 0).mul_(moving.unsqueeze(1))  # NaN·0 would be NaN, where one diverged
