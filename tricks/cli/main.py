@@ -17,6 +17,7 @@ USAGE = """usage: python -m tricks COMMAND ...
   listing [RUNG] [--FLAG | --no-FLAG]           the training loop with these flags decided
   diff RUNG RUNG                                what changes in the loop from one to the other
   export [RUNG] [--FLAG | --no-FLAG]            one self-contained file that trains with these flags
+                                                (on vectors only: an exported file refuses images)
 
 RUNG is a preset ({presets}), or a flag, which stands for the ladder up to it.
 Without it, flags are switched from ppo on; in Python, Tricks() is reinforce.

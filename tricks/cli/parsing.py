@@ -15,6 +15,7 @@ ABOUT = f"""RUNG is where the flags start from: {", ".join(PRESETS)}, or a flag,
 stands for the ladder up to it. Without it they start from ppo. (In Python, Tricks() has every
 flag off: reinforce.) The defaults shown are those of ppo, or of the RUNG before --help; atari
 has numbers of its own, too."""
+NOTES = {"export": "\nThe file that is printed trains on vectors; it refuses images, with the flags of atari, too."}
 GROUPS = {
     "tricks": "What is on and what is off.",
     "config": "Environment, seeds, budget and the other numbers. One that belongs to a trick, named in parentheses, is "
@@ -45,6 +46,6 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
             for name, part in parts.items()
         ],
     )
-    parsed: Any = options(together, arguments, f"python -m tricks {what} [RUNG]", ABOUT)
+    parsed: Any = options(together, arguments, f"python -m tricks {what} [RUNG]", ABOUT + NOTES.get(what, ""))
     on = [name for name in NEEDS if getattr(parsed.tricks, name)]
     return switched(on), [getattr(parsed, name) for name in list(parts)[1:]]

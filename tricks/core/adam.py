@@ -25,10 +25,8 @@ class Adam:
 
     def __init__(self, parameters: Iterable[Tensor], eps: float) -> None:
         self.parameters = list(parameters)
-        self.sizes = [p[0].numel() for p in self.parameters]
-        self.eps, self.t = eps, 0
-        self.m = self.parameters[0].new_zeros(len(self.parameters[0]), sum(self.sizes))  # [S, P]
-        self.v = torch.zeros_like(self.m)
+        self.eps, self.t, self.sizes = eps, 0, [p[0].numel() for p in self.parameters]
+        self.m, self.v = self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes))  # [S, P] each
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:

@@ -16,7 +16,7 @@ import libcst as cst
 
 from tricks.ladder import Tricks
 from tricks.reading.decide import reads
-from tricks.reading.one_file import decided, modules
+from tricks.reading.one_file import decided, is_trick, modules
 from tricks.reading.parts import Definition, Mentions, Part, definitions, imports, parsed
 from tricks.reading.shake import shaken
 from tricks.reading.source import Code
@@ -36,14 +36,13 @@ def export(tricks: Tricks) -> Code:
     body = re.sub(ERRORS, "", re.sub("  # type: ignore.*", "", body))
     named = ", ".join(tricks.on) or "none: this is REINFORCE"
     about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 118)
-    call = "    python FILE --env CartPole-v1 --seeds 4 --steps 20000"
-    head = f'"""{about}\n\n{LETTERS}\n{call}\n"""\n\n{_imports(list(left.values()))}'
+    call = "To train: python FILE --env CartPole-v1 --seeds 4 --steps 20000"
+    head = f'"""{about}\n\n{LETTERS}{call}\n"""\n\n{_imports(list(left.values()))}'
     return Code(f'{head}{body}\n\nif __name__ == "__main__":\n    main(train)\n')
 
 
-LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. The letters of the shapes are
-S seeds, T steps of a rollout, N lanes (environments of a seed), B rows of a batch, D features of an observation,
-and A actions. To train:
+LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. In shapes, S is seeds,
+T steps, N lanes, B rows of a batch, D features of an observation, and A actions or action dimensions.
 """
 
 
@@ -75,7 +74,7 @@ def _section(module: str, nodes: Sequence[Definition]) -> str:
     title = textwrap.fill(
         " ".join(docstring.split("\n\n")[0].split()), 118, initial_indent="# ", subsequent_indent="# "
     )
-    lines = ["\n\n", title, "\n"]
+    lines = ["\n\n", title, "\n"] if is_trick(module) else ["\n\n"]
     for before, node in zip((None, *nodes), nodes, strict=False):
         constants = isinstance(before, cst.SimpleStatementLine) and isinstance(node, cst.SimpleStatementLine)
         gap = "" if constants or before is None else "\n\n"

@@ -16,23 +16,38 @@ from tricks.reading.parts import Definition, Part, defined, definitions
 
 SKELETON = "tricks.reading.skeleton"
 NAMES = {  # what an export has instead
-    "AgentPolicy": "Policy",
+    "AgentPolicy": "Callable",
+    "Player": "Lanes",
+    "Policy": "Callable",
+    "Rollout": "Batch",
+    "Run": "SimpleNamespace",
     "Env": "Lanes",
     "make_env": "Lanes",
+    "Spaces": "Lanes",
+    "spaces": "env",
+    "env.spaces": "env",
+    "player.env": "player",
+    "env.spaces.family": "env.family",
     "config.rates": "[config.lr] * config.seeds",
     "config.seed_list": "range(config.seeds)",
 }
-DROPPED = ("tricks", "log.seconds", "body")  # arguments that its functions do not take
+CALLS = {"Player": "env", "Run": "SimpleNamespace(config=config, agent=agent, curve=log.curve)"}
+DROPPED = ("tricks", "body")  # arguments that its functions do not take
 
 
 @cache
 def modules() -> tuple[str, ...]:
     """The modules that an export is made of, in the order in which one would read them."""
     core = [f"tricks.core.{name}" for name in ("seeds", "reductions", "returns", "moments", "adam")]
-    skeleton = [f"{SKELETON}.{name}" for name in ("family", "lanes", "playing", "agents")]
+    skeleton = [f"{SKELETON}.{name}" for name in ("family", "lanes", "agents")]
     tricks = [f"tricks.{name}" for name in dict.fromkeys(FILES.values())]
     curve, program = f"{SKELETON}.curve", f"{SKELETON}.program"
     return (f"{SKELETON}.settings", *core, *skeleton, "tricks.core.memory", *tricks, curve, "tricks.loop", program)
+
+
+def is_trick(module: str) -> bool:
+    """Whether this is the file of a trick."""
+    return module.removeprefix("tricks.") in FILES.values()
 
 
 def decided(tricks: Tricks) -> dict[str, Part]:
@@ -47,7 +62,8 @@ def decided(tricks: Tricks) -> dict[str, Part]:
     changes = [Decide(known), CloseDoors(callables), _Rewritten(shares)]
     if not tricks.action_mask:
         changes.append(_Without("legal"))
-    return {name: _changed(part, changes) for name, part in plain.items()}
+    parts = {name: _changed(part, changes) for name, part in plain.items()}
+    return parts | {"train": _whole(parts["train_in"], parts["build_agent"])}
 
 
 @cache
@@ -70,6 +86,18 @@ def _changed(part: Part, changes: list[cst.CSTTransformer]) -> Part:
     if part.module == "tricks.loop" and isinstance(node, cst.FunctionDef):
         node = without_dead_stores(node, pure)
     return Part(part.module, node)
+
+
+def _whole(loop: Part, build: Part) -> Part:
+    """`train`: the loop, which here makes its environment, which ends with the program, and its agent itself."""
+    node, built = (cst.ensure_type(part.node, cst.FunctionDef) for part in (loop, build))
+    _, *params = node.params.params
+    docstring, *body = node.body.body
+    at = [defined(line) for line in body].index("agent")
+    env = cst.parse_statement("env = Lanes(config)")
+    body = [docstring, env, *body[:at], *built.body.body[1:-1], *body[at + 1 :]]
+    changed = {"params": node.params.with_changes(params=params), "body": node.body.with_changes(body=body)}
+    return Part(loop.module, node.with_changes(name=cst.Name("train"), **changed))
 
 
 def _numbers(library: Definition, own: Definition) -> cst.ClassDef:
@@ -102,6 +130,8 @@ class _Rewritten(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         func, args = updated_node.func, updated_node.args
+        if (instead := CALLS.get(text(original_node.func))) is not None:
+            return cst.parse_expression(instead)
         if isinstance(func, cst.Attribute):
             moves = func.attr.value == "to" and args and text(args[0].value).endswith("device")
             if moves or (func.attr.value == "cpu" and not args):
@@ -117,11 +147,13 @@ class _Rewritten(cst.CSTTransformer):
         return updated_node.with_changes(annotation=cst.Name("Tensor"))
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        if original_node.attr.value == "columns":
+            return cst.Call(cst.Name("vars"), [cst.Arg(updated_node.value)])
         instead = NAMES.get(text(original_node))
         return updated_node if instead is None else cst.parse_expression(instead)
 
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
-        return updated_node.with_changes(value=NAMES.get(updated_node.value, updated_node.value))
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        return cst.parse_expression(NAMES.get(updated_node.value, updated_node.value))
 
 
 DEVICE = m.Name("device")

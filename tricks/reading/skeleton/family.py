@@ -1,22 +1,20 @@
 """The policy: softmax for Discrete actions, a diagonal Gaussian for Box actions."""
 
-import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """π(a|s) from logits [..., A] of Discrete actions, or [..., 2A] of Box actions, which hold μ and log σ."""
 
     discrete: bool
 
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        if self.discrete:  # argmax(logits + Gumbel) is distributed as softmax(logits)
-            return rng.gumbel(size=shape).astype(np.float32)
-        return rng.standard_normal(shape, dtype=np.float32)
+        """Gumbel noise, as argmax(logits + Gumbel) is distributed as softmax(logits); or standard normal noise."""
+        noise = rng.gumbel(size=shape) if self.discrete else rng.standard_normal(shape, dtype=np.float32)
+        return noise.astype(np.float32)
 
     def sample(self, logits: Tensor, noise: Tensor) -> Tensor:
         if self.discrete:
@@ -30,14 +28,13 @@ class Family:
             return logits.log_softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
         mean, log_std = logits.chunk(2, -1)
         z = (action - mean) / log_std.exp()
-        return -(0.5 * z.square() + log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
+        return -(0.5 * z.square() + log_std + 0.5 * np.log(2 * np.pi)).sum(-1)
 
     def entropy(self, logits: Tensor) -> Tensor:
-        """In nats, [...]."""
         if self.discrete:
             log_prob = logits.log_softmax(-1)
             return -(log_prob.exp() * log_prob).sum(-1)
-        return (logits.chunk(2, -1)[1] + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
+        return (logits.chunk(2, -1)[1] + 0.5 * np.log(2 * np.pi * np.e)).sum(-1)
 
     def kl(self, old: Tensor, new: Tensor) -> Tensor:
         """KL(π_old ‖ π_new) of two logits, in nats, [...]."""
