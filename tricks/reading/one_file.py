@@ -1,6 +1,6 @@
 """The parts of an export: the loop, the tricks, and around them the skeleton, with all questions answered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import libcst as cst
@@ -53,22 +53,31 @@ def is_trick(module: str) -> bool:
 def decided(tricks: Tricks) -> dict[str, Part]:
     """Every definition by its name, with the questions answered that these flags settle."""
     shares = tricks.shared_trunk or tricks.ppg
-    known = answers(tricks) | closed_doors(DOORS) | {"shares": shares, "reads": shares or tricks.state_norm}
-    known["x.dtype == torch.uint8"] = False  # observations are vectors
-    if not shares:
-        known["isinstance(seen, Seen)"] = False
-    plain = _plain()
-    callables = {name: function for name, part in plain.items() if (function := _called(part.node)) is not None}
-    changes = [Decide(known), CloseDoors(callables), _Rewritten(shares)]
-    if not tricks.action_mask:
-        changes.append(_Without("legal"))
-    parts = {name: _changed(part, changes) for name, part in plain.items()}
+    decide = Decide(answers(tricks) | {"reads": shares or tricks.state_norm})
+    parts = dict(_settled(shares, tricks.action_mask))
+    for name, part in parts.items():
+        if part.module == "tricks.loop" or part.module.startswith(SKELETON):
+            parts[name] = _changed(part, [decide])
+    for name in ("train_in", "build_agent"):
+        parts[name] = Part("tricks.loop", without_dead_stores(cst.ensure_type(parts[name].node, cst.FunctionDef), pure))
     return parts | {"train": _whole(parts["train_in"], parts["build_agent"])}
 
 
 @cache
+def _settled(shares: bool, masks: bool) -> Mapping[str, Part]:
+    """Every definition, for observations that are vectors and closed doors; shares: whether two heads share a body."""
+    known = closed_doors(DOORS) | {"shares": shares, "x.dtype == torch.uint8": False}
+    if not shares:
+        known["isinstance(seen, Seen)"] = False
+    plain = _plain()
+    callables = {name: function for name, part in plain.items() if (function := _called(part.node)) is not None}
+    changes = [Decide(known), CloseDoors(callables), _Rewritten(shares), *([] if masks else [_Without("legal")])]
+    return {name: _changed(part, changes) for name, part in plain.items()}
+
+
+@cache
 def _plain() -> Mapping[str, Part]:
-    """Every definition as it stands; of those that are neither tricks' nor the loop's, docstrings in brief."""
+    """Every definition as it stands; in `core`, with docstrings in brief."""
     parts: dict[str, Part] = {}
     for module in modules():
         for name, part in definitions(module).items():
@@ -78,13 +87,11 @@ def _plain() -> Mapping[str, Part]:
     return parts | {"Config": Part(parts["Config"].module, _numbers(config.node, parts["Config"].node))}
 
 
-def _changed(part: Part, changes: list[cst.CSTTransformer]) -> Part:
-    """The part after these changes; of the loop, without stores that are then dead."""
+def _changed(part: Part, changes: Sequence[cst.CSTTransformer]) -> Part:
+    """The part after these changes."""
     node = part.node
     for change in changes:
         node = cst.ensure_type(node.visit(change), type(part.node))
-    if part.module == "tricks.loop" and isinstance(node, cst.FunctionDef):
-        node = without_dead_stores(node, pure)
     return Part(part.module, node)
 
 
