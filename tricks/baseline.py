@@ -16,9 +16,5 @@ def explained_variance(value: Tensor, target: Tensor, valid: Tensor) -> Tensor:
     NaN if the targets are constant.
     """
     value, target, valid = value.flatten(1), target.flatten(1), valid.flatten(1)
-
-    def variance(x: Tensor) -> Tensor:
-        return mean((x - mean(x, valid).unsqueeze(1)).square(), valid)
-
-    spread = variance(target)
-    return (1 - variance(target - value) / spread).masked_fill(spread == 0, float("nan"))
+    left, spread = (mean((x - mean(x, valid).unsqueeze(1)).square(), valid) for x in (target - value, target))
+    return (1 - left / spread).masked_fill(spread == 0, float("nan"))

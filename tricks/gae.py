@@ -7,13 +7,7 @@ from tricks.core.returns import discounted_sum
 
 
 def gae(
-    reward: Tensor,
-    value: Tensor,
-    next_value: Tensor,
-    terminated: Tensor,
-    done: Tensor,
-    gamma: float,
-    lam: float,
+    reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
 ) -> Tensor:
     """Aₜ = δₜ + γλ(1 − doneₜ)·Aₜ₊₁,  δₜ = rₜ + γ(1 − terminatedₜ)·V(sₜ₊₁) − V(sₜ). All [S, T, N].
 

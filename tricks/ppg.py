@@ -13,7 +13,6 @@ from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
-from tricks.core.nets import Head, Net
 from tricks.core.policies import Family
 from tricks.core.reductions import mean
 from tricks.core.rollout import AgentPolicy, Batch, Policy
@@ -26,9 +25,7 @@ CHUNK = 1024  # rows per forward pass over a memory
 def add_auxiliary_head_(agent: Agent) -> None:
     """Add a second value head, on the body of the policy net. Only the auxiliary phase trains it."""
     generators = [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_init uses 0 and 1
-    body = agent.policy_net.body
-    head = Head(generators, body.width, 1, exact=True)
-    agent.auxiliary_net = Net(body, head.to(agent.return_mean.device))
+    agent.auxiliary_net = agent.policy_net.with_value_head(generators)
 
 
 def auxiliary_minibatches(

@@ -27,8 +27,7 @@ def minibatches(
 ) -> Iterator[Batch]:
     """In each epoch, shuffle every seed's valid rows and split them into `count` minibatches [S, B, ...]."""
     for epoch in range(epochs):
-        keys = random_keys(batch.valid, seeds, purpose, update, epoch)
-        yield from deal(batch, keys, batch.valid.sum(1), count)
+        yield from deal(batch, random_keys(batch.valid, seeds, purpose, update, epoch), batch.valid.sum(1), count)
 
 
 def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: int, epoch: int) -> Tensor:
@@ -51,18 +50,13 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int) -> Iterator[Batch
     dealt = place < bounds[1:]
     place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the padding repeats a real row
     seed = torch.arange(len(keys), device=rows.device).view(-1, 1)
-    columns = take(batch, keys.argsort(1)[seed, place] + seed * keys.shape[1])
-    for k in range(count):
-        yield Batch(**{name: column[k] for name, column in columns.items()} | {"valid": dealt[k]})
-
-
-def take(batch: Batch, index: Tensor) -> dict[str, Tensor]:
-    """Every column [S, B, ...], indexed by `index` into its S·B rows: [*index.shape, ...]."""
-    flat = index.flatten()  # one index_select is several times faster than indexing by seed and row
-    return {
-        name: column.flatten(0, 1).index_select(0, flat).view(*index.shape, *column.shape[2:])
+    index = keys.argsort(1)[seed, place] + seed * keys.shape[1]  # of S·B rows
+    columns = {  # one index_select is several times faster than indexing by seed and row
+        name: column.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, *column.shape[2:])
         for name, column in batch.columns.items()
     }
+    for k in range(count):
+        yield Batch(**{name: column[k] for name, column in columns.items()} | {"valid": dealt[k]})
 
 
 def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
@@ -71,7 +65,4 @@ def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
     KL ≈ mean((ρ − 1) − log ρ), never negative. Schulman 2020, "Approximating KL Divergence".
     """
     ratio = ratio.detach()
-    return {
-        "approx_kl": mean(ratio - 1 - ratio.log(), valid),
-        "max_ratio": ratio.masked_fill(~valid, 0).amax(1),
-    }
+    return {"approx_kl": mean(ratio - 1 - ratio.log(), valid), "max_ratio": ratio.masked_fill(~valid, 0).amax(1)}

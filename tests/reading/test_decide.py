@@ -3,7 +3,8 @@
 import libcst as cst
 import pytest
 
-from tricks.reading.decide import CloseDoors, Decide, closed_doors
+from tricks.reading.decide import Decide
+from tricks.reading.doors import CloseDoors, closed_doors
 
 CASES = {
     "taken": ("if yes:\n    a()\nelse:\n    b()", "a()"),

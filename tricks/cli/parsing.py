@@ -15,6 +15,7 @@ ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which
 ladder up to it. The default is ppo. (In Python, Tricks() has every flag off: reinforce.) The
 defaults shown are those of ppo, or of the RUNG given before --help. The preset atari also
 changes the numbers."""
+NOTES = {"export": "\nThe exported file trains on vectors only. It refuses images, even with the flags of atari."}
 GROUPS = {
     "tricks": "Which tricks are on.",
     "config": "Environment, seeds, budget and hyperparameters. A number that belongs to a trick, named in parentheses, "
@@ -45,6 +46,6 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
             for name, part in parts.items()
         ],
     )
-    parsed: Any = options(together, arguments, f"python -m tricks {what} [RUNG]", ABOUT)
+    parsed: Any = options(together, arguments, f"python -m tricks {what} [RUNG]", ABOUT + NOTES.get(what, ""))
     on = [name for name in NEEDS if getattr(parsed.tricks, name)]
     return switched(on), [getattr(parsed, name) for name in list(parts)[1:]]

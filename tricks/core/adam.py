@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 
-def gradient(loss: Tensor, parameters: Iterable[nn.Parameter]) -> Tensor:
+def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
     """Per-seed gradients [S, P] of the losses [S].
 
     The losses share nothing between seeds, so one backward pass through their sum gives every seed its own gradient.
@@ -23,20 +23,16 @@ class Adam:
     θ ← θ − α·m̂/(√v̂ + ε),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  with α [S] per seed.
     """
 
-    def __init__(
-        self, parameters: Iterable[nn.Parameter], eps: float, betas: tuple[float, float] = (0.9, 0.999)
-    ) -> None:
-        self.parameters: list[Tensor] = list(parameters)
-        self.sizes = [p[0].numel() for p in self.parameters]
-        self.eps, self.betas = eps, betas
-        self.m = self.parameters[0].new_zeros(len(self.parameters[0]), sum(self.sizes))  # [S, P]
-        self.v = torch.zeros_like(self.m)
+    def __init__(self, parameters: Iterable[Tensor], eps: float) -> None:
+        self.parameters = list(parameters)
+        self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
+        self.m, self.v = self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes))  # [S, P] each
         self.t = self.m.new_zeros(len(self.m), 1, dtype=torch.int64)  # steps of each seed
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         """Take one step with gradient [S, P] and learning_rate [S]; where moving [S] is False, nothing changes."""
-        (beta1, beta2), moving = self.betas, moving.unsqueeze(1)  # [S, 1]
+        beta1, beta2, moving = 0.9, 0.999, moving.unsqueeze(1)  # [S, 1]
         self.t += moving
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()

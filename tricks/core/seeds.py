@@ -15,8 +15,7 @@ PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "po
 
 def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
     """The generator for one seed and purpose, and for one index within it, such as (update, block)."""
-    key = (PURPOSES.index(purpose), *index)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(PURPOSES.index(purpose), *index)))
 
 
 def draw(seeds: Sequence[int], purpose: str, *index: int, by: Callable[[np.random.Generator], np.ndarray]) -> Tensor:

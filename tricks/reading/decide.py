@@ -1,11 +1,8 @@
 """Source with its questions answered: an `if` whose test is known gives way to the branch that is taken."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
-
-# what a caller may bring, and a listing does without
-DOORS = ("checkpoints", "evaluation", "on_update", "body", "make", "env")
 
 
 def reads(node: cst.CSTNode) -> set[str]:
@@ -102,89 +99,6 @@ def until_left(body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
         if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return | cst.Raise):
             return list(body[: i + 1])
     return list(body)
-
-
-class CloseDoors(cst.CSTTransformer):
-    """Takes from functions the parameters that they are never given here, and from calls the arguments for them.
-
-    Those are `tricks`, which has been decided, and every optional parameter of DOORS. `functions` are those that are
-    printed, by the name that they are called by.
-    """
-
-    def __init__(self, functions: Mapping[str, cst.FunctionDef]) -> None:
-        self.gone = {name: gone(function) for name, function in functions.items()}
-        self.takes = {
-            name: [param.name.value for param in function.params.params if param.name.value != "self"]
-            for name, function in functions.items()
-        }
-        self._here: list[set[str]] = [set()]  # of the functions that are being visited
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._here.append(self._here[-1] | gone(node))
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        self._here.pop()
-        if not gone(original_node):
-            return updated_node
-        return updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
-
-    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
-        """A docstring without the paragraphs on parameters that are gone."""
-        kept = [
-            part for part in updated_node.value.split("\n\n") if part.split()[:1] not in [[n] for n in self._here[-1]]
-        ]
-        return updated_node.with_changes(value="\n\n".join(kept))
-
-    def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
-        if not any(p.name.value in self._here[-1] for p in (*updated_node.params, *updated_node.kwonly_params)):
-            return updated_node
-        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))  # on one line, now that they are fewer
-        params, named = (
-            [param.with_changes(comma=comma) for param in kind if param.name.value not in self._here[-1]]
-            for kind in (updated_node.params, updated_node.kwonly_params)
-        )
-        last = named or params
-        last[-1:] = [param.with_changes(comma=cst.MaybeSentinel.DEFAULT) for param in last[-1:]]
-        last[-1:] = [param.with_changes(whitespace_after_param=cst.SimpleWhitespace("")) for param in last[-1:]]
-        star = updated_node.star_arg
-        if isinstance(star, cst.ParamStar) and not named:
-            star = cst.MaybeSentinel.DEFAULT
-        return updated_node.with_changes(params=params, kwonly_params=named, star_arg=star)
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        name = text(original_node.func)
-        left: list[cst.Arg] = []
-        for i, arg in reversed(list(enumerate(updated_node.args))):
-            if name in self.takes and not arg.star:
-                parameter = arg.keyword.value if arg.keyword else "".join(self.takes[name][i : i + 1])
-                closed = parameter in self.gone[name]
-            else:
-                closed = isinstance(arg.value, cst.Name) and arg.value.value in self._here[-1] - {"tricks"}
-                if closed and any(other.keyword is None for other in left):  # its place is needed
-                    arg, closed = arg.with_changes(value=cst.Name("None")), False
-            if not closed:
-                left.insert(0, arg)
-        if len(left) < len(updated_node.args) and left:
-            left[-1] = left[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated_node.with_changes(args=left)
-
-
-def gone(function: cst.FunctionDef) -> set[str]:
-    """The parameters that a function does without: its flags, and doors that need not be used."""
-
-    def optional(param: cst.Param) -> bool:
-        return param.default is not None or (
-            param.annotation is not None and "None" in text(param.annotation.annotation)
-        )
-
-    params = [*function.params.params, *function.params.kwonly_params]
-    return {p.name.value for p in params if p.name.value == "tricks" or (p.name.value in DOORS and optional(p))}
-
-
-def closed_doors(doors: Iterable[str]) -> dict[str, bool]:
-    """The answers to all that can be asked of a door that is closed."""
-    answers = {"{}": False, "{} is None": True, "{} is not None": False}
-    return {question.format(door): answer for door in doors for question, answer in answers.items()}
 
 
 def lead(statement: cst.BaseStatement) -> Sequence[cst.EmptyLine]:

@@ -10,61 +10,40 @@ import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from graphlib import TopologicalSorter
 
 import libcst as cst
 
 from tricks.ladder import Tricks
-from tricks.reading.dead import without_dead_stores
-from tricks.reading.decide import Decide, reads
-from tricks.reading.listing import answers, pure
-from tricks.reading.one_file import library, modules
+from tricks.reading.decide import reads
+from tricks.reading.one_file import decided, is_trick, modules
 from tricks.reading.parts import Definition, Mentions, Part, definitions, imports, parsed
 from tricks.reading.shake import shaken
 from tricks.reading.source import Code
 
-PHRASES = (  # what is said of images, and of errors that have another name here
-    r",? or \[S,[^\]]*C, H, W\](?: uint8)?",
-    r"[;,] (?:images|pixels) stay \w+",
-    r"(?:\n {4,}| )Raises InputError[^.]*\.",
-)
-BASES = ("tricks.envs.gymnasium", "tricks.runs.log")  # whose classes the skeleton inherits from
+ERRORS = r"\s+Raises InputError(?:[^\"]*?(?=\n *\n)|[^\"]*(?=\"))"  # the library's own
 
 
 def export(tricks: Tricks) -> Code:
-    """One self-contained file that trains with these flags, on observations that are vectors.
+    """One self-contained file that trains with these flags, on observations that are vectors, not images.
 
     It imports torch, numpy and gymnasium only; `python FILE --env CartPole-v1 --seeds 4 --steps 20000` trains, and
-    prints how it goes.
+    prints how it goes. An environment that cannot be made, or that shows images, is refused in one line.
     """
-    parts = _parts(tricks)
-    left = shaken(parts, ["train", "main"], pure)
+    parts = decided(tricks)
+    left = shaken(parts, ["train", "main"])
     body = _joined("".join(_section(module, nodes) for module, nodes in _in_order(parts, left)))
-    body = reduce(lambda said, phrase: re.sub(phrase, "", said), PHRASES, body)
+    body = re.sub(ERRORS, "", re.sub("  # type: ignore.*", "", body))
     named = ", ".join(tricks.on) or "none: this is REINFORCE"
-    about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 100)
-    call = "    python FILE --env CartPole-v1 --seeds 4 --steps 20000"
-    head = f'"""{about}\n\n{LETTERS}\n{call}\n"""\n\n{_imports(list(left.values()))}'
+    about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 118)
+    call = "To train: python FILE --env CartPole-v1 --seeds 4 --steps 20000"
+    head = f'"""{about}\n\n{LETTERS}{call}\n"""\n\n{_imports(list(left.values()))}'
     return Code(f'{head}{body}\n\nif __name__ == "__main__":\n    main(train)\n')
 
 
-LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. The letters of the shapes are
-S seeds, T steps of a rollout, N lanes (environments of a seed), B rows of a batch, D features of an observation,
-and A actions. To train:
+LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. In shapes, S is seeds,
+T steps, N lanes, B rows of a batch, D features of an observation, and A actions or action dimensions.
 """
-
-
-def _parts(tricks: Tricks) -> dict[str, Part]:
-    """Every definition by its name, with its questions answered."""
-    plain = library(tricks.state_norm, tricks.return_norm or tricks.ppg, tricks.shared_trunk or tricks.ppg)
-    loop = {name: part for name, part in plain.items() if part.module == "tricks.loop"}
-    decide, loops = Decide(answers(tricks)), {}
-    for name, part in loop.items():
-        node = part.node.visit(decide)
-        if isinstance(node, cst.FunctionDef):
-            loops[name] = Part(part.module, without_dead_stores(node, pure))
-    return plain | loops
 
 
 def _in_order(parts: Mapping[str, Part], left: Mapping[str, Definition]) -> list[tuple[str, list[Definition]]]:
@@ -72,8 +51,7 @@ def _in_order(parts: Mapping[str, Part], left: Mapping[str, Definition]) -> list
     home = {name: parts[name].module for name in left}
     uses: dict[str, set[str]] = {module: set() for module in home.values()}
     for name, node in left.items():
-        quoted = Mentions.of([node])
-        uses[home[name]] |= {home[other] for other in quoted.names - quoted.strings if other in home} - {home[name]}
+        uses[home[name]] |= {home[other] for other in Mentions.of([node]).names if other in home} - {home[name]}
     sorter = TopologicalSorter(uses)
     sorter.prepare()
     ranks = {module: rank for rank, module in enumerate(modules())}
@@ -96,7 +74,7 @@ def _section(module: str, nodes: Sequence[Definition]) -> str:
     title = textwrap.fill(
         " ".join(docstring.split("\n\n")[0].split()), 118, initial_indent="# ", subsequent_indent="# "
     )
-    lines = ["\n\n", title, "\n"]
+    lines = ["\n\n", title, "\n"] if is_trick(module) else ["\n\n"]
     for before, node in zip((None, *nodes), nodes, strict=False):
         constants = isinstance(before, cst.SimpleStatementLine) and isinstance(node, cst.SimpleStatementLine)
         gap = "" if constants or before is None else "\n\n"
@@ -118,7 +96,7 @@ def _joined(code: str) -> str:
 
 def _imports(nodes: Sequence[Definition]) -> str:
     """The imports that these need, in the order of isort: first the standard library's, then the others."""
-    known = {name: source for module in (*modules(), *BASES) for name, source in imports(module).items()}
+    known = {name: source for module in (*modules(), "tricks.config") for name, source in imports(module).items()}
     used = {(*known[name], name) for node in nodes for name in reads(node) if name in known}
     plain = [(module, f"import {module}" + f" as {name}" * (name != module)) for module, of, name in used if not of]
     named: dict[str, list[str]] = {}

@@ -14,7 +14,8 @@ import libcst as cst
 
 from tricks.ladder import NEEDS, Tricks
 from tricks.reading.dead import without_dead_stores
-from tricks.reading.decide import CloseDoors, Decide, closed_doors, reads, text
+from tricks.reading.decide import Decide, reads, text
+from tricks.reading.doors import CloseDoors, closed_doors
 from tricks.reading.source import Code
 
 

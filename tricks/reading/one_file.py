@@ -1,88 +1,93 @@
-"""The library as one file needs it: the definitions that an export draws on, simplified where it is simpler."""
+"""The parts of an export: the loop, the tricks, and around them the skeleton, with all questions answered."""
 
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 
 import libcst as cst
 import libcst.matchers as m
 
-from tricks.ladder import FILES
+from tricks.ladder import FILES, Tricks
 from tricks.reading.brief import Brief
-from tricks.reading.decide import DOORS, CloseDoors, Decide, closed_doors, text
-from tricks.reading.parts import Definition, Part, defined, definitions, imports
+from tricks.reading.dead import without_dead_stores
+from tricks.reading.decide import Decide, text
+from tricks.reading.doors import DOORS, CloseDoors, closed_doors
+from tricks.reading.listing import answers, pure
+from tricks.reading.parts import Definition, Part, defined, definitions
 
 SKELETON = "tricks.reading.skeleton"
-VECTORS = {  # the answers for observations that are vectors
-    "self.spaces.pixels": False,
-    "spaces.pixels": False,
-    "self.pixels": False,
-    "rollout.obs.is_floating_point()": True,
-    "x.dtype == torch.uint8": False,
-    "name not in COLUMNS": False,  # of a batch: an export adds none but those it has
+NAMES = {  # what an export has instead
+    "AgentPolicy": "Callable",
+    "Player": "Lanes",
+    "Policy": "Callable",
+    "Rollout": "Batch",
+    "Run": "SimpleNamespace",
+    "Env": "Lanes",
+    "make_env": "Lanes",
+    "Spaces": "Lanes",
+    "spaces": "env",
+    "env.spaces": "env",
+    "player.env": "player",
+    "env.spaces.family": "env.family",
+    "config.rates": "[config.lr] * config.seeds",
+    "config.seed_list": "range(config.seeds)",
 }
-NAMES = {"Env": "Lanes", "make_env": "Lanes", "InputError": "ValueError"}  # what an export has instead
-GONE = {
-    "Agent": ("register_load_state_dict_post_hook",),
-    "Categorical": ("dtype",),
-    "Config": ("__post_init__",),
-    "DiagonalGaussian": ("dtype",),
-    "Player": ("_check",),
-    "Spaces": ("__post_init__", "shape"),
-    "Step": ("to",),
-}
-GONE = {
-    "Agent": ("register_load_state_dict_post_hook",),
-    "Categorical": ("dtype",),
-    "Config": ("__post_init__",),
-    "DiagonalGaussian": ("dtype",),
-    "Player": ("_check",),
-    "Spaces": ("__post_init__", "shape"),
-    "Step": ("to",),
-}
+CALLS = {"Player": "env", "Run": "SimpleNamespace(config=config, agent=agent, curve=log.curve)"}
+DROPPED = ("tricks", "body")  # arguments that its functions do not take
 
 
 @cache
 def modules() -> tuple[str, ...]:
     """The modules that an export is made of, in the order in which one would read them."""
-    core = sorted(
-        path.name[:-3] for path in resources.files("tricks").joinpath("core").iterdir() if path.name[0] != "_"
-    )
-    tricks = dict.fromkeys(FILES.values())
-    return (
-        "tricks.config",
-        *(f"tricks.core.{name}" for name in core if name.isidentifier()),
-        f"{SKELETON}.lanes",
-        *(f"tricks.{name}" for name in tricks),
-        f"{SKELETON}.curve",
-        "tricks.loop",
-        f"{SKELETON}.program",
-    )
+    core = [f"tricks.core.{name}" for name in ("seeds", "reductions", "returns", "moments", "adam")]
+    skeleton = [f"{SKELETON}.{name}" for name in ("family", "lanes", "agents")]
+    tricks = [f"tricks.{name}" for name in dict.fromkeys(FILES.values())]
+    curve, program = f"{SKELETON}.curve", f"{SKELETON}.program"
+    return (f"{SKELETON}.settings", *core, *skeleton, "tricks.core.memory", *tricks, curve, "tricks.loop", program)
+
+
+def is_trick(module: str) -> bool:
+    """Whether this is the file of a trick."""
+    return module.removeprefix("tricks.") in FILES.values()
+
+
+def decided(tricks: Tricks) -> dict[str, Part]:
+    """Every definition by its name, with the questions answered that these flags settle."""
+    shares = tricks.shared_trunk or tricks.ppg
+    decide = Decide(answers(tricks) | {"reads": shares or tricks.state_norm})
+    parts = dict(_settled(shares, tricks.action_mask))
+    for name, part in parts.items():
+        if part.module == "tricks.loop" or part.module.startswith(SKELETON):
+            parts[name] = _changed(part, [decide])
+    for name in ("train_in", "build_agent"):
+        parts[name] = Part("tricks.loop", without_dead_stores(cst.ensure_type(parts[name].node, cst.FunctionDef), pure))
+    return parts | {"train": _whole(parts["train_in"], parts["build_agent"])}
 
 
 @cache
-def library(standardizes: bool, normalizes: bool, shares: bool) -> dict[str, Part]:
-    """Every definition with those questions answered that are not the loop's.
+def _settled(shares: bool, masks: bool) -> Mapping[str, Part]:
+    """Every definition, for observations that are vectors and closed doors; shares: whether two heads share a body."""
+    known = closed_doors(DOORS) | {"shares": shares, "x.dtype == torch.uint8": False}
+    if not shares:
+        known["isinstance(seen, Seen)"] = False
+    plain = _plain()
+    callables = {name: function for name, part in plain.items() if (function := _called(part.node)) is not None}
+    changes = [Decide(known), CloseDoors(callables), _Rewritten(shares), *([] if masks else [_Without("legal")])]
+    return {name: _changed(part, changes) for name, part in plain.items()}
 
-    They are those of VECTORS, of doors, which are all closed, and whether observations are ever standardized, returns
-    ever normalized, and a body ever shared by two heads.
-    """
+
+@cache
+def _plain() -> Mapping[str, Part]:
+    """Every definition as it stands; in `core`, with docstrings in brief."""
     parts: dict[str, Part] = {}
     for module in modules():
         for name, part in definitions(module).items():
             assert name not in parts, f"two definitions of {name}"
-            parts[name] = Part(module, _flat(part) if isinstance(part.node, cst.ClassDef) else part.node)
-    callables = {name: function for name, part in parts.items() if (function := _called(part.node)) is not None}
-    known = VECTORS | ({} if standardizes else {"self.standardizes": False})
-    known |= {} if shares else {"isinstance(seen, Tensor)": True}
-    brief = Brief()
-    parts = {name: part if _is_trick(part.module) else _changed(part, brief) for name, part in parts.items()}
-    changes = [Decide(known | closed_doors(DOORS)), CloseDoors(callables), _Plain(not normalizes, not shares)]
-    parts = {name: _changed(part, *changes) for name, part in parts.items()}
-    inline = _Inline({name for part in parts.values() for name in _identities(part.node)})
-    return {name: _changed(part, inline) for name, part in parts.items()}
+            parts[name] = _changed(part, [Brief()]) if module.startswith("tricks.core") else part
+    config = _changed(definitions("tricks.config")["Config"], [Brief()])
+    return parts | {"Config": Part(parts["Config"].module, _numbers(config.node, parts["Config"].node))}
 
 
-def _changed(part: Part, *changes: cst.CSTTransformer) -> Part:
+def _changed(part: Part, changes: Sequence[cst.CSTTransformer]) -> Part:
     """The part after these changes."""
     node = part.node
     for change in changes:
@@ -90,20 +95,30 @@ def _changed(part: Part, *changes: cst.CSTTransformer) -> Part:
     return Part(part.module, node)
 
 
-def _flat(part: Part) -> cst.ClassDef:
-    """A class of the skeleton with what it inherits from the library."""
-    node = cst.ensure_type(part.node, cst.ClassDef)
-    base = node.bases[0].value if node.bases else None
-    found = imports(part.module).get(text(base).split(".")[0]) if base is not None else None
-    if base is None or found is None or not part.module.startswith(SKELETON) or not found[0].startswith("tricks"):
-        return node
-    module, name = found if isinstance(base, cst.Name) else (".".join(found), text(base).split(".")[1])
-    inherited = cst.ensure_type(definitions(module)[name].node, cst.ClassDef)
-    own = {defined(member): member for member in node.body.body if defined(member)}
-    docstring, *rest = node.body.body
-    others = [member for member in inherited.body.body if defined(member) and defined(member) not in own]
-    body = node.body.with_changes(body=[docstring, *rest, *others])
-    return node.with_changes(body=body, bases=inherited.bases, lpar=inherited.lpar, rpar=inherited.rpar)
+def _whole(loop: Part, build: Part) -> Part:
+    """`train`: the loop, which here makes its environment, which ends with the program, and its agent itself."""
+    node, built = (cst.ensure_type(part.node, cst.FunctionDef) for part in (loop, build))
+    _, *params = node.params.params
+    docstring, *body = node.body.body
+    at = [defined(line) for line in body].index("agent")
+    env = cst.parse_statement("env = Lanes(config)")
+    body = [docstring, env, *body[:at], *built.body.body[1:-1], *body[at + 1 :]]
+    changed = {"params": node.params.with_changes(params=params), "body": node.body.with_changes(body=body)}
+    return Part(loop.module, node.with_changes(name=cst.Name("train"), **changed))
+
+
+def _numbers(library: Definition, own: Definition) -> cst.ClassDef:
+    """The library's numbers in their order, some of them as the skeleton's Config has them."""
+    library, own = cst.ensure_type(library, cst.ClassDef), cst.ensure_type(own, cst.ClassDef)
+    fields = {defined(member): member for member in own.body.body}
+    members = [fields.get(defined(member), member) for member in library.body.body]
+    members = [member for member in members if isinstance(member, cst.SimpleStatementLine) and defined(member)]
+    docstring, first, *rest = (
+        own.body.body[0],
+        members[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)]),
+        *members[1:],
+    )
+    return library.with_changes(body=library.body.with_changes(body=[docstring, first, *rest]))
 
 
 def _called(node: Definition) -> cst.FunctionDef | None:
@@ -114,100 +129,72 @@ def _called(node: Definition) -> cst.FunctionDef | None:
     return node if isinstance(node, cst.FunctionDef) else None
 
 
-def _is_trick(module: str) -> bool:
-    return module.removeprefix("tricks.") in FILES.values()
+class _Rewritten(cst.CSTTransformer):
+    """Without devices, and with the names that an export has."""
 
-
-class _Plain(cst.CSTTransformer):
-    """Takes out devices, and names that an export does not have.
-
-    identity: the return statistics never move, so that values are what the value net puts out. apart: no two heads
-    share a body, so that there is nothing to be asked once for both.
-    """
-
-    def __init__(self, identity: bool, apart: bool) -> None:
-        self.identity, self.apart = identity, apart
-
-    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
-        dropped = GONE.get(original_node.name.value, ())
-        body = [member for member in updated_node.body.body if defined(member) not in dropped]
-        return updated_node.with_changes(body=updated_node.body.with_changes(body=body))
-
-    def leave_IndentedBlock(
-        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
-    ) -> cst.IndentedBlock:
-        dropped = {f"self.{name}" for names in GONE.values() for name in names}
-        body = []
-        for line in updated_node.body:
-            calls = [text(cst.ensure_type(call, cst.Call).func) for call in m.findall(line, m.Call())]
-            if not (isinstance(line, cst.SimpleStatementLine) and dropped & set(calls)):
-                body.append(line)
-        return updated_node.with_changes(body=body)
+    def __init__(self, shares: bool) -> None:
+        self.shares = shares  # whether two heads share a body, so that there is something to be asked once for both
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         func, args = updated_node.func, updated_node.args
+        if (instead := CALLS.get(text(original_node.func))) is not None:
+            return cst.parse_expression(instead)
         if isinstance(func, cst.Attribute):
-            if self.apart and func.attr.value == "see":
-                return args[0].value
             moves = func.attr.value == "to" and args and text(args[0].value).endswith("device")
             if moves or (func.attr.value == "cpu" and not args):
                 return func.value
-        if self.identity and text(func) == "denormalize" and text(args[1].value) == "self.returns":
-            return args[0].value
-        left = [arg for arg in args if text(arg.value) != "tricks" and not _is_device(arg)]
-        if len(left) < len(args) and left:
-            left[-1] = left[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated_node.with_changes(args=left)
+            if func.attr.value == "see" and not self.shares:
+                return args[0].value
+        left = [arg for arg in args if text(arg.value) not in DROPPED and not m.matches(arg, m.Arg(keyword=DEVICE))]
+        return updated_node if len(left) == len(args) else updated_node.with_changes(args=_closed(left))
 
     def leave_Annotation(self, original_node: cst.Annotation, updated_node: cst.Annotation) -> cst.Annotation:
-        if text(updated_node.annotation).strip('"') != "Body":  # a protocol; here there is but one
+        if self.shares or text(updated_node.annotation) != "Tensor | Seen":
             return updated_node
-        return updated_node.with_changes(annotation=cst.SimpleString('"Dense"'))
+        return updated_node.with_changes(annotation=cst.Name("Tensor"))
 
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
-        return updated_node.with_changes(value=NAMES.get(updated_node.value, updated_node.value))
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        if original_node.attr.value == "columns":
+            return cst.Call(cst.Name("vars"), [cst.Arg(updated_node.value)])
+        instead = NAMES.get(text(original_node))
+        return updated_node if instead is None else cst.parse_expression(instead)
 
-    def leave_Comment(self, original_node: cst.Comment, updated_node: cst.Comment) -> cst.Comment:
-        return updated_node.with_changes(value=updated_node.value.partition("  # type: ignore")[0])
-
-    def leave_TrailingWhitespace(
-        self, original_node: cst.TrailingWhitespace, updated_node: cst.TrailingWhitespace
-    ) -> cst.TrailingWhitespace:
-        if updated_node.comment is None or not updated_node.comment.value.startswith("# type: ignore"):
-            return updated_node
-        return updated_node.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        return cst.parse_expression(NAMES.get(updated_node.value, updated_node.value))
 
 
-def _is_device(arg: cst.Arg) -> bool:
-    return arg.keyword is not None and arg.keyword.value == "device"
+DEVICE = m.Name("device")
 
 
-def _identities(node: Definition) -> list[str]:
-    """The methods that return what they are given."""
-    found = []
-    for member in node.body.body if isinstance(node, cst.ClassDef) else ():
-        if isinstance(member, cst.FunctionDef) and len(member.params.params) == 2:
-            last = member.body.body[-1]
-            only = len(member.body.body) == 1 + (member.get_docstring() is not None)
-            given = member.params.params[1].name.value
-            if only and m.matches(last, m.SimpleStatementLine([m.Return(m.Name(given))])):
-                found.append(member.name.value)
-    return found
+class _Without(cst.CSTTransformer):
+    """Takes a fact out everywhere: as a parameter and an argument, as a field, and from tuples."""
+
+    def __init__(self, fact: str) -> None:
+        self.fact = fact
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        left = [arg for arg in updated_node.args if not self._is(arg.value)]
+        return updated_node if len(left) == len(updated_node.args) else updated_node.with_changes(args=_closed(left))
+
+    def leave_Parameters(self, original_node: cst.Parameters, updated_node: cst.Parameters) -> cst.Parameters:
+        left = [param for param in updated_node.params if param.name.value != self.fact]
+        same = len(left) == len(updated_node.params)
+        return updated_node if same else updated_node.with_changes(params=_closed(left))
+
+    def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.Tuple:
+        left = [element for element in updated_node.elements if not self._is(element.value)]
+        same = len(left) == len(updated_node.elements)
+        return updated_node if same else updated_node.with_changes(elements=_closed(left))
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+        return cst.RemoveFromParent() if defined(original_node) == self.fact else updated_node
+
+    def _is(self, value: cst.BaseExpression) -> bool:
+        return text(value) == self.fact or f".{self.fact}" in text(value)
 
 
-class _Inline(cst.CSTTransformer):
-    """Calls of methods that return what they are given, in place."""
-
-    def __init__(self, identities: set[str]) -> None:
-        self.identities = identities
-
-    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
-        dropped = set(_identities(original_node))
-        body = [member for member in updated_node.body.body if defined(member) not in dropped]
-        return updated_node.with_changes(body=updated_node.body.with_changes(body=body))
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        func = updated_node.func
-        if isinstance(func, cst.Attribute) and func.attr.value in self.identities and len(updated_node.args) == 1:
-            return updated_node.args[0].value
-        return updated_node
+def _closed(items: list) -> list:
+    """The items of a list, the last one without a comma."""
+    return [*items[:-1], *(last.with_changes(comma=cst.MaybeSentinel.DEFAULT) for last in items[-1:])]

@@ -18,27 +18,21 @@ class Part(NamedTuple):
 
 
 class Mentions(cst.CSTVisitor):
-    """What code mentions: names, attributes that it reads, attributes that it sets, and keywords.
-
-    Of a union in an annotation nothing counts: `Dense | Nature` is no use of `Nature`.
-    """
+    """What code mentions: the names of variables that it reads, quoted types among them, and attributes."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        self.read: set[str] = set()
-        self.written: set[str] = set()
-        self.keywords: set[str] = set()
-        self.strings: set[str] = set()
+        self.attributes: set[str] = set()
         self._typed = 0
 
     @classmethod
     def of(cls, nodes: Iterable[cst.CSTNode]) -> "Mentions":
-        """What all of these mention."""
+        """What all of these mention; of a class, what its members do."""
         found = cls()
         for node in nodes:
-            each = mentions(node)
-            for name in ("names", "read", "written", "keywords", "strings"):
-                getattr(found, name).update(getattr(each, name))
+            inner = [*node.decorators, *node.bases, *node.body.body] if isinstance(node, cst.ClassDef) else [node]
+            for each in inner:
+                each.visit(found)
         return found
 
     def visit_Annotation(self, node: cst.Annotation) -> None:
@@ -47,43 +41,31 @@ class Mentions(cst.CSTVisitor):
     def leave_Annotation(self, original_node: cst.Annotation) -> None:
         self._typed -= 1
 
-    def visit_BinaryOperation(self, node: cst.BinaryOperation) -> bool:
-        return not (self._typed and isinstance(node.operator, cst.BitOr))
-
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
-        value = str(node.evaluated_value)
-        self.strings.add(value)
-        if self._typed and value.isidentifier():
-            self.names.add(value)
+        if self._typed:
+            self.names.add(str(node.evaluated_value))
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        self.read.add(node.attr.value)
+        self.attributes.add(node.attr.value)
         node.value.visit(self)
         return False
 
     def visit_AssignTarget(self, node: cst.AssignTarget) -> bool:
         elements = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
-        for element in elements:
-            self._store(element)
+        for element in elements:  # what is set is not read
+            if isinstance(element, cst.Attribute):
+                element.value.visit(self)
+            elif not isinstance(element, cst.Name):
+                element.visit(self)
         return False
 
     def visit_AnnAssign(self, node: cst.AnnAssign) -> bool:
-        self._store(node.target)
-        node.annotation.visit(self)
-        if node.value is not None:
-            node.value.visit(self)
+        for child in (node.annotation, node.value):
+            if child is not None:
+                child.visit(self)
         return False
 
-    def _store(self, target: cst.BaseExpression) -> None:
-        if isinstance(target, cst.Attribute):
-            self.written.add(target.attr.value)
-            target.value.visit(self)
-        elif not isinstance(target, cst.Name):
-            target.visit(self)
-
     def visit_Arg(self, node: cst.Arg) -> bool:
-        if node.keyword is not None:
-            self.keywords.add(node.keyword.value)
         node.value.visit(self)
         return False
 
@@ -101,26 +83,6 @@ class Mentions(cst.CSTVisitor):
 
     def visit_Name(self, node: cst.Name) -> None:
         self.names.add(node.value)
-
-
-@cache
-def mentions(node: cst.CSTNode) -> Mentions:
-    """What one node mentions; of a class, what its members do."""
-    found = Mentions()
-    if isinstance(node, cst.ClassDef):
-        return found.of([*node.decorators, *node.bases, *node.body.body])
-    found._typed = is_alias(node)
-    node.visit(found)
-    return found
-
-
-def is_alias(node: cst.CSTNode) -> bool:
-    """Whether this gives a type another name: `Family = type[Categorical] | type[DiagonalGaussian]`."""
-    if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Assign):
-        return False
-    name = defined(node)
-    value = node.body[0].value
-    return name[:1].isupper() and not name.isupper() and isinstance(value, cst.Subscript | cst.BinaryOperation)
 
 
 def defined(node: cst.CSTNode) -> str:

@@ -1,66 +1,128 @@
-"""The environments: a vector environment of Gymnasium for each seed."""
+"""Playing: a vector environment of Gymnasium for each seed, and the rows that were played."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.spaces import Box, Discrete, flatdim
 from torch import Tensor
 
-from tricks.config import Config
-from tricks.core.env import Step
-from tricks.core.seeds import stream
-from tricks.core.spaces import Spaces
-from tricks.envs.gymnasium import GymnasiumEnv
+from tricks.core.seeds import draw, stream
+from tricks.reading.skeleton.family import Family
+from tricks.reading.skeleton.settings import Config
+from tricks.reading.skeleton.switches import tricks
 
 
-class Lanes(GymnasiumEnv):
-    """S seeds × N lanes of one Gymnasium id, with NEXT_STEP autoreset: the step after an episode's end only resets.
+class Batch(SimpleNamespace):
+    """Rows, a column per fact about them: [S, T, N, ...] as they were played, or [S, B, ...] side by side.
 
-    Each seed has a vector environment, and so a generator, of its own. `now` is what the lanes show. Legal actions are
-    read from `info["action_mask"]`.
+    Rows in which a lane waits or is reset are not valid. A rollout's obs have a row more: what followed the last one.
     """
 
+    @classmethod
+    def of(cls, rollout: "Batch") -> "Batch":
+        batch = cls()
+        batch.add(obs=rollout.obs[:, :-1], legal=rollout.legal, action=rollout.action, valid=rollout.valid)
+        return batch
+
+    def add(self, **columns: Tensor) -> None:
+        """Add columns given as [S, T, N, ...], side by side."""
+        vars(self).update({name: column.flatten(1, 2) for name, column in columns.items()})
+
+
+class Lanes:
+    """S seeds × N lanes. The step after an episode's last one ignores its action and only resets (NEXT_STEP)."""
+
     def __init__(self, config: Config) -> None:
-        self.id, self.lanes, self.seeds = config.env, config.lanes, config.seed_list
-        self._envs = [make_vec(config.env, config.lanes) for _ in self.seeds]
-        first = self._envs[0]
-        self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space)
-        self._rows = (len(self.seeds), config.lanes)
-        self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
-        self._raw: list[np.ndarray] = [np.empty(0)] * len(self.seeds)
-        self._reset([int(stream(seed, "env").integers(2**31)) for seed in self.seeds])
+        self.lanes, self.block, self.seeds = config.lanes, config.horizon, range(config.seeds)
+        self.envs: list[Any] = [gym.make_vec(config.env, num_envs=config.lanes) for _ in self.seeds]
+        if self.envs[0].metadata.get("autoreset_mode") != gym.vector.AutoresetMode.NEXT_STEP:
+            self.envs = [gym.make_vec(config.env, config.lanes, "sync") for _ in self.seeds]
+        self.sees, self.acts = kinds = self.envs[0].single_observation_space, self.envs[0].single_action_space
+        images = len(self.sees.shape or ()) == 3 and np.dtype(self.sees.dtype).kind == "u"
+        if images or not all(isinstance(kind, Box | Discrete) for kind in kinds):
+            raise gym.error.Error(f"{config.env}: this file needs Box or Discrete spaces, and no images, not {kinds}")
+        self.family, self.features, self.actions = Family(isinstance(self.acts, Discrete)), *map(flatdim, kinds)
+        self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
+        self.reset([int(stream(seed, "env").integers(2**31)) for seed in self.seeds])
 
-    def _reset(self, seeds: Sequence[int | None]) -> Step:
-        self.infos: dict[int, dict[str, Any]] = {}
-        for i, env in enumerate(self._envs):
-            self._raw[i], self.infos[i] = env.reset(seed=seeds[i])
-        self.now = Step.first(self._obs(), self._legal())
-        return self.now
+    def reset(self, seeds: Sequence[int | None]) -> None:
+        """Begin a new episode in every lane."""
+        first = [env.reset(seed=seed) for env, seed in zip(self.envs, seeds, strict=True)]
+        self.raw, self.resetting = [obs for obs, _ in first], np.zeros((len(self.seeds), self.lanes), bool)
+        if tricks.action_mask:
+            self.infos = [info for _, info in first]
 
-    def step(self, action: Tensor, playing: Tensor) -> Step:
-        """Step every seed for which playing [S] is True; the others stand still."""
-        actions, self.infos = self.spaces.decode(action), {}
-        reward = np.zeros(self._rows)
-        terminated, truncated = np.zeros(self._rows, bool), np.zeros(self._rows, bool)
-        for i in playing.nonzero()[:, 0].tolist():
-            self._raw[i], reward[i], terminated[i], truncated[i], self.infos[i] = self._envs[i].step(actions[i])
-        ended = torch.where(playing.unsqueeze(1), torch.from_numpy(terminated | truncated), self.now.over)
-        earned, ends = torch.from_numpy(reward), (torch.from_numpy(terminated), torch.from_numpy(truncated))
-        self.now = Step(self._obs(), self._legal(), ended, ended, earned, *ends, earned)
-        return self.now
+    @torch.inference_mode()
+    def step(self, policy: Callable[..., Tensor], playing: Tensor) -> tuple[Tensor, Tensor]:
+        """One row of the lanes that play, [S, N]; returns which of them are experience, and which end an episode."""
+        start, row = divmod(len(self.rows), self.block)
+        if row == 0:  # noise for a block of rows
+            shape = (self.block, self.lanes, self.actions)
+            self.noise = draw(self.seeds, "action", self.rollouts, start, by=lambda rng: self.family.noise(rng, shape))
+        obs, legal, valid = self.obs, self.legal, playing & ~torch.from_numpy(self.resetting)
+        action = self.family.sample(policy(obs, legal), self.noise[:, row])
+        taken = action.numpy() + getattr(self.acts, "start", 0)
+        if isinstance(self.acts, Box):  # NaN: this policy has diverged
+            taken = np.nan_to_num(taken).reshape(*valid.shape, *self.acts.shape)
+            taken = np.clip(taken, self.acts.low, self.acts.high).astype(self.acts.dtype)
+        if tricks.action_mask:
+            self.infos = [{} for _ in self.seeds]
+        reward, terminated, truncated = torch.zeros(valid.shape).double(), valid & False, valid & False
+        for i in playing.any(1).nonzero()[:, 0].tolist():
+            self.raw[i], *earned, info = self.envs[i].step(taken[i])
+            reward[i], terminated[i], truncated[i] = (torch.from_numpy(x) for x in earned)
+            self.resetting[i] = earned[1] | earned[2]
+            if tricks.action_mask:
+                self.infos[i] = info
+        self.rows.append((obs, legal, action, reward, terminated, truncated, valid))
+        return valid, (terminated | truncated) & valid
 
-    def close(self) -> None:
-        for env in self._envs:
-            env.close()
+    def rollout(self) -> Batch:
+        """The rows since the last call."""
+        obs, *rest = zip(*self.rows, strict=True)
+        legal, action, reward, terminated, truncated, valid = (torch.stack(x, 1) for x in rest)
+        reward, terminated = torch.where(valid, reward, 0), terminated & valid
+        truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
+        cut = valid & ~(terminated | truncated)
+        cut[:, :-1] = False
+        seen, self.rows, self.rollouts = torch.stack([*obs, self.obs], 1), [], self.rollouts + 1
+        ends = {"terminated": terminated, "truncated": truncated, "cut": cut}
+        return Batch(obs=seen, legal=legal, action=action, reward=reward, valid=valid, **ends)
+
+    @property
+    def obs(self) -> Tensor:
+        """What the lanes show, as vectors [S, N, D]; Discrete observations become one-hot."""
+        if isinstance(self.sees, Discrete):
+            return torch.eye(self.features)[torch.from_numpy(np.stack(self.raw) - self.sees.start)]
+        return torch.from_numpy(np.stack(self.raw).astype(np.float32).reshape(*self.resetting.shape, -1))
+
+    @property
+    def legal(self) -> Tensor:
+        """Which actions info["action_mask"] allows, [S, N, A]; without one, all."""
+        legal = np.ones((*self.resetting.shape, self.actions if self.family.discrete else 1), bool)
+        for i, info in enumerate(self.infos):
+            if "action_mask" in info:
+                mask = np.stack([np.asarray(row, bool) for row in info["action_mask"]])
+                legal[i] = mask | ~np.asarray(info.get("_action_mask", True)).reshape(-1, 1)
+        return torch.from_numpy(legal)
 
 
-def make_vec(id: str, lanes: int) -> VectorEnv:
-    """Gymnasium's vector environment with NEXT_STEP autoreset."""
-    env = gym.make_vec(id, num_envs=lanes)
-    if env.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
-        env.close()
-        env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
-    return env
+def play_episodes(player: Lanes, policy: Callable[..., Tensor], rows: int, active: Tensor) -> Batch:
+    """Whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
+
+    Then its lanes finish the episode in flight, and wait for the others.
+    """
+    player.reset([None] * len(player.seeds))
+    playing = active.unsqueeze(1).expand(-1, player.lanes)
+    count = torch.zeros_like(active, dtype=torch.int64)
+    while playing.any():
+        before = torch.from_numpy(player.resetting.copy())
+        valid, over = player.step(policy, playing)
+        count += valid.sum(1)
+        between = over | before  # lanes that have just ended an episode, or are being reset after one
+        playing = playing & ~(between & (count >= rows).unsqueeze(1))
+    return player.rollout()

@@ -3,27 +3,30 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import torch
 
-from tricks.config import Config
-from tricks.reading.skeleton.curve import Run, mean_return
+from tricks.reading.skeleton.settings import Config
 
 
-def main(train: Callable[[Config], Run]) -> None:
+def main(train: Callable[[Config], SimpleNamespace]) -> None:
     """Train as the command line asks, and print what each seed earned at the end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for field in fields(Config):
         default: Any = field.default
-        kind, count = (type(default[0]), "+") if isinstance(default, tuple) else (type(default), None)
-        parser.add_argument(f"--{field.name}", type=kind, nargs=count, default=default)
-    given: dict[str, Any] = vars(parser.parse_args())
-    config = Config(**given | {name: tuple(value) for name, value in given.items() if isinstance(value, list)})
+        kind: Any = {bool: "True".__eq__, tuple: int}.get(type(default), type(default))
+        many = "+" if isinstance(default, tuple) else None
+        parser.add_argument(f"--{field.name}", type=kind, nargs=many, default=default)
     torch.set_num_threads(1)  # tensors this small gain nothing from more
-    run = train(config)
-    for seed in config.seed_list:
-        rows = [row for row in run.curve if row["seed"] == seed]
-        late = mean_return([row for row in rows if row["step"] > 0.9 * config.steps])
-        end = f"diverged at step {run.diverged[seed]}" if seed in run.diverged else f"return {late:.1f}"
-        print(f"seed {seed}: {len(rows)} updates, {end} (mean over the last 10% of the budget)")
+    try:
+        run = train(Config(**vars(parser.parse_args())))
+    except (gym.error.Error, ImportError) as error:
+        parser.exit(2, f"error: {' '.join(str(error).split())}\n")
+    for seed in range(run.config.seeds):
+        late = [x for x in run.curve if x["seed"] == seed and x["episodes"] and x["step"] > 0.9 * run.config.steps]
+        mean = np.average([x["return"] for x in late], weights=[x["episodes"] for x in late]) if late else np.nan
+        print(f"seed {seed}: return {mean:.1f} (mean over the last 10% of the budget; nan if it diverged before)")
