@@ -168,8 +168,8 @@ def train_in(
             objective = log_prob * advantage
             if tricks.reuse:
                 ratio = importance_ratio(log_prob, b.log_prob)
-                objective = ratio * advantage
                 log.note(**drift(ratio, b.valid))
+                objective = ratio * advantage
             if tricks.clip:
                 objective = clipped_surrogate(ratio, advantage, clip_range)
                 log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid), clip_range=clip_range)

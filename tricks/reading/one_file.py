@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import libcst as cst
 import libcst.matchers as m
@@ -195,6 +196,6 @@ class _Without(cst.CSTTransformer):
         return text(value) == self.fact or f".{self.fact}" in text(value)
 
 
-def _closed(items: list) -> list:
+def _closed(items: list[Any]) -> list[Any]:
     """The items of a list, the last one without a comma."""
     return [*items[:-1], *(last.with_changes(comma=cst.MaybeSentinel.DEFAULT) for last in items[-1:])]

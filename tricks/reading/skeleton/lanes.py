@@ -17,10 +17,7 @@ from tricks.reading.skeleton.switches import tricks
 
 
 class Batch(SimpleNamespace):
-    """Rows, a column per fact about them: [S, T, N, ...] as they were played, or [S, B, ...] side by side.
-
-    Rows in which a lane waits or is reset are not valid. A rollout's obs have a row more: what followed the last one.
-    """
+    """Columns of rows, [S, T, N, ...] as played or [S, B, ...]; not valid where a lane waits or is being reset."""
 
     @classmethod
     def of(cls, rollout: "Batch") -> "Batch":
