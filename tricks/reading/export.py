@@ -35,7 +35,7 @@ def export(tricks: Tricks) -> Code:
     body = _joined("".join(_section(module, nodes) for module, nodes in _in_order(parts, left)))
     body = re.sub(ERRORS, "", re.sub("  # type: ignore.*", "", body))
     named = ", ".join(tricks.on) or "none: this is REINFORCE"
-    about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 118)
+    about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 116)
     call = "To train: python FILE --env CartPole-v1 --seeds 4 --steps 20000"
     head = f'"""{about}\n\n{LETTERS}{call}\n"""\n\n{_imports(list(left.values()))}'
     return Code(f'{head}{body}\n\nif __name__ == "__main__":\n    main(train)\n')
