@@ -168,7 +168,7 @@ torch.testing.assert_close(share[0] / share[5], logits.softmax(0)[0] / logits.so
 # %% [markdown]
 # Dotted: the same logits without a mask. What is taken from the crossed actions goes to the others, in proportion.
 #
-# In the loop, masking is one line inside `policy`. As acting and learning both call that one function, they cannot
+# In the loop, masking is one line that wraps `policy`. Acting and learning both call the wrapped function, so they can't
 # disagree. When the agent learns, `legal` comes out of the batch, where it was stored next to the observation.
 
 # %%
