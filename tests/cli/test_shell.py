@@ -139,3 +139,11 @@ def test_what_is_held_in_memory_is_said_where_it_is_much() -> None:
     assert held(config, PPO) == ""
     assert held(config, PPG) == "one rollout's observations take 0.00128 MB; the 8 stored rollouts take 0.0102 MB\n"
     assert "the 10 stored rollouts take 0.0128 MB" in held(config, named("ppg_buffers"))
+
+
+@pytest.mark.parametrize("arguments", [["list", "--help"], ["diff", "-h"]])
+def test_commands_without_options_show_the_usage_when_asked_for_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.startswith("usage: python -m tricks")

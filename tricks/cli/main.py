@@ -19,9 +19,12 @@ USAGE = """usage: python -m tricks COMMAND ...
   export [RUNG] [--FLAG | --no-FLAG]            print one self-contained file that trains with these flags
                                                 (on vectors only: an exported file refuses images)
 
-RUNG is a preset ({presets}) or a flag, which means the ladder up to it.
-The default is ppo; flags add to it or remove from it. (In Python, Tricks() is reinforce.)
+RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
+or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
+remove from it. (In Python, Tricks() is reinforce.)
 `python -m tricks train --help` and `play --help` show all options."""
+
+HELP = ("-h", "--help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     usage = USAGE.format(presets=", ".join(PRESETS))
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] in HELP or (arguments[0] in ("list", "diff") and arguments[-1] in HELP):
         print(usage)
         return 0 if arguments else 2
     name, *rest = arguments
@@ -49,9 +52,9 @@ def _train(arguments: list[str]) -> None:
 
 
 def _play(arguments: list[str]) -> None:
-    from tricks.cli.play_command import play
+    from tricks.cli.play_command import play_saved
 
-    play(arguments)
+    play_saved(arguments)
 
 
 def _list(arguments: list[str]) -> None:

@@ -35,7 +35,7 @@ class Playing:
     """Don't write a GIF."""
 
 
-def play(arguments: list[str]) -> None:
+def play_saved(arguments: list[str]) -> None:
     """Evaluate an agent, print its mean return, and film one episode."""
     asked = options(Playing, arguments, "python -m tricks play DIR")
     if asked.folder is None:

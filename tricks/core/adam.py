@@ -14,7 +14,7 @@ def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
     Parameters that the loss does not use get 0.
     """
     grads = torch.autograd.grad(loss.sum(), list(parameters), materialize_grads=True)
-    return torch.cat([g.flatten(1).float() for g in grads], 1)
+    return torch.cat([g.reshape(len(g), -1).float() for g in grads], 1)
 
 
 class Adam:

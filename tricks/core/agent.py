@@ -13,6 +13,7 @@ from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Head, MakeBody, Nature, Net, Seen, checked
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
+from tricks.errors import InputError
 
 if TYPE_CHECKING:
     from tricks.core.rollout import Rollout
@@ -164,6 +165,8 @@ class Agent(nn.Module):
 
 def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Config, body: MakeBody | None) -> Body:
     if body is not None:
+        if not callable(body):
+            raise InputError(f"body= must be a function of the seeds' generators and the spaces, not {body!r}")
         return checked(body(generators, spaces), spaces, len(generators))
     if spaces.pixels:
         return Nature(generators, spaces.observation.shape or ())

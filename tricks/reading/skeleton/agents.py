@@ -49,7 +49,7 @@ class Net:
 
     def __call__(self, x: Any) -> Tensor:
         if shares:
-            return self.read_out(self.embed(x))
+            return self.apply_head(self.embed(x))
         *body, (last, offset) = self.layers
         for weight, bias in body:
             x = torch.baddbmm(bias, x, weight)
@@ -72,7 +72,7 @@ class Net:
             x = Tanh.apply(x) if x.shape[1] >= 64 else x.tanh()
         return x
 
-    def read_out(self, hidden: Tensor) -> Tensor:
+    def apply_head(self, hidden: Tensor) -> Tensor:
         """What the head makes of that: [S, B, H] -> [S, B, out]."""
         weight, bias = self.layers[-1]
         return torch.bmm(hidden, weight) + bias
@@ -134,7 +134,7 @@ class Agent:
     def read(self, net: Net, seen: Tensor | Seen) -> Tensor:
         """What a net puts out; a body that has been asked already is not asked again."""
         if isinstance(seen, Seen) and seen.hidden is not None and net.layers[0] is self.policy_net.layers[0]:
-            return net.read_out(seen.hidden)
+            return net.apply_head(seen.hidden)
         obs = seen.obs if isinstance(seen, Seen) else seen
         if tricks.state_norm:
             return net(self.standardized(obs))
