@@ -12,7 +12,7 @@ import tricks
 from tricks.ladder import FILES
 
 ROOT = Path(tricks.__file__).parents[1]
-LAYERS = {  # from the ground up; what stands in one layer may not import from another of the same height
+LAYERS = {  # from the bottom up: a module may import from its own layer and from those before it
     "tricks": (
         {"errors", "flags"},
         {"ladder", "config"},

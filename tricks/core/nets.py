@@ -143,11 +143,8 @@ class Nature(nn.Module):
 
 def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
     """Return the body after testing it on three rows. Raises InputError if it does not follow the `Body` protocol."""
-    if (
-        not isinstance(body, nn.Module)
-        or not hasattr(body, "layers")
-        or not isinstance(getattr(body, "width", None), int)
-    ):
+    measured = hasattr(body, "layers") and isinstance(getattr(body, "width", None), int)
+    if not (isinstance(body, nn.Module) and measured):
         raise InputError(f"body= must make an nn.Module with a width and layers, not {type(body).__name__}")
     for name, tensor in (*body.named_parameters(), *body.named_buffers()):
         if tensor.shape[:1] != (seeds,):

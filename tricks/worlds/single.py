@@ -15,7 +15,7 @@ class WorldEnv(gym.Env):
     """One lane of the World with id `world`. Randomness comes from `np_random`, the time limit from the registration.
 
     If the world has illegal actions, info["action_mask"] [A] int8 says which are legal. Carried features survive
-    `reset()`, but `reset(seed=...)` resets them, too.
+    `reset()`; `reset(seed=...)` starts them over.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own interface
