@@ -54,8 +54,9 @@ def train(
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
-    Raises InputError if the environment cannot be made, is not supported, or returns observations or rewards that are
-    not finite, or if the body does not fit.
+    A seed whose loss or gradient, or whose environment's observations or rewards, stop being finite ends there; the
+    others go on, and the run says which and why. Raises InputError if that is every seed's environment, if the
+    environment cannot be made or is not supported, or if the body does not fit.
     """
     with closing(make_env(config, make=env)) as opened:
         return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
@@ -85,7 +86,7 @@ def train_in(
     evaluation: Evaluation | None = None,
 ) -> Run:
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
-    player, family = Player(env, block=config.horizon), env.spaces.family
+    player, family = Player(env, block=config.horizon, limit=config.episode_limit), env.spaces.family
     agent = build_agent(env.spaces, config, tricks, body).to(config.device)
     optimizer, log = Adam(agent.parameters(), config.adam_eps), Log(config)
     if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
@@ -197,14 +198,14 @@ def train_in(
             log.note(grad_norm=norm)
             if tricks.grad_clip:
                 grad = shorten(grad, norm, config.max_grad_norm)
-            optimizer.step(grad, learning_rate, moving=moving & norm.isfinite())
+            optimizer.step(grad, learning_rate, moving=moving & norm.isfinite() & b.valid.any(1))
 
         if tricks.ppg:
             for b in auxiliary_minibatches(memory, agent.returns, policy, config, log.update):  # every N_π updates
                 errors = auxiliary_errors(agent, policy, family, b)
                 loss = auxiliary_loss(errors, b.valid, config.clone_coef)
                 grad = gradient(loss, agent.parameters())
-                auxiliary.step(grad, learning_rate, moving=log.active & grad.norm(dim=1).isfinite())
+                auxiliary.step(grad, learning_rate, moving=log.active & grad.norm(dim=1).isfinite() & b.valid.any(1))
                 log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
 
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
@@ -217,4 +218,4 @@ def train_in(
         if checkpoints:
             checkpoints.end_update(log.steps)
 
-    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.seconds, make, body)
+    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.seconds, make, body, log.reasons)

@@ -60,6 +60,7 @@ def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = N
         if "env" in own and env is None:
             env = _missing(f"the run in {folder} was trained in a custom environment: load({str(path)!r}, env=...)")
         diverged, seconds = dict(about["diverged"]), float(about.get("seconds", "nan"))  # older runs do not record it
+        reasons = dict(about.get("reasons", ()))
         curve = pd.read_csv(folder / "curve.csv")
         if len(curve) != about["rows"]:
             raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")
@@ -70,7 +71,7 @@ def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = N
     except Exception as error:  # unpickling a file that is not a pickle can raise anything
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"the run in {folder} is damaged: {reason}") from error
-    return Run(config, tricks, agent, curve, diverged, seconds, env, body)
+    return Run(config, tricks, agent, curve, diverged, seconds, env, body, reasons)
 
 
 def _spaces(about: dict[str, Any], config: Config) -> Spaces:

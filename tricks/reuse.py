@@ -44,7 +44,7 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int) -> Iterator[Batch
 
     Sizes differ by at most one row; seeds with fewer rows are padded with rows whose valid is False.
     """
-    width = -(-int(rows.max()) // count)
+    width = max(1, -(-int(rows.max()) // count))  # a rollout may have no experience at all
     bounds = torch.stack([rows * k // count for k in range(count + 1)]).unsqueeze(-1)  # [count+1, S, 1]
     place = bounds[:-1] + torch.arange(width, device=rows.device)  # [count, S, B']
     dealt = place < bounds[1:]

@@ -162,7 +162,7 @@ def summary(run: "Run") -> str:
     lines = []
     for seed in run.config.seed_list:
         if seed in run.diverged:
-            outcome = f"diverged at step {run.diverged[seed]}: the loss or its gradient is not finite"
+            outcome = f"diverged at step {run.diverged[seed]}: {run.reasons[seed]}"
         elif seed not in known:
             outcome = "no episode ended in the last 10% of the budget"
         else:

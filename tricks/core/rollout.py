@@ -1,15 +1,15 @@
 """Collecting experience: one `Rollout` type, for whole episodes and for fixed-length segments."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import Env
+from tricks.core.faults import ENDLESS, find_faults, seen, without
 from tricks.core.nets import Seen
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
@@ -37,6 +37,7 @@ class Rollout:
     valid: Tensor  # [S, T, N] bool
     score: Tensor  # [S, T, N] float64: the reward as the game counts it
     over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
+    faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
     @property
     def cut(self) -> Tensor:
@@ -44,6 +45,14 @@ class Rollout:
         cut = torch.zeros_like(self.valid)
         cut[:, -1] = self.valid[:, -1] & ~(self.terminated | self.truncated)[:, -1]
         return cut
+
+    def trimmed(self) -> "Rollout":
+        """Without the rows at the end that are experience of no seed; at least one row is left."""
+        rows = torch.arange(1, self.valid.shape[1] + 1, device=self.valid.device) * self.valid.any(2).any(0)
+        length = max(1, int(rows.max()))
+        columns = {name: x for name, x in vars(self).items() if name != "faults"}
+        kept = {name: x[:, : length + (name == "obs")] for name, x in columns.items()}
+        return replace(self, **kept)
 
 
 class Batch:
@@ -96,8 +105,8 @@ COLUMNS = tuple(name for name, kind in Batch.__annotations__.items() if kind is 
 class Player:
     """Steps the lanes of an Env with a policy and records the rows. Noise is drawn one block of rows at a time."""
 
-    def __init__(self, env: Env, block: int, purpose: str = "action") -> None:
-        self.env, self.block, self.purpose, self.rollouts, self._row = env, block, purpose, 0, 0
+    def __init__(self, env: Env, block: int, purpose: str = "action", limit: int = Config.episode_limit) -> None:
+        self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
         self._rows: list[tuple[Tensor, ...]] = []
 
     @torch.inference_mode()
@@ -120,24 +129,26 @@ class Player:
         self._rows.append((now.obs, now.legal, action, *outcome, valid, in_game, over))
         return valid, over
 
-    def rollout(self, last: bool = True) -> Rollout:
-        """The rows since the last call. Raises InputError if the environment returned something invalid.
+    def rollout(self, last: bool = True, endless: Sequence[int] = ()) -> Rollout:
+        """The rows since the last call. A seed whose environment returned something invalid has a fault and no rows.
 
-        If more rows of the same rollout will follow (`last` is False), its noise continues.
+        The same holds for the seeds with the indices `endless`, whose episodes are longer than the limit. If more rows
+        of the same rollout will follow (`last` is False), its noise continues. Raises InputError if every seed has a
+        fault.
         """
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
         legal, action, reward, terminated, truncated, score, valid, in_game, over = (torch.stack(x, 1) for x in rest)
+        found = {i: (ENDLESS.format(self.limit), len(shown)) for i in endless} | find_faults(obs, legal, reward, valid)
+        if found:
+            valid, in_game, over = without(list(found), valid, in_game, over)
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid
         truncated = truncated & valid & ~terminated  # termination wins over a time limit on the same step
-        rollout = Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over)
-        seen = _seen(valid)
-        self._check(rollout, seen)
-        self._rows = []
+        faults, self._rows = self._named(found), []
         if last:
             self.rollouts, self._row = self.rollouts + 1, 0
-        obs.masked_fill_(~seen.view(*seen.shape, *(1,) * (obs.dim() - 3)), 0)
-        return rollout
+        obs.masked_fill_(~seen(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
+        return Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over, faults)
 
     def state_dict(self) -> dict[str, int]:
         """The state between two rollouts; each rollout draws fresh noise."""
@@ -146,24 +157,16 @@ class Player:
     def load_state_dict(self, state: dict[str, int]) -> None:
         self.rollouts = state["rollouts"]
 
-    def _check(self, rollout: Rollout, seen: Tensor) -> None:
+    def _named(self, found: dict[int, tuple[str, int]]) -> dict[int, str]:
+        """The faults by seed. Raises InputError if every seed has one."""
+        seeds = self.env.seeds
         faults = {
-            "the reward is not finite": rollout.valid & ~rollout.reward.isfinite(),
-            "the action mask leaves no legal action": rollout.valid & ~rollout.legal.any(-1),
+            seeds[i]: f"{fault} (seed {seeds[i]}, step {row} of rollout {self.rollouts})"
+            for i, (fault, row) in sorted(found.items())
         }
-        if rollout.obs.is_floating_point():  # uint8 is always finite
-            faults = {"the observation is not finite": seen & ~rollout.obs.isfinite().all(-1)} | faults
-        for fault, bad in faults.items():
-            if bad.any():
-                i, row = bad.any(-1).nonzero()[0].tolist()
-                raise InputError(
-                    f"{self.env.id}: {fault} (seed {self.env.seeds[i]}, step {row} of rollout {self.rollouts})"
-                )
-
-
-def _seen(valid: Tensor) -> Tensor:
-    """Which observations [S, T+1, N] a valid row starts or ends with."""
-    return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
+        if len(faults) == len(seeds):
+            raise InputError(f"{self.env.id}: {faults[seeds[0]]}")
+        return faults
 
 
 def rollout_bytes(config: Config, spaces: Spaces) -> int:
@@ -178,15 +181,20 @@ def rollout_bytes(config: Config, spaces: Spaces) -> int:
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
     """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
 
-    The seed's lanes then finish their current episodes and wait for the other lanes.
+    The seed's lanes then finish their current episodes and wait for the other lanes. A seed with an episode that goes
+    on for more than `player.limit` steps gets a fault instead of rows.
     """
     player.env.reset()
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
     count = torch.zeros_like(active, dtype=torch.int64)
+    patience = 2 * rows // player.env.lanes + 2 + player.limit  # at most every second row is a reset
     while playing.any():
+        if patience == 0:
+            return player.rollout(endless=playing.any(1).nonzero()[:, 0].tolist()).trimmed()
         before = player.env.now.over
         valid, over = player.step(policy, playing)
         count += valid.sum(1)
         between = over | before  # lanes whose game has just ended, or that are being reset
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
+        patience -= 1
     return player.rollout()

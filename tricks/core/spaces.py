@@ -30,6 +30,8 @@ class Spaces:
                 raise InputError(
                     f"{self.env} has a {type(space).__name__} {role} space; only Box and Discrete are supported"
                 )
+            if gym.spaces.flatdim(space) == 0:
+                raise InputError(f"{self.env} has an empty {role} space, {space}")
 
     @property
     def discrete(self) -> bool:
@@ -67,11 +69,17 @@ class Spaces:
         return gym.spaces.flatdim(self.action)
 
     def encode(self, obs: np.ndarray, rows: tuple[int, ...]) -> Tensor:
-        """Observations [*rows, ...] as float32 vectors [*rows, D]; Discrete ones become one-hot, pixels stay uint8."""
+        """Observations [*rows, ...] as float32 vectors [*rows, D]; Discrete ones become one-hot, pixels stay uint8.
+
+        Raises InputError for a Discrete observation out of range.
+        """
         if self.pixels:
             return torch.from_numpy(np.asarray(obs, dtype=np.uint8).reshape(*rows, *self.shape))
         if isinstance(self.observation, gym.spaces.Discrete):
             index = torch.from_numpy(np.asarray(obs, dtype=np.int64).reshape(rows)) - int(self.observation.start)
+            if (outside := (index < 0) | (index >= self.features)).any():
+                bad = int(index[outside][0]) + int(self.observation.start)
+                raise InputError(f"{self.env}: the observation {bad} is not in {self.observation}")
             return torch.nn.functional.one_hot(index, self.features).float()
         return torch.from_numpy(np.asarray(obs, dtype=np.float32).reshape(*rows, self.features))
 

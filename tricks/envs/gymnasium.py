@@ -17,7 +17,7 @@ from tricks.core.env import MakeEnv, Step
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game, make_games
-from tricks.envs.processes import close_workers, make_workers, what_happened
+from tricks.envs.processes import close_workers, in_words, make_workers, what_happened
 from tricks.errors import InputError
 
 
@@ -65,7 +65,7 @@ class GymnasiumEnv:
         try:
             for i, env in enumerate(self._envs):
                 self._raw[i], self.infos[i] = env.reset(seed=seeds[i])
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failure(i, error) from error
         self.now = Step.first(self._obs(), self._legal(), self._count_lives())
         return self.now
@@ -81,7 +81,7 @@ class GymnasiumEnv:
                 pending.append((i, begin_step(self._envs[i], actions[i])))
             for i, finish in pending:
                 self._raw[i], reward[i], terminated[i], truncated[i], self.infos[i] = finish()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._failure(i, error) from error
         ended = torch.where(playing.unsqueeze(1), torch.from_numpy(terminated | truncated), self.now.over)
         score, ends = torch.from_numpy(reward), (torch.from_numpy(terminated), torch.from_numpy(truncated))
@@ -89,16 +89,18 @@ class GymnasiumEnv:
         return self.now
 
     def close(self) -> None:
+        """Close every environment. One that fails to close costs nothing but a line on stderr."""
         for env in self._envs:
-            if isinstance(env, AsyncVectorEnv):
-                close_workers(env)
-            else:
-                env.close()
+            try:
+                close_workers(env) if isinstance(env, AsyncVectorEnv) else env.close()
+            except (Exception, SystemExit) as error:  # the training that it served may be finished
+                print(f"{self.id}: close() failed, which changes no result: {in_words(error)}", file=sys.stderr)
+        self._envs = []
 
-    def _failure(self, i: int, error: Exception) -> InputError:
+    def _failure(self, i: int, error: BaseException) -> InputError:
         """Close everything and return a one-line error for the environment of seed i."""
-        env, reason = self._envs[i], f"{type(error).__name__}: {error}"
-        if isinstance(env, AsyncVectorEnv):
+        env, reason = self._envs[i], in_words(error)
+        if isinstance(env, AsyncVectorEnv) and isinstance(error, Exception):
             reason = what_happened(env, error)
         self.close()
         return InputError(f"{self.id}: {' '.join(reason.split())} (seed {self.seeds[i]})")
@@ -110,10 +112,20 @@ class GymnasiumEnv:
         legal = self._all.clone()  # in a lane that gives no mask, everything is legal
         for i, info in self.infos.items():
             if "action_mask" in info:
-                mask = np.stack([np.asarray(row, dtype=bool) for row in info["action_mask"]])
-                given = np.asarray(info.get("_action_mask", True))
-                legal[i] = torch.from_numpy(mask | ~given.reshape(-1, 1))
+                given = np.asarray(info.get("_action_mask", True)).reshape(-1, 1)
+                legal[i] = torch.from_numpy(self._mask(info["action_mask"]) | ~given)
         return legal
+
+    def _mask(self, rows: Sequence[Any]) -> np.ndarray:
+        """The masks of one seed's lanes, [N, A]. Raises InputError if a mask does not have one entry per action."""
+        masks = [np.asarray(row, dtype=bool) for row in rows]
+        for mask in masks:
+            if mask.shape != self._all.shape[2:]:
+                raise InputError(
+                    f'{self.id}: info["action_mask"] has shape {mask.shape}, not ({self._all.shape[2]},): '
+                    "one entry per action"
+                )
+        return np.stack(masks)
 
     def _count_lives(self) -> Tensor | None:
         """The number of lives that each lane reported last; None if no lane reports lives."""
@@ -162,9 +174,9 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
             env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
     except InputError:
         raise
-    except Exception as error:  # constructors and imports can raise anything
-        reason = str(error) or type(error).__name__
-        what, hint = (repr(id), _hint(id, reason)) if make is None else ("that env= makes", "")
+    except (Exception, SystemExit) as error:  # constructors and imports can raise anything
+        reason = in_words(error) if isinstance(error, SystemExit) else str(error) or type(error).__name__
+        what, hint = (repr(id), _hint(id, error)) if make is None else ("that env= makes", "")
         raise InputError(f"cannot make the environment {what}: {' '.join(reason.split())}{hint}") from error
     return env
 
@@ -177,10 +189,11 @@ def make_checked(make: MakeEnv) -> gym.Env:
     return env
 
 
-def _hint(id: str, reason: str) -> str:
-    """Suggest a registered id close to the unknown one, unless Gymnasium's own message already does."""
+def _hint(id: str, error: BaseException) -> str:
+    """Suggest a registered id close to an unknown one, unless Gymnasium's own message already does."""
     module, colon, name = id.rpartition(":")
-    if name in gym.registry or "Did you mean" in reason or (colon and module not in sys.modules):
-        return ""
+    unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in str(error)
+    if not unknown or name in gym.registry or "Did you mean" in str(error):
+        return ""  # a constructor that fails says nothing about the id
     near = difflib.get_close_matches(name, list(gym.registry), n=1)
     return f" Did you mean {module}{colon}{near[0]}?" if near else ""

@@ -90,14 +90,15 @@ class PlainErrors(gym.Wrapper):
         try:
             return self.env.reset(**options)
         except Exception as error:
-            raise RuntimeError(_in_words(error)) from None
+            raise RuntimeError(in_words(error)) from None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         try:
             return self.env.step(action)
         except Exception as error:
-            raise RuntimeError(_in_words(error)) from None
+            raise RuntimeError(in_words(error)) from None
 
 
-def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def in_words(error: BaseException) -> str:
+    """An exception's name and message."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")

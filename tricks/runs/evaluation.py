@@ -1,6 +1,7 @@
 """Evaluation: whole games with everything frozen, during training or after it."""
 
 import contextlib
+import sys
 from dataclasses import dataclass, replace
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
+from tricks.core.faults import ENDLESS
 from tricks.core.policies import certain
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.envs.make import make_env
@@ -36,13 +38,18 @@ class Evaluation:
     ) -> Tensor:
         """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
 
-        steps [S]: environment steps before the rollout. If `make` is given, it makes the environment.
+        steps [S]: environment steps before the rollout. If `make` is given, it makes the environment. An evaluation
+        that fails gives NaN and a line on stderr, and the training goes on.
         """
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         if not due.any():
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
         fresh = replace(config, compile=False)  # a short-lived environment is not worth compiling
-        scores = play_games(fresh, policy, self.episodes, greedy=True, playing=due, make=make)
+        try:
+            scores = play_games(fresh, policy, self.episodes, greedy=True, playing=due, make=make)
+        except InputError as error:
+            print(f"an evaluation failed: {error}", file=sys.stderr)
+            return torch.full_like(steps, torch.nan, dtype=torch.float64)
         return scores.mean(1).masked_fill(~due, torch.nan)
 
 
@@ -56,7 +63,7 @@ def play_games(
 ) -> Tensor:
     """Scores of whole games with sampled or greedy actions: [S, games]. Seeds whose `playing` [S] is False score 0.
 
-    Returns when every game has ended, so the environment's games must not go on forever.
+    Raises InputError if a game is longer than config.episode_limit, or if an observation or reward is not finite.
     """
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
     player = Player(env, block=config.horizon, purpose="evaluation")
@@ -68,10 +75,16 @@ def play_games(
     score = torch.zeros(left.shape, dtype=torch.float64, device=left.device)
     with contextlib.closing(env):
         env.reset()
+        patience = config.episode_limit
         while left.any():  # one segment at a time, because a whole game may not fit in memory
             for _ in range(config.horizon):
                 if left.any():
                     _, over = player.step(policy, left)
-                    left = left & ~over
-            score += player.rollout(last=False).score.sum(1)
+                    left, patience = left & ~over, patience - 1
+            segment = player.rollout(last=False)
+            score += segment.score.sum(1)
+            for fault in segment.faults.values():
+                raise InputError(f"{config.env}: {fault}")
+            if patience <= 0 and left.any():
+                raise InputError(f"{config.env}: {ENDLESS.format(config.episode_limit)}")
     return score

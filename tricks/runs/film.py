@@ -117,7 +117,7 @@ def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
     film, total, step, ended = Film(env.metadata.get("render_fps") or 30), 0.0, 0, False
     obs, info = env.reset(seed=int(rng.integers(2**31)))
     film.add(_drawn(env))
-    while not ended:
+    while not ended and step < run.config.episode_limit:
         legal = info.get("action_mask") if run.tricks.action_mask else None
         action = run.agent.act(obs, legal, None if greedy else rng)
         obs, reward, terminated, truncated, info = env.step(action)

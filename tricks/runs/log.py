@@ -29,6 +29,7 @@ DIAGNOSTICS = tuple(  # the others follow, in ladder order
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
+LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
 Listener = Callable[[Rows], object]  # called after every update
@@ -43,7 +44,7 @@ class Log:
         self.steps = torch.zeros(size, dtype=torch.int64, device=device)
         self.active = torch.ones(size, dtype=torch.bool, device=device)
         self.update = 0
-        self.diverged: dict[int, int] = {}
+        self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self._notes: dict[str, list[Tensor]] = {}
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
         self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
@@ -71,18 +72,28 @@ class Log:
             self._notes.setdefault(name, []).append(value.detach().double())
 
     def end_update(self, rollout: Rollout) -> None:
-        """Summarize the update's diagnostics and episodes in one row per active seed."""
+        """Summarize the update's diagnostics and episodes in one row per active seed, and drop the seeds that diverged.
+
+        A seed whose environment failed has a row without episodes and diagnostics. Raises InputError if the
+        environments of all seeds have failed.
+        """
         taken = rollout.valid.flatten(1).sum(1)
         self.steps += taken
         self._bar.update(int(taken.sum()))
         columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)
+        if rollout.faults:
+            faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
+            columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
         columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
         columns["update"] = torch.full_like(taken, self.update)
         table = torch.stack([columns[name].double() for name in COLUMNS], 1)
         self._rows.append(table[self.active].cpu().numpy())
         finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
         for i in (self.active & ~finite).nonzero()[:, 0].tolist():
-            self.diverged[self.seeds[i]] = int(self.steps[i])
+            seed = self.seeds[i]
+            self.diverged[seed], self.reasons[seed] = int(self.steps[i]), rollout.faults.get(seed, LOST)
+        if len(self.reasons) == len(self.seeds) and LOST not in self.reasons.values():
+            raise InputError(f"{self.env}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
         self._notes, self.update = {}, self.update + 1
 
@@ -104,7 +115,8 @@ class Log:
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
         rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
-        state = {"steps": self.steps, "active": self.active, "update": self.update, "diverged": dict(self.diverged)}
+        state = {"steps": self.steps, "active": self.active, "update": self.update}
+        state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -112,7 +124,8 @@ class Log:
             raise InputError("the checkpoint's curve has other columns: another version of this package wrote it")
         device = self.steps.device
         self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
-        self.update, self.diverged, self._rows = state["update"], dict(state["diverged"]), [state["rows"].numpy()]
+        self.update, self._rows = state["update"], [state["rows"].numpy()]
+        self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])
         self._before, self._start = state["seconds"], time.perf_counter()
         self._bar.n = self._bar.initial = int(self.steps.sum())
 

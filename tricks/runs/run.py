@@ -1,7 +1,8 @@
 """A finished run: its curve and its agents, and saving them."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ class Run:
     curve: one row per seed and update, with step (the seed's environment steps so far); the number, mean undiscounted
     return and mean length of the episodes that ended in the update (NaN if none did); and the diagnostics (NaN if this
     rung does not have one), including the learning rate and, where an evaluation was due, eval_return.
-    diverged: seed -> step at which its loss or gradient stopped being finite; the seed stopped there.
+    diverged: seed -> step at which it stopped, because its loss or gradient was not finite or its environment failed.
+    reasons: seed -> which of these it was, for the diverged ones.
     seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
     """
 
@@ -42,6 +44,7 @@ class Run:
     seconds: float
     env: MakeEnv | None = None
     body: MakeBody | None = None
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> None:
         """Write run.json, curve.csv and agent.pt to the folder `path`, and remove its checkpoint.
@@ -53,6 +56,7 @@ class Run:
             "config": asdict(self.config),
             "tricks": self.tricks.on,
             "diverged": list(self.diverged.items()),
+            "reasons": list(self.reasons.items()),
             "rows": len(self.curve),
             "seconds": self.seconds,
             "spaces": {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)},
@@ -90,5 +94,6 @@ class Run:
         k = 0 if seed is None else seeds.index(seed)
         config = replace(self.config, seeds=(seeds[k],), lr=self.config.rates[k])
         diverged = {key: step for key, step in self.diverged.items() if key == seeds[k]}
+        reasons = {key: reason for key, reason in self.reasons.items() if key == seeds[k]}
         curve = self.curve[self.curve.seed == seeds[k]]
-        return replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged)
+        return replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)

@@ -1,0 +1,38 @@
+"""What an environment must not return. A seed whose environment does stops there, and the other seeds go on."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ENDLESS = "an episode has not ended after {} steps; --episode-limit raises that limit"
+
+
+def seen(valid: Tensor) -> Tensor:
+    """Which observations [S, T+1, N] a valid row [S, T, N] starts or ends with."""
+    return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
+
+
+def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor) -> dict[int, tuple[str, int]]:
+    """The fault of each seed that has one in its valid rows: index of the seed -> what is wrong, and in which row.
+
+    obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N].
+    """
+    checks = {
+        "the reward is not finite": valid & ~reward.isfinite(),
+        "the action mask leaves no legal action": valid & ~legal.any(-1),
+    }
+    if obs.is_floating_point():  # uint8 is always finite
+        numbers = obs.flatten(3)
+        checks = {"the observation is not finite": seen(valid) & ~numbers.isfinite().all(-1)} | checks
+    found: dict[int, tuple[str, int]] = {}
+    for fault, bad in checks.items():
+        for i, row in bad.any(-1).nonzero().tolist() if bad.any() else ():
+            found.setdefault(i, (fault, row))
+    return found
+
+
+def without(faulty: list[int], *columns: Tensor) -> list[Tensor]:
+    """Copies of bool columns [S, T, N] that are False for the faulty seeds."""
+    healthy = torch.ones(len(columns[0]), dtype=torch.bool, device=columns[0].device)
+    healthy[faulty] = False
+    return [column & healthy.view(-1, 1, 1) for column in columns]
