@@ -100,8 +100,8 @@ class SeenActionReward(Probe):
 class Endless(gym.Env):
     """Reward 1 for ever, and nothing to see; it is registered with a limit of one step."""
 
-    observation_space = gym.spaces.Box(-1, 1, (1,))
-    action_space = gym.spaces.Discrete(2)
+    observation_space: gym.Space[Any] = gym.spaces.Box(-1, 1, (1,))
+    action_space: gym.Space[Any] = gym.spaces.Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)

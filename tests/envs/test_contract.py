@@ -1,0 +1,53 @@
+"""What an environment owes its agent, and that a breach is one line."""
+
+import pytest
+from support.misbehaving import Misbehaving
+from support.register import register
+
+from tricks import PPO, Config, InputError, train
+from tricks.ladder import switched
+
+CONFIG = Config("own", seeds=(3,), steps=200, lanes=2, horizon=16)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("no reward", "own: the reward is not finite"),
+        ("a word", "own: ValueError: could not convert string to float"),
+        ("wrong shape", "own: ValueError: "),
+        ("too large", r"own: the observation 3 is not in Discrete\(3\)"),
+        ("too small", r"own: the observation -1 is not in Discrete\(3\)"),
+        ("short mask", r'own: info\["action_mask"\] has shape \(3,\), not \(2,\): one entry per action'),
+        ("exit", r"own: SystemExit: 3 \(seed 3\)"),
+        ("exit in reset", r"own: SystemExit: 3 \(seed 3\)"),
+        ("exit when made", "cannot make the environment that env= makes: SystemExit: no display"),
+        ("sees nothing", "own has an empty observation space"),
+        ("does nothing", "own has an empty action space"),
+        ("no info", "own: "),
+    ],
+)
+def test_an_environment_that_breaks_its_contract_is_one_line(how: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{message}") as caught:
+        train(
+            Config("own", seeds=(3,), steps=200, lanes=2, horizon=16),
+            switched(["baseline", "reuse", "action_mask", "segments"]),
+            env=lambda: Misbehaving(how),
+        )
+    assert "\n" not in str(caught.value)
+
+
+def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -> None:
+    run = train(CONFIG, PPO, env=lambda: Misbehaving("close raises"))
+    assert len(run.curve)
+    assert capsys.readouterr().err == "own: close() failed, which changes no result: OSError: already gone\n" * 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_constructor_that_fails_brings_no_wrong_suggestion() -> None:
+    def failing() -> None:
+        raise ValueError("no map")
+
+    register("Mapless-v3", failing)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^cannot make the environment 'Mapless': no map$"):
+        train(Config("Mapless", seeds=1), PPO)

@@ -1,0 +1,107 @@
+"""What one seed's environment does wrong is that seed's."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from support.misbehaving import Misbehaving, second_seed
+
+from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, resume, train
+from tricks.core.adam import Adam
+from tricks.core.rollout import Player, play_episodes
+from tricks.envs.make import make_env
+from tricks.ladder import closed, switched
+
+CONFIG = Config(env="own", seeds=(3, 8), steps=200, lanes=2, horizon=16, hidden=(8,), episode_limit=60)
+WAYS = {
+    "obs": r"the observation is not finite \(seed 8, step \d+ of rollout 0\)",
+    "reward": r"the reward is not finite \(seed 8, step \d+ of rollout 0\)",
+    "nothing is legal": r"the action mask leaves no legal action \(seed 8, step \d+ of rollout 0\)",
+}
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_seed_whose_environment_fails_is_marked_and_the_others_go_on(how: str, setting: Tricks) -> None:
+    run = train(CONFIG, setting, env=second_seed(how, lanes=2))
+    assert list(run.diverged) == list(run.reasons) == [8]
+    assert pd.Series(run.reasons).str.fullmatch(WAYS[how]).all()
+    assert run.curve[run.curve.seed == 3].step.max() >= 200
+    assert all(p.isfinite().all() for p in run.agent.parameters())
+    last = run.curve[run.curve.seed == 8].iloc[-1]
+    assert (last.step, last.episodes) == (run.diverged[8], 0)
+    assert last[["return", "policy_loss", "grad_norm", "entropy"]].isna().all()
+
+
+@pytest.mark.parametrize("how", [*WAYS, "endless"])
+def test_the_others_learn_what_they_learn_without_it(how: str) -> None:
+    tricks = switched(["baseline", "reuse", "segments"]) if how != "endless" else REINFORCE
+    with_it = train(CONFIG, tricks, env=second_seed(how, lanes=2)).curve
+    healthy = train(CONFIG, tricks, env=second_seed("well", lanes=2)).curve
+    mine, theirs = (curve[curve.seed == 3].reset_index(drop=True) for curve in (with_it, healthy))
+    pd.testing.assert_frame_equal(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_an_episode_without_end_stops_its_seed() -> None:
+    run = train(CONFIG, REINFORCE, env=second_seed("endless", lanes=2))
+    assert run.reasons[8].startswith("an episode has not ended after 60 steps; --episode-limit raises that limit (seed")
+    assert run.curve[run.curve.seed == 3].step.max() >= 200
+
+
+def test_a_long_episode_is_played_to_its_end() -> None:
+    config = Config("CartPole-v1", seeds=1, lanes=2, steps=2000, horizon=4, episode_limit=500)
+    assert train(config, REINFORCE).diverged == {}  # the environment's own limit is 500
+
+
+@pytest.mark.parametrize("how", [*WAYS, "endless"])
+def test_if_every_environment_fails_that_is_an_error(how: str) -> None:
+    said = WAYS.get(how, "an episode has not ended after 60 steps").replace("seed 8", "seed 3")
+    with pytest.raises(InputError, match=rf"^own: {said}"):
+        train(CONFIG, REINFORCE, env=lambda: Misbehaving(how))
+
+
+def test_the_reason_survives_saving_and_resuming(tmp_path: Path) -> None:
+    make = second_seed("reward", lanes=2)
+    run = train(CONFIG, PPO, env=make, checkpoints=Checkpoints(tmp_path, every=100))
+    resumed = resume(tmp_path, env=lambda: Misbehaving())
+    assert resumed.reasons == run.reasons
+    resumed.save(tmp_path)
+    again = load(tmp_path, env=make)
+    assert again.reasons == run.reasons
+    assert again.only(8).reasons == run.reasons
+    assert again.only(3).reasons == {}
+
+
+def test_a_rollout_without_experience_moves_nothing(monkeypatch: pytest.MonkeyPatch, setting: Tricks) -> None:
+    """With one-step episodes and segments of one row, every second rollout only resets."""
+    moved, step = list[bool](), Adam.step
+
+    def watching(self: Adam, gradient: torch.Tensor, learning_rate: torch.Tensor, moving: torch.Tensor) -> None:
+        moved.append(bool(moving.any()))
+        step(self, gradient, learning_rate, moving)
+
+    monkeypatch.setattr(Adam, "step", watching)
+    tricks = switched(closed([*setting.on, "segments"]))
+    one = Config("Endless-v0", seeds=2, lanes=3, horizon=1, steps=9, epochs=1, minibatches=1, aux_every=100)
+    run = train(one, tricks)
+    expected = [True, False, True, False, True]
+    assert moved == expected if not tricks.ppg_buffers else moved[::2] == expected[::2]
+    assert run.curve.groupby("update").step.first().tolist() == [3, 3, 6, 6, 9]
+
+
+def test_whole_episodes_are_waited_for_up_to_the_limit() -> None:
+    env = make_env(CONFIG, make=lambda: Misbehaving())
+    everyone = torch.ones(2, dtype=torch.bool)
+    whole = play_episodes(Player(env, 16, limit=5), lambda obs, legal: torch.zeros(2, 2, 2), 10, everyone)
+    assert whole.faults == {}
+    endless = make_env(CONFIG, make=lambda: Misbehaving("endless", well=0))
+    with pytest.raises(InputError, match="has not ended after 3 steps"):
+        play_episodes(Player(endless, 16, limit=3), lambda obs, legal: torch.zeros(2, 2, 2), 10, everyone)
+
+
+def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: pytest.CaptureFixture[str]) -> None:
+    run = train(CONFIG, PPO, env=lambda: Misbehaving("endless", well=0), evaluation=Evaluation(100, 2))
+    assert run.curve.eval_return.isna().all()
+    assert "an evaluation failed: own: an episode has not ended after 60 steps" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; --episode-limit raises"):
+        run.evaluate(2)
