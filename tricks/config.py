@@ -41,9 +41,9 @@ class Config:
     """N: parallel environments per seed."""
     horizon: int = 128
     """T: steps per segment; a batch of whole episodes has at least N·T steps."""
-    episode_limit: int = 100_000
-    """Longest episode, in steps, where whole ones are played: without segments, in evaluations and by play. A seed
-    with a longer one stops there."""
+    episode_limit: int = 30_000
+    """Longest episode, in steps, that is waited for where whole ones are played: without segments, in evaluations, and
+    by play. (ALE's games end after 27,000.) A seed whose episode goes on for longer stops there."""
     lr: float | tuple[float, ...] = 1e-3
     """Adam's learning rate: one for all seeds, or one per seed."""
     adam_eps: float = 1e-5
