@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tricks.config import Config
+from tricks.core.asked import asked_mask, asked_rows
 from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Head, MakeBody, Nature, Net, Seen, checked
 from tricks.core.seeds import stream
@@ -132,16 +133,17 @@ class Agent(nn.Module):
 
         obs is one observation, [N, ...] or [S, N, ...]; legal, if given, has the same leading shape, then A. With
         `rng`, actions are sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a
-        single agent, `agent[k]`; with several, they raise ValueError.
+        single agent, `agent[k]`; with several, they raise ValueError. Raises InputError for observations that are not
+        of the environment's space, and for a mask that does not fit or leaves no action.
         """
-        shape = self.spaces.observation.shape or ()
-        rows = np.shape(obs)[: np.ndim(obs) - len(shape)]
+        obs, rows = asked_rows(self.spaces, obs)
         if len(rows) < 2 and len(self.seeds) > 1:
             raise ValueError(f"observations of {len(self.seeds)} agents must be [S, N, ...]; agent[k] picks one")
         full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
-        logits = self.policy(self.spaces.encode(np.asarray(obs), full))
+        logits = self.policy(self.spaces.encode(obs, full))
         if legal is not None:
-            logits = logits.masked_fill(~torch.from_numpy(np.asarray(legal, bool)).view(*full, -1), -torch.inf)
+            mask = torch.from_numpy(asked_mask(self.spaces, legal, rows))
+            logits = logits.masked_fill(~mask.view(*full, -1), -torch.inf)
         family = self.spaces.family
         if rng is None:
             action = family.mode(logits)

@@ -10,12 +10,15 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.policies import certain
 from tricks.core.rollout import Player, Policy, Rollout
+from tricks.core.sizes import Need, playing_bytes, refuse_too_large
+from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.values import Checked
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Checked):
     """Greedy games, each time a seed has taken `every` more environment steps; their mean score is its eval_return.
 
     Each evaluation plays `episodes` full games per seed. It has its own random numbers, the same ones every time, so
@@ -26,6 +29,7 @@ class Evaluation:
     episodes: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.every < 1:
             raise InputError(f"evaluations must be at least 1 step apart, not {self.every}")
         if self.episodes < 1:
@@ -46,6 +50,12 @@ class Evaluation:
         return scores.mean(1).masked_fill(~due, torch.nan)
 
 
+def play_needs(config: Config, games: int, spaces: Spaces | None = None) -> list[Need]:
+    """The memory for playing so many games of every agent at once, one horizon at a time."""
+    count = len(config.seed_list) * games
+    return [Need(f"{count:,} games at once", playing_bytes(count * config.horizon, spaces), ("episodes",))]
+
+
 def play_games(
     config: Config,
     policy: Policy,
@@ -58,6 +68,7 @@ def play_games(
 
     Returns when every game has ended, so the environment's games must not go on forever.
     """
+    refuse_too_large(play_needs(config, games))
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
     player = Player(env, block=config.horizon, purpose="evaluation")
     if greedy:
