@@ -65,7 +65,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise InputError(f"{function.__name__}: {error}") from None
+            raise InputError(f"{function.__qualname__.removesuffix('.__init__')}: {error}") from None
         hints = get_type_hints(function)
         for name, value in bound.arguments.items():
             if name in hints and signature.parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:

@@ -10,10 +10,11 @@ from tricks.errors import InputError
 from tricks.values import shown
 
 
-def asked_rows(spaces: Spaces, obs: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+def asked_rows(spaces: Spaces, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int, ...]]:
     """The observations as an array, and the axes that lead: (), (N,) or (S, N).
 
-    Raises InputError unless they are finite numbers, of the space's shape and, if it is Discrete, within it.
+    Raises InputError unless they are finite numbers, of the space's shape and, if it is Discrete, within it, and
+    unless several agents each have their own.
     """
     space = spaces.observation
     shape = space.shape or ()
@@ -22,6 +23,11 @@ def asked_rows(spaces: Spaces, obs: Any) -> tuple[np.ndarray, tuple[int, ...]]:
     if not 0 <= lead <= 2 or array.shape[lead:] != shape:
         raise InputError(
             f"observations of {spaces.env} are {list(shape)}, [N, ...] or [S, N, ...] of these; not {list(array.shape)}"
+        )
+    if (agents > 1 and lead < 2) or (lead == 2 and len(array) != agents):
+        raise InputError(
+            f"observations of {agents} agents must be [S, N, ...], with S = {agents}, not {list(array.shape)}"
+            + "; agent[k] picks one" * (agents > 1)
         )
     if not np.isfinite(array).all():
         raise InputError(f"observations must be finite, not {shown(array.tolist())}")

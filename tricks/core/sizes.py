@@ -118,7 +118,7 @@ def weights(config: Config, shape: Sequence[int], pixels: bool, actions: int) ->
 def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
     """Raise InputError if these needs exceed the memory that is free; it names the options that would help most."""
     total, free = sum(need.bytes for need in found), free_memory(device)
-    if total <= free:
+    if total <= free or not found:
         return
     most = max(found, key=lambda need: need.bytes)
     numbers = " or ".join(switch(name) for name in most.numbers)

@@ -50,10 +50,10 @@ class Evaluation(Checked):
         return scores.mean(1).masked_fill(~due, torch.nan)
 
 
-def play_needs(config: Config, games: int, spaces: Spaces | None = None) -> list[Need]:
+def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:
     """The memory for playing so many games of every agent at once, one horizon at a time."""
     count = len(config.seed_list) * games
-    return [Need(f"{count:,} games at once", playing_bytes(count * config.horizon, spaces), ("episodes",))]
+    return [Need(f"{count:,} games at once", playing_bytes(count * config.horizon, spaces), (option,))]
 
 
 def play_games(

@@ -43,8 +43,10 @@ def open_env(
     announce(config, make)
     env = make_env(config, make=make)
     try:
-        found = [*needs(config, tricks, env.spaces, own_body=body is not None)]
-        refuse(found if evaluation is None else [*found, *play_needs(config, evaluation.episodes, env.spaces)], config)
+        found = needs(config, tricks, env.spaces, own_body=body is not None)
+        if evaluation is not None:
+            found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
+        refuse(found, config)
     except BaseException:
         env.close()
         raise
