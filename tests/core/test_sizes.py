@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, train
+from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, Tricks, train
 from tricks.cli.main import main
 from tricks.core import sizes
 from tricks.core.sizes import Need, free_memory, in_words, left_in, needs, refuse_too_large
@@ -131,11 +131,11 @@ def test_sizes_in_words() -> None:
         ({"aux_epochs": 10**6}, PPG, "lower --aux-epochs or --minibatches"),
     ],
 )
-def test_more_minibatches_than_rows_and_endless_updates_are_refused(numbers: dict, tricks: object, said: str) -> None:
+def test_more_minibatches_than_rows_and_endless_updates_are_refused(numbers: dict, tricks: Tricks, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        train(replace(TINY, **numbers), tricks)  # type: ignore[arg-type]
+        train(replace(TINY, **numbers), tricks)
     train(replace(TINY, **numbers), REINFORCE)  # it has neither epochs nor minibatches
-    train(replace(TINY, minibatches=32, epochs=1), tricks)  # type: ignore[arg-type] - as many as rows
+    train(replace(TINY, minibatches=32, epochs=1), tricks)  # as many as rows
 
 
 def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
