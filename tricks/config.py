@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 
 from tricks.errors import InputError
+from tricks.values import LONGEST, Checked, shown
 
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 SHARES = ("gamma", "gae_lambda", "return_beta")  # numbers in [0, 1]; every other number must be more than 0 and finite
@@ -11,8 +12,8 @@ MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0
 
 
 @dataclass(frozen=True)
-class Config:
-    """A run's environment, seeds, budget and hyperparameters. Raises InputError for a number out of range.
+class Config(Checked):
+    """A run's environment, seeds, budget and hyperparameters. Raises InputError for a value of the wrong type or range.
 
     A number that belongs to a trick (`epochs` to `reuse`, `gae_lambda` to `gae`, ...) has no effect when that
     trick is off.
@@ -91,6 +92,7 @@ class Config:
     takes no more steps on the batch (kl_stop)."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in (f.name for f in fields(self) if f.type in (int, float)):
             number = getattr(self, name)
             if name in SHARES:
@@ -106,21 +108,23 @@ class Config:
         if self.backend not in BACKENDS:
             raise InputError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
         self._check_seeds()
-        if len(self.rates) != len(self.seed_list):
+        if isinstance(self.lr, tuple) and len(self.lr) != len(self.seed_list):
             raise InputError(f"lr must be one number or one for each of {len(self.seed_list)} seeds, not {self.lr}")
-        if not all(0 < rate < math.inf for rate in self.rates):
+        if not all(0 < rate < math.inf for rate in (self.lr if isinstance(self.lr, tuple) else (self.lr,))):
             raise InputError(f"lr must be positive and finite, not {self.lr}")
 
     def _check_seeds(self) -> None:
+        if isinstance(self.seeds, int) and self.seeds > LONGEST:  # before the seeds are counted out
+            raise InputError(f"seeds must be at most {LONGEST:,}, not {self.seeds}")
         if not self.seed_list:
             raise InputError(f"seeds must be a count of at least 1 or a list of seeds, not {self.seeds}")
         if len(set(self.seed_list)) < len(self.seed_list) or min(self.seed_list) < 0:
-            raise InputError(f"seeds must be distinct and at least 0, not {self.seeds}")
+            raise InputError(f"seeds must be distinct and at least 0, not {shown(self.seeds)}")
 
     @property
     def seed_list(self) -> tuple[int, ...]:
         """The seeds as a tuple, whether `seeds` is a count or a list."""
-        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
+        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
     @property
     def rates(self) -> tuple[float, ...]:

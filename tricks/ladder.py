@@ -9,13 +9,15 @@ from dataclasses import dataclass, fields
 
 from tricks.errors import InputError
 from tricks.flags import meant, trick, unmet, with_needs
+from tricks.values import Checked
 
 
 @dataclass(frozen=True)
-class Tricks:
+class Tricks(Checked):
     """Which tricks are on. With all of them off, the loop is REINFORCE (Williams 1992).
 
-    Raises InputError if a trick's need is not met (`popart needs return_norm`) or it is on with a trick it excludes.
+    Raises InputError if a value is not True or False, if a trick's need is not met (`popart needs return_norm`), or if
+    it is on with a trick it excludes.
     """
 
     baseline: bool = trick(
@@ -159,6 +161,7 @@ class Tricks:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         both = [f"{name} cannot be combined with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
         needs, advice = unmet(self.on, NEEDS)
         if faults := [*both, *needs]:

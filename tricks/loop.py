@@ -22,7 +22,6 @@ from tricks.core.returns import reward_to_go
 from tricks.core.rollout import AgentPolicy, Batch, Player, play_episodes
 from tricks.core.spaces import Spaces
 from tricks.entropy import entropy_bonus
-from tricks.envs.make import make_env
 from tricks.gae import gae
 from tricks.grad_clip import shorten
 from tricks.kl_stop import near_enough
@@ -36,13 +35,16 @@ from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.runs.checkpoint import Checkpoints
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
+from tricks.runs.opening import open_env
 from tricks.runs.run import Run
 from tricks.segments import play_segment
 from tricks.shared_trunk import share_trunk_
 from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
+from tricks.values import checked
 
 
+@checked
 def train(
     config: Config,
     tricks: Tricks,
@@ -58,7 +60,7 @@ def train(
     others go on, and the run says which and why. Raises InputError if that is every seed's environment, if the
     environment cannot be made or is not supported, or if the body does not fit.
     """
-    with closing(make_env(config, make=env)) as opened:
+    with closing(open_env(config, tricks, env, body, evaluation)) as opened:
         return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
 
 

@@ -21,8 +21,10 @@ from tricks.loop import build_agent, train
 from tricks.runs.checkpoint import NAME, Checkpoints, asked, read, resume_command
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
+from tricks.values import checked
 
 
+@checked
 def resume(
     folder: str | Path,
     env: MakeEnv | None = None,
@@ -41,6 +43,7 @@ def resume(
     return train(saved.config, saved.tricks, env, body, checkpoints, on_update, saved.evaluation)
 
 
+@checked
 def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = None) -> Run:
     """Load the run that `Run.save` wrote to the folder `path`.
 

@@ -12,7 +12,7 @@ from ablations.design.flag_sets import flags, in_words
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan, What, plans
-from ablations.training.rates import FIRST_TUNING_SEED, GRID, SEEDS_PER_RATE, tune
+from ablations.training.rates import FIRST_TUNING_SEED, GRID, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
 from ablations.training.store import Store
 from ablations.training.workers import BLOCK, run_jobs, worker_count
 from tricks.errors import InputError
@@ -99,8 +99,10 @@ def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made
 
 def choose_rates(chosen: TuneOptions) -> int:
     """Train every arm at every rate of the grid, and print the scores. Returns the exit status."""
-    if chosen.seeds_per_rate < 1:
-        raise InputError(f"--seeds-per-rate must be at least 1, not {chosen.seeds_per_rate}")
+    if not 1 <= chosen.seeds_per_rate <= MOST_SEEDS_PER_RATE:
+        raise InputError(
+            f"--seeds-per-rate must be at least 1 and at most {MOST_SEEDS_PER_RATE:,}, not {chosen.seeds_per_rate}"
+        )
     if chosen.suite == "worlds":
         raise InputError("to tune the worlds, run `python -m ablations worlds --tune`")
     settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]

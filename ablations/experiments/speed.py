@@ -48,6 +48,8 @@ def main(chosen: Options) -> int:
     """Measure, and print the table. Returns the exit status."""
     from ablations.training.jobs import provenance
     from ablations.training.store import write_whole
+    from ablations.training.workers import WORKER
+    from tricks.core.sizes import Need, refuse_too_large
     from tricks.runs.files import make_folder
 
     if chosen.against not in ("", "sb3"):
@@ -64,6 +66,7 @@ def main(chosen: Options) -> int:
             raise InputError(f"--out must be a file, but {chosen.out} is a folder")
     if chosen.processes < 1 or chosen.steps < 1:
         raise InputError("--processes and --steps must be at least 1")
+    refuse_too_large([Need(f"{chosen.processes:,} processes", chosen.processes * WORKER, ("processes",))])
     tricks, rows = named(chosen.rung), []
     for config in configs(chosen):
         rows.append(together(chosen.processes, measure, config, tricks, chosen.steps))

@@ -25,6 +25,7 @@ from tricks.errors import InputError
 TABLE = Path(__file__).parents[1] / "learning_rates.csv"
 GRID = (0.001, 0.003, 0.01, 0.03)
 SEEDS_PER_RATE = 5  # by default
+MOST_SEEDS_PER_RATE = 10_000
 FIRST_TUNING_SEED = 1000  # all reported seeds are below
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 KEY = ["env", "steps", "numbers", "tricks", "lr"]

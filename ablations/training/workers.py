@@ -21,9 +21,12 @@ from tqdm import tqdm
 from ablations.training.jobs import Finished, Job, compute
 from ablations.training.store import Store
 from tricks.core.orphans import follow_parent
+from tricks.core.sizes import Need, needs, refuse_too_large
 from tricks.errors import InputError
 
 BLOCK = 10  # seeds of one job
+MOST = 10_000  # worker processes of one machine
+WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
 TRIES = 3  # give up when this many pools in a row break without finishing a job
 
 T = TypeVar("T")
@@ -41,7 +44,18 @@ def worker_count(asked: int) -> int:
     """The number of worker processes; 0 asks for one per core. Raises InputError for a negative number."""
     if asked < 0:
         raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
+    if asked > MOST:
+        raise InputError(f"--workers must be at most {MOST:,}, not {asked}")
     return asked or os.cpu_count() or 1
+
+
+def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
+    """Raise InputError if a job, or so many workers with the largest job each, need more memory than is free."""
+    found = [needs(job.config, job.tricks) for job in jobs]
+    most = max(found, key=lambda some: sum(need.bytes for need in some), default=[])
+    refuse_too_large(most)
+    running, each = min(workers, len(jobs)), WORKER + sum(need.bytes for need in most)
+    refuse_too_large([Need(f"{running:,} worker processes", running * each, ("workers",))])
 
 
 def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "") -> dict[Job, str]:
@@ -54,6 +68,8 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
     missing = [job for job in jobs if store.read(job) is None]
     total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
+    if not scheduler:
+        refuse_too_many(missing, workers)
     outcomes = _anywhere(missing, workers, scheduler)
     with (
         tqdm(total=total, initial=total - left, unit="step", unit_scale=True, disable=None) as bar,

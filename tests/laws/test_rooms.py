@@ -14,7 +14,7 @@ from tricks.ladder import FILES
 ROOT = Path(tricks.__file__).parents[1]
 LAYERS = {  # from the bottom up: a module may import from its own layer and from those before it
     "tricks": (
-        {"errors", "flags"},
+        {"errors", "flags", "values"},
         {"ladder", "config"},
         {"core"},
         {"worlds", *FILES.values()},

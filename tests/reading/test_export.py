@@ -146,6 +146,30 @@ def test_an_export_runs_as_a_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--seeds", "0"], "--seeds must be between 1 and"),
+        (["--lr", "-1"], "--lr must be between 0 and"),
+        (["--gamma", "nan"], "--gamma must be between 0 and 1, not nan"),
+        (["--hidden", "8", "0"], "--hidden must be between 1 and"),
+        (["--seeds", "many"], "--seeds"),
+        (["--nonsense", "3"], "--nonsense"),
+    ],
+)
+def test_an_export_refuses_numbers_out_of_range_in_one_line(
+    options: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = executed(PPO)
+    monkeypatch.setattr(sys, "argv", ["ppo.py", *options])
+    with pytest.raises(SystemExit) as stop:
+        module["main"](module["train"])
+    message = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert message.count("\n") == 1
+    assert said in message
+
+
+@pytest.mark.parametrize(
     ("env", "said"),
     [("Nonsense-v0", "Nonsense"), ("nonsense:Cart-v0", "nonsense"), ("CarRacing-v3", ""), ("Blackjack-v1", "Tuple")],
 )

@@ -76,7 +76,7 @@ def test_one_agent_of_the_stack_acts_as_the_stack_does(run: Run) -> None:
     for k in (0, 1, -1):
         np.testing.assert_array_equal(run.agent[k].act(obs[k]), run.agent.act(obs)[k])
     assert run.agent[0].act(obs[0, 0]).shape == ()
-    with pytest.raises(ValueError, match="picks one"):
+    with pytest.raises(InputError, match="picks one"):
         run.agent.act(obs[0])
 
 

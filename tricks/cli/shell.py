@@ -3,10 +3,14 @@
 import contextlib
 import difflib
 import io
+import itertools
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args
 
 from tricks.errors import InputError
 
@@ -67,16 +71,47 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
     except SystemExit as stop:
         if not stop.code:  # --help
             raise
-        lines = [line.strip("│╭╮╰╯─ ") for line in box.getvalue().splitlines()]
-        message = [line for line in lines[1:] if line and "full helptext" not in line]
-        raise InputError(" ".join(message).split(" Argument helptext")[0] + "; see --help") from stop
+        words = " ".join(line.strip("│╭╮╰╯─ ") for line in box.getvalue().splitlines())
+        raise InputError(f"{_plainly(words, kind, arguments)}; see --help") from stop
+
+
+def _plainly(message: str, kind: type, arguments: Sequence[str]) -> str:
+    """What tyro's message is about, in the user's words: the option, what it takes, and what it got."""
+    if found := re.search(r"(?:Error parsing|Missing value for argument) '?--([\w-]+)", message):
+        option = f"--{found[1]}"
+        hints = {f.name.replace("_", "-"): f.type for f in _fields(kind)}
+        takes = _taken(option, hints[found[1]])
+        at = max(i for i, given in enumerate(arguments) if given.split("=")[0].replace("_", "-") == option)
+        after = itertools.takewhile(lambda given: not given.startswith("--"), arguments[at + 1 :])
+        values = " ".join([*arguments[at].split("=")[1:], *after])
+        return f"{option} takes {takes}" + (f", not {values!r}" if values else "")
+    if found := re.search(r"Unrecognized options: (\S+)", message):
+        return f"unexpected argument {found[1]!r}: it is neither an option nor the value of one"
+    return message.split(" Argument helptext")[0]
+
+
+def _taken(option: str, hint: Any) -> str:
+    """What the option of a field of this type takes: `a whole number or several (--seeds 1 2 3)`."""
+    kinds = [kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)) if kind is not NoneType]
+    one = {int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+    if kinds[-1] in one:
+        return one[kinds[-1]]
+    number = get_args(kinds[-1])[0] if get_args(kinds[-1]) else kinds[-1]
+    several = f"{option} {'1 2 3' if number is int else '0.1 0.2 0.3'}"
+    return f"{one[number]} or several ({several})" if number in one else "a value"
+
+
+def _fields(kind: type) -> Iterator[Field[Any]]:
+    """The fields of a dataclass and of its nested dataclasses, without their annotations."""
+    for field in fields(kind):
+        type_ = getattr(field.type, "__origin__", field.type) if hasattr(field.type, "__metadata__") else field.type
+        if isinstance(type_, type) and is_dataclass(type_):
+            yield from _fields(type_)
+        else:
+            yield field
 
 
 def _names(kind: type) -> Iterator[tuple[str, bool]]:
     """The options of a dataclass and of its nested dataclasses, and whether each is a switch."""
-    for field in fields(kind):
-        type_ = getattr(field.type, "__origin__", field.type)  # without its annotations
-        if isinstance(type_, type) and is_dataclass(type_):
-            yield from _names(type_)
-        else:
-            yield field.name.replace("_", "-"), isinstance(field.default, bool)
+    for field in _fields(kind):
+        yield field.name.replace("_", "-"), isinstance(field.default, bool)

@@ -9,11 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from tricks.config import Config
+from tricks.core.asked import asked_mask, asked_rows
 from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Head, MakeBody, Nature, Net, Seen, checked
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
+from tricks.values import fitted, shown
 
 if TYPE_CHECKING:
     from tricks.core.rollout import Rollout
@@ -132,16 +134,17 @@ class Agent(nn.Module):
 
         obs is one observation, [N, ...] or [S, N, ...]; legal, if given, has the same leading shape, then A. With
         `rng`, actions are sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a
-        single agent, `agent[k]`; with several, they raise ValueError.
+        single agent, `agent[k]`. Raises InputError for observations that are not of the environment's space or of
+        several agents at once, and for a mask that does not fit or leaves no action.
         """
-        shape = self.spaces.observation.shape or ()
-        rows = np.shape(obs)[: np.ndim(obs) - len(shape)]
-        if len(rows) < 2 and len(self.seeds) > 1:
-            raise ValueError(f"observations of {len(self.seeds)} agents must be [S, N, ...]; agent[k] picks one")
+        obs, rows = asked_rows(self.spaces, obs, len(self.seeds))
+        if not isinstance(rng, np.random.Generator | None):
+            raise InputError(f"rng must be a np.random.Generator or None, not {shown(rng)}")
         full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
-        logits = self.policy(self.spaces.encode(np.asarray(obs), full))
+        logits = self.policy(self.spaces.encode(obs, full))
         if legal is not None:
-            logits = logits.masked_fill(~torch.from_numpy(np.asarray(legal, bool)).view(*full, -1), -torch.inf)
+            mask = torch.from_numpy(asked_mask(self.spaces, legal, rows))
+            logits = logits.masked_fill(~mask.view(*full, -1), -torch.inf)
         family = self.spaces.family
         if rng is None:
             action = family.mode(logits)
@@ -153,6 +156,7 @@ class Agent(nn.Module):
 
     def __getitem__(self, k: int) -> "Agent":
         """The k-th agent of the stack, as a copy."""
+        k = fitted("k", int, k)
         pick = slice(k, k + 1) if k >= 0 else slice(k, k + 1 or None)
         alone = deepcopy(self)
         alone.seeds = (self.seeds[k],)

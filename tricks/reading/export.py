@@ -20,10 +20,12 @@ from tricks.reading.one_file import decided, is_trick, modules
 from tricks.reading.parts import Definition, Mentions, Part, definitions, imports, parsed
 from tricks.reading.shake import shaken
 from tricks.reading.source import Code
+from tricks.values import checked
 
 ERRORS = r"\s+Raises InputError(?:[^\"]*?(?=\n *\n)|[^\"]*(?=\"))"  # the library's own
 
 
+@checked
 def export(tricks: Tricks) -> Code:
     """One self-contained file that trains with these flags, on observations that are vectors, not images.
 

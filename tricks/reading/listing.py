@@ -17,8 +17,10 @@ from tricks.reading.dead import without_dead_stores
 from tricks.reading.decide import Decide, reads, text
 from tricks.reading.doors import CloseDoors, closed_doors
 from tricks.reading.source import Code
+from tricks.values import checked
 
 
+@checked
 def listing(tricks: Tricks) -> Code:
     """The training loop for these flags as a module: the imports it needs, and `train(config)`."""
     functions = _loop(tricks)
@@ -32,6 +34,7 @@ def listing(tricks: Tricks) -> Code:
     return Code(f'"""{header}"""\n\n{imports.strip()}\n\n{constant}\n\n\n{code}\n')
 
 
+@checked
 def diff(before: Tricks, after: Tricks) -> Code:
     """A unified diff of the loop from the flags `before` to the flags `after`."""
     old, new = (cst.Module(body=_loop(tricks)).code.strip().splitlines() for tricks in (before, after))
@@ -56,6 +59,7 @@ def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
         questions = answers(tricks) | closed_doors(close.gone[name] - {"tricks"})
         function = functions[name].visit(Decide(questions))
         function = cst.ensure_type(cst.ensure_type(function, cst.FunctionDef).visit(close), cst.FunctionDef)
+        function = function.with_changes(decorators=())  # they check the arguments of a call
         decided[name] = cst.ensure_type(without_dead_stores(function, pure).visit(_Constant()), cst.FunctionDef)
         reached += [other for other in functions if other in reads(decided[name]) and other not in reached]
     return [decided[name] for name in functions if name in decided]

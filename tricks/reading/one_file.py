@@ -119,7 +119,8 @@ def _numbers(library: Definition, own: Definition) -> cst.ClassDef:
         members[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)]),
         *members[1:],
     )
-    return library.with_changes(body=library.body.with_changes(body=[docstring, first, *rest]))
+    body = library.body.with_changes(body=[docstring, first, *rest])
+    return library.with_changes(body=body, bases=(), lpar=cst.MaybeSentinel.DEFAULT, rpar=cst.MaybeSentinel.DEFAULT)
 
 
 def _called(node: Definition) -> cst.FunctionDef | None:

@@ -4,6 +4,8 @@ import inspect
 import textwrap
 from typing import Any
 
+from tricks.errors import InputError
+
 
 class Code(str):
     """Source text: `print` shows it as plain text, a notebook with syntax highlighting."""
@@ -25,6 +27,9 @@ class Code(str):
 def source(*objects: Any) -> Code:
     """The source of the given functions, classes or modules, one after another.
 
-    Raises TypeError for an object without Python source, such as a number, a tensor or a C function.
+    Raises InputError for an object without Python source, such as a number, a tensor or a C function.
     """
-    return Code("\n\n".join(textwrap.dedent(inspect.getsource(each)) for each in objects))
+    try:
+        return Code("\n\n".join(textwrap.dedent(inspect.getsource(each)) for each in objects))
+    except (TypeError, OSError) as error:
+        raise InputError(f"source shows functions, classes and modules: {' '.join(str(error).split())}") from error

@@ -16,6 +16,7 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks, switched
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import make_folder, partial, write_whole
+from tricks.values import checked
 
 NAME = "checkpoint.pt"
 
@@ -50,6 +51,7 @@ class Checkpoints:
     unfinished run, which this one would overwrite.
     """
 
+    @checked
     def __init__(self, folder: str | Path, every: int, saved: Saved | None = None) -> None:
         self.folder, self.every = Path(folder), every
         self._saved = saved  # the checkpoint to resume from

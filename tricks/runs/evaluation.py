@@ -12,12 +12,15 @@ from tricks.core.env import MakeEnv
 from tricks.core.faults import ENDLESS
 from tricks.core.policies import certain
 from tricks.core.rollout import Player, Policy, Rollout
+from tricks.core.sizes import Need, playing_bytes, refuse_too_large
+from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.values import Checked
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Checked):
     """Greedy games, each time a seed has taken `every` more environment steps; their mean score is its eval_return.
 
     Each evaluation plays `episodes` full games per seed. It has its own random numbers, the same ones every time, so
@@ -28,6 +31,7 @@ class Evaluation:
     episodes: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.every < 1:
             raise InputError(f"evaluations must be at least 1 step apart, not {self.every}")
         if self.episodes < 1:
@@ -53,6 +57,12 @@ class Evaluation:
         return scores.mean(1).masked_fill(~due, torch.nan)
 
 
+def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:
+    """The memory for playing so many games of every agent at once, one horizon at a time."""
+    count = len(config.seed_list) * games
+    return [Need(f"{count:,} games at once", playing_bytes(count * config.horizon, spaces), (option,))]
+
+
 def play_games(
     config: Config,
     policy: Policy,
@@ -65,6 +75,7 @@ def play_games(
 
     Raises InputError if a game is longer than config.episode_limit, or if an observation or reward is not finite.
     """
+    refuse_too_large(play_needs(config, games))
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
     player = Player(env, block=config.horizon, purpose="evaluation")
     if greedy:

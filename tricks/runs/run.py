@@ -22,6 +22,7 @@ from tricks.runs.checkpoint import remove
 from tricks.runs.evaluation import play_games
 from tricks.runs.files import make_folder
 from tricks.runs.log import late_return
+from tricks.values import checked
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Run:
     body: MakeBody | None = None
     reasons: Mapping[int, str] = field(default_factory=dict)
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write run.json, curve.csv and agent.pt to the folder `path`, and remove its checkpoint.
 
@@ -75,6 +77,7 @@ class Run:
         """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""
         return late_return(self.curve, self.config.steps).reindex(self.config.seed_list)
 
+    @checked
     def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
         """Scores of whole games with sampled or greedy actions and all statistics frozen: [S, episodes]."""
         if episodes < 1:
@@ -86,6 +89,7 @@ class Run:
         scores: np.ndarray = play_games(config, policy, episodes, greedy, make=self.env).numpy()
         return scores
 
+    @checked
     def only(self, seed: int | None = None) -> "Run":
         """The part of the run that belongs to one seed; default: the first. Raises InputError for an unknown seed."""
         seeds = self.config.seed_list

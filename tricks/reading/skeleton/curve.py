@@ -11,9 +11,8 @@ class Log:
     """Counts steps, sums up episodes, averages diagnostics, and knows which seeds have budget left."""
 
     def __init__(self, config: Config) -> None:
-        self.budget, self.update, self.curve = config.steps, 0, list[dict[str, float]]()
-        self.notes: dict[str, list[Tensor]] = {}
-        self.steps = torch.zeros(config.seeds, dtype=torch.int64)
+        self.update, self.curve, self.notes = 0, list[dict[str, float]](), dict[str, list[Tensor]]()
+        self.budget, self.steps = config.steps, torch.zeros(config.seeds, dtype=torch.int64)
         self.active, self.progress = self.steps == 0, self.steps / self.budget  # share of the budget that was used
         self.open = torch.zeros(config.seeds, config.lanes, 2, dtype=torch.float64)  # return, length so far
 
@@ -30,8 +29,7 @@ class Log:
         unfinished, ended = (tally * later.unsqueeze(-1)).sum(1), done.any(1).unsqueeze(-1)  # [S, N, 2]
         finished = torch.where(ended, self.open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
         self.open = torch.where(ended, 0, self.open) + unfinished
-        self.steps += rollout.valid.flatten(1).sum(1)
-        count = done.flatten(1).sum(1)
+        self.steps, count = self.steps + rollout.valid.flatten(1).sum(1), done.flatten(1).sum(1)
         average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
         columns = {"step": self.steps, "episodes": count, "return": average[:, 0], "length": average[:, 1]}
         notes = {name: torch.stack(values) for name, values in self.notes.items()}

@@ -79,12 +79,11 @@ class Lanes:
         return valid, (terminated | truncated) & valid
 
     def rollout(self) -> Batch:
-        """The rows since the last call."""
+        """The rows since the last call. A death that falls on the time limit is a death."""
         obs, *rest = zip(*self.rows, strict=True)
         legal, action, reward, terminated, truncated, valid = (torch.stack(x, 1) for x in rest)
         reward, terminated = torch.where(valid, reward, 0), terminated & valid
-        truncated = truncated & valid & ~terminated  # a death that falls on the time limit is a death
-        cut = valid & ~(terminated | truncated)
+        truncated, cut = truncated & valid & ~terminated, valid & ~(terminated | truncated)
         cut[:, :-1] = False
         seen, self.rows, self.rollouts = torch.stack([*obs, self.obs], 1), [], self.rollouts + 1
         ends = {"terminated": terminated, "truncated": truncated, "cut": cut}

@@ -1,6 +1,6 @@
 """The command line."""
 
-import argparse
+from argparse import SUPPRESS, ArgumentParser, RawTextHelpFormatter
 from collections.abc import Callable
 from dataclasses import fields
 from types import SimpleNamespace
@@ -15,14 +15,18 @@ from tricks.reading.skeleton.settings import Config
 
 def main(train: Callable[[Config], SimpleNamespace]) -> None:
     """Train as the command line asks, and print what each seed earned at the end: nan if it diverged before."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for field in fields(Config):
-        name, default, many = f"--{field.name}", field.default, "+" if field.name == "hidden" else None
-        kind: Any = {bool: "True".__eq__, tuple: int}.get(type(default), type(default))
-        parser.add_argument(name, type=kind, nargs=many, default=default)
+    parser = ArgumentParser(usage=SUPPRESS, description=__doc__, formatter_class=RawTextHelpFormatter)
+    for f in fields(Config):
+        kind: Any = {bool: "True".__eq__, tuple: int}.get(type(f.default), type(f.default))
+        parser.add_argument(f"--{f.name}", type=kind, nargs="+" if f.name == "hidden" else None, default=f.default)
+    for name, x in vars(asked := parser.parse_args()).items():
+        least = int(isinstance(x, int | list | tuple) and name != "aux_epochs")
+        most = 1 if name in ("gamma", "gae_lambda", "return_beta") else 2**53
+        if not isinstance(x, str | bool) and not least <= np.min(x) <= np.max(x) <= most:
+            parser.error(f"--{name} must be between {least} and {most}, not {x}")
     torch.set_num_threads(1)  # tensors this small gain nothing from more
     try:
-        run = train(Config(**vars(parser.parse_args())))
+        run = train(Config(**vars(asked)))
     except (gym.error.Error, ImportError) as error:
         parser.exit(2, f"error: {' '.join(str(error).split())}\n")
     for seed in range(run.config.seeds):

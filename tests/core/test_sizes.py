@@ -1,0 +1,163 @@
+"""Sizes that the machine does not have are refused in one line, before memory is taken."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, Tricks, train
+from tricks.cli.main import main
+from tricks.core import sizes
+from tricks.core.sizes import Need, free_memory, in_words, left_in, needs, refuse_too_large
+from tricks.envs.make import make_env
+from tricks.runs import opening
+
+TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--seeds 1000000000", "seeds must be at most 1,000,000"),
+        ("--seeds 99999999999999999999", "seeds must be within"),
+        ("--steps 99999999999999999999", "steps must be within"),
+        ("--steps 999999999999999", "lower --steps"),
+        ("--hidden 100000000", "lower --hidden"),
+        ("--lanes 100000000", "lower --lanes"),
+        ("--horizon 1000000000", "lower --horizon"),
+        ("--seeds 1000000", "lower --seeds"),
+        ("--epochs 100000000000000", "lower --epochs or --minibatches"),
+        ("--minibatches 100000000", "100000000 minibatches are more than the 1024 rows"),
+        ("--backend envpool --lanes 300000000", "lower --lanes"),
+        ("--backend gymnasium --env Acrobot-v1 --lanes 3000000 --horizon 1 --minibatches 1", "30,000,000 lanes"),
+        ("--eval-every 10 --eval-episodes 1000000000", "lower --eval-episodes"),
+    ],
+)
+def test_what_cannot_fit_is_refused_at_once(
+    options: str, said: str, refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**11)
+    refuses(main, ["train", "ppo", *options.split()], said)
+
+
+def test_games_that_cannot_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"1,000,000,000 games at once, and this machine has .*; lower --episodes"):
+        train(TINY, PPO).evaluate(1_000_000_000)
+
+
+def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 20 * 10**9)
+    found = needs(Config(lanes=10**7, horizon=1024), PPO)
+    with pytest.raises(
+        InputError, match=r"about 92.6 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
+    ):
+        refuse_too_large(found)
+    refuse_too_large([Need("a list", 20 * 10**9, ("lanes",))])  # just fits
+
+
+def test_rollouts_that_are_stored_count_only_as_far_as_the_steps_reach() -> None:
+    def stored(aux_every: int) -> int:
+        (found,) = (need for need in needs(Config(aux_every=aux_every), PPG) if "stored" in need.what)
+        return found.bytes
+
+    assert stored(16) == 2 * stored(8)
+    assert stored(10**12) == stored(98)  # 100,000 steps are 98 rollouts of 1024
+
+
+PEAK = """
+import json, sys
+from tricks import Config, train
+from tricks.ladder import named
+def status(name):
+    (line,) = (line for line in open("/proc/self/status") if line.startswith(name))
+    return int(line.split()[1]) * 1024
+config = Config(**json.loads(sys.argv[2]))
+train(Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,)), named(sys.argv[1]))
+before = status("VmRSS:")
+train(config, named(sys.argv[1]))
+print(status("VmHWM:") - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+@pytest.mark.parametrize(
+    ("rung", "numbers"),
+    [
+        ("reinforce", '{"steps": 4000, "lanes": 64, "horizon": 256}'),
+        ("ppo", '{"steps": 20000, "lanes": 64, "horizon": 256}'),
+        ("ppo", '{"steps": 1024, "hidden": [512, 512], "epochs": 1}'),
+    ],
+)
+def test_the_estimate_is_near_the_measured_peak(rung: str, numbers: str) -> None:
+    import json
+
+    from tricks.ladder import named
+
+    command = [sys.executable, "-c", PEAK, rung, numbers]
+    peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    config = Config(**json.loads(numbers))
+    env = make_env(replace(config, seeds=1, lanes=1))
+    estimate = sum(need.bytes for need in needs(config, named(rung), env.spaces))
+    assert 0.4 < estimate / peak < 1.25
+
+
+def test_a_control_group_with_a_limit_counts(tmp_path: Path) -> None:
+    assert left_in(tmp_path) is None
+    for name, text in {"memory.max": "max", "memory.current": "700", "memory.stat": "anon 300\nfile 400\n"}.items():
+        (tmp_path / name).write_text(text)
+    assert left_in(tmp_path) is None
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert left_in(tmp_path) == 700  # the cache of files makes room
+    (tmp_path / "job" / "step").mkdir(parents=True)
+    (tmp_path / "cgroup").write_text("0::/job/step\n")
+    groups = sizes.control_groups(tmp_path / "cgroup", tmp_path)
+    assert groups == [tmp_path / "job" / "step", tmp_path / "job", tmp_path]
+    assert 0 < free_memory() < 10**15
+
+
+def test_sizes_in_words() -> None:
+    assert [in_words(x) for x in (10, 6.4e12, 2.04e10, 1e30)] == ["10 bytes", "6.4 TB", "20.4 GB", "1.0e+12 EB"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "tricks", "said"),
+    [
+        ({"minibatches": 33}, PPO, "33 minibatches are more than the 32 rows of a batch"),
+        ({"minibatches": 33}, PPG, "33 minibatches are more than the 32 rows of a batch"),
+        ({"epochs": 10**6}, PPO, "1000000 epochs × 4 minibatches are more than 1,000,000 gradient steps in one update"),
+        ({"aux_epochs": 10**6}, PPG, "lower --aux-epochs or --minibatches"),
+    ],
+)
+def test_more_minibatches_than_rows_and_endless_updates_are_refused(numbers: dict, tricks: Tricks, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        train(replace(TINY, **numbers), tricks)
+    train(replace(TINY, **numbers), REINFORCE)  # it has neither epochs nor minibatches
+    train(replace(TINY, minibatches=32, epochs=1), tricks)  # as many as rows
+
+
+def test_compile_without_a_compiler_says_so(refuses: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    refuses(main, ["train", "ppo", "--compile"], "compile needs the C++ compiler /nowhere/g++, which is not installed")
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", "/nowhere")
+    refuses(main, ["train", "ppo", "--compile"], "which is not installed")
+
+
+def test_a_long_start_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    opening.announce(Config(backend="processes", seeds=2, lanes=100), None)
+    assert capsys.readouterr().err == "starting 200 worker processes of CartPole-v1 ...\n"
+    opening.announce(Config(env="Acrobot-v1", backend="gymnasium", lanes=2000), None)
+    assert capsys.readouterr().err == "starting 20,000 environments of Acrobot-v1 ...\n"
+    opening.announce(Config(), None)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(opening, "find_compiler", lambda device: None)
+    opening.announce(Config(compile=True), None)
+    assert capsys.readouterr().err == "compiling the dynamics of CartPole-v1 ...\n"
+
+
+def test_evaluations_that_cannot_fit_are_refused_before_training() -> None:
+    with pytest.raises(InputError, match="lower --eval-episodes"):
+        train(TINY, PPO, evaluation=Evaluation(10, 10**12))

@@ -1,0 +1,112 @@
+"""What happens before a run takes its memory: impossible numbers and sizes are refused, and long waits announced."""
+
+import sys
+
+import gymnasium as gym
+
+from tricks.config import Config
+from tricks.core.compiler import find_compiler
+from tricks.core.env import Env, MakeEnv
+from tricks.core.nets import MakeBody
+from tricks.core.sizes import Need, largest, needs, refuse_too_large
+from tricks.envs.atari import is_atari
+from tricks.envs.make import make_env
+from tricks.errors import InputError
+from tricks.flags import switch
+from tricks.ladder import Tricks
+from tricks.runs.evaluation import Evaluation, play_needs
+from tricks.worlds import WORLDS
+
+ENDLESS = 1_000_000  # gradient steps of one update, which take hours
+LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "envpool": (1_000, 1e-4)} | {
+    "processes": (5_000_000, 0.03),
+    "atari": (5_000_000, 0.05),
+}  # at least this many bytes, and about this many seconds to make one
+PATIENCE = 5.0  # seconds after which a user wonders
+
+
+def open_env(
+    config: Config,
+    tricks: Tricks,
+    make: MakeEnv | None = None,
+    body: MakeBody | None = None,
+    evaluation: Evaluation | None = None,
+) -> Env:
+    """The environment for a training, if its numbers are possible and the machine has the memory that it needs.
+
+    Memory is checked twice: before there are lanes, for the least that the config can mean, and once more when the
+    environment has told its spaces. On stderr, one line announces what takes more than a few seconds. Raises InputError
+    like `make_env`.
+    """
+    refuse_endless(config, tricks)
+    refuse([*needs(config, tricks), lane_need(config, make)], config)
+    announce(config, make)
+    env = make_env(config, make=make)
+    try:
+        found = needs(config, tricks, env.spaces, own_body=body is not None)
+        if evaluation is not None:
+            found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
+        refuse(found, config)
+    except BaseException:
+        env.close()
+        raise
+    return env
+
+
+def refuse(found: list[Need], config: Config) -> None:
+    """Raise InputError if the needs exceed the free memory: those of the lanes and the curve on the host."""
+    host = [need for need in found if not (config.device.startswith("cuda") and need.on_device)]
+    refuse_too_large(host)
+    if config.device.startswith("cuda"):
+        refuse_too_large([need for need in found if need.on_device], config.device)
+
+
+def refuse_endless(config: Config, tricks: Tricks) -> None:
+    """Raise InputError for more minibatches than rows, and for more gradient steps per update than can be meant."""
+    rows, count = config.lanes * config.horizon, config.minibatches
+    passes = {"epochs": tricks.reuse, "aux_epochs": tricks.ppg}
+    for name in (name for name, on in passes.items() if on):
+        epochs = getattr(config, name)
+        if count > rows:
+            raise InputError(
+                f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): "
+                "lower --minibatches, or raise --lanes or --horizon"
+            )
+        if epochs * count > ENDLESS:
+            raise InputError(
+                f"{epochs} {name} × {count} minibatches are more than {ENDLESS:,} gradient steps in one update, which "
+                f"would take hours; lower {switch(name)} or --minibatches"
+            )
+
+
+def lane_kind(config: Config, make: MakeEnv | None) -> str:
+    """What steps the lanes: tensor, vector (one object for all lanes), python (one for each), processes, ..."""
+    if make is not None:
+        return "processes" if config.backend == "processes" else "python"
+    if config.backend in ("auto", "tensor") and config.env in WORLDS:
+        return "tensor"
+    if config.backend in ("processes", "envpool"):
+        return config.backend
+    if is_atari(config.env):
+        return "atari"
+    spec = gym.registry.get(config.env)
+    return "vector" if spec is not None and spec.vector_entry_point is not None else "python"
+
+
+def lane_need(config: Config, make: MakeEnv | None) -> Need:
+    """The memory of all lanes, at least."""
+    count = len(config.seed_list) * config.lanes
+    return Need(
+        f"{count:,} lanes", count * LANE[lane_kind(config, make)][0], largest(config, "lanes", "seeds"), on_device=False
+    )
+
+
+def announce(config: Config, make: MakeEnv | None) -> None:
+    """Say on stderr what will take more than a few seconds before the first step."""
+    kind, count = lane_kind(config, make), len(config.seed_list) * config.lanes
+    if count * LANE[kind][1] > PATIENCE:
+        what = "worker processes" if kind == "processes" else "environments"
+        print(f"starting {count:,} {what} of {config.env} ...", file=sys.stderr)
+    if config.compile and kind == "tensor":
+        find_compiler(config.device)
+        print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)

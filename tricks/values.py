@@ -1,0 +1,166 @@
+"""What users give, as plain Python values: checked against the annotation of the field or parameter that takes it.
+
+numpy's and PyTorch's numbers and arrays are known by their `tolist`, so that neither is imported here.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from tricks.errors import InputError
+from tricks.flags import meant
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LARGEST = 2**53  # larger integers have no exact float64, which is what a curve's columns are
+LONGEST = 1_000_000  # entries of a list of numbers
+WORDS = {  # what an annotation asks for; classes go by their own name
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    NoneType: "None",
+    Path: "a path",
+}
+
+
+class Unfit(Exception):
+    """A value is not of the kind that is asked for."""
+
+
+class Checked:
+    """Base of a frozen dataclass whose fields are checked and made plain by their annotations.
+
+    `lanes=np.int64(4)`, `seeds=range(3)` and `steps=1e6` become 4, (0, 1, 2) and 1000000. Raises InputError for a value
+    that does not fit its field (`lanes must be a whole number, not 2.5`) and for a field that does not exist.
+    """
+
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        if unknown := [name for name in named if name not in names]:
+            hint = meant(unknown[0], names) or f"; it has {', '.join(names)}"
+            raise InputError(f"{cls.__name__} has no {unknown[0]!r}{hint}")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        for f in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, f.name, fitted(f.name, f.type, getattr(self, f.name)))
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, with its arguments checked and made plain by their annotations.
+
+    Raises InputError if an argument is missing, unknown or of another kind. Annotations that are neither numbers,
+    strings, paths, classes nor functions are not checked.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InputError(f"{function.__qualname__.removesuffix('.__init__')}: {error}") from None
+        hints = get_type_hints(function)
+        for name, value in bound.arguments.items():
+            if name in hints and signature.parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                bound.arguments[name] = fitted(name, hints[name], value)
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def fitted(name: str, kind: Any, value: Any) -> Any:
+    """The value as a plain one of this kind. Raises InputError, which names the field and what it got, if it is not."""
+    try:
+        return _plain(kind, value)
+    except Unfit:
+        raise InputError(f"{name} must be {_in_words(kind)}, not {shown(value)}") from None
+    except OverflowError as error:
+        raise InputError(f"{name} must be {error}, not {shown(value)}") from None
+
+
+def shown(value: object) -> str:
+    """A value in one short line."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # an object's own repr, or Python's limit on the digits of an integer
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _plain(kind: Any, value: Any) -> Any:
+    """The value as a plain one of this kind. Raises Unfit, or OverflowError with the limit that it exceeds."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _first_fitting(inner, value)
+    if origin is tuple and inner[1:] == (...,):
+        return _numbers(inner[0], value)
+    if kind in (bool, int, float):
+        return _number(kind, value)
+    if kind is str:
+        if isinstance(value, str) or f"{type(value).__module__}.{type(value).__name__}" == "torch.device":
+            return str(value)
+        raise Unfit
+    if origin is Callable:
+        if not callable(value):
+            raise Unfit
+    elif isinstance(kind, type) and not isinstance(value, kind):
+        raise Unfit
+    return value
+
+
+def _first_fitting(kinds: Sequence[Any], value: Any) -> Any:
+    """The value as the first of these kinds that it fits."""
+    for kind in kinds:
+        try:
+            return _plain(kind, value)
+        except Unfit:
+            continue
+    raise Unfit
+
+
+def _number(kind: type, value: Any) -> Any:
+    """A bool, int or float. A float that is whole, such as 1e6, is an int; a bool is no number."""
+    if hasattr(value, "tolist"):  # numpy's, PyTorch's
+        value = value.tolist()
+    if isinstance(value, bool) or kind is bool:
+        if isinstance(value, bool) and kind is bool:
+            return value
+        raise Unfit
+    if not isinstance(value, int | float) or (kind is int and value % 1 != 0):  # inf % 1 is NaN
+        raise Unfit
+    if (isinstance(value, int) or kind is int) and abs(value) > LARGEST:
+        raise OverflowError("within ±2^53")
+    return kind(value)
+
+
+def _numbers(kind: type, value: Any) -> tuple[Any, ...]:
+    """A tuple of numbers, from a list, a tuple, a range or an array."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, list | tuple | range):
+        raise Unfit
+    if value[LONGEST:]:  # a range's length can be too large for `len`
+        raise OverflowError(f"at most {LONGEST:,} numbers")
+    return tuple(_number(kind, one) for one in value)
+
+
+def _in_words(kind: Any) -> str:
+    """What a kind asks for: `a whole number or a list of whole numbers`."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(_in_words(one) for one in inner if one is not NoneType or len(inner) < 3)
+    if origin is tuple:
+        return "a list of whole numbers such as (1, 2)" if inner[0] is int else "a list of numbers such as (0.1, 0.2)"
+    if origin is Callable:
+        made = inner[1]
+        known = isinstance(made, type) and made is not object
+        return "a function" + f" that makes a {made.__module__.split('.')[0]}.{made.__name__}" * known
+    name = getattr(kind, "__name__", str(kind))
+    return WORDS.get(kind, f"{'an' if name[0] in 'AEIOU' else 'a'} {name}")
