@@ -34,7 +34,7 @@ def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
 
 @dataclass(frozen=True)
 class Unnamed:
-    """A saved run's environment `module:Id` whose module the user has not named: raises InputError instead of importing it."""
+    """A saved run's environment `module:Id` whose module the user has not named: raises InputError, imports nothing."""
 
     message: str
 

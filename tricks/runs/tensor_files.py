@@ -3,6 +3,7 @@
 import io
 import pickle
 import re
+import warnings
 from typing import Any
 
 import torch
@@ -25,11 +26,13 @@ def tensors_in(content: bytes) -> Any:
     A file with other pickled objects is refused before any of them is built or imported.
     """
     try:
-        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's remarks on pickles that it refuses
+            return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         found = re.search(r"GLOBAL (\S+)|type (\S+)", str(error))
         what = f"pickled Python code ({found[1] or found[2]})" if found else "pickled objects that are not tensors"
-        raise ValueError(f"it contains {what}, which is never loaded") from None
+        raise ValueError(f"it contains {what}; only tensors are loaded") from None
     except Exception:  # unpickling a file that is not a pickle can raise anything
         raise ValueError("it is not a PyTorch file, or only a part of one") from None
 
