@@ -26,7 +26,8 @@ def test_the_home_directory_is_expanded_wherever_a_folder_is_named(home: Path) -
     assert main([*TINY, "--seeds", "1", "--out", "~/run"]) == 0
     assert main(["play", "~/run", "--episodes", "1", "--no-gif"]) == 0
     assert main(["train", "--resume", "~/run"]) == 2
-    assert [path.name for path in home.iterdir()] == ["run"]
+    assert (home / "run" / "run.json").exists()
+    assert not (home / "~").exists()
 
 
 def test_training_over_a_finished_run_has_to_be_asked_for(tmp_path: Path, refuses: Callable[..., None]) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from support.training import SMALL, Power, interrupted, same
 from support.waiting import until
-from torch import nn
 
 from tricks import PPO, Checkpoints, InputError, load, resume, train
 from tricks.core.nets import Dense
@@ -88,7 +87,7 @@ def test_any_flipped_byte_of_a_checkpoint_is_damage(tmp_path: Path, monkeypatch:
     assert checkpoint.read(tmp_path).step >= 200
 
 
-def body(generators: Sequence[np.random.Generator], spaces: Spaces) -> nn.Module:
+def body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Dense:
     return Dense(generators, (spaces.features, 8))
 
 
@@ -105,7 +104,7 @@ def test_a_resumed_run_asks_for_what_it_was_started_with(tmp_path: Path) -> None
         train(SMALL, PPO, env=make, body=body, checkpoints=Checkpoints(tmp_path, 100), on_update=stop)
     for given, name in (({}, "env"), ({"env": make}, "body"), ({"body": body}, "env"), ({"env": "CartPole-v1"}, "env")):
         with pytest.raises(InputError, match=rf"was started with a custom {name}: from Python, resume\('.*', {name}="):
-            resume(tmp_path, **given)  # type: ignore[arg-type]
+            resume(tmp_path, **given)
     assert resume(tmp_path, env=make, body=body).curve["step"].max() >= 900
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from support.training import interrupted
@@ -52,7 +53,7 @@ def rewrite(folder: Path, **config: str) -> None:
 def test_a_loaded_run_imports_nothing(folder: Path, backend: str) -> None:
     rewrite(folder, backend=backend)
     run = load(folder)
-    run.agent.act([[[0.0] * 4]] * 2)
+    run.agent.act(np.zeros((2, 1, 4)))
     for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: make_playable(ID, run.env)):
         with pytest.raises(InputError, match=r"add --env 'stranger:Stranger-v0'|needs gymnasium or processes"):
             play()
