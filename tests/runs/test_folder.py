@@ -1,10 +1,12 @@
 """A run's folder: one process at a time, and what an unfinished run in it says."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -22,6 +24,7 @@ from tricks.runs.lock import NAME, hold, take
 HOLD = """
 import sys, time
 from pathlib import Path
+from typing import Any
 from tricks.runs.lock import take
 release = take(Path(sys.argv[1]))
 print("held", flush=True)
@@ -122,6 +125,22 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(
     same(run, train(SMALL, PPO))
     why = "No such file or directory; the training goes on without this checkpoint"
     assert capsys.readouterr().err == f"cannot write {folder / checkpoint.NAME}: {why}\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("x" * 300, "File name too long"),
+        ("a\0b", r"not 'a\x00b'"),
+        ("", "not ''"),
+        (None, "not None"),
+        ("~nobody-here/x", "~"),
+    ],
+)
+def test_what_cannot_be_a_path_is_one_line(path: Any, said: str) -> None:
+    for use in (load, resume, lambda path: Checkpoints(path, 9)):
+        with pytest.raises(InputError, match=re.escape(said)):
+            use(path)
 
 
 def test_a_folder_is_really_written_to_before_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

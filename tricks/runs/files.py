@@ -13,13 +13,21 @@ HOST = platform.node()
 
 
 def as_path(path: str | Path) -> Path:
-    """The path with `~` replaced by the home directory. Raises InputError if it cannot be a path."""
+    """The path with `~` replaced by the home directory.
+
+    Raises InputError if it cannot be a path: no str or Path, too long, or in a folder that may not be read.
+    """
     if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
         raise InputError(f"a folder or file is named by a str or a Path, not {path!r}")
     try:
-        return Path(path).expanduser()
+        expanded = Path(path).expanduser()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(expanded)
     except RuntimeError as error:
         raise InputError(f"cannot expand the ~ in {path}: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot use the path {path}: {error.strerror}") from error
+    return expanded
 
 
 def make_folder(folder: Path) -> None:
