@@ -130,11 +130,11 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("x" * 300, "File name too long"),
+        ("x" * 300, "too long"),
         ("a\0b", r"not 'a\x00b'"),
         ("", "not ''"),
         (None, "not None"),
-        ("~nobody-here/x", "~"),
+        ("~nobody/x", "~"),
     ],
 )
 def test_what_cannot_be_a_path_is_one_line(path: Any, said: str) -> None:
