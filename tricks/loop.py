@@ -36,7 +36,7 @@ from tricks.runs.checkpoint import Checkpoints
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
 from tricks.runs.opening import open_env
-from tricks.runs.run import Run
+from tricks.runs.run import Run, own
 from tricks.segments import play_segment
 from tricks.shared_trunk import share_trunk_
 from tricks.state_norm import merge_moments
@@ -92,7 +92,8 @@ def train_in(
     agent = build_agent(env.spaces, config, tricks, body).to(config.device)
     optimizer, log = Adam(agent.parameters(), config.adam_eps), Log(config)
     if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
-        checkpoints.begin(config, tricks, evaluation, agent=agent, optimizer=optimizer, log=log, player=player, env=env)
+        parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}
+        checkpoints.begin(config, tricks, evaluation, own(make, body), **parts)
     if tricks.ppg:
         auxiliary = Adam(agent.parameters(), config.adam_eps)
         memory = Memory(config.aux_every)

@@ -1,33 +1,43 @@
-"""Load a finished run from disk, or resume one that was interrupted."""
+"""Load a finished run from disk, or resume one that was interrupted.
 
-import json
+No file is ever executed: pickled objects are refused, and the module of an environment `module:Id` is imported only if
+the caller names it.
+"""
+
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.spaces import Spaces, from_plain
+from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
-from tricks.runs.checkpoint import NAME, Checkpoints, asked, read, resume_command
+from tricks.runs.about import About, asked, check_curve, digest, read_about
+from tricks.runs.checkpoint import Checkpoints, read, resume_command
+from tricks.runs.files import as_path
+from tricks.runs.folder import CHECKPOINT, finished, found, tidy
+from tricks.runs.lock import hold
 from tricks.runs.log import Listener
-from tricks.runs.run import Run
+from tricks.runs.run import Run, Unnamed
+from tricks.runs.tensor_files import tensors_in
 from tricks.values import checked
 
 
 @checked
 def resume(
     folder: str | Path,
-    env: MakeEnv | None = None,
+    env: MakeEnv | str | None = None,
     body: MakeBody | None = None,
     on_update: Listener | None = None,
 ) -> Run:
@@ -35,61 +45,129 @@ def resume(
 
     In a tensor world, the curve is bit-for-bit that of an uninterrupted run on the same machine. Other environments
     start new episodes, and a message says so. The configuration does not change: the annealing runs over the whole
-    budget, and evaluations continue. Pass the same `env` or `body` again if the run started with one. on_update is
-    called as in `train`. Raises InputError if there is no checkpoint or it is damaged.
+    budget, and evaluations continue. Pass the same `env` or `body` again if the run started with one; if it trains in
+    an environment `module:Id`, pass that id as `env`. on_update is called as in `train`. Raises InputError if there is
+    no checkpoint, if it is damaged, if env or body is missing, or if another process trains in the folder.
     """
-    saved = read(Path(folder))
-    checkpoints = Checkpoints(folder, saved.every, saved)
-    return train(saved.config, saved.tricks, env, body, checkpoints, on_update, saved.evaluation)
+    folder = as_path(folder)
+    if not folder.is_dir():
+        read(folder)  # says what is missing
+    with hold(folder):
+        tidy(folder)
+        saved = read(folder)
+        for name, given in (("env", env), ("body", body)):
+            if name in saved.own and (given is None or isinstance(given, str)):
+                call = _call("resume", folder, name)
+                raise InputError(f"the run in {folder} was started with a custom {name}: from Python, {call}")
+        make = _named(folder, saved.config, env)
+        if isinstance(make, Unnamed):
+            make()
+        checkpoints = Checkpoints(folder, saved.every, saved)
+        return train(saved.config, saved.tricks, make, body, checkpoints, on_update, saved.evaluation)
 
 
 @checked
-def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = None) -> Run:
+def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | None = None) -> Run:
     """Load the run that `Run.save` wrote to the folder `path`.
 
-    A run trained with a custom `body` needs it again; a run trained in a custom `env` needs it only to play.
-    Raises InputError if the run is missing or damaged, or if its custom body is not given.
+    A run trained with a custom `body` needs it again; a run trained in a custom `env` needs it only to play. So does a
+    run trained in an environment `module:Id`: pass that id as `env` to import the module. Runs saved by older versions,
+    which have no checksums, are loaded, too. Raises InputError if the run is missing or damaged, if its custom body is
+    not given, or if `env` names another environment.
     """
-    folder = Path(path)
-    if not (folder / "run.json").is_file():
-        hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if (folder / NAME).is_file() else ""
+    folder = as_path(path)
+    if not finished(folder):
+        unfinished = (folder / CHECKPOINT).is_file()
+        hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if unfinished else ""
         raise InputError(f"no saved run in {folder}: there is no run.json{hint}")
+    about, config, tricks, curve, state = _contents(folder)
+    if "body" in about.own and body is None:
+        raise InputError(f"the run in {folder} was trained with a custom body: {_call('load', folder, 'body')}")
+    if "env" not in about.own:
+        make = _named(folder, config, env)
+    elif env is None or isinstance(env, str):
+        make = _missing(f"the run in {folder} was trained in a custom environment: {_call('load', folder, 'env')}")
+    else:
+        make = env
+    spaces = _spaces(about, config, make)
     try:
-        about = json.loads((folder / "run.json").read_text())
-        config, tricks = asked(about)
-        own = about.get("own", [])
-        if "body" in own and body is None:
-            raise InputError(f"the run in {folder} was trained with a custom body: load({str(path)!r}, body=...)")
-        if "env" in own and env is None:
-            env = _missing(f"the run in {folder} was trained in a custom environment: load({str(path)!r}, env=...)")
-        diverged, seconds = dict(about["diverged"]), float(about.get("seconds", "nan"))  # older runs do not record it
-        reasons = dict(about.get("reasons", ()))
-        curve = pd.read_csv(folder / "curve.csv")
-        if len(curve) != about["rows"]:
-            raise ValueError(f"curve.csv has {len(curve)} rows, not {about['rows']}")
-        agent = build_agent(_spaces(about, config), config, tricks, body)
-        agent.load_state_dict(_current(torch.load(folder / "agent.pt", weights_only=True), about))
+        _check_sizes(config, spaces, state, own_body=body is not None)
+        agent = build_agent(spaces, config, tricks, body)
+        agent.load_state_dict(state if about.spaces else _renamed(state))
     except InputError:
         raise
-    except Exception as error:  # unpickling a file that is not a pickle can raise anything
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"the run in {folder} is damaged: {reason}") from error
-    return Run(config, tricks, agent, curve, diverged, seconds, env, body, reasons)
+    except Exception as error:  # a state that does not fit can raise anything
+        raise _damaged(folder, error) from error
+    seconds = float("nan") if about.seconds is None else about.seconds
+    return Run(config, tricks, agent, curve, dict(about.diverged), seconds, make, body, dict(about.reasons))
 
 
-def _spaces(about: dict[str, Any], config: Config) -> Spaces:
+def _contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[str, Tensor]]:
+    """The files of a run, checked. Raises InputError."""
+    try:
+        about = read_about(found(folder, "run.json").read_bytes())
+        config, tricks = asked(about.config, about.tricks)
+        files = {name: found(folder, name).read_bytes() for name in ("agent.pt", "curve.csv")}
+        for name, content in files.items():
+            if about.checksums is not None and about.checksums.get(name) != digest(content):
+                raise ValueError(f"{name} does not match its checksum")
+        curve = pd.read_csv(BytesIO(files["curve.csv"]))
+        check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
+        state = tensors_in(files["agent.pt"])
+    except FileNotFoundError as error:
+        raise _damaged(folder, f"there is no {Path(error.filename).name}") from error
+    except OSError as error:
+        raise InputError(f"cannot read the run in {folder}: {error.strerror}") from error
+    except Exception as error:  # what a file holds can be wrong in any way
+        raise _damaged(folder, error) from error
+    return about, config, tricks, curve, state
+
+
+def _damaged(folder: Path, error: Exception | str) -> InputError:
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return InputError(f"the run in {folder} is damaged: {reason}")
+
+
+def _named(folder: Path, config: Config, env: MakeEnv | str | None) -> MakeEnv | None:
+    """What makes the environment of a run that has no custom one; None: its id does.
+
+    Raises InputError if `env` is another id.
+    """
+    if isinstance(env, str):
+        if env != config.env:
+            raise InputError(f"the run in {folder} was trained in {config.env!r}, not in {env!r}")
+        return None
+    if env is None and ":" in config.env:
+        return Unnamed(
+            f"the run in {folder} was trained in {config.env!r}, whose module is imported only if you name it: "
+            f"add --env {config.env!r} (env={config.env!r} in Python)"
+        )
+    return env
+
+
+def _call(function: str, folder: Path, argument: str) -> str:
+    return f"{function}({str(folder)!r}, {argument}=...)"
+
+
+def _spaces(about: About, config: Config, make: MakeEnv | None) -> Spaces:
     """The run's spaces; an older run did not save them, so they are read from its environment."""
-    if "spaces" in about:
-        return Spaces(config.env, *(from_plain(about["spaces"][role]) for role in ("observation", "action")))
+    if about.spaces:
+        return Spaces(config.env, *about.gym_spaces())
     one = replace(config, seeds=config.seed_list[:1], lr=config.rates[0], lanes=1, device="cpu")
-    with closing(make_env(one)) as env:
+    with closing(make_env(one, make=make)) as env:
         return env.spaces
 
 
-def _current(state: dict[str, Tensor], about: dict[str, Any]) -> dict[str, Tensor]:
+def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_body: bool) -> None:
+    """Raise ValueError if the agents would be larger than the saved ones, before they are built."""
+    widths = () if own_body or spaces.pixels else (spaces.features, *config.hidden)
+    needed = len(config.seed_list) * max(1, sum(one * next for one, next in pairwise(widths)))
+    if needed > sum(tensor.numel() for tensor in state.values()):
+        raise ValueError("agent.pt is too small for the agents that run.json describes")
+
+
+def _renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The agent's tensors under today's names; in runs saved without spaces, a shared body had two names."""
-    if "spaces" in about:
-        return state
     return {name.replace(".body.body.", ".body."): tensor for name, tensor in state.items()}
 
 

@@ -21,7 +21,8 @@ from ablations.training.rates import FIXED
 from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load
-from tricks.runs.files import make_folder
+from tricks.runs.files import as_path, make_folder
+from tricks.runs.folder import tidy
 from tricks.runs.run import Run
 
 
@@ -37,6 +38,8 @@ class Options:
     """Whole games that each trained agent plays; as many are played with random actions."""
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """The agents take their most likely actions instead of sampling."""
+    env: str | None = None
+    """The run's own environment, if it is a module:Id: names the module that may be imported."""
     out: Path = Path("runs/ablations")
     """Folder for the results and the figure."""
 
@@ -49,8 +52,9 @@ def main(chosen: Options, command: str) -> int:
         raise InputError(f"games takes one folder, not {len(chosen.run)}: {', '.join(map(str, chosen.run))}")
     if chosen.games < FEWEST:
         raise InputError(f"--games must be at least {FEWEST} for an interval, not {chosen.games}")
-    (folder,) = chosen.run
-    run = load(folder)
+    folder = as_path(chosen.run[0])
+    tidy(folder)
+    run = load(folder, env=chosen.env)
     make_folder(chosen.out)
     study, path = save(played(run, chosen, folder.resolve().name, command), chosen.out)
     text, paths = write_games(study, chosen.out)

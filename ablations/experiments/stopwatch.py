@@ -156,12 +156,12 @@ def stopwatches(device: Any) -> Iterator[dict[str, float]]:
         return time.perf_counter()
 
     def make(*arguments: Any, **named: Any) -> Any:
-        env = kept["make_env"](*arguments, **named)
+        env = kept["open_env"](*arguments, **named)
         env.step = timed(env.step, "environment")
         return env
 
-    kept = {name: getattr(loop, name) for name in ("make_env", "play_segment", "play_episodes")}
-    watched = {name: timed(kept[name], "rollout") for name in kept} | {"make_env": make}
+    kept = {name: getattr(loop, name) for name in ("open_env", "play_segment", "play_episodes")}
+    watched = {name: timed(kept[name], "rollout") for name in kept} | {"open_env": make}
     try:
         for name, function in watched.items():
             setattr(loop, name, function)

@@ -16,6 +16,7 @@ from support.training import SMALL, same
 from tricks import PPO, Checkpoints, InputError, load, resume, train
 from tricks.cli.main import main
 from tricks.runs import checkpoint
+from tricks.runs.tensor_files import sealed, tensor_bytes
 
 TRAIN = ["train", "ppo", "--seeds", "2", "--lanes", "2", "--horizon", "50", "--hidden", "8"]
 
@@ -51,6 +52,7 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
     assert (out / "curve.csv").read_bytes() == (whole / "curve.csv").read_bytes()
     about, other = (json.loads((folder / "run.json").read_text()) for folder in (out, whole))
     assert about.pop("seconds") > 0 < other.pop("seconds")
+    assert about.pop("checksum") != other.pop("checksum")  # the only other difference
     assert about == other
     same(load(out), load(whole))
 
@@ -95,7 +97,7 @@ def test_what_cannot_be_resumed_is_one_clear_line(
     whole = (unfinished / checkpoint.NAME).read_bytes()
     (unfinished / "cut" / checkpoint.NAME).write_bytes(whole[: len(whole) // 2])
     (unfinished / "text" / checkpoint.NAME).write_text("hello\n")
-    torch.save({"a": 1}, unfinished / "other" / checkpoint.NAME)
+    (unfinished / "other" / checkpoint.NAME).write_bytes(sealed(tensor_bytes({"a": 1})))
     refuses(main, ["train", *(argument.replace("DIR", str(unfinished)) for argument in arguments)], message)
     assert (unfinished / checkpoint.NAME).read_bytes() == whole
 
@@ -103,7 +105,7 @@ def test_what_cannot_be_resumed_is_one_clear_line(
 def test_a_state_that_does_not_fit_is_a_damaged_checkpoint(unfinished: Path, tmp_path: Path) -> None:
     found = torch.load(unfinished / checkpoint.NAME, weights_only=True)
     found["parts"]["optimizer"]["m"] = torch.zeros(3, 3)
-    torch.save(found, tmp_path / checkpoint.NAME)
+    (tmp_path / checkpoint.NAME).write_bytes(sealed(tensor_bytes(found)))
     with pytest.raises(InputError, match=r"checkpoint.pt is damaged \(RuntimeError: "):
         resume(tmp_path)
 

@@ -71,7 +71,7 @@ def test_a_run_that_is_interrupted_at_once_leaves_an_earlier_one_alone(
     before = load(tmp_path).curve
     capsys.readouterr()
     monkeypatch.setattr(Player, "rollout", interrupted_after(0))
-    assert main([*TINY, "--seeds", "2", "--out", str(tmp_path)]) == 130
+    assert main([*TINY, "--seeds", "2", "--out", str(tmp_path), "--overwrite"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
     pd.testing.assert_frame_equal(load(tmp_path).curve, before)
 

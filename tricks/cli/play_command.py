@@ -33,6 +33,8 @@ class Playing:
     """File for an animated GIF of one episode. Default: play.gif in the run's folder."""
     no_gif: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Don't write a GIF."""
+    env: str | None = None
+    """The run's own environment, if it is a module:Id: names the module that may be imported."""
 
 
 def play_saved(arguments: list[str]) -> None:
@@ -46,10 +48,14 @@ def play_saved(arguments: list[str]) -> None:
     os.environ.update(quiet)  # pygame draws to memory: no display, no banner
     warnings.filterwarnings("ignore", module="gymnasium")
     from tricks.restore import load
+    from tricks.runs.files import as_path
     from tricks.runs.film import picture
+    from tricks.runs.folder import tidy
 
-    run = load(asked.folder).only(asked.seed)
-    path = asked.gif or asked.folder / "play.gif"
+    folder = as_path(asked.folder)
+    tidy(folder)
+    run = load(folder, env=asked.env).only(asked.seed)
+    path = folder / "play.gif" if asked.gif is None else as_path(asked.gif)
     if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
     print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))

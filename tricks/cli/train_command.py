@@ -1,14 +1,14 @@
 """`python -m tricks train`: train agents, print a summary, and save the run."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from tricks.cli.following import BOARD, followed
 from tricks.cli.parsing import parse
 from tricks.config import Config
 from tricks.errors import InputError
@@ -18,10 +18,7 @@ if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help doe
     import pandas as pd
 
     from tricks.runs.evaluation import Evaluation
-    from tricks.runs.log import Listener, Rows
     from tricks.runs.run import Run
-
-BOARD = "tb"  # TensorBoard's subfolder in the run's folder
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,11 @@ class Output:
     """Folder to save the run in: curve.csv grows during training; run.json, agent.pt and curve.png come at the end."""
     checkpoint_every: int | None = None
     """Write checkpoint.pt to the folder each time a seed has taken this many more environment steps."""
+    overwrite: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
-    """Resume the run in this folder from its checkpoint, with its own settings. Takes no other options."""
+    """Resume the run in this folder from its checkpoint, with its own settings. Takes no other options, except --env
+    with the run's own environment if that is a module:Id, to name the module that may be imported."""
     eval_every: int | None = None
     """Play greedy episodes, with all statistics frozen, each time a seed has taken this many more environment steps.
     Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""
@@ -49,39 +49,76 @@ def train(arguments: list[str]) -> None:
     tricks, (config, output) = parse(arguments, "train", Config, Output)
     warnings.filterwarnings("ignore", module="gymnasium")
     if output.resume is not None:
-        refuse_others(given)
-        out, run = output.resume, resumed(output.resume)
+        run = resumed(output.resume, named_env(given, config))
+    elif output.out is not None:
+        run = trained_into(output.out, config, tricks, output)
     else:
-        out, run = output.out, trained(config, tricks, output)
-    print(summary(run))
-    if out is not None:
-        from tricks.runs.plot import draw_curve
-
-        run.save(out)
-        draw_curve(run, out / "curve.png")
-        print(f"wrote {out}")
+        run = trained(config, tricks, output)
     if len(run.diverged) == len(run.config.seed_list):
         raise InputError("every seed diverged; try a smaller --lr")
 
 
 def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
-    """Train from scratch, with the requested checkpoints and evaluations."""
+    """Train from scratch, with the requested evaluations, and print the summary."""
+    from tricks.loop import train
+
+    for option, asked in {
+        "--checkpoint-every": output.checkpoint_every is not None,
+        "--tensorboard": output.tensorboard,
+        "--overwrite": output.overwrite,
+    }.items():
+        if asked:
+            raise InputError(f"{option} needs --out, the folder to write into")
+    evaluation = evaluation_of(output)
+    print(held(config, tricks), end="")
+    run = train(config, tricks, evaluation=evaluation)
+    print(summary(run))
+    return run
+
+
+def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "Run":
+    """Train from scratch, with the requested checkpoints and evaluations, and save the run in the folder `out`."""
     from tricks.loop import train
     from tricks.runs.checkpoint import Checkpoints, refuse_unfinished
-    from tricks.runs.files import make_folder
+    from tricks.runs.files import as_path
+    from tricks.runs.folder import opened
 
-    out, every, evaluation = output.out, output.checkpoint_every, evaluation_of(output)
-    print(held(config, tricks), end="")
-    if out is None:
-        for option, what in {"--checkpoint-every": every, "--tensorboard": output.tensorboard}.items():
-            if what:
-                raise InputError(f"{option} needs --out, the folder to write into")
-        return train(config, tricks, evaluation=evaluation)
-    refuse_unfinished(out)
-    make_folder(out)  # a folder that cannot be made should fail now, not after training
-    checkpoints = None if every is None else Checkpoints(out, every)
-    with followed(out, output.tensorboard, resumable=every is not None) as listener:
-        return train(config, tricks, checkpoints=checkpoints, on_update=listener, evaluation=evaluation)
+    out, every, evaluation = as_path(out), output.checkpoint_every, evaluation_of(output)
+    with opened(out, output.overwrite):  # what cannot be written should fail now, not after training
+        refuse_unfinished(out)
+        print(held(config, tricks), end="")
+        checkpoints = None if every is None else Checkpoints(out, every, overwrite=output.overwrite)
+        with followed(out, output.tensorboard, resumable=every is not None) as listener:
+            run = train(config, tricks, checkpoints=checkpoints, on_update=listener, evaluation=evaluation)
+        save(run, out, output.overwrite)
+    return run
+
+
+def resumed(folder: Path, env: str | None) -> "Run":
+    """Resume the run in the folder, keep writing its curve and TensorBoard logs, and save it."""
+    from tricks.restore import resume
+    from tricks.runs.checkpoint import read
+    from tricks.runs.files import as_path
+    from tricks.runs.lock import hold
+
+    folder = as_path(folder)
+    if not folder.is_dir():
+        read(folder)  # says what is missing
+    with hold(folder):
+        with followed(folder, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+            run = resume(folder, env=env, on_update=listener)
+        save(run, folder, overwrite=True)
+    return run
+
+
+def save(run: "Run", out: Path, overwrite: bool) -> None:
+    """Print the summary, and save the run and its figure."""
+    from tricks.runs.plot import draw_curve
+
+    print(summary(run))
+    run.save(out, overwrite)
+    draw_curve(run, out / "curve.png")
+    print(f"wrote {out}")
 
 
 def evaluation_of(output: Output) -> "Evaluation | None":
@@ -112,47 +149,14 @@ def held(config: Config, tricks: Tricks) -> str:
     return f"{usage}; the {kept} stored rollouts take {kept * one:.3g} MB\n"
 
 
-def resumed(folder: Path) -> "Run":
-    """Resume the run in the folder, and keep writing its curve and TensorBoard logs."""
-    from tricks.restore import resume
-
-    with followed(folder, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
-        return resume(folder, on_update=listener)
-
-
-def refuse_others(arguments: list[str]) -> None:
-    """Raise InputError if there is any argument besides --resume."""
+def named_env(arguments: list[str], config: Config) -> str | None:
+    """The --env given with --resume, if any. Raises InputError if there is any other argument."""
     options = [argument.split("=")[0] for argument in arguments if argument.startswith("--")]
     rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
-    for other in (*rung, *(option for option in options if option != "--resume")):
+    for other in (*rung, *(option for option in options if option not in ("--resume", "--env"))):
         why = ": annealing runs over the original steps" if other == "--steps" else ""
         raise InputError(f"--resume continues the run with its own settings; it takes no {other}{why}")
-
-
-@contextmanager
-def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
-    """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
-    from tricks.runs.checkpoint import NAME, resume_command
-    from tricks.runs.listeners import CurveFile, TensorBoard
-
-    file = CurveFile(folder)
-    listeners: list[Listener] = [file]
-
-    def tell(rows: "Rows") -> None:
-        for listener in listeners:
-            listener(rows)
-
-    with ExitStack() as stack:
-        if tensorboard:
-            listeners.append(stack.enter_context(closing(TensorBoard(folder / BOARD))))
-        try:
-            yield tell
-        except KeyboardInterrupt as stop:
-            if (folder / NAME).is_file():
-                raise KeyboardInterrupt(f"; resume with: {resume_command(folder)}") from stop
-            if resumable:
-                raise KeyboardInterrupt(" before the first checkpoint") from stop
-            raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop
+    return config.env if "--env" in options else None
 
 
 def summary(run: "Run") -> str:

@@ -1,24 +1,28 @@
 """Checkpoints: everything needed to resume training, in one file that is written atomically."""
 
-import io
-import json
 import shlex
 import sys
+import weakref
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
+import msgspec
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import Tricks, switched
+from tricks.ladder import Tricks
+from tricks.runs.about import Own, as_json, asked
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.files import make_folder, partial, write_whole
+from tricks.runs.files import as_path, write_whole
+from tricks.runs.folder import CHECKPOINT, finished, opened
+from tricks.runs.lock import take
+from tricks.runs.tensor_files import sealed, tensor_bytes, tensors_in, unsealed
 from tricks.values import checked
 
-NAME = "checkpoint.pt"
+NAME = CHECKPOINT
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,17 @@ class Saved:
     step: int
     parts: dict[str, Any]
     evaluation: Evaluation | None
+    own: Own  # what was passed to `train` and is not in the file: env, body
+
+
+class About(msgspec.Struct, forbid_unknown_fields=True):
+    """What a checkpoint says about its run, as JSON."""
+
+    config: dict[str, Any]
+    tricks: list[str]
+    every: int
+    evaluation: Evaluation | None
+    own: Own
 
 
 class Part(Protocol):
@@ -47,25 +62,34 @@ class Checkpoints:
     """Saves a run's state to `folder`/checkpoint.pt, each time a seed has taken `every` more environment steps.
 
     Random streams need no saving: they are identified by the counts of updates, rollouts, steps and resets.
-    Raises InputError if `every` is less than 1, if the folder cannot be made, or if it holds the checkpoint of another
-    unfinished run, which this one would overwrite.
+    As long as this object exists, no other process can train in the folder. Raises InputError if another one does, if
+    `every` is less than 1, if the folder cannot be written, if it holds the checkpoint of another unfinished run,
+    which this one would overwrite, or if it holds a finished run and `overwrite` is off.
     """
 
     @checked
-    def __init__(self, folder: str | Path, every: int, saved: Saved | None = None) -> None:
-        self.folder, self.every = Path(folder), every
+    def __init__(self, folder: str | Path, every: int, saved: Saved | None = None, overwrite: bool = False) -> None:
+        self.folder, self.every = as_path(folder), every
         self._saved = saved  # the checkpoint to resume from
         self._parts: dict[str, Part] = {}
         self._kept = 0 if saved is None else saved.step
         if every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
-        if saved is None:
-            refuse_unfinished(self.folder)
-        make_folder(self.folder)
+        with opened(self.folder, overwrite or saved is not None):
+            if saved is None:
+                refuse_unfinished(self.folder)
+            weakref.finalize(self, take(self.folder))
 
-    def begin(self, config: Config, tricks: Tricks, evaluation: Evaluation | None = None, **parts: Any) -> None:
-        """Register the run's settings and its first parts, which include env and log."""
-        self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every}
+    def begin(
+        self,
+        config: Config,
+        tricks: Tricks,
+        evaluation: Evaluation | None = None,
+        own: Sequence[str] = (),
+        **parts: Any,
+    ) -> None:
+        """Register the run's settings and its first parts, which include env and log; own: see `Saved`."""
+        self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every, "own": own}
         self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
         self.add(**parts)
         if self._saved and not parts["env"].resumable:
@@ -85,36 +109,38 @@ class Checkpoints:
                 raise _damaged(self.folder, error) from error
 
     def end_update(self, steps: Tensor) -> None:
-        """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed."""
+        """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed.
+
+        If it cannot be written, a line says so, the previous one stays, and the training goes on.
+        """
         step = int(steps.max())
         if step // self.every > self._kept // self.every:
             parts = {name: part.state_dict() for name, part in self._parts.items()}
-            box = io.BytesIO()
-            torch.save({"about": json.dumps(self._about), "step": step, "parts": parts}, box)
-            write_whole(self.folder / NAME, box.getvalue())
+            content = tensor_bytes({"about": as_json(self._about), "step": step, "parts": parts})
+            try:
+                write_whole(self.folder / NAME, sealed(content))
+            except InputError as error:
+                print(f"{error}; the training goes on without this checkpoint", file=sys.stderr)
             self._kept = step
 
 
 def read(folder: Path) -> Saved:
     """Read the checkpoint in `folder`. Raises InputError if there is none, or if it is damaged."""
-    if not (folder / NAME).is_file():
-        finished = (folder / "run.json").is_file()
-        why = "its run is complete" if finished else "only `train --checkpoint-every STEPS` writes one"
-        raise InputError(f"nothing to resume in {folder}: there is no {NAME}; {why}")
+    path = folder / NAME
     try:
-        content = torch.load(folder / NAME, map_location="cpu", weights_only=True)
-        about = json.loads(content["about"])
-        config, tricks = asked(about)
-        evaluation = Evaluation(**about["evaluation"]) if about.get("evaluation") else None
-        return Saved(config, tricks, int(about["every"]), int(content["step"]), dict(content["parts"]), evaluation)
-    except Exception as error:  # unpickling a file that is not a pickle can raise anything
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        why = "its run is complete" if finished(folder) else "only `train --checkpoint-every STEPS` writes one"
+        raise InputError(f"nothing to resume in {folder}: there is no {NAME}; {why}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        found = tensors_in(unsealed(content))
+        about = msgspec.json.decode(found["about"], type=About)
+        config, tricks = asked(about.config, about.tricks)
+        return Saved(config, tricks, about.every, int(found["step"]), dict(found["parts"]), about.evaluation, about.own)
+    except Exception as error:  # what a file holds can be wrong in any way
         raise _damaged(folder, error) from error
-
-
-def asked(about: dict[str, Any]) -> tuple[Config, Tricks]:
-    """The Config and Tricks of a run, from JSON."""
-    numbers: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in about["config"].items()}
-    return Config(**numbers), switched(about["tricks"])
 
 
 def resume_command(folder: Path) -> str:
@@ -130,12 +156,7 @@ def refuse_unfinished(folder: Path) -> None:
         )
 
 
-def remove(folder: Path) -> None:
-    """Remove the checkpoint of a finished run."""
-    for path in (folder / NAME, partial(folder / NAME)):
-        path.unlink(missing_ok=True)
-
-
 def _damaged(folder: Path, error: Exception) -> InputError:
-    reason = f"{type(error).__name__}: {error}".splitlines()[0].split(". ")[0]
+    known = isinstance(error, InputError | ValueError)
+    reason = (str(error) if known else f"{type(error).__name__}: {error}").splitlines()[0].split(". ")[0]
     return InputError(f"{folder / NAME} is damaged ({reason})")

@@ -2,9 +2,32 @@
 
 import contextlib
 import os
+import platform
+import re
+import shutil
 from pathlib import Path
 
 from tricks.errors import InputError
+
+HOST = platform.node()
+
+
+def as_path(path: str | Path) -> Path:
+    """The path with `~` replaced by the home directory.
+
+    Raises InputError if it cannot be a path: no str or Path, too long, or in a folder that may not be read.
+    """
+    if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
+        raise InputError(f"a folder or file is named by a str or a Path, not {path!r}")
+    try:
+        expanded = Path(path).expanduser()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(expanded)
+    except RuntimeError as error:
+        raise InputError(f"cannot expand the ~ in {path}: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot use the path {path}: {error.strerror}") from error
+    return expanded
 
 
 def make_folder(folder: Path) -> None:
@@ -13,6 +36,21 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+def probe(folder: Path) -> None:
+    """Write and remove a file. Raises InputError if that fails: the folder is read-only, or the disk is full."""
+    part = partial(folder / "probe")
+    try:
+        with part.open("wb") as file:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def write_whole(path: Path, content: str | bytes, part: Path | None = None) -> None:
@@ -35,5 +73,40 @@ def write_whole(path: Path, content: str | bytes, part: Path | None = None) -> N
 
 
 def partial(path: Path) -> Path:
-    """The temporary file next to `path`, for a single writer."""
-    return path.with_name(f".{path.name}.partial")
+    """The temporary file next to `path`, named after its writer: its machine and its process."""
+    return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed writers of this machine left half-written in the folder. Raises OSError if that fails."""
+    for path in folder.iterdir():
+        found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
+        if found and not alive(int(found[1])):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def alive(process: int) -> bool:
+    """Whether another process with this id runs."""
+    if process == os.getpid():  # whoever sweeps is not writing, so an earlier process had the same id
+        return False
+    if os.name != "posix":  # elsewhere, signal 0 does more than ask
+        return True
+    with contextlib.suppress(PermissionError):  # another user's
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def sync(folder: Path) -> None:
+    """Make a folder's renames survive a power failure, where the system can do that."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

@@ -1,13 +1,14 @@
 """A finished run: its curve and its agents, and saving them."""
 
-import json
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from math import isfinite
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pandas as pd
-import torch
 
 from tricks.action_mask import masked
 from tricks.config import Config
@@ -18,11 +19,29 @@ from tricks.core.rollout import AgentPolicy
 from tricks.core.spaces import to_plain
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.checkpoint import remove
+from tricks.runs.about import Own, digest, write_about
 from tricks.runs.evaluation import play_games
-from tricks.runs.files import make_folder
+from tricks.runs.files import as_path
+from tricks.runs.folder import put
 from tricks.runs.log import late_return
+from tricks.runs.tensor_files import tensor_bytes
 from tricks.values import checked
+
+
+def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
+    """The names of what was passed to `train` and is not saved with a run."""
+    found: Own = [] if env is None else ["env"]
+    return found if body is None else [*found, "body"]
+
+
+@dataclass(frozen=True)
+class Unnamed:
+    """A saved run's environment `module:Id` whose module the user has not named: raises InputError, imports nothing."""
+
+    message: str
+
+    def __call__(self) -> NoReturn:
+        raise InputError(self.message)
 
 
 @dataclass(frozen=True)
@@ -48,30 +67,42 @@ class Run:
     reasons: Mapping[int, str] = field(default_factory=dict)
 
     @checked
-    def save(self, path: str | Path) -> None:
-        """Write run.json, curve.csv and agent.pt to the folder `path`, and remove its checkpoint.
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write run.json, curve.csv and agent.pt to the folder `path`, all or none, and remove its checkpoint.
 
-        Raises InputError if that fails.
+        A finished run that is already there is replaced only with `overwrite`. Raises InputError if the folder holds
+        one, is in use by another process, or cannot be written. The run is not lost then: it is saved in a new
+        temporary folder, which the message names.
         """
-        folder, spaces = Path(path), self.agent.spaces
+        files = self._files()
+        try:
+            put(as_path(path), files, overwrite)
+        except InputError as error:
+            try:
+                spare = Path(tempfile.mkdtemp(prefix="tricks-run-"))
+                put(spare, files, overwrite=True)
+            except (InputError, OSError) as other:
+                raise InputError(f"{error}; nor can the run be saved in a temporary folder ({other})") from error
+            raise InputError(f"{error}; the run is saved in {spare}") from error
+
+    def _files(self) -> dict[str, bytes]:
+        spaces = self.agent.spaces
+        files = {
+            "agent.pt": tensor_bytes(self.agent.state_dict()),
+            "curve.csv": self.curve.to_csv(index=False, lineterminator="\n").encode(),
+        }
         about = {
             "config": asdict(self.config),
             "tricks": self.tricks.on,
             "diverged": list(self.diverged.items()),
             "reasons": list(self.reasons.items()),
             "rows": len(self.curve),
-            "seconds": self.seconds,
+            "seconds": self.seconds if isfinite(self.seconds) else None,
             "spaces": {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)},
-            "own": [name for name in ("env", "body") if getattr(self, name) is not None],
+            "own": own(None if isinstance(self.env, Unnamed) else self.env, self.body),
+            "checksums": {name: digest(content) for name, content in files.items()},
         }
-        make_folder(folder)
-        try:
-            torch.save(self.agent.state_dict(), folder / "agent.pt")
-            self.curve.to_csv(folder / "curve.csv", index=False)
-            (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n")
-            remove(folder)
-        except OSError as error:
-            raise InputError(f"cannot write to {folder}: {error.strerror}") from error
+        return files | {"run.json": write_about(about)}
 
     def late(self) -> pd.Series:
         """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""

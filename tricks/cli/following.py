@@ -1,0 +1,44 @@
+"""What `python -m tricks train` writes while it trains."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tricks.errors import InputError
+
+if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
+    from tricks.runs.log import Listener, Rows
+
+BOARD = "tb"  # TensorBoard's subfolder in the run's folder
+
+
+@contextmanager
+def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
+    """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
+    from tricks.runs.checkpoint import NAME, resume_command
+    from tricks.runs.listeners import CurveFile, TensorBoard
+
+    file = CurveFile(folder)
+    listeners: list[Listener] = [file]
+
+    def tell(rows: "Rows") -> None:
+        for listener in list(listeners):
+            try:
+                listener(rows)
+            except (InputError, OSError) as error:  # a full disk must not end the training
+                listeners.remove(listener)
+                print(f"{error}; the training goes on and will be saved at its end", file=sys.stderr)
+
+    with ExitStack() as stack:
+        if tensorboard:
+            listeners.append(stack.enter_context(closing(TensorBoard(folder / BOARD))))
+        try:
+            yield tell
+        except KeyboardInterrupt as stop:
+            if (folder / NAME).is_file():
+                raise KeyboardInterrupt(f"; resume with: {resume_command(folder)}") from stop
+            if resumable:
+                raise KeyboardInterrupt(" before the first checkpoint") from stop
+            raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop

@@ -1,0 +1,138 @@
+"""run.json: what was trained, and the checksums of the run's files; checked when it is read."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+import gymnasium as gym
+import msgspec
+import numpy as np
+import pandas as pd
+from msgspec import Meta, Struct
+
+from tricks.config import Config
+from tricks.core.spaces import from_plain
+from tricks.ladder import Tricks, switched
+from tricks.runs.log import COLUMNS, COUNTS
+
+Count = Annotated[int, Meta(ge=0)]
+Own = list[Literal["env", "body"]]
+LARGEST = 10**8  # numbers in an observation
+SPOKEN = tuple(name for name in COLUMNS if name not in COUNTS)
+
+
+class Discrete(Struct, tag="Discrete", tag_field="kind", forbid_unknown_fields=True):
+    """A Discrete space, as `to_plain` writes it."""
+
+    n: Annotated[int, Meta(ge=1, le=LARGEST)]
+    start: int
+
+
+class Box(Struct, tag="Box", tag_field="kind", forbid_unknown_fields=True):
+    """A Box space, as `to_plain` writes it."""
+
+    shape: list[Count]
+    dtype: Annotated[str, Meta(pattern=r"^(u?int|float)(8|16|32|64)$")]
+    low: list[int | float | str]
+    high: list[int | float | str]
+
+    def __post_init__(self) -> None:
+        if math.prod(self.shape) > LARGEST:
+            raise ValueError(f"a space of shape {self.shape} is too large")
+
+
+class Both(Struct, forbid_unknown_fields=True):
+    """The observation space and the action space."""
+
+    observation: Discrete | Box
+    action: Discrete | Box
+
+
+class About(Struct, forbid_unknown_fields=True):
+    """The content of run.json. Older runs have no checksums and may lack seconds, spaces and own."""
+
+    config: dict[str, Any]
+    tricks: list[str]
+    diverged: list[tuple[Count, Count]]
+    rows: Count
+    reasons: list[tuple[Count, str]] = []
+    seconds: Annotated[float, Meta(ge=0)] | None = None
+    spaces: Both | None = None
+    own: Own = []
+    checksums: dict[str, str] | None = None
+    checksum: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.checksums is None) != (self.checksum is None):
+            raise ValueError("some of its checksums are missing")
+
+    def gym_spaces(self) -> list[gym.Space[Any]]:
+        """The observation space and the action space, of a run that saved them."""
+        assert self.spaces is not None
+        return [from_plain(msgspec.to_builtins(space)) for space in (self.spaces.observation, self.spaces.action)]
+
+
+def digest(content: bytes) -> str:
+    """The SHA-256 checksum, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """JSON. NumPy's and PyTorch's numbers and arrays become plain ones; other objects become their names."""
+    return json.dumps(value, indent=indent, default=_plain)
+
+
+def write_about(about: Mapping[str, Any]) -> bytes:
+    """run.json with its own checksum: that of the same text with an empty checksum."""
+    text = as_json({"checksum": "", **about}, indent=2) + "\n"
+    return text.replace('"checksum": ""', f'"checksum": "{digest(text.encode())}"', 1).encode()
+
+
+def read_about(content: bytes) -> About:
+    """Parse run.json. Raises ValueError if it is not what `write_about` wrote, now or in an older version."""
+    about = msgspec.json.decode(content, type=About)
+    if about.checksum is not None and digest(content.replace(about.checksum.encode(), b"", 1)) != about.checksum:
+        raise ValueError("run.json does not match its checksum")
+    return about
+
+
+def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]:
+    """The Config and Tricks of a run, from JSON. Raises ValueError or InputError if they are invalid."""
+    if unknown := set(config) - {field.name for field in fields(Config)}:
+        raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
+    return msgspec.convert(config, Config), switched(tricks)
+
+
+def check_curve(curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged: Mapping[int, int]) -> None:
+    """Raise ValueError unless these can be the rows of a run: its columns, seeds, and numbers that can occur.
+
+    Older runs may lack some diagnostics. Returns and lengths are finite except in seeds that diverged.
+    """
+    needed = COLUMNS[: COLUMNS.index("length") + 1]
+    if missing := [name for name in needed if name not in curve]:
+        raise ValueError(f"curve.csv has no column {', '.join(missing)}")
+    if unknown := [name for name in curve if name not in COLUMNS]:
+        raise ValueError(f"curve.csv has an unknown column {', '.join(map(str, unknown))}")
+    if len(curve) != rows:
+        raise ValueError(f"curve.csv has {len(curve)} rows, not {rows}")
+    wrong = [name for name in COUNTS if curve[name].dtype != np.int64 or (curve[name] < 0).any()]
+    wrong += [name for name in SPOKEN if name in curve and curve[name].dtype.kind not in "if"]
+    healthy = curve[~curve["seed"].isin(list(diverged))]
+    wrong += [name for name in ("return", "length") if not wrong and np.isinf(healthy[name]).any()]
+    if wrong:
+        raise ValueError(f"curve.csv has an impossible value in the column {', '.join(wrong)}")
+    if set(curve["seed"]) != set(seeds):
+        raise ValueError("curve.csv has other seeds than run.json")
+    for name, least in (("update", 1), ("step", 0)):  # a rollout may have no experience
+        if (curve.groupby("seed")[name].diff() < least).any():
+            raise ValueError(f"curve.csv is out of order in the column {name}")
+
+
+def _plain(value: Any) -> Any:
+    for convert in ("tolist", "item"):  # arrays, tensors and their scalars
+        if hasattr(value, convert):
+            return getattr(value, convert)()
+    return list(value) if isinstance(value, range | set | frozenset) else str(value)

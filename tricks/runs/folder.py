@@ -1,0 +1,109 @@
+"""The folder of a run. A finished run gets into it whole or not at all."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tricks.errors import InputError
+from tricks.runs.files import make_folder, partial, probe, sweep, sync, write_whole
+from tricks.runs.lock import hold
+
+RUN = ("agent.pt", "curve.csv", "run.json")  # a finished run; the last one completes it
+CHECKPOINT = "checkpoint.pt"  # an unfinished one
+PICTURE = "curve.png"
+SAVED = ".saved"  # a finished run on its way into the folder
+
+
+def found(folder: Path, name: str) -> Path:
+    """Where a file of the finished run is: in the folder, or on its way into it if a save was killed."""
+    arriving = folder / SAVED / name
+    return arriving if arriving.is_file() else folder / name
+
+
+def finished(folder: Path) -> bool:
+    """Whether the folder holds a finished run."""
+    return found(folder, "run.json").is_file()
+
+
+@contextmanager
+def opened(folder: Path, overwrite: bool = False) -> Iterator[None]:
+    """Lock the folder, which is made if it doesn't exist, for a training that writes to it.
+
+    Raises InputError if another process trains in it, if it holds a finished run and `overwrite` is off, or if it
+    cannot be written.
+    """
+    make_folder(folder)
+    with hold(folder):
+        settle(folder)
+        if not overwrite:
+            refuse_finished(folder)
+        probe(folder)
+        for name in (*RUN, CHECKPOINT, PICTURE):
+            if (folder / name).is_dir():
+                raise InputError(f"cannot write {folder / name}: Is a directory")
+        yield
+
+
+def refuse_finished(folder: Path) -> None:
+    """Raise InputError if the folder holds a finished run."""
+    if finished(folder):
+        raise InputError(f"{folder} holds a finished run; add --overwrite to replace it (overwrite=True in Python)")
+
+
+def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
+    """Write a finished run to the folder, and remove its checkpoint. Saving the same run again changes nothing.
+
+    The files are written to a hidden subfolder, and one rename of that subfolder makes them the folder's run. After it,
+    they only have to be moved to their places; if a kill prevents that, `found` finds them, and `settle` moves them.
+    Raises InputError as `opened` does.
+    """
+    with opened(folder, overwrite or _same(folder, files)):
+        part = partial(folder / SAVED)
+        try:
+            part.mkdir()
+            for name, content in files.items():
+                write_whole(part / name, content)
+            sync(part)
+            part.rename(folder / SAVED)
+            sync(folder)
+        except OSError as error:
+            raise InputError(f"cannot write to {folder}: {error.strerror}") from error
+        finally:
+            shutil.rmtree(part, ignore_errors=True)  # after success there is nothing to remove
+        settle(folder)
+
+
+def settle(folder: Path) -> None:
+    """Complete a save and sweep up what a kill left in the folder. For the holder of its lock.
+
+    Raises InputError if the folder cannot be written.
+    """
+    arriving = folder / SAVED
+    try:
+        if arriving.is_dir() and not arriving.is_symlink():
+            for name in RUN:
+                with contextlib.suppress(FileNotFoundError):  # moved before the kill
+                    os.replace(arriving / name, folder / name)
+            for name in (CHECKPOINT, PICTURE):  # of the training that has now ended, and of an earlier run
+                (folder / name).unlink(missing_ok=True)
+            arriving.rmdir()
+        sweep(folder)
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def tidy(folder: Path) -> None:
+    """`settle` a folder that is only read; one that is in use or read-only stays as it is."""
+    if folder.is_dir():
+        with contextlib.suppress(InputError), hold(folder):
+            settle(folder)
+
+
+def _same(folder: Path, files: Mapping[str, bytes]) -> bool:
+    """Whether the folder's run has this agent and this curve."""
+    with contextlib.suppress(OSError):
+        return all(found(folder, name).read_bytes() == files[name] for name in ("agent.pt", "curve.csv"))
+    return False
