@@ -52,7 +52,7 @@ def load(path: str | Path, env: MakeEnv | None = None, body: MakeBody | None = N
         hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if (folder / NAME).is_file() else ""
         raise InputError(f"no saved run in {folder}: there is no run.json{hint}")
     try:
-        about = json.loads((folder / "run.json").read_text())
+        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         config, tricks = asked(about)
         own = about.get("own", [])
         if "body" in own and body is None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.seeds import stream
 from tricks.envs.atari import is_atari, make_game
 from tricks.errors import InputError
+from tricks.runs.files import write_whole
 from tricks.runs.run import Run
 
 MOST = 300  # frames
@@ -105,10 +107,9 @@ class Film:
             image.thumbnail((WIDEST, WIDEST))
         images = [image.quantize(64, dither=Image.Dither.NONE) for image in images]
         times = [max(20, round(100 * delay) * 10)] * (len(images) - 1) + [1000]  # GIF delays are multiples of 10 ms
-        try:
-            images[0].save(path, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from error
+        box = io.BytesIO()
+        images[0].save(box, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
+        write_whole(path, box.getvalue())
 
 
 def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:

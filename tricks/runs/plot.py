@@ -1,12 +1,13 @@
 """curve.png: the return over environment steps, with its spread over seeds."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tricks.errors import InputError
+from tricks.runs.files import write_whole
 from tricks.runs.intervals import FEWEST, students_interval
 from tricks.runs.run import Run
 
@@ -20,10 +21,9 @@ LINE, SECOND = "#0077BB", "#EE7733"
 
 def draw_curve(run: Run, path: Path) -> None:
     """Plot the run's curve to `path`. Raises InputError if that fails."""
-    try:
-        curve_figure(run).savefig(path, dpi=150)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    image = io.BytesIO()
+    curve_figure(run).savefig(image, format="png", dpi=150)
+    write_whole(path, image.getvalue())
 
 
 def curve_figure(run: Run) -> "Figure":

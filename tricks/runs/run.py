@@ -62,7 +62,7 @@ class Run:
         try:
             torch.save(self.agent.state_dict(), folder / "agent.pt")
             self.curve.to_csv(folder / "curve.csv", index=False)
-            (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n")
+            (folder / "run.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
             remove(folder)
         except OSError as error:
             raise InputError(f"cannot write to {folder}: {error.strerror}") from error
