@@ -155,7 +155,7 @@ def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - only the parent shows a progress bar
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar
     tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
     import torch
 
