@@ -26,7 +26,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dic
 
 
 def test_a_few_kills(undisturbed: Callable[[str], dict[str, object]], survives: Survives) -> None:
-    survives("kills", kills("checkpoints"), partial(attack, undisturbed={"checkpoints": undisturbed("checkpoints")}), 2)
+    expected = {"checkpoints": undisturbed("checkpoints")}
+    survives("kills", kills("checkpoints", earliest=2), partial(attack, undisturbed=expected), 2)
 
 
 @pytest.mark.slow

@@ -225,5 +225,5 @@ def attack(fault: Fault) -> str:
         broken = "is refused although it is right"
     if not broken and isinstance(run, Run):
         sound = run.curve[~run.curve.seed.isin(list(run.diverged))]
-        broken = "an infinite return of a seed that did not diverge" * np.isinf(sound["return"]).any()
+        broken = "an infinite return of a seed that did not diverge" if np.isinf(sound["return"]).any() else ""
     return broken and f"{fault.where}, {fault.what}: {broken}"

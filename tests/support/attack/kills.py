@@ -20,7 +20,7 @@ from ablations.analysis.study_files import SUFFIX
 from tricks import load
 
 OUT = "out"
-TRAIN = ("train", "ppo", "--steps", "6000", "--lanes", "4", "--horizon", "64", "--hidden", "8", "--seeds", "2")
+TRAIN = ("train", "ppo", "--steps", "3000", "--lanes", "4", "--horizon", "32", "--hidden", "8", "--seeds", "2")
 STUDY = ("--tricks", "baseline", "--steps", "2000", "--seeds", "20", "--workers", "2")
 COMMANDS = {
     "train": ("tricks", (*TRAIN, "--out", OUT)),
@@ -41,12 +41,11 @@ class Kill:
     stops: tuple[tuple[float, str, bool], ...]
 
 
-MOMENTS = st.integers(0, 100).map(lambda share: LIMIT * share / 100)
-STOPPED = st.tuples(MOMENTS, st.sampled_from(STOPS), st.booleans())
-
-
-def kills(*commands: str) -> SearchStrategy[Kill]:
-    return st.builds(Kill, st.sampled_from(commands), st.lists(STOPPED, min_size=1, max_size=2).map(tuple))
+def kills(*commands: str, earliest: float = 0.0) -> SearchStrategy[Kill]:
+    """One or two stops of one of the commands, none before `earliest` seconds."""
+    moments = st.integers(0, 100).map(lambda share: earliest + (LIMIT - earliest) * share / 100)
+    stops = st.lists(st.tuples(moments, st.sampled_from(STOPS), st.booleans()), min_size=1, max_size=2)
+    return st.builds(Kill, st.sampled_from(commands), stops.map(tuple))
 
 
 def attack(kill: Kill, undisturbed: dict[str, dict[str, object]]) -> str:
