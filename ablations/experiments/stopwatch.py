@@ -46,7 +46,8 @@ class Measured:
 def together(processes: int, job: Callable[..., Measured], *arguments: Any) -> Measured:
     """Run a job in several processes that start at the same moment; their speeds add up."""
     context = multiprocessing.get_context("spawn")
-    start = context.Barrier(processes)
+    with deaf_children():
+        start = context.Barrier(processes)
     with pool_of(processes, _begin, start) as pool:
         with deaf_children():
             futures = [pool.submit(_wait_and_do, job, *arguments) for _ in range(processes)]

@@ -29,6 +29,8 @@ TRIES = 3  # give up when this many pools in a row break without finishing a job
 
 T = TypeVar("T")
 
+tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
+
 
 def blocks(seeds: Sequence[int], size: int = BLOCK) -> list[tuple[int, ...]]:
     """The whole blocks that contain the seeds: 0 to 9, 10 to 19, ...
@@ -122,7 +124,8 @@ def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Ge
 def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
     """A pool of new processes. An error here, or Ctrl-C, terminates them in the middle of their work."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(size, context, initializer=initializer, initargs=arguments)
+    with deaf_children():
+        pool = ProcessPoolExecutor(size, context, initializer=initializer, initargs=arguments)
     try:
         yield pool
     except BaseException:
@@ -142,9 +145,11 @@ def deaf_children() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    resource_tracker.ensure_running()  # starting it would unblock SIGINT
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    unheard = {signal.SIGINT, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
     try:
+        resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
+        signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -156,7 +161,6 @@ def _start_worker() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
     sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar
-    tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
     import torch
 
     torch.set_num_threads(1)

@@ -32,7 +32,13 @@ def test_a_signal_while_workers_import_torch_is_one_line_and_leaves_no_worker(na
 
 @unix
 def test_a_signal_that_comes_while_workers_start_is_not_lost() -> None:
-    with pytest.raises(KeyboardInterrupt), deaf_children():
-        os.kill(os.getpid(), signal.SIGINT)
-        started = True
-    assert started
+    started = []
+
+    def start() -> None:
+        with deaf_children():
+            os.kill(os.getpid(), signal.SIGINT)
+            started.append("a worker")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert started == ["a worker"]
