@@ -11,7 +11,7 @@ Survives = Callable[..., None]
 
 
 def test_a_few_command_lines(saved: Path, cut: Path, survives: Survives) -> None:
-    survives("python -m tricks", TRICKS, partial(attack, saved=saved, cut=cut), 60)
+    survives("python -m tricks", TRICKS, partial(attack, saved=saved, cut=cut), 50)
 
 
 def test_a_few_command_lines_of_the_ablations(saved: Path, cut: Path, survives: Survives) -> None:

@@ -39,6 +39,7 @@ OPENED: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*Overriding environment")
 @pytest.mark.parametrize("how", OPENED)
 def test_opening_a_run_imports_no_module_that_it_names(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
