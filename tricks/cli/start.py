@@ -25,11 +25,11 @@ def start(module: str) -> int:
         try:
             status = int(import_module(module).main())
         except SystemExit as stop:  # --help
-            status = int(stop.code or 0)
+            status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             status = 130
-        if received:
+        if received and status == 130:
             status = 128 + received[0]
         sys.stdout.flush()
         failure = output.failure if output else None

@@ -54,7 +54,6 @@ USUAL = {  # values that are right, and quick; of numbers that are not here: 1 a
     "scheduler": ("nowhere:1",),
     **dict.fromkeys(("out", "resume", "gif", "folder", "run"), PATHS),
 }
-ENDLESS = {"compile", "steps"}  # compiling takes long; a budget may be large
 NUMERIC = ("int", "float")
 TINY = {"steps": "64", "lanes": "2", "horizon": "8", "hidden": "4", "seeds": "2"}
 TINY_STUDY = {"tricks": "baseline", "steps": "64", "seeds": "1", "workers": "1", "out": NEW}
@@ -88,11 +87,12 @@ def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None) -> list
 
 
 def values(name: str, kind: str) -> SearchStrategy[str]:
-    """Values for an option: half of them right."""
+    """Values for an option: half of them right; of a number, a quarter of them huge."""
     numeric = any(word in kind for word in NUMERIC)
     right = USUAL.get(name, ("1", "2") if numeric else WORDS)
-    wrong = WORDS if not numeric else (*WORDS, *NUMBERS, *(HUGE[1:] if name in ENDLESS else HUGE))
-    return st.one_of(st.sampled_from(right), st.sampled_from(wrong))
+    huge = HUGE[1:] if name == "steps" else HUGE  # a budget may be large
+    wrong = [(*WORDS, *NUMBERS), huge] if numeric else [WORDS, WORDS]
+    return st.one_of(*map(st.sampled_from, (right, right, *wrong)))
 
 
 RUNGS = st.sampled_from([*PRESETS, *NEEDS, "pppo", "", "γ"])
@@ -123,7 +123,7 @@ TRICKS = st.one_of(
     joined(words("play"), one(FOLDER), options(Playing, usual={"episodes": "1"})),
     joined(st.sampled_from([["listing"], ["export"]]), MAYBE_RUNG, SWITCHES, JUNK),
     joined(words("diff"), one(RUNGS), one(RUNGS), JUNK),
-    joined(one(st.sampled_from(["list", "trian", "", "γ", LONG, "play", "train"])), JUNK),
+    joined(one(st.sampled_from(["list", "trian", "", "γ", LONG, "play"])), JUNK),
 ).map(lambda arguments: Line("tricks", arguments))
 ABLATIONS = st.one_of(
     joined(words("run"), options(design_runs.Options, usual=TINY_STUDY)),
