@@ -68,10 +68,10 @@ class Line:
 
 
 @st.composite
-def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None) -> list[str]:
-    """Up to four options of the dataclasses, and those of `usual` that are not among them."""
+def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None, most: int = 4) -> list[str]:
+    """Up to `most` options of the dataclasses, and those of `usual` that are not among them."""
     known = {field.name: field for kind in kinds for field in fields(kind)}
-    names = draw(st.lists(st.sampled_from(sorted(set(known) - {"compile"})), max_size=4, unique=True))
+    names = draw(st.lists(st.sampled_from(sorted(set(known) - {"compile"})), max_size=most, unique=True))
     given: list[str] = []
     for name in names:
         switch = f"--{name.replace('_', '-')}"
@@ -117,10 +117,13 @@ def one(of: SearchStrategy[str]) -> SearchStrategy[list[str]]:
 MAYBE_RUNG = st.one_of(words(), one(RUNGS))
 TRICKS = st.one_of(
     joined(words("train"), MAYBE_RUNG, SWITCHES, options(Config, Output, usual=TINY)),
-    joined(words("train", "ppo"), options(Config, usual=TINY)),
+    joined(words("train"), MAYBE_RUNG, options(Config, usual=TINY, most=1)),
+    joined(words("train", "ppo"), options(Config, usual=TINY, most=1)),
+    joined(words("train", "every"), options(Config, usual=TINY, most=1)),
     joined(words("train"), options(Output, usual=TINY), words(*(x for k, v in TINY.items() for x in (f"--{k}", v)))),
     joined(words("train", "--resume"), one(st.sampled_from([CUT, *PATHS])), JUNK),
     joined(words("play"), one(FOLDER), options(Playing, usual={"episodes": "1"})),
+    joined(words("play", RUN), options(Playing, usual={"episodes": "1"}, most=1)),
     joined(st.sampled_from([["listing"], ["export"]]), MAYBE_RUNG, SWITCHES, JUNK),
     joined(words("diff"), one(RUNGS), one(RUNGS), JUNK),
     joined(one(st.sampled_from(["list", "trian", "", "γ", LONG, "play"])), JUNK),
