@@ -115,12 +115,20 @@ def one(of: SearchStrategy[str]) -> SearchStrategy[list[str]]:
 
 
 MAYBE_RUNG = st.one_of(words(), one(RUNGS))
+TINY_WORDS = [word for name, value in TINY.items() for word in (f"--{name}", value)]
+TOO_MUCH = [  # each number of a training by itself
+    [*TINY_WORDS, f"--{field.name.replace('_', '-')}", value]
+    for field in (*fields(Config), *fields(Output))
+    if any(word in str(field.type) for word in NUMERIC)
+    for value in ((*HUGE[1:], "0", "nan") if field.name == "steps" else (*HUGE, "0", "nan"))
+]
 TRICKS = st.one_of(
+    joined(words("train"), st.sampled_from([["ppo"], ["every"], ["reinforce"]]), st.sampled_from(TOO_MUCH)),
     joined(words("train"), MAYBE_RUNG, SWITCHES, options(Config, Output, usual=TINY)),
     joined(words("train"), MAYBE_RUNG, options(Config, usual=TINY, most=1)),
     joined(words("train", "ppo"), options(Config, usual=TINY, most=1)),
     joined(words("train", "every"), options(Config, usual=TINY, most=1)),
-    joined(words("train"), options(Output, usual=TINY), words(*(x for k, v in TINY.items() for x in (f"--{k}", v)))),
+    joined(words("train"), options(Output, usual=TINY), words(*TINY_WORDS)),
     joined(words("train", "--resume"), one(st.sampled_from([CUT, *PATHS])), JUNK),
     joined(words("play"), one(FOLDER), options(Playing, usual={"episodes": "1"})),
     joined(words("play", RUN), options(Playing, usual={"episodes": "1"}, most=1)),
@@ -191,7 +199,7 @@ def _unusable(line: Line, said: Said, folder: Path) -> str:
     if line.module == "tricks" and said.status == 0:
         after = ["play", NEW, "--episodes", "1", "--no-gif"]
     elif line.module == "tricks":
-        after = ["train", *(x for name, value in TINY.items() for x in (f"--{name}", value)), "--out", NEW]
+        after = ["train", *TINY_WORDS, "--out", NEW]
     elif said.status == 2 or line.arguments[0] in ("tune", "speed") or not [*(folder / NEW).glob("*.runs.csv.gz")]:
         return ""
     then = run(tricks if line.module == "tricks" else ablations, after)
