@@ -17,6 +17,7 @@ from ablations.analysis.studies import Done, Study, about_runs, gather
 from ablations.analysis.study_files import save
 from ablations.report.games_section import write_games
 from ablations.training.jobs import Job, Result, provenance
+from ablations.training.plan import name_of
 from ablations.training.rates import FIXED
 from tricks.core.policies import Categorical
 from tricks.errors import InputError
@@ -65,9 +66,10 @@ def main(chosen: Options, command: str) -> int:
 def played(run: Run, asked: Options, called: str, command: str) -> Study:
     """The run as a study without designs, with the scores of its games and of random ones. called: the run's name."""
     seconds, steps = run.seconds, int(run.curve.groupby("seed").step.max().sum())  # of all its agents
-    name = f"games_{called}{'_greedy' * asked.greedy}"
+    parts = ["games", called, "greedy" * asked.greedy]
     if asked.seed is not None:
-        run, name = run.only(asked.seed), f"{name}_seed{asked.seed}"
+        run = run.only(asked.seed)
+        parts.append(f"seed{asked.seed}")
     seeds = run.config.seed_list
     result = Result(run.curve, run.diverged, seconds, steps, provenance())
     done = [Done(Job(run.config, run.tricks), FIXED, result)]
@@ -77,7 +79,7 @@ def played(run: Run, asked: Options, called: str, command: str) -> Study:
         "trained": run.evaluate(asked.games, asked.greedy).tolist(),
         "random": at_random(run).evaluate(asked.games).tolist(),
     }
-    return Study(name, (), gather(done, seeds), about)
+    return Study(name_of(*parts, first=0), (), gather(done, seeds), about)
 
 
 def at_random(run: Run) -> Run:

@@ -7,12 +7,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ablations.training.workers import deaf_children, pool_of
 from tricks.config import Config
 from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
@@ -46,9 +46,11 @@ class Measured:
 def together(processes: int, job: Callable[..., Measured], *arguments: Any) -> Measured:
     """Run a job in several processes that start at the same moment; their speeds add up."""
     context = multiprocessing.get_context("spawn")
-    start = context.Barrier(processes)
-    with ProcessPoolExecutor(processes, context, initializer=_begin, initargs=(start,)) as pool:
-        futures = [pool.submit(_wait_and_do, job, *arguments) for _ in range(processes)]
+    with deaf_children():
+        start = context.Barrier(processes)
+    with pool_of(processes, _begin, start) as pool:
+        with deaf_children():
+            futures = [pool.submit(_wait_and_do, job, *arguments) for _ in range(processes)]
         done = [future.result() for future in futures]
     speed = sum(measured.steps_per_second for measured in done)
     share: dict[str, Any] = {

@@ -1,5 +1,6 @@
 """What to train: in each environment the arms of its designs, at their own learning rates, in fixed blocks of seeds."""
 
+import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ ABOUT_DESIGNS = (
     f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
     "(default: the suite's own, or ladder)."
 )
+
+LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
 @dataclass(frozen=True)
@@ -189,5 +192,12 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def name_of(*parts: str, first: int) -> str:
-    """Join the parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`."""
-    return "_".join([*filter(None, parts), *([f"from{first}"] if first else [])])
+    """Join the parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`.
+
+    The end of a name that is too long for a file is replaced by a hash of all of it.
+    """
+    name = "_".join(filter(None, parts))
+    if len(name.encode()) > LONGEST:
+        start = name.encode()[: LONGEST - 17].decode(errors="ignore")
+        name = f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return name + (f"_from{first}" if first else "")

@@ -11,10 +11,11 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
@@ -30,6 +31,8 @@ WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for P
 TRIES = 3  # give up when this many pools in a row break without finishing a job
 
 T = TypeVar("T")
+
+tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
 
 
 def blocks(seeds: Sequence[int], size: int = BLOCK) -> list[tuple[int, ...]]:
@@ -126,12 +129,21 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
 
 
 def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(jobs)), context, initializer=_start_worker)
-    try:
-        futures = {pool.submit(task, job): job for job in jobs}
+    with pool_of(min(workers, len(jobs)), _start_worker) as pool:
+        with deaf_children():
+            futures = {pool.submit(task, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
+
+
+@contextlib.contextmanager
+def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
+    """A pool of new processes. An error here, or Ctrl-C, terminates them in the middle of their work."""
+    context = multiprocessing.get_context("spawn")
+    with deaf_children():
+        pool = ProcessPoolExecutor(size, context, initializer=initializer, initargs=arguments)
+    try:
+        yield pool
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.terminate()
@@ -140,13 +152,31 @@ def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Ge
         pool.shutdown(cancel_futures=True)
 
 
+@contextlib.contextmanager
+def deaf_children() -> Iterator[None]:
+    """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
+
+    The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    unheard = {signal.SIGINT, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
+    try:
+        resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
+        signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker() -> None:
     follow_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - only the parent shows a progress bar
-    tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar
     import torch
 
     torch.set_num_threads(1)

@@ -112,8 +112,9 @@ def main(chosen: Sequence[str]) -> None:
 def write_map() -> None:
     """Put the table of contents into README.md."""
     page = CHAPTERS / "README.md"
-    text = page.read_text()
-    page.write_text(text.split(START)[0] + START + table_of_contents() + END + text.split(END)[1])
+    text = page.read_text(encoding="utf-8")
+    made = text.split(START)[0] + START + table_of_contents() + END + text.split(END)[1]
+    page.write_text(made, encoding="utf-8")
 
 
 if __name__ == "__main__":

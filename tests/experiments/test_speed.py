@@ -16,7 +16,7 @@ from tricks import PPO, Config, train
 
 def test_the_stopwatches_see_every_step_and_change_nothing() -> None:
     config = Config(seeds=2, steps=2000, lanes=4, horizon=64)
-    plain, names = train(config, PPO), {name: vars(loop)[name] for name in ("make_env", "play_segment")}
+    plain, names = train(config, PPO), {name: vars(loop)[name] for name in ("open_env", "play_segment")}
     with stopwatches(torch.device("cpu")) as spent:
         watched = train(config, PPO)
     assert 0 < spent["environment"] < spent["rollout"]

@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import io
 import itertools
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,22 +19,28 @@ T = TypeVar("T")
 
 
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
-    """Run `command` and return its exit status: 2 on InputError, 130 on Ctrl-C, 0 if the output pipe is closed.
+    """Run `command` and return its exit status: 2 on an error that the user can fix, 130 on Ctrl-C.
 
-    Errors and Ctrl-C print one line. `kept` says what an interrupted run leaves behind; so can the message of the
+    Such errors and Ctrl-C print one line. They are InputError, and what the operating system refuses: a full disk, a
+    name that is too long, memory. `kept` says what an interrupted run leaves behind; so can the message of the
     KeyboardInterrupt.
     """
     try:
         return command(arguments)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt as stop:
         print(f"interrupted{kept}{stop}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as `head`, has exited
-        sys.stdout = None
-        return 0
+    except (InputError, OSError, MemoryError) as error:
+        print(f"error: {_in_one_line(error)}", file=sys.stderr)
+        return 2
+
+
+def _in_one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{os.fspath(error.filename)!s}: " if isinstance(error.filename, str | os.PathLike) else ""
+        return f"{where}{error.strerror}"
+    reason = " ".join(str(error).split())
+    return f"not enough memory ({reason})" if isinstance(error, MemoryError) else reason or type(error).__name__
 
 
 def chosen(name: str, commands: Mapping[str, T]) -> T:

@@ -69,7 +69,7 @@ def _begin(make: Callable[[], gym.Env], parent: int) -> gym.Env:
     """
     if os.getpid() == parent:  # AsyncVectorEnv makes one environment in the parent to learn its spaces
         return make()
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open for the worker's lifetime
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open for the worker's lifetime
     for name in ("SIGINT", "SIGHUP"):
         with contextlib.suppress(AttributeError):  # not every platform has both
             signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -1,0 +1,72 @@
+"""A damaged or hostile file is refused and named, or read as exactly what it was."""
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from support.attack.damages import damage
+from support.attack.files import (
+    alike,
+    attack,
+    checkpoint_content,
+    job_content,
+    rates_content,
+    run_content,
+    study_content,
+    within,
+)
+from support.jobs import JOB
+from support.studies import study
+
+from ablations.analysis.study_files import SUFFIX, save
+from ablations.design.designs import ladder
+from ablations.training import rates
+from ablations.training.jobs import compute
+from ablations.training.store import Store
+
+Survives = Callable[..., None]
+Content = Callable[[Path], object]
+Targets = dict[str, tuple[Path, Content, list[str]]]
+KINDS = ("run", "checkpoint", "job", "study", "learning rates")
+
+
+@pytest.fixture(scope="session")
+def targets(saved: Path, cut: Path, tmp_path_factory: pytest.TempPathFactory) -> Targets:
+    """Of each kind of file: its folder, how it is read, and the files that may be damaged."""
+    jobs, studies, table = (tmp_path_factory.mktemp(name) for name in ("jobs", "studies", "table"))
+    Store(jobs).put(JOB, compute(JOB).text)
+    save(study(ladder(["baseline"]), lambda on: 0), studies)
+    shutil.copy(rates.TABLE, table)
+    return {
+        "run": (saved, run_content, sorted(path.name for path in saved.iterdir())),
+        "checkpoint": (cut, checkpoint_content, [path.name for path in cut.iterdir() if path.suffix == ".pt"]),
+        "job": (jobs, job_content, [f"{JOB.key}.csv"]),
+        "study": (studies, study_content, [f"made_CartPole-v1{SUFFIX}"]),
+        "learning rates": (table, rates_content, [rates.TABLE.name]),
+    }
+
+
+def test_the_files_are_what_is_read(targets: Targets) -> None:
+    assert [len(files) for _, _, files in targets.values()] == [3, 1, 1, 1, 1]
+    assert all(content(folder) is not None for folder, content, _ in targets.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_few_damaged_files(kind: str, targets: Targets, survives: Survives) -> None:
+    attacked(kind, targets, survives, 30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_damaged_files(kind: str, targets: Targets, survives: Survives) -> None:
+    attacked(kind, targets, survives, 100)
+
+
+def attacked(kind: str, targets: Targets, survives: Survives, count: int) -> None:
+    folder, content, files = targets[kind]
+    same = within if kind == "learning rates" else alike
+    case = partial(attack, folder=folder, read=content, same=same, original=content(folder))
+    edits = ("flip a bit", "change a digit") if kind == "learning rates" else ()  # in a table, another digit is an edit
+    survives(f"{kind}: damaged files", damage(files, edits), case, count)

@@ -1,0 +1,207 @@
+"""Command lines: real options with values that are right, borderline, wrong, huge, foreign or empty."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from support.attack.law import Said, run
+
+from ablations.cli import ReportOptions
+from ablations.cli import main as ablations
+from ablations.design.designs import DESIGNS
+from ablations.design.trials import TRIALS
+from ablations.experiments import design_runs, games, speed, stopwatch, worlds
+from ablations.training import estimate, rates, workers
+from tricks.cli.main import main as tricks
+from tricks.cli.play_command import Playing
+from tricks.cli.train_command import Output
+from tricks.config import Config
+from tricks.ladder import NEEDS, PRESETS
+
+RUN, CUT, FILE, NEW = "saved", "cut", "file.txt", "new"  # in the folder of each case
+LONG = "x" * 300
+WORDS = ("", " ", "x", "γ", "🎲", "-1", "--", "a/b", "a\nb", "~", "..", "%s", "{}", "'", "<b>", "NaN", "None", LONG)
+HUGE = ("1000000000", "99999999999999999999")
+NUMBERS = ("0", "-1", "1", "2.5", "1e38", "5e-324", "nan", "inf", "-inf", "1_0", "٣", "0x10", "+1", "1,2", "True")
+PATHS = (RUN, CUT, FILE, NEW, f"{NEW}/deep", f"{FILE}/x", "/dev/null/x", "γ", "a]b", "a&b", "a b", "~/x", LONG)
+ENVS = ("CartPole-v1", "Pendulum-v1", "NoisyChain-v0", "Taxi-v3", "MountainCar-v0", "Taxi", "CartPole-v9", "no:No-v0")
+ARMS = ("baseline", "baseline,clip", "clip,clip", "nonsense", ",", "popart", "action_mask")
+USUAL = {  # values that are right, and quick; of numbers that are not here: 1 and 2
+    "env": ENVS,
+    "steps": ("1", "16", "64"),
+    "seeds": ("1", "2", "0 1", "7 7", "3 1", "1:3", "5:2"),
+    "horizon": ("1", "8", "16"),
+    "hidden": ("4", "4 4"),
+    "lr": ("1e-3", "1e-3 1e-2", "1e6", "1e38"),
+    "backend": ("auto", "gymnasium", "tensor"),
+    "backends": ("tensor", "gymnasium", "tensor,gymnasium"),
+    "device": ("cpu", "cuda", "cuda:7", "meta", "mps"),
+    "devices": ("cpu", "cuda"),
+    "design": (*DESIGNS, "ladder,add-one-in"),
+    "tricks": ARMS,
+    "suite": ("worlds",),
+    "games": ("5", "6"),
+    "rung": (*PRESETS, "gae"),
+    "against": ("sb3",),
+    "scheduler": ("nowhere:1",),
+    **dict.fromkeys(("out", "resume", "gif", "folder", "run"), PATHS),
+}
+NUMERIC = ("int", "float")
+TINY = {"steps": "64", "lanes": "2", "horizon": "8", "hidden": "4", "seeds": "2"}
+TINY_STUDY = {"tricks": "baseline", "steps": "64", "seeds": "1", "workers": "1", "out": NEW}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command line of `python -m <module>`."""
+
+    module: str
+    arguments: tuple[str, ...]
+
+
+@st.composite
+def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None, most: int = 4) -> list[str]:
+    """Up to `most` options of the dataclasses, and those of `usual` that are not among them."""
+    known = {field.name: field for kind in kinds for field in fields(kind)}
+    names = draw(st.lists(st.sampled_from(sorted(set(known) - {"compile"})), max_size=most, unique=True))
+    given: list[str] = []
+    for name in names:
+        switch = f"--{name.replace('_', '-')}"
+        if isinstance(known[name].default, bool):
+            given.append(draw(st.sampled_from([switch, switch, f"--no-{switch[2:]}", f"{switch}=x"])))
+            continue
+        value = draw(values(name, str(known[name].type)))
+        given += draw(st.sampled_from([[switch, *value.split(" ")]] * 3 + [[f"{switch}={value}"], [switch]]))
+    for name, value in (usual or {}).items():
+        if name not in names and name in known:
+            given += [f"--{name.replace('_', '-')}", value]
+    return given
+
+
+def values(name: str, kind: str) -> SearchStrategy[str]:
+    """Values for an option: half of them right; of a number, a quarter of them huge."""
+    numeric = any(word in kind for word in NUMERIC)
+    right = USUAL.get(name, ("1", "2") if numeric else WORDS)
+    huge = HUGE[1:] if name == "steps" else HUGE  # a budget may be large
+    wrong = [(*WORDS, *NUMBERS), huge] if numeric else [WORDS, WORDS]
+    return st.one_of(*map(st.sampled_from, (right, right, *wrong)))
+
+
+RUNGS = st.sampled_from([*PRESETS, *NEEDS, "pppo", "", "γ"])
+FLAGS = [f"--{no}{name.replace('_', '-')}" for name in NEEDS for no in ("", "no-")]
+SWITCHES = st.lists(st.sampled_from(FLAGS), max_size=3)
+JUNK = st.lists(st.sampled_from([*WORDS, *PATHS, "--help", "-h", "--out", "list", "--gae=1", "--steps"]), max_size=3)
+FOLDER = st.sampled_from([RUN, RUN, *PATHS])
+
+
+def joined(*parts: SearchStrategy[list[str]]) -> SearchStrategy[tuple[str, ...]]:
+    return st.tuples(*parts).map(lambda lists: tuple(argument for some in lists for argument in some))
+
+
+def words(*given: str) -> SearchStrategy[list[str]]:
+    return st.just(list(given))
+
+
+def one(of: SearchStrategy[str]) -> SearchStrategy[list[str]]:
+    return of.map(lambda word: [word])
+
+
+MAYBE_RUNG = st.one_of(words(), one(RUNGS))
+TINY_WORDS = [word for name, value in TINY.items() for word in (f"--{name}", value)]
+TOO_MUCH = [  # each number of a training by itself
+    [*TINY_WORDS, f"--{field.name.replace('_', '-')}", value]
+    for field in (*fields(Config), *fields(Output))
+    if any(word in str(field.type) for word in NUMERIC)
+    for value in ((*HUGE[1:], "0", "nan") if field.name == "steps" else (*HUGE, "0", "nan"))
+]
+TRICKS = st.one_of(
+    joined(words("train"), st.sampled_from([["ppo"], ["every"], ["reinforce"]]), st.sampled_from(TOO_MUCH)),
+    joined(words("train"), MAYBE_RUNG, SWITCHES, options(Config, Output, usual=TINY)),
+    joined(words("train"), MAYBE_RUNG, options(Config, usual=TINY, most=1)),
+    joined(words("train", "ppo"), options(Config, usual=TINY, most=1)),
+    joined(words("train", "every"), options(Config, usual=TINY, most=1)),
+    joined(words("train"), options(Output, usual=TINY), words(*TINY_WORDS)),
+    joined(words("train", "--resume"), one(st.sampled_from([CUT, *PATHS])), JUNK),
+    joined(words("play"), one(FOLDER), options(Playing, usual={"episodes": "1"})),
+    joined(words("play", RUN), options(Playing, usual={"episodes": "1"}, most=1)),
+    joined(st.sampled_from([["listing"], ["export"]]), MAYBE_RUNG, SWITCHES, JUNK),
+    joined(words("diff"), one(RUNGS), one(RUNGS), JUNK),
+    joined(one(st.sampled_from(["list", "trian", "", "γ", LONG, "play"])), JUNK),
+).map(lambda arguments: Line("tricks", arguments))
+ABLATIONS = st.one_of(
+    joined(words("run"), options(design_runs.Options, usual=TINY_STUDY)),
+    joined(words("run", "--dry-run"), options(design_runs.Options, usual=TINY_STUDY)),
+    joined(words("tune"), options(design_runs.TuneOptions, usual=TINY_STUDY | {"seeds_per_rate": "1"})),
+    joined(words("worlds"), options(worlds.Options, usual=TINY_STUDY)),
+    joined(words("report"), options(ReportOptions, usual={"out": NEW})),
+    joined(words("games"), one(FOLDER), options(games.Options, usual={"games": "5", "out": NEW})),
+    joined(words("speed"), options(speed.Options, usual={"steps": "64", "seeds": "1", "backends": "tensor"})),
+    joined(one(st.sampled_from(["rnu", "", "γ", "report", "Run"])), JUNK, options(ReportOptions, usual={"out": NEW})),
+).map(lambda arguments: Line("ablations", arguments))
+
+
+@contextlib.contextmanager
+def arena(saved: Path, cut: Path) -> Iterator[Path]:
+    """A folder of its own, with a saved run, an interrupted one and a file; it is also where `~` leads."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(saved, folder / RUN)
+        shutil.copytree(cut, folder / CUT)
+        (folder / FILE).write_text("not a run", encoding="utf-8")
+        with contextlib.chdir(folder), mock.patch.dict(os.environ, {"HOME": name}):
+            yield folder
+
+
+@contextlib.contextmanager
+def in_this_process(folder: Path) -> Iterator[None]:
+    """Jobs and measurements run here instead of in workers, trials are short, and tuning changes only a copy."""
+    table = shutil.copy(rates.TABLE, folder / "learning_rates.csv")
+    short = tuple(replace(trial, config=replace(trial.config, steps=64)) for trial in TRIALS)
+
+    def in_turn(jobs: Sequence[Any], workers: int, task: Any) -> Iterator[tuple[Any, Any]]:
+        return ((job, task(job)) for job in jobs)
+
+    def alone(processes: int, job: Any, *arguments: Any) -> Any:
+        stopwatch.barrier = mock.Mock()
+        return job(*arguments)
+
+    with contextlib.ExitStack() as stack:
+        for module in (workers, estimate):
+            stack.enter_context(mock.patch.object(module, "in_pool", in_turn))
+        stack.enter_context(mock.patch.object(speed, "together", alone))
+        stack.enter_context(mock.patch.object(worlds, "TRIALS", short))
+        stack.enter_context(mock.patch.object(rates, "TABLE", Path(table)))
+        rates.table.cache_clear()
+        yield
+    rates.table.cache_clear()
+
+
+def attack(line: Line, saved: Path, cut: Path) -> str:
+    """Run a command line; then, what it left in a new folder must be of use to the next command."""
+    with arena(saved, cut) as folder, in_this_process(folder):
+        said = run(tricks if line.module == "tricks" else ablations, line.arguments)
+        return said.broken or _unusable(line, said, folder)
+
+
+def _unusable(line: Line, said: Said, folder: Path) -> str:
+    """How the folder NEW is in the way of the next command, if the command wrote there."""
+    if not (folder / NEW).is_dir():
+        return ""
+    after = ["report", "--out", NEW]
+    if line.module == "tricks" and said.status == 0:
+        after = ["play", NEW, "--episodes", "1", "--no-gif"]
+    elif line.module == "tricks":
+        after = ["train", *TINY_WORDS, "--out", NEW]
+    elif said.status == 2 or line.arguments[0] in ("tune", "speed") or not [*(folder / NEW).glob("*.runs.csv.gz")]:
+        return ""
+    then = run(tricks if line.module == "tricks" else ablations, after)
+    good = (0,) if line.module == "tricks" else (0, 1)
+    return "" if then.status in good else f"afterwards, {' '.join(after)}: {then.broken or then.err}"
