@@ -6,15 +6,17 @@ at 1%, 2%, ... 100% of the budget.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import Design
-from ablations.training.jobs import VERSIONS, Job, Result
+from ablations.training.jobs import Count, Job, Result
 from ablations.training.plan import Plan
+from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, late, on_grid
 from ablations.training.store import Store
 from tricks.errors import InputError
@@ -22,22 +24,23 @@ from tricks.ladder import Tricks
 
 SHARES = [f"{k}%" for k in range(1, POINTS + 1)]
 COLUMNS = ["env", "steps", "numbers", "tricks", "lr", "tuned", "seed", "diverged", "late", *SHARES]
+Scores = Annotated[list[Annotated[list[float], msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
 MadeWith = dict[str, list[str]]  # versions, machines, commits and backends of the jobs
 
 
 class Games(TypedDict):
-    trained: list[list[float]]
-    random: list[list[float]]  # scores: one row per agent
+    trained: Scores
+    random: Scores  # one row per agent
 
 
 About = TypedDict(  # the first line of a run file, under the file's keys
     "About",
     {
         "command": str,
-        "seconds": float,
+        "seconds": float,  # NaN if unknown
         "steps": float,
         "made with": MadeWith,
-        "seeds": list[int],  # the first, and the one after the last
+        "seeds": Annotated[list[Count], msgspec.Meta(min_length=2, max_length=2)],  # the first, and one past the last
         "left out": NotRequired[Sequence[str]],
         # games only: the run's name, scores of whole games, whether the agents took their most likely actions
         "run": NotRequired[str],
@@ -118,7 +121,7 @@ def study_of(plan: Plan, store: Store, command: str) -> Study:
 
 def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
     """The command that made the runs of these seeds, the time they took in total, and the versions behind them."""
-    found = {key: sorted({each.result.made_with[key] for each in done}) for key in VERSIONS}
+    found = {key: sorted({said for each in done if (said := each.result.made_with[key])}) for key in VERSIONS}
     return {
         "command": command,
         "seconds": round(sum(each.result.seconds for each in done), 1),

@@ -14,7 +14,7 @@ from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags
 from ablations.design.story import Design, Panels
 from ablations.figures.panels import Line, Words, behind, multiples, panels, save, thousands, warning
-from ablations.training.rates import GRID, table
+from ablations.training.rate_table import GRID, table
 from tricks.ladder import Tricks
 
 

@@ -4,6 +4,7 @@ Small multiples have one panel per arm: its own line is bold, the line of the ar
 others are gray.
 """
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from ablations.design.labels import Label
 from ablations.design.story import Design
 from ablations.figures import style
+from ablations.training.store import write_whole
 from tricks.ladder import Tricks
 
 COLUMNS = 6
@@ -172,11 +174,13 @@ def thousands(axis: Axes) -> None:
 def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list[Path]:
     """Write a figure as PNG and SVG, and the numbers behind it as CSV. path: without suffix. Returns the paths."""
     paths = [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]  # with_suffix would cut Reward0.01
-    for target in paths:
-        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+    for target, kind in zip(paths, ("png", "svg"), strict=True):
+        box = io.BytesIO()
+        figure.savefig(box, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        write_whole(target, box.getvalue())
         figure.set_layout_engine("none")  # lay out only once: that takes longer than drawing
     plt.close(figure)
     if behind is not None:
         paths.append(path.with_name(path.name + ".csv"))
-        behind.to_csv(paths[-1], index=False, float_format="%.6g")
+        write_whole(paths[-1], behind.to_csv(index=False, float_format="%.6g"))
     return paths

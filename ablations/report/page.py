@@ -95,7 +95,7 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
     frame, missing, name = tables.arms_table(study, design), study.missing(design), design.name
     table = tables.arms_text(frame, study)
     paths, parts = [place / f"{name}.csv", place / f"{name}.md"], [f"### {name}: {study.env}"]
-    frame.to_csv(paths[0], index=False, float_format="%.6g")
+    write_whole(paths[0], frame.to_csv(index=False, float_format="%.6g"))
     write_whole(paths[1], table + "\n")
     if missing:
         parts.append(f"**Incomplete**: some runs are missing for {', '.join(missing)}.")
@@ -165,7 +165,7 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
         frame = tables.together(scaled, name)
         if not frame.empty:
             path = folder / f"together_{name}.csv"
-            frame.to_csv(path, index=False, float_format="%.6g")
+            write_whole(path, frame.to_csv(index=False, float_format="%.6g"))
             paths.append(path)
             what = f"Normalized area over {frame.environments.iloc[0]} environments with equal weights."
             parts.append(f"### {name}, all environments\n\n{what}\n\n{tables.together_text(frame)}")

@@ -13,7 +13,8 @@ from ablations.analysis.stats import interval, iqm, median_reached, restricted_m
 from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from ablations.design.suites import PUBLISHED
-from ablations.training.rates import FIXED, GRID
+from ablations.training.rate_table import GRID
+from ablations.training.rates import FIXED
 
 
 @cache

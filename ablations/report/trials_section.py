@@ -26,7 +26,7 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
         raise InputError(f"{study.name} has no runs of any trial")
     frame, path = pd.DataFrame([outcome.row() for outcome in outcomes]), folder / study.name
     text = f"{trials_text(frame)}\n\n{caption(frame)}"
-    frame.to_csv(path.with_suffix(".csv"), index=False, float_format="%.6g")
+    write_whole(path.with_suffix(".csv"), frame.to_csv(index=False, float_format="%.6g"))
     write_whole(path.with_suffix(".md"), text + "\n")
     words = [in_words(row) for row in frame.to_dict("records")]
     figures = worlds_figure(outcomes, words, rates_in_words(frame), path)

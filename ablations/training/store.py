@@ -17,6 +17,7 @@ from tricks.errors import InputError
 from tricks.runs import files
 
 HOST = platform.node()
+LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 
 
 class Store:
@@ -24,6 +25,7 @@ class Store:
 
     def __init__(self, folder: Path, look_only: bool = False) -> None:
         self.folder, self.look_only = folder, look_only
+        self._whole: set[str] = set()  # the keys of results that were found whole
         if look_only:  # the folder may not exist, and nothing in it changes
             return
         try:
@@ -31,7 +33,7 @@ class Store:
             probe = _partial(folder / "probe")
             probe.touch()
             probe.unlink()
-            _sweep(folder)
+            sweep(folder)
         except OSError as error:
             raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
 
@@ -54,6 +56,16 @@ class Store:
             aside = _set_aside(path)
             print(f"{path} is damaged and will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
             return None
+
+    def has(self, job: Job) -> bool:
+        """Whether the job has a whole result, as `read` sees it. Once found whole, it is not read again."""
+        path = self._result(job)
+        if path.stem in self._whole:
+            return path.exists()
+        if self.read(job) is None:
+            return False
+        self._whole.add(path.stem)
+        return True
 
     def put(self, job: Job, text: str) -> None:
         """Write the text of a result atomically: readers see the whole file or none, even after a crash."""
@@ -85,12 +97,24 @@ def _partial(path: Path) -> Path:
     return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
 
 
-def _sweep(folder: Path) -> None:
-    """Remove half-written files of writers on this machine that were killed."""
+def prepare(out: Path) -> None:
+    """Make a folder for results, and remove what killed writers left half-written in it and in its own folders.
+
+    Raises InputError if the folder cannot be made.
+    """
+    files.make_folder(out)
+    with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop
+        for folder in (out, *(path for path in out.iterdir() if path.is_dir() and not path.is_symlink())):
+            sweep(folder)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the half-written files, in this very folder, of writers on this machine that were killed."""
     for path in folder.iterdir():
-        found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
-        if found and not _alive(int(found[1])):
-            path.unlink(missing_ok=True)
+        found = LEFTOVER.fullmatch(path.name)
+        if found and not _alive(int(found[1])) and path.is_file() and not path.is_symlink():
+            with contextlib.suppress(OSError):  # another user's
+                path.unlink()
 
 
 def _alive(process: int) -> bool:

@@ -17,4 +17,4 @@ def content(store: Store, job: Job) -> tuple[dict[str, Any], str]:
     """A result file but for what differs between equal runs."""
     first, _, rest = (store.folder / f"{job.key}.csv").read_text().partition("\n")
     about = json.loads(first.removeprefix("# "))
-    return {name: about[name] for name in about if name not in ("seconds", "commit")}, rest
+    return {name: about[name] for name in about if name not in ("seconds", "commit", "sha256")}, rest
