@@ -49,7 +49,7 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
     failed = run_jobs(list(jobs), store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.read(job))]
+    results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.scored(job))]
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
     study, path = save(Study(name, (), gather(results, seeds), about_runs(command, results, seeds)), chosen.out)

@@ -67,7 +67,7 @@ def tune(
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     rows = []
     for (config, tricks), job in jobs.items():
-        result = store.read(job)
+        result = store.scored(job)
         assert result is not None
         whole = area(on_grid(result.curve, config.steps, result.diverged))
         scores = (whole, late(result.curve, config.steps, result.diverged))

@@ -10,9 +10,11 @@ import os
 import platform
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ablations.training.jobs import Job, Result, parse_result
+from ablations.training.scores import SCORED
 from tricks.errors import InputError
 from tricks.runs import files
 
@@ -25,7 +27,7 @@ class Store:
 
     def __init__(self, folder: Path, look_only: bool = False) -> None:
         self.folder, self.look_only = folder, look_only
-        self._whole: set[str] = set()  # the keys of results that were found whole
+        self._scored: dict[str, Result] = {}  # by the job's key
         if look_only:  # the folder may not exist, and nothing in it changes
             return
         try:
@@ -57,15 +59,15 @@ class Store:
             print(f"{path} is damaged and will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
+    def scored(self, job: Job) -> Result | None:
+        """What `read` says, with only those columns of the curve that scores are made of. A result is read once."""
+        if job.key not in self._scored and (result := self.read(job)):
+            self._scored[job.key] = replace(result, curve=result.curve[list(SCORED)])
+        return self._scored.get(job.key)
+
     def has(self, job: Job) -> bool:
-        """Whether the job has a whole result, as `read` sees it. Once found whole, it is not read again."""
-        path = self._result(job)
-        if path.stem in self._whole:
-            return path.exists()
-        if self.read(job) is None:
-            return False
-        self._whole.add(path.stem)
-        return True
+        """Whether the job has a whole result."""
+        return self.scored(job) is not None
 
     def put(self, job: Job, text: str) -> None:
         """Write the text of a result atomically: readers see the whole file or none, even after a crash."""
