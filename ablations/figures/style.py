@@ -30,7 +30,6 @@ SETTINGS: Any = {
     "hatch.linewidth": 0.5,
     "savefig.dpi": 150,
     "figure.facecolor": "white",
-    "text.parse_math": False,  # a $ in a name is only a $
     "svg.hashsalt": "tricks",  # the same figure gives the same file
 }
 
