@@ -79,8 +79,8 @@ def _bootstrap(
     for _ in range(RESAMPLES // BATCH):
         drawn = [rng.integers(0, size, (BATCH, size)) for size in (sizes[:1] if paired else sizes)]
         found.append(statistic(*(drawn * len(samples) if paired else drawn)))
-    low, high = np.quantile(np.concatenate(found, axis=-1), [tail, 1 - tail], axis=-1)
-    return low, high
+    ends = stats.quantile(np.concatenate(found, axis=-1), np.array([tail, 1 - tail]), axis=-1)
+    return ends[..., 0], ends[..., 1]
 
 
 def _counts(drawn: np.ndarray, size: int) -> np.ndarray:

@@ -28,7 +28,7 @@ def code(text: object) -> str:
 
 def picture(title: str, place: str, name: str) -> str:
     """A PNG file in a folder next to the report, as Markdown."""
-    return f"![{plain(title)}]({quote(str(Path(place) / name))})"
+    return f"![{plain(title)}]({quote(str(Path(place) / name), safe='/+')})"
 
 
 def _line(text: object) -> str:
