@@ -62,14 +62,16 @@ def told(text: str) -> Study:
     """A study that says this text of itself wherever it can."""
     made = study(ladder(["baseline"]), lambda on: 0)
     about: Any = made.about | {"command": text, "made with": {"torch": [text], text: ["1"]}, "left out": [text]}
-    return replace(made, runs=made.runs.assign(env=text, numbers=text, tuned=text), about=about)
+    cell = text.encode(errors="ignore").decode()  # rows are UTF-8, JSON can say any code point
+    return replace(made, runs=made.runs.assign(env=cell, numbers=cell, tuned=cell), about=about)
 
 
 def games(text: str) -> Study:
     made = study(ladder(["baseline"]), lambda on: 0, seeds=1)
     scores = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[1.0] * 5]}
     about: Any = made.about | {"run": text, "games": scores, "greedy": False, "command": text}
-    return Study("games_x", (), made.runs.iloc[:1].assign(env=text, tricks=text), about)
+    cell = text.encode(errors="ignore").decode()
+    return Study("games_x", (), made.runs.iloc[:1].assign(env=cell, tricks=cell), about)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
