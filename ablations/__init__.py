@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ablations.report import sentences
     from ablations.report.games_section import games_in_words
     from ablations.report.tables import markdown
-    from ablations.training.rates import GRID, best_rate, table
+    from ablations.training.rate_table import GRID, table
+    from ablations.training.rates import best_rate
     from ablations.training.scores import area, on_grid
 
 __all__ = [
@@ -79,7 +80,8 @@ HOMES = {
     "report": ("sentences",),
     "report.games_section": ("games_in_words",),
     "report.tables": ("markdown",),
-    "training.rates": ("GRID", "best_rate", "table"),
+    "training.rate_table": ("GRID", "table"),
+    "training.rates": ("best_rate",),
     "training.scores": ("area", "on_grid"),
 }
 

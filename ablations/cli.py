@@ -10,10 +10,10 @@ from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
 from ablations.experiments import design_runs
 from ablations.experiments.design_runs import Options, TuneOptions
 from ablations.training.plan import parse_seeds
+from ablations.training.store import prepare
 from ablations.training.workers import worker_count
 from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
-from tricks.runs.files import make_folder
 
 USAGE = """usage: python -m ablations [COMMAND] ...
 
@@ -86,7 +86,7 @@ def _report(arguments: list[str]) -> int:
     studies = load_all(source)
     if not studies:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
-    make_folder(chosen.out)
+    prepare(chosen.out)
     return design_runs.document(studies, chosen.out, [], again("report", arguments))
 
 

@@ -36,6 +36,7 @@ def _reservation(study: Study, pair: Comparison) -> str:
     return ", ".join(sorted(said))
 
 
+@cache
 def effects(study: Study, design: Design) -> pd.DataFrame:
     """One row per comparison of a design: its Label, the difference in score, its 95% interval, whether it is detected.
 

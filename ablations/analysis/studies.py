@@ -6,15 +6,18 @@ at 1%, 2%, ... 100% of the budget.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
+from functools import cached_property
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import Design
-from ablations.training.jobs import VERSIONS, Job, Result
+from ablations.training.jobs import Count, Job, Result
 from ablations.training.plan import Plan
+from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, late, on_grid
 from ablations.training.store import Store
 from tricks.errors import InputError
@@ -22,22 +25,23 @@ from tricks.ladder import Tricks
 
 SHARES = [f"{k}%" for k in range(1, POINTS + 1)]
 COLUMNS = ["env", "steps", "numbers", "tricks", "lr", "tuned", "seed", "diverged", "late", *SHARES]
+Scores = Annotated[list[Annotated[list[float], msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
 MadeWith = dict[str, list[str]]  # versions, machines, commits and backends of the jobs
 
 
 class Games(TypedDict):
-    trained: list[list[float]]
-    random: list[list[float]]  # scores: one row per agent
+    trained: Scores
+    random: Scores  # one row per agent
 
 
 About = TypedDict(  # the first line of a run file, under the file's keys
     "About",
     {
         "command": str,
-        "seconds": float,
+        "seconds": float,  # NaN if unknown
         "steps": float,
         "made with": MadeWith,
-        "seeds": list[int],  # the first, and the one after the last
+        "seeds": Annotated[list[Count], msgspec.Meta(min_length=2, max_length=2)],  # the first, and one past the last
         "left out": NotRequired[Sequence[str]],
         # games only: the run's name, scores of whole games, whether the agents took their most likely actions
         "run": NotRequired[str],
@@ -76,7 +80,11 @@ class Study:
 
     def of(self, tricks: Tricks) -> pd.DataFrame:
         """The runs of one arm, one row per seed; empty if there are none."""
-        return self.runs[self.runs.tricks == flags(tricks)]
+        return self._arms.get(flags(tricks), self.runs.iloc[:0])
+
+    @cached_property
+    def _arms(self) -> dict[str, pd.DataFrame]:
+        return {str(name): runs for name, runs in self.runs.groupby("tricks", sort=False)}
 
     def grid(self, tricks: Tricks) -> pd.DataFrame:
         """An arm's returns: one row per seed, one column per step."""
@@ -109,7 +117,7 @@ def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
 
 def study_of(plan: Plan, store: Store, command: str) -> Study:
     """The finished part of a plan. Raises InputError if nothing is finished."""
-    read = ((job, rate, store.read(job)) for job, rate in plan.jobs.items())
+    read = ((job, rate, store.scored(job)) for job, rate in plan.jobs.items())
     done = [Done(job, rate.reservation, result) for job, rate, result in read if result is not None]
     about = about_runs(command, done, plan.seeds)
     about["left out"] = plan.left_out
@@ -118,7 +126,7 @@ def study_of(plan: Plan, store: Store, command: str) -> Study:
 
 def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
     """The command that made the runs of these seeds, the time they took in total, and the versions behind them."""
-    found = {key: sorted({each.result.made_with[key] for each in done}) for key in VERSIONS}
+    found = {key: sorted({said for each in done if (said := each.result.made_with[key])}) for key in VERSIONS}
     return {
         "command": command,
         "seconds": round(sum(each.result.seconds for each in done), 1),
@@ -130,20 +138,16 @@ def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> Abou
 
 def gather(done: Iterable[Done], seeds: Sequence[int]) -> pd.DataFrame:
     """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
-    frames = [_rows(*each) for each in done]
-    if not frames:
+    facts: list[tuple[Any, ...]] = []
+    returns, wanted = [np.empty((0, POINTS))], set(seeds)
+    for job, reservation, result in done:
+        config, diverged = job.config, result.diverged
+        curves, later = on_grid(result.curve, config.steps, diverged), late(result.curve, config.steps, diverged)
+        setting = (config.env, config.steps, numbers(config), flags(job.tricks), config.rates[0], reservation)
+        mine = [seed for seed in curves.index if seed in wanted]
+        facts += [(*setting, seed, float(diverged.get(seed, np.nan)), later[seed]) for seed in mine]
+        returns.append(curves.loc[mine].to_numpy())
+    if not facts:
         raise InputError("there are no results")
-    runs = pd.concat(frames)
-    return runs[runs.seed.isin(seeds)].reset_index(drop=True)
-
-
-def _rows(job: Job, reservation: str, result: Result) -> pd.DataFrame:
-    config, diverged = job.config, result.diverged
-    rows = on_grid(result.curve, config.steps, diverged).set_axis(SHARES, axis=1)
-    rows["late"] = late(result.curve, config.steps, diverged)
-    rows["seed"] = rows.index
-    rows["diverged"] = rows.index.map(diverged).astype(float)
-    setting = (config.env, config.steps, numbers(config), flags(job.tricks))
-    facts: tuple[Any, ...] = (*setting, config.rates[0], reservation)
-    rows[COLUMNS[: len(facts)]] = facts
-    return rows[COLUMNS]
+    shares = pd.DataFrame(np.concatenate(returns), columns=SHARES)
+    return pd.concat([pd.DataFrame(facts, columns=COLUMNS[:-POINTS]), shares], axis=1)

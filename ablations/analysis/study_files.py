@@ -4,21 +4,32 @@ import gzip
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NotRequired
 
+import numpy as np
 import pandas as pd
 
 from ablations.analysis.studies import COLUMNS, SHARES, About, Study
 from ablations.design.designs import DESIGNS
 from ablations.design.flag_sets import numbers
-from ablations.training.store import write_whole
-from ablations.training.tagged_csv import tagged, untagged
+from ablations.design.story import Design
+from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.config import Config
 from tricks.errors import InputError
+from tricks.ladder import NEEDS
+from tricks.runs.files import write_whole
 
 SUFFIX = ".runs.csv.gz"
 RESULTS = Path(__file__).parents[1] / "results"  # the studies that ship with this package
 TEXTS = dict.fromkeys(("numbers", "tricks", "tuned"), str)
 EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can be missing
+
+
+class Header(About):
+    """The first line of a study's file."""
+
+    designs: list[tuple[str, list[str]]]  # each design's name, and the tricks it is about
+    sha256: NotRequired[str]
 
 
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
@@ -68,15 +79,54 @@ def load(path: Path) -> Study:
 
 def _parse(text: str, path: Path) -> Study:
     try:
-        about, runs = untagged(text, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
-        if list(runs) != COLUMNS or runs.empty:
-            raise ValueError("columns or rows are missing")
-        if missing := {"designs", *About.__required_keys__} - set(about):
-            raise ValueError(f"its first line lacks {', '.join(sorted(missing))}")
-        designs = tuple(DESIGNS[name](names) for name, names in about.pop("designs"))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        found, runs = untagged(text, Header, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
+        check_sum(text, found.pop("sha256", None))
+        designs = tuple(_design(name, names) for name, names in found.pop("designs"))
+        if reason := _fault(runs, found, bool(designs)):
+            raise ValueError(reason)
+    except ValueError as error:
         raise _damaged(path, error) from error
-    return Study(path.name.removesuffix(SUFFIX), designs, runs, about)
+    return Study(path.name.removesuffix(SUFFIX), designs, runs, found)
+
+
+def _design(name: str, names: list[str]) -> Design:
+    if name not in DESIGNS or not set(names) <= set(NEEDS):
+        raise ValueError(f"there is no design {name!r} of {', '.join(names)!r}")
+    return DESIGNS[name](names)
+
+
+def _fault(runs: pd.DataFrame, about: About, designed: bool) -> str:
+    """What is wrong with a study, in a few words; empty if nothing is. designed: whether it has designs."""
+    if list(runs) != COLUMNS or runs.empty:
+        return "columns or rows are missing"
+    numbers = runs[["lr", *EMPTY]]
+    if any(runs[name].dtype.kind != "i" for name in ("steps", "seed")) or any(
+        x.kind not in "if" for x in numbers.dtypes
+    ):
+        return "a number is missing, or is none"
+    if np.isinf(numbers.to_numpy(dtype=float)).any() or (runs.diverged < 0).any():
+        return "a return is infinite, or a step negative"
+    if not (runs.lr > 0).all() or not (runs.steps > 0).all():
+        return "a learning rate or a budget is not positive"
+    first, end = about["seeds"]
+    if not runs.seed.between(first, end - 1).all():
+        return "the seeds are not those of its first line"
+    if runs.duplicated([*COLUMNS[:4], "seed"]).any():
+        return "a run is there twice"
+    if designed and (runs[COLUMNS[:3]] != runs[COLUMNS[:3]].iloc[0]).any(axis=None):
+        return "its runs are not of one environment, budget and set of numbers"
+    if not 0 <= about["steps"] < np.inf or about["seconds"] < 0 or np.isinf(about["seconds"]):  # NaN: not known
+        return "its time or its steps cannot be"
+    return _games_fault(about)
+
+
+def _games_fault(about: About) -> str:
+    if len({"games", "run", "greedy"} & set(about)) not in (0, 3):
+        return "its first line lacks a run or its games"
+    played = [*about["games"]["trained"], *about["games"]["random"]] if "games" in about else []
+    if len({len(row) for row in played}) > 1:
+        return "its agents played different numbers of games"
+    return "" if all(np.isfinite(row).all() for row in played) else "a score of a game is not finite"
 
 
 def _damaged(path: Path, error: Exception) -> InputError:

@@ -12,8 +12,9 @@ from ablations.design.flag_sets import flags, in_words
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan, What, plans
-from ablations.training.rates import FIRST_TUNING_SEED, GRID, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
-from ablations.training.store import Store
+from ablations.training.rate_table import GRID
+from ablations.training.rates import FIRST_TUNING_SEED, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
+from ablations.training.store import Store, prepare
 from ablations.training.workers import BLOCK, run_jobs, worker_count
 from tricks.errors import InputError
 
@@ -46,18 +47,19 @@ def main(chosen: Options, command: str) -> int:
         refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config)
     store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
     jobs = [job for plan in made for job in plan.jobs]
-    left = [job for job in jobs if store.read(job) is None]
+    left = [job for job in jobs if not store.has(job)]
     for plan in made:
         print(plan.in_words)
     print(f"{len(jobs)} jobs of up to {BLOCK} seeds, {len(jobs) - len(left)} of them done before; in {store.folder}")
     if chosen.dry_run:
         return _dry_run(made, left, store, processes)
+    prepare(chosen.out)
     sys.stdout.flush()
     failed = run_jobs(jobs, store, processes, chosen.scheduler)
     for job, error in failed.items():
         seeds = f"seeds {job.config.seed_list[0]} to {job.config.seed_list[-1]}"
         print(f"failed: {job.config.env}, {in_words(job.tricks)}, {seeds}: {error}", file=sys.stderr)
-    done = [plan for plan in made if any(store.read(job) for job in plan.jobs)]
+    done = [plan for plan in made if any(store.has(job) for job in plan.jobs)]
     saved = [save(study_of(plan, store, command), chosen.out) for plan in done]
     if not saved:
         raise InputError("no arm could be trained")
@@ -69,12 +71,13 @@ def main(chosen: Options, command: str) -> int:
 def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int) -> int:
     from ablations.training.estimate import estimate
 
+    waiting = set(left)
     for plan in made:
         for design in plan.designs:
             print(f"\n{design.name} on {plan.config.env}: {len(design.arms)} arms")
             for arm in design.arms:
                 jobs = [job for job in plan.jobs if job.tricks == arm.tricks]
-                done = sum(job not in left for job in jobs)
+                done = sum(job not in waiting for job in jobs)
                 print(f"  {arm.name}" + (f" ({done} of {len(jobs)} jobs done)" if done else ""))
             print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
     print(f"\n{len(left)} jobs to train; measuring ...", flush=True)
@@ -109,6 +112,7 @@ def choose_rates(chosen: TuneOptions) -> int:
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
     store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
+    prepare(chosen.out)
     scores = tune(arms, store, worker_count(chosen.workers), each)
     print(f"area under the curve by learning rate ({each} seeds per rate, from seed {FIRST_TUNING_SEED} on)")
     for plan, tricks in settings:

@@ -16,13 +16,15 @@ from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import Done, Study, about_runs, gather
 from ablations.analysis.study_files import save
 from ablations.report.games_section import write_games
-from ablations.training.jobs import Job, Result, provenance
+from ablations.training.jobs import Job, Result
 from ablations.training.plan import name_of
+from ablations.training.provenance import provenance
 from ablations.training.rates import FIXED
+from ablations.training.store import prepare
 from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load
-from tricks.runs.files import as_path, make_folder
+from tricks.runs.files import as_path
 from tricks.runs.folder import tidy
 from tricks.runs.run import Run
 
@@ -56,7 +58,7 @@ def main(chosen: Options, command: str) -> int:
     folder = as_path(chosen.run[0])
     tidy(folder)
     run = load(folder, env=chosen.env)
-    make_folder(chosen.out)
+    prepare(chosen.out)
     study, path = save(played(run, chosen, folder.resolve().name, command), chosen.out)
     text, paths = write_games(study, chosen.out)
     print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")

@@ -46,11 +46,11 @@ class Options:
 
 def main(chosen: Options) -> int:
     """Measure, and print the table. Returns the exit status."""
-    from ablations.training.jobs import provenance
-    from ablations.training.store import write_whole
+    from ablations.training.provenance import provenance
+    from ablations.training.store import prepare
     from ablations.training.workers import WORKER
     from tricks.core.sizes import Need, refuse_too_large
-    from tricks.runs.files import make_folder
+    from tricks.runs.files import write_whole
 
     if chosen.against not in ("", "sb3"):
         raise InputError(f"unknown peer {chosen.against!r}; the only one is sb3")
@@ -59,7 +59,7 @@ def main(chosen: Options) -> int:
     if chosen.against:
         extra("parity", "stable_baselines3")
     if chosen.out is not None:  # fail now if the file cannot be written
-        make_folder(chosen.out.parent)
+        prepare(chosen.out.parent)
         write_whole(chosen.out.with_name(f".{chosen.out.name}"), "")
         chosen.out.with_name(f".{chosen.out.name}").unlink()
         if chosen.out.is_dir():

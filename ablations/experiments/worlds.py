@@ -13,7 +13,7 @@ from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.rates import Rate, best_rate, tune
-from ablations.training.store import Store
+from ablations.training.store import Store, prepare
 from ablations.training.workers import blocks, run_jobs
 from tricks import Tricks
 from tricks.errors import InputError
@@ -38,17 +38,18 @@ class Options:
 def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
     trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
+    prepare(chosen.out)
     if chosen.tune:
         arms = [(t.config, arm) for t in trials for arm in (t.without, t.having)]
         if untuned := [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]:
             tune(untuned, store, workers)
     jobs = {job: rate for t in trials for arm in (t.without, t.having) for job, rate in _jobs(t, arm, seeds)}
-    done = sum(store.read(job) is not None for job in jobs)
+    done = sum(store.has(job) for job in jobs)
     print(f"{len(trials)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
     failed = run_jobs(list(jobs), store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.read(job))]
+    results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.scored(job))]
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
     study, path = save(Study(name, (), gather(results, seeds), about_runs(command, results, seeds)), chosen.out)

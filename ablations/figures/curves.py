@@ -14,7 +14,7 @@ from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags
 from ablations.design.story import Design, Panels
 from ablations.figures.panels import Line, Words, behind, multiples, panels, save, thousands, warning
-from ablations.training.rates import GRID, table
+from ablations.training.rate_table import GRID, table
 from tricks.ladder import Tricks
 
 
@@ -121,8 +121,9 @@ def share(grid: pd.DataFrame, goal: float) -> Line:
 
     steps, count = grid.columns.to_numpy(dtype=float), len(grid)
     solved = share_reached(reached(grid, goal), steps)
-    of = {k: binomtest(k, count).proportion_ci(0.95, "wilson") for k in range(count + 1)}
-    ends = [of[round(part * count)] if count >= FEWEST else (np.nan, np.nan) for part in solved]
+    known = [round(part * count) for part in solved] if count >= FEWEST else []
+    of = {k: binomtest(k, count).proportion_ci(0.95, "wilson") for k in set(known)}
+    ends = [of[k] for k in known] or [(np.nan, np.nan)] * len(solved)
     low, high = np.array(ends).T
     return Line(steps, solved, low, high)
 

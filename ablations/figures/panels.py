@@ -17,13 +17,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ablations.design.labels import Label
 from ablations.design.story import Design
 from ablations.figures import style
-from ablations.training.store import write_whole
 from tricks.ladder import Tricks
+from tricks.runs.files import write_whole
 
 COLUMNS = 6
 DASHED: Any = (0, (3, 1.5))
@@ -174,6 +175,10 @@ def thousands(axis: Axes) -> None:
 def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list[Path]:
     """Write a figure as PNG and SVG, and the numbers behind it as CSV. path: without suffix. Returns the paths."""
     paths = [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]  # with_suffix would cut Reward0.01
+    for text in figure.findobj(Text):  # a $ in a name is only a $, and what cannot be printed is left out
+        text.set_parse_math(False)
+        if not (said := text.get_text()).replace("\n", "").isprintable():
+            text.set_text("".join(c for c in said if c.isprintable() or c == "\n"))
     for target, kind in zip(paths, ("png", "svg"), strict=True):
         box = io.BytesIO()
         figure.savefig(box, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -8,6 +8,7 @@ from ablations.analysis.game_scores import mean_score
 from ablations.analysis.stats import FEWEST, Estimate
 from ablations.analysis.studies import Study
 from ablations.figures.game_curve import games_figure
+from ablations.report.markup import plain
 from ablations.report.sentences import spoken
 
 LONG = 10_000_000  # environment steps of the published Atari scores
@@ -30,7 +31,8 @@ def games_in_words(study: Study) -> str:
     before = f" In the last tenth of training it was {late:.1f}." if np.isfinite(late) else ""
     count, over = len(about["games"]["trained"][0]), "agents" if len(seeds) >= FEWEST else "games"
     return (
-        f"On {study.env}, {agents} after {study.steps:,} steps: mean score {trained}{likely}, against {random} with "
+        f"On {plain(study.env)}, {agents} after {study.steps:,} steps: "
+        f"mean score {trained}{likely}, against {random} with "
         f"random actions ({count} whole games each; 95% intervals over {over}).{before}{_clock(study)}"
     )
 

@@ -1,10 +1,7 @@
 """Studies as one document, in Markdown and HTML: each environment, all of them together, and how it was made."""
 
-import base64
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -19,10 +16,10 @@ from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.interactions import interactions_figure
 from ablations.report import sentences, tables
 from ablations.report.games_section import write_games
+from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.trials_section import write_trials
-from ablations.training.store import write_whole
 from tricks.ladder import LADDER
-from tricks.runs.files import make_folder
+from tricks.runs.files import make_folder, write_whole
 
 
 def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
@@ -41,8 +38,11 @@ def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
         parts.append(text)
         paths += files
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
-    parts += [f"Left out: {said}." for said in left_out]
-    parts += [f"## How it was made\n\nThis document is the output of `{again}`.", *(_made(study) for study in studies)]
+    parts += [f"Left out: {plain(said)}." for said in left_out]
+    parts += [
+        f"## How it was made\n\nThis document is the output of {code(again)}.",
+        *(_made(study) for study in studies),
+    ]
     page = "\n\n".join(part for part in parts if part) + "\n"
     write_whole(folder / "report.md", page)
     write_whole(folder / "report.html", as_html(page, folder))
@@ -71,10 +71,10 @@ segments do, and so allow fewer updates in the same number of steps."""
 
 def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """The section of one environment, and its files."""
-    numbers = f", {study.runs.numbers.iloc[0]}" if study.runs.numbers.iloc[0] else ""
+    numbers = f", {plain(study.runs.numbers.iloc[0])}" if study.runs.numbers.iloc[0] else ""
     designs = ", ".join(design.name for design in study.designs)
     size = f"{study.runs.seed.nunique()} seeds, {study.steps:,} steps per seed"
-    parts = [f"## {study.env}: {designs}\n\n{size}{numbers}."]
+    parts = [f"## {plain(study.env)}: {designs}\n\n{size}{numbers}."]
     place, paths = folder / study.name, []
     make_folder(place)
     parts += sentences.of(study)
@@ -94,7 +94,7 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
     """The section of one design: its table and figures, and what was dropped, is missing, or diverged."""
     frame, missing, name = tables.arms_table(study, design), study.missing(design), design.name
     table = tables.arms_text(frame, study)
-    paths, parts = [place / f"{name}.csv", place / f"{name}.md"], [f"### {name}: {study.env}"]
+    paths, parts = [place / f"{name}.csv", place / f"{name}.md"], [f"### {name}: {plain(study.env)}"]
     write_whole(paths[0], frame.to_csv(index=False, float_format="%.6g"))
     write_whole(paths[1], table + "\n")
     if missing:
@@ -127,7 +127,7 @@ def _notes(study: Study, design: Design) -> list[str]:
     if not design.paired:
         notes.append("This design compares independent seeds, so its intervals use Welch's t instead of Student's.")
     if set(LADDER) - set(design.names) == {"action_mask"}:
-        notes.append(f"Left out: action_mask ({study.env} gives no action mask).")
+        notes.append(f"Left out: action_mask ({plain(study.env)} gives no action mask).")
     for arm in design.arms:
         gone = study.of(arm.tricks).set_index("seed").diverged.dropna()
         if len(gone):
@@ -144,10 +144,10 @@ def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
     said, paths = write_games(study, folder)
-    flags = f"Flags: {study.runs.tricks.iloc[0].replace(' ', ', ') or 'none'}."
+    flags = f"Flags: {plain(study.runs.tricks.iloc[0].replace(' ', ', ')) or 'none'}."
     image = _image(paths, f"{study.about['run']}: the score during training, and of whole games after it")
     likely = ", most likely actions" if study.about["greedy"] else ""
-    return f"## {study.env}: {study.about['run']}{likely}\n\n{image}\n\n{said} {flags}", paths
+    return f"## {plain(study.env)}: {plain(study.about['run'])}{likely}\n\n{image}\n\n{said} {flags}", paths
 
 
 def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
@@ -178,42 +178,15 @@ SECTIONS = {"designs": _environment, "games": _games, "worlds": _worlds}
 def _made(study: Study) -> str:
     """The command that trained a study, its seeds, its time, and its versions."""
     about, seeds = study.about, sorted(study.runs.seed.unique())
-    facts = [f"made by `{about['command']}`", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
+    facts = [f"made by {code(about['command'])}", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
     time = f"{about['seconds'] / 60:.0f} worker minutes"
     whole = "" if study.kind == "games" else " (whole blocks of ten seeds)"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
-    facts += [f"{name} {', '.join(found)}" for name, found in about["made with"].items() if any(found)]
-    return f"**{study.name}**: {'; '.join(facts)}."
+    facts += [plain(f"{name} {', '.join(found)}") for name, found in about["made with"].items() if any(found)]
+    return f"**{plain(study.name)}**: {'; '.join(facts)}."
 
 
 def _image(files: Sequence[Path], title: str, place: str = ".") -> str:
     """The PNG among the files as a Markdown image. place: its folder, relative to the report."""
     (png,) = (path for path in files if path.suffix == ".png")
-    return f"![{title}]({Path(place) / png.name})"
-
-
-def as_html(page: str, folder: Path) -> str:
-    """The Markdown as one HTML page that needs no other file, with its images embedded."""
-    import markdown
-
-    def embedded(match: Any) -> str:
-        data = base64.b64encode((folder / match[1]).read_bytes()).decode()
-        return f'src="data:image/png;base64,{data}"'
-
-    body = re.sub(r'src="([^":]+\.png)"', embedded, markdown.markdown(page, extensions=["tables"]))
-    return f"{HEAD}\n<body>\n{body}\n</body>\n</html>\n"
-
-
-HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>Ablation report</title>
-<meta name="viewport" content="width=device-width">
-<style>
-body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: #222; }
-img { max-width: 100%; background: white; }
-table { border-collapse: collapse; font-size: 13px; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { padding: 0.2rem 0.6rem; border-bottom: 1px solid #ddd; text-align: left; font-variant-numeric: tabular-nums; }
-</style>
-</head>"""
+    return picture(title, place, png.name)

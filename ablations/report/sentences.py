@@ -9,6 +9,7 @@ from ablations.analysis.studies import Study
 from ablations.design.labels import Label
 from ablations.design.story import Design
 from ablations.figures.style import signed
+from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
 
 
@@ -20,7 +21,7 @@ def of(study: Study) -> list[str]:
     told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
     said = [_climb(study, design, frame) for design, frame in told if design.phrases.climb]
     said += [_shared(told)] if any(design.phrases.detected for design, _ in told) else []
-    return [f"On {study.env} ({study.runs.seed.nunique()} seeds), {sentence}" for sentence in said]
+    return [f"On {plain(study.env)} ({study.runs.seed.nunique()} seeds), {sentence}" for sentence in said]
 
 
 def _by_rank(studies: Sequence[Study]) -> list[Design]:
@@ -101,7 +102,7 @@ def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
         seen = rows[rows.detected == sign]
         if len(seen):
             places = zip(seen.env, seen.difference, strict=True)
-            found.append(f"{verb} on {_listed([f'{env} ({signed(size)})' for env, size in places])}")
+            found.append(f"{verb} on {_listed([f'{plain(env)} ({signed(size)})' for env, size in places])}")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
 
 

@@ -13,7 +13,9 @@ from ablations.analysis.stats import interval, iqm, median_reached, restricted_m
 from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from ablations.design.suites import PUBLISHED
-from ablations.training.rates import FIXED, GRID
+from ablations.report.markup import plain
+from ablations.training.rate_table import GRID
+from ablations.training.rates import FIXED
 
 
 @cache
@@ -65,7 +67,7 @@ def arms_text(frame: pd.DataFrame, study: Study) -> str:
 def _about_rate(lr: float, tuned: str) -> str:
     """A caveat about a learning rate; if it is at the edge of the grid, a better one may lie beyond."""
     said = tuned or ("the grid's edge" if lr in (GRID[0], GRID[-1]) else "")
-    return f" ({said})" if said else ""
+    return f" ({plain(said)})" if said else ""
 
 
 def _spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = None) -> str:

@@ -9,9 +9,10 @@ import pandas as pd
 from ablations.analysis.outcomes import outcome, place
 from ablations.analysis.studies import Study
 from ablations.design.trials import TRIALS
+from ablations.report.markup import plain
 from ablations.report.tables import markdown
-from ablations.training.store import write_whole
 from tricks.errors import InputError
+from tricks.runs.files import write_whole
 
 SCORES = {"area": "area under the curve", "late": "last 10%"}
 SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
@@ -77,7 +78,7 @@ def tally(frame: pd.DataFrame) -> str:
 def caption(frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
     text = f"Each trick in a world that was made for it, {frame.seeds.max()} seeds an arm, the arms alike but for the"
-    text += f" trick and {rates_in_words(frame)}. Difference: with minus without, paired by seed"
+    text += f" trick and {plain(rates_in_words(frame))}. Difference: with minus without, paired by seed"
     if frame.low.notna().any():
         text += ", with its 95% interval (Student's t), not corrected for the number of rows"
     text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."

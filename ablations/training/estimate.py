@@ -23,7 +23,7 @@ def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
     episodes that is too much if they grow longer during training: batches grow with them, and the cost of an update is
     spread over more steps. Raises InputError if no job can be trained.
     """
-    missing = [job for job in dict.fromkeys(jobs) if store.read(job) is None]
+    missing = [job for job in dict.fromkeys(jobs) if not store.has(job)]
     if not missing:
         return 0.0
     start = time.time()

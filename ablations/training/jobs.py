@@ -2,25 +2,22 @@
 
 import hashlib
 import json
-import platform
-import subprocess
 import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
+import msgspec
 import pandas as pd
 
-from ablations.training.tagged_csv import tagged, untagged
+from ablations.training.curve_checks import fault
+from ablations.training.provenance import VERSIONS, provenance
+from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Run, Tricks
 from tricks.errors import InputError
 from tricks.runs.log import COLUMNS, DIAGNOSTICS
 
-VERSIONS = ("tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit")  # the keys of `provenance`
 ALGORITHM = 3  # raise it when a change to the library, or to a default, changes curves: old results then don't count
 
 
@@ -49,6 +46,29 @@ class Job:
         return hashlib.sha256(json.dumps(self.what, sort_keys=True).encode()).hexdigest()[:16]
 
 
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
+
+class Header(TypedDict):
+    """The first line of a job's result file, and what it may hold: `provenance` and these."""
+
+    what: dict[str, Any]  # `Job.what`
+    rows: Count
+    diverged: list[tuple[Count, Count]]  # pairs of a seed and a step
+    seconds: Seconds
+    steps: Count
+    reasons: NotRequired[list[tuple[int, str]]]
+    tricks: NotRequired[str | None]
+    torch: NotRequired[str | None]
+    numpy: NotRequired[str | None]
+    gymnasium: NotRequired[str | None]
+    python: NotRequired[str | None]
+    machine: NotRequired[str | None]
+    commit: NotRequired[str | None]
+    sha256: NotRequired[str]
+
+
 @dataclass(frozen=True)
 class Result:
     """A finished job: its learning curve, and what the first line of its file says about the training."""
@@ -59,7 +79,7 @@ class Result:
     seconds: float
     steps: int
     """Environment steps of all seeds."""
-    made_with: Mapping[str, str]
+    made_with: Mapping[str, str | None]
     """See `provenance`."""
 
 
@@ -73,13 +93,15 @@ class Finished:
 
 
 def compute(job: Job) -> Finished:
-    """Train one job."""
+    """Train one job. A result that could not be read back, such as one with infinite returns, is a failure."""
     from tricks import train
 
     start = time.perf_counter()
     try:
         run = train(job.config, job.tricks)
-        return Finished(result_text(job, run, time.perf_counter() - start))
+        text = result_text(job, run, time.perf_counter() - start)
+        parse_result(job, text)
+        return Finished(text)
     except InputError as error:
         return Finished(error=str(error), detail=str(error))
     except Exception as error:
@@ -92,6 +114,7 @@ def result_text(job: Job, run: Run, seconds: float) -> str:
         "what": job.what,
         "rows": len(run.curve),
         "diverged": list(run.diverged.items()),
+        "reasons": list(run.reasons.items()),
         "seconds": round(seconds, 2),
         "steps": int(run.curve.groupby("seed").step.max().sum()),
         **provenance(),
@@ -102,34 +125,24 @@ def result_text(job: Job, run: Run, seconds: float) -> str:
 def parse_result(job: Job, text: str) -> Result:
     """Parse what `result_text` wrote. Diagnostics that are newer than the file are NaN.
 
-    Raises ValueError, in one line, if the text is incomplete or belongs to another job.
+    Raises ValueError, in one line, if the text is incomplete, was changed, or belongs to another job.
     """
     try:
-        about, curve = untagged(text)
-        known = set(COLUMNS) >= set(curve) >= set(COLUMNS) - set(DIAGNOSTICS)
-        mine, rows, diverged = about["what"] == job.what, about["rows"], dict(about["diverged"])
-        seconds, steps, made_with = about["seconds"], about["steps"], {name: about.get(name, "") for name in VERSIONS}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        known = False
-    if not known:
-        raise ValueError("it is not the result of a job")
-    if not mine:
+        about, curve = untagged(text, Header)
+        if not set(COLUMNS) >= set(curve) >= set(COLUMNS) - set(DIAGNOSTICS):
+            raise ValueError("its columns are not those of a curve")
+    except ValueError as error:
+        raise ValueError(f"it is not the result of a job: {error}") from error
+    if about["what"] != job.what:
         raise ValueError("it belongs to another job")
-    numeric = all(kind.kind in "if" for kind in curve.dtypes)
+    diverged, seeds = dict(about["diverged"]), job.config.seed_list
     # the last line can be cut off, too, and a truncated number still parses
-    if len(curve) != rows or not text.endswith("\n") or not numeric or set(curve.seed) != set(job.config.seed_list):
+    if len(curve) != about["rows"] or not text.endswith("\n"):
         raise ValueError("rows are missing or damaged")
-    return Result(curve.reindex(columns=COLUMNS), diverged, seconds, steps, made_with)
-
-
-@cache
-def provenance() -> dict[str, str]:
-    """The versions, machine and commit that a result is made with."""
-    names = ("tricks", "torch", "numpy", "gymnasium")
-    here = Path(__file__).parent
-    git = subprocess.run(["git", "-C", here, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return {name: version(name) for name in names} | {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "commit": git.stdout.strip(),
-    }
+    if found := fault(curve, seeds, about["steps"]):
+        raise ValueError(f"rows are missing or damaged: {found}")
+    if len(diverged) < len(about["diverged"]) or not set(diverged) <= set(seeds):
+        raise ValueError("the seeds that diverged are not the job's")
+    check_sum(text, about.get("sha256"))
+    made_with = {name: about.get(name) for name in VERSIONS}
+    return Result(curve.reindex(columns=COLUMNS), diverged, about["seconds"], about["steps"], made_with)

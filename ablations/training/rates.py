@@ -7,8 +7,6 @@ how robust an arm is to its rate.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,20 +14,17 @@ import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.training.jobs import Job
+from ablations.training.rate_table import COLUMNS, GRID, KEY, store_table, table
 from ablations.training.scores import area, late, on_grid
-from ablations.training.store import Store, write_whole
+from ablations.training.store import Store
 from ablations.training.workers import run_jobs
 from tricks import Config, Tricks
 from tricks.errors import InputError
 
-TABLE = Path(__file__).parents[1] / "learning_rates.csv"
-GRID = (0.001, 0.003, 0.01, 0.03)
 SEEDS_PER_RATE = 5  # by default
 MOST_SEEDS_PER_RATE = 10_000
 FIRST_TUNING_SEED = 1000  # all reported seeds are below
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
-KEY = ["env", "steps", "numbers", "tricks", "lr"]
-COLUMNS = [*KEY, "area", "late", "seeds"]
 
 
 class Rate(NamedTuple):
@@ -41,14 +36,6 @@ class Rate(NamedTuple):
 
 NOT_TUNED = Rate(UNTUNED, "not tuned")
 FIXED = "fixed"  # the reservation about a rate that was given, not chosen
-
-
-@cache
-def table() -> pd.DataFrame:
-    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds."""
-    if not TABLE.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    return pd.read_csv(TABLE, keep_default_na=False, na_values={"area": "", "late": ""})
 
 
 def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
@@ -81,7 +68,7 @@ def tune(
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     rows = []
     for (config, tricks), job in jobs.items():
-        result = store.read(job)
+        result = store.scored(job)
         assert result is not None
         whole = area(on_grid(result.curve, config.steps, result.diverged))
         scores = (whole, late(result.curve, config.steps, result.diverged))
@@ -93,8 +80,7 @@ def tune(
     setting, before = KEY[:-1], table()
     others = before[~before.set_index(setting).index.isin(fresh.set_index(setting).index)]
     both = pd.concat([part for part in (fresh, others) if len(part)])
-    write_whole(TABLE, both.sort_values(KEY).to_csv(index=False))
-    table.cache_clear()
+    store_table(both)
     return fresh
 
 

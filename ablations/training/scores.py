@@ -8,6 +8,7 @@ import pandas as pd
 from tricks.runs.log import late_return
 
 POINTS = 100  # on the common grid of steps
+SCORED = ("seed", "step", "episodes", "return")  # the columns of a curve that scores are made of
 
 
 def on_grid(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.DataFrame:
@@ -17,14 +18,15 @@ def on_grid(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.
     in which none ended. From the step at which it diverged, a seed counts with its first return, the untrained agent's.
     """
     grid = np.linspace(steps / POINTS, steps, POINTS)
-    rows = {}
-    for name, part in curve.groupby("seed"):
-        seed, ended = int(str(name)), part.dropna(subset="return")
-        row = np.interp(grid, ended["step"], ended["return"]) if len(ended) else np.full(POINTS, np.nan)
-        if seed in diverged and len(ended):
-            row[grid >= diverged[seed]] = ended["return"].iloc[0]
-        rows[seed] = row
-    return pd.DataFrame.from_dict(rows, orient="index", columns=grid)
+    seed, step, returns = (curve[name].to_numpy() for name in ("seed", "step", "return"))
+    rows, seeds = [], np.unique(seed)
+    for each in seeds:
+        ended = (seed == each) & ~np.isnan(returns)
+        row = np.interp(grid, step[ended], returns[ended]) if ended.any() else np.full(POINTS, np.nan)
+        if each in diverged and ended.any():
+            row[grid >= diverged[each]] = returns[ended][0]
+        rows.append(row)
+    return pd.DataFrame(np.array(rows).reshape(-1, POINTS), index=seeds, columns=grid)
 
 
 def area(grid: pd.DataFrame) -> pd.Series:
@@ -37,7 +39,10 @@ def late(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.Ser
 
     A seed that diverged counts with its first return, the untrained agent's.
     """
+    curve = curve[list(SCORED)]
     seeds = pd.Index(curve["seed"].unique())
-    first = curve.dropna(subset="return").groupby("seed")["return"].first()
     found = late_return(curve, steps).reindex(seeds)
+    if not diverged:
+        return found
+    first = curve.dropna(subset="return").groupby("seed")["return"].first()
     return found.where(~seeds.isin(list(diverged)), first.reindex(seeds))

@@ -7,16 +7,17 @@ is a hash of what was trained, so any command that needs the same job finds its 
 import contextlib
 import itertools
 import os
-import platform
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ablations.training.jobs import Job, Result, parse_result
+from ablations.training.scores import SCORED
 from tricks.errors import InputError
-from tricks.runs import files
+from tricks.runs.files import HOST, alive, make_folder, partial, write_whole
 
-HOST = platform.node()
+LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 
 
 class Store:
@@ -24,14 +25,15 @@ class Store:
 
     def __init__(self, folder: Path, look_only: bool = False) -> None:
         self.folder, self.look_only = folder, look_only
+        self._scored: dict[str, Result] = {}  # by the job's key
         if look_only:  # the folder may not exist, and nothing in it changes
             return
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            probe = _partial(folder / "probe")
+            probe = partial(folder / "probe")
             probe.touch()
             probe.unlink()
-            _sweep(folder)
+            sweep(folder)
         except OSError as error:
             raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
 
@@ -55,6 +57,16 @@ class Store:
             print(f"{path} is damaged and will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
+    def scored(self, job: Job) -> Result | None:
+        """What `read` says, with only those columns of the curve that scores are made of. A result is read once."""
+        if job.key not in self._scored and (result := self.read(job)):
+            self._scored[job.key] = replace(result, curve=result.curve[list(SCORED)])
+        return self._scored.get(job.key)
+
+    def has(self, job: Job) -> bool:
+        """Whether the job has a whole result."""
+        return self.scored(job) is not None
+
     def put(self, job: Job, text: str) -> None:
         """Write the text of a result atomically: readers see the whole file or none, even after a crash."""
         write_whole(self._result(job), text)
@@ -75,33 +87,24 @@ class Store:
         return self.folder / f"{job.key}.error.txt"
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """`files.write_whole`, safe with several writers."""
-    files.write_whole(path, content, _partial(path))
+def prepare(out: Path) -> None:
+    """Make a folder for results, and remove what killed writers left half-written in it and in its own folders.
+
+    Raises InputError if the folder cannot be made.
+    """
+    make_folder(out)
+    with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop
+        for folder in (out, *(path for path in out.iterdir() if path.is_dir() and not path.is_symlink())):
+            sweep(folder)
 
 
-def _partial(path: Path) -> Path:
-    """The temporary file, named after its writer: the machine (folders can be shared) and the process."""
-    return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
-
-
-def _sweep(folder: Path) -> None:
-    """Remove half-written files of writers on this machine that were killed."""
+def sweep(folder: Path) -> None:
+    """Remove the half-written files, in this very folder, of writers on this machine that were killed."""
     for path in folder.iterdir():
-        found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
-        if found and not _alive(int(found[1])):
-            path.unlink(missing_ok=True)
-
-
-def _alive(process: int) -> bool:
-    if os.name != "posix":  # elsewhere, signal 0 does more than ask
-        return True
-    with contextlib.suppress(PermissionError):  # another user's
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return False
-    return True
+        found = LEFTOVER.fullmatch(path.name)
+        if found and not alive(int(found[1])) and path.is_file() and not path.is_symlink():
+            with contextlib.suppress(OSError):  # another user's
+                path.unlink()
 
 
 def _set_aside(path: Path) -> Path:

@@ -68,7 +68,7 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
     stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
     """
     jobs = list(dict.fromkeys(jobs))
-    missing = [job for job in jobs if store.read(job) is None]
+    missing = [job for job in jobs if not store.has(job)]
     total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
     if not scheduler:

@@ -22,7 +22,7 @@ from support.studies import study
 
 from ablations.analysis.study_files import SUFFIX, save
 from ablations.design.designs import ladder
-from ablations.training import rates
+from ablations.training import rate_table
 from ablations.training.jobs import compute
 from ablations.training.store import Store
 
@@ -38,13 +38,13 @@ def targets(saved: Path, cut: Path, tmp_path_factory: pytest.TempPathFactory) ->
     jobs, studies, table = (tmp_path_factory.mktemp(name) for name in ("jobs", "studies", "table"))
     Store(jobs).put(JOB, compute(JOB).text)
     save(study(ladder(["baseline"]), lambda on: 0), studies)
-    shutil.copy(rates.TABLE, table)
+    shutil.copy(rate_table.TABLE, table)
     return {
         "run": (saved, run_content, sorted(path.name for path in saved.iterdir())),
         "checkpoint": (cut, checkpoint_content, [path.name for path in cut.iterdir() if path.suffix == ".pt"]),
         "job": (jobs, job_content, [f"{JOB.key}.csv"]),
         "study": (studies, study_content, [f"made_CartPole-v1{SUFFIX}"]),
-        "learning rates": (table, rates_content, [rates.TABLE.name]),
+        "learning rates": (table, rates_content, [rate_table.TABLE.name]),
     }
 
 

@@ -20,7 +20,7 @@ from ablations.design.trials import TRIALS, Trial
 from ablations.experiments import worlds
 from ablations.report import trials_section
 from ablations.report.trials_section import caption
-from ablations.training import rates
+from ablations.training import rate_table, rates
 from tricks import Config
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
@@ -65,11 +65,11 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
 ) -> None:
     for module in (worlds, trials_section):
         monkeypatch.setattr(module, "TRIALS", (TRIAL,))
-    monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
-    rates.table.cache_clear()
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    rate_table.table.cache_clear()
     arguments = ["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--tune"]
     assert main(arguments) == 0
-    scores = rates.table()
+    scores = rate_table.table()
     assert set(scores.tricks) == {"", "baseline"}
     assert set(scores.numbers) == {"lanes=2 horizon=10"}
     first = (tmp_path / "worlds.csv").read_text()
@@ -83,7 +83,7 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
     assert main(arguments[:-1]) == 0
     assert "2 jobs, 2 of them done before" in capsys.readouterr().out
     assert (tmp_path / "worlds.csv").read_text() == first
-    rates.table.cache_clear()
+    rate_table.table.cache_clear()
 
 
 def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
@@ -107,11 +107,11 @@ def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
 def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = ((0.001, 5.0, 1.0), (0.01, 4.0, 2.0), (0.03, 3.0, None))
     rows = [("x", 9, "", "", *score, 8) for score in scores]
-    pd.DataFrame(rows, columns=rates.COLUMNS).to_csv(tmp_path / "rates.csv", index=False)
-    monkeypatch.setattr(rates, "TABLE", tmp_path / "rates.csv")
-    rates.table.cache_clear()
+    pd.DataFrame(rows, columns=rate_table.COLUMNS).to_csv(tmp_path / "rates.csv", index=False)
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    rate_table.table.cache_clear()
     found = [rates.best_rate(Config(env="x", steps=9), TRIAL.without, score)[0] for score in ("area", "late")]
-    rates.table.cache_clear()
+    rate_table.table.cache_clear()
     assert found == [0.001, 0.01]
 
 

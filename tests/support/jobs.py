@@ -10,6 +10,7 @@ from tricks.ladder import switched
 
 TINY = Config(seeds=(0, 1), steps=200, lanes=2, horizon=16)
 JOB = Job(TINY, REINFORCE)
+SMALL = Job(Config(seeds=1, steps=20, lanes=1, horizon=16), REINFORCE)  # its file has two rows or so
 JOBS = [Job(Config(seeds=(k, k + 1), steps=3000, lanes=8, horizon=64), switched(["baseline"])) for k in range(4)]
 
 
@@ -17,4 +18,4 @@ def content(store: Store, job: Job) -> tuple[dict[str, Any], str]:
     """A result file but for what differs between equal runs."""
     first, _, rest = (store.folder / f"{job.key}.csv").read_text().partition("\n")
     about = json.loads(first.removeprefix("# "))
-    return {name: about[name] for name in about if name not in ("seconds", "commit")}, rest
+    return {name: about[name] for name in about if name not in ("seconds", "commit", "sha256")}, rest

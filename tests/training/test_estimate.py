@@ -10,10 +10,11 @@ from ablations.cli import main
 from ablations.training.estimate import PROBES, SHARE, estimate, makespan, price, probes, short
 from ablations.training.jobs import Job, compute, parse_result
 from ablations.training.plan import What, plans
-from ablations.training.store import HOST, Store
+from ablations.training.store import Store
 from ablations.training.workers import record
 from tricks import REINFORCE, Config, InputError
 from tricks.ladder import NEEDS, switched
+from tricks.runs.files import HOST
 
 
 def test_an_estimate_adds_up_the_prices_of_the_jobs_most_like_each() -> None:

@@ -1,5 +1,6 @@
 """The text of a job's result: older versions' results still count, and anything that is not a result doesn't."""
 
+import hashlib
 from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,11 @@ def test_what_a_result_says_of_its_training_is_typed() -> None:
 def test_a_tagged_csv_is_read_back() -> None:
     rows = pd.DataFrame({"a": [1, 2], "b": [0.123456789, 2.0]})
     text = tagged({"made with": ["x"]}, rows, digits=3)
-    assert text == '# {"made with": ["x"]}\na,b\n1,0.123\n2,2\n'
+    blank = '# {"made with": ["x"], "sha256": ""}\na,b\n1,0.123\n2,2\n'
+    checksum = hashlib.sha256(blank.encode()).hexdigest()
+    assert text == blank.replace('""', f'"{checksum}"')
     about, again = untagged(text, dtype={"a": str})
-    assert about == {"made with": ["x"]}
+    assert about == {"made with": ["x"], "sha256": checksum}
     assert again.a.tolist() == ["1", "2"]
 
 

@@ -17,9 +17,10 @@ from tqdm import tqdm
 
 from ablations.training import workers as running
 from ablations.training.jobs import Job, compute
-from ablations.training.store import HOST, Store, write_whole
+from ablations.training.store import Store
 from ablations.training.workers import blocks, in_pool, record, run_jobs
 from tricks import REINFORCE, Config, InputError
+from tricks.runs.files import HOST, write_whole
 
 FULL = Path("/dev/full")  # a file on which every write fails as on a full disk
 

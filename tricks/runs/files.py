@@ -53,12 +53,12 @@ def probe(folder: Path) -> None:
             part.unlink()
 
 
-def write_whole(path: Path, content: str | bytes, part: Path | None = None) -> None:
-    """Write a file atomically: if the process is killed, the file is either the old or the new one.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file atomically, whoever else writes it: after a kill, it is either the old or the new one.
 
-    The content goes to the temporary file `part`, which then replaces `path`. Raises InputError if that fails.
+    The content goes to a temporary file, which then replaces `path`. Raises InputError if that fails.
     """
-    part = part or partial(path)
+    part = partial(path)
     try:
         with part.open("wb") as file:
             file.write(content if isinstance(content, bytes) else content.encode())
@@ -81,7 +81,9 @@ def sweep(folder: Path) -> None:
     """Remove what killed writers of this machine left half-written in the folder. Raises OSError if that fails."""
     for path in folder.iterdir():
         found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)
-        if found and not alive(int(found[1])):
+        process = int(found[1]) if found else 0
+        # whoever sweeps is not writing: what has its own id, another process wrote before
+        if found and (process == os.getpid() or not alive(process)):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -89,9 +91,7 @@ def sweep(folder: Path) -> None:
 
 
 def alive(process: int) -> bool:
-    """Whether another process with this id runs."""
-    if process == os.getpid():  # whoever sweeps is not writing, so an earlier process had the same id
-        return False
+    """Whether a process with this id runs on this machine."""
     if os.name != "posix":  # elsewhere, signal 0 does more than ask
         return True
     with contextlib.suppress(PermissionError):  # another user's

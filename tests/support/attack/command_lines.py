@@ -19,7 +19,7 @@ from ablations.cli import main as ablations
 from ablations.design.designs import DESIGNS
 from ablations.design.trials import TRIALS
 from ablations.experiments import design_runs, games, speed, stopwatch, worlds
-from ablations.training import estimate, rates, workers
+from ablations.training import estimate, rate_table, workers
 from tricks.cli.main import main as tricks
 from tricks.cli.play_command import Playing
 from tricks.cli.train_command import Output
@@ -163,7 +163,7 @@ def arena(saved: Path, cut: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def in_this_process(folder: Path) -> Iterator[None]:
     """Jobs and measurements run here instead of in workers, trials are short, and tuning changes only a copy."""
-    table = shutil.copy(rates.TABLE, folder / "learning_rates.csv")
+    table = shutil.copy(rate_table.TABLE, folder / "learning_rates.csv")
     short = tuple(replace(trial, config=replace(trial.config, steps=64)) for trial in TRIALS)
 
     def in_turn(jobs: Sequence[Any], workers: int, task: Any) -> Iterator[tuple[Any, Any]]:
@@ -178,10 +178,10 @@ def in_this_process(folder: Path) -> Iterator[None]:
             stack.enter_context(mock.patch.object(module, "in_pool", in_turn))
         stack.enter_context(mock.patch.object(speed, "together", alone))
         stack.enter_context(mock.patch.object(worlds, "TRIALS", short))
-        stack.enter_context(mock.patch.object(rates, "TABLE", Path(table)))
-        rates.table.cache_clear()
+        stack.enter_context(mock.patch.object(rate_table, "TABLE", Path(table)))
+        rate_table.table.cache_clear()
         yield
-    rates.table.cache_clear()
+    rate_table.table.cache_clear()
 
 
 def attack(line: Line, saved: Path, cut: Path) -> str:

@@ -18,7 +18,7 @@ from support.attack.law import refused
 from support.jobs import JOB
 
 from ablations.analysis import study_files
-from ablations.training import rates
+from ablations.training import rate_table
 from ablations.training.jobs import Result
 from ablations.training.store import Store
 from tricks import Run, load
@@ -99,15 +99,15 @@ def study_content(folder: Path) -> object:
 
 def rates_content(folder: Path) -> object:
     """The table of learning rates: the rows of each setting."""
-    with mock.patch.object(rates, "TABLE", folder / rates.TABLE.name):
-        rates.table.cache_clear()
+    with mock.patch.object(rate_table, "TABLE", folder / rate_table.TABLE.name):
+        rate_table.table.cache_clear()
         try:
-            table = rates.table()
+            table = rate_table.table()
         finally:
-            rates.table.cache_clear()
+            rate_table.table.cache_clear()
     found: dict[object, list[object]] = {}
     for row in table.sort_values("lr").to_dict("records"):
-        found.setdefault(tuple(row[name] for name in rates.KEY[:-1]), []).append(row)
+        found.setdefault(tuple(row[name] for name in rate_table.KEY[:-1]), []).append(row)
     return found
 
 

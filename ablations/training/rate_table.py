@@ -1,0 +1,95 @@
+"""The table `learning_rates.csv` on disk: the score of every arm at every rate of the grid.
+
+A first line `# {json}` holds the number of rows and a checksum. The table that ships with this package is older and has
+none; of such a table only the rows are checked.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+import numpy as np
+import pandas as pd
+
+from ablations.training.store import sweep
+from ablations.training.tagged_csv import check_sum, rows_of, tagged, untagged
+from tricks.errors import InputError
+from tricks.runs.files import write_whole
+
+TABLE = Path(__file__).parents[1] / "learning_rates.csv"
+GRID = (0.001, 0.003, 0.01, 0.03)
+KEY = ["env", "steps", "numbers", "tricks", "lr"]
+COLUMNS = [*KEY, "area", "late", "seeds"]
+TEXTS = dict.fromkeys(("env", "numbers", "tricks"), str)
+EMPTY = {"area": "", "late": ""}  # no episode ended
+
+
+class Header(TypedDict):
+    """The first line."""
+
+    rows: int
+    sha256: NotRequired[str]
+
+
+@cache
+def table() -> pd.DataFrame:
+    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds.
+
+    Raises InputError if the file is damaged.
+    """
+    try:
+        return _parsed(TABLE.read_bytes().decode())
+    except FileNotFoundError:
+        return pd.DataFrame(columns=COLUMNS)
+    except OSError as error:
+        raise InputError(f"cannot read {TABLE}: {error.strerror}") from error
+    except ValueError as error:
+        remedy = "restore it, or remove it and tune again"
+        raise InputError(f"{TABLE} is damaged or not a table of learning rates: {error}; {remedy}") from error
+
+
+def store_table(scores: pd.DataFrame) -> None:
+    """Replace the table. Raises InputError if it cannot be written."""
+    sweep(TABLE.parent)
+    scores = scores.sort_values(KEY)
+    write_whole(TABLE, tagged({"rows": len(scores)}, scores, digits=None))
+    table.cache_clear()
+
+
+def _parsed(text: str) -> pd.DataFrame:
+    """The rows of the table's text. Raises ValueError if it is not whole, or a row cannot be."""
+    reading = {"dtype": TEXTS, "keep_default_na": False, "na_values": EMPTY}
+    if text.startswith("#"):
+        about, scores = untagged(text, Header, **reading)
+    else:
+        about, scores = {}, rows_of(text, **reading)
+    if reason := _fault(scores) or ("sha256" not in about and _gap(scores)):
+        raise ValueError(reason)
+    if not text.endswith("\n") or about.get("rows", len(scores)) != len(scores):
+        raise ValueError("rows are missing")
+    check_sum(text, about.get("sha256"))
+    return scores
+
+
+def _fault(scores: pd.DataFrame) -> str:
+    """What is wrong with the rows, in a few words; empty if nothing is."""
+    if list(scores) != COLUMNS:
+        return f"its columns are not {', '.join(COLUMNS)}"
+    if any(scores[name].dtype.kind not in "if" for name in ("lr", "area", "late")) or scores.empty:
+        return "a number is missing, or is none"
+    if any(scores[name].dtype.kind != "i" or (scores[name] < 1).any() for name in ("steps", "seeds")):
+        return "a budget or a number of seeds is not a positive whole number"
+    if not scores.lr.between(0, 1, inclusive="right").all():
+        return "a learning rate is not between 0 and 1"
+    if np.isinf(scores[["area", "late"]].to_numpy(dtype=float)).any() or scores.env.eq("").any():
+        return "a score is infinite, or an environment has no name"
+    if scores.duplicated(KEY).any():
+        return "a row is there twice"
+    return ""
+
+
+def _gap(scores: pd.DataFrame) -> str:
+    """What a table without a checksum lacks, if it was cut off between two rows."""
+    tried = scores[scores.lr.isin(GRID)].groupby(KEY[:-1]).size()
+    arms, rates = len(scores.groupby(KEY[:-1])), len({*scores.lr} & {*GRID})
+    return "" if len(tried) == arms and (tried == rates).all() else "an arm lacks a rate that the others have"

@@ -1,0 +1,62 @@
+"""What a result was made with is a courtesy: without git or an installation, training goes on."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+from support.jobs import JOB, SMALL
+
+from ablations.analysis.studies import Done, about_runs
+from ablations.training import provenance
+from ablations.training.jobs import compute, parse_result
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    provenance.provenance.cache_clear()
+    yield monkeypatch
+    provenance.provenance.cache_clear()
+
+
+def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nowhere.setenv("PATH", str(tmp_path))  # no git
+
+    def unknown(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    nowhere.setattr(provenance, "version", unknown)
+    done = compute(SMALL)
+    assert done.error == ""
+    result = parse_result(SMALL, done.text)
+    assert {name for name, said in result.made_with.items() if said is None} == {*provenance.PACKAGES, "commit"}
+    assert '"commit": null' in done.text
+
+
+def test_the_commit_of_another_repository_around_this_one_is_not_ours(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inside = tmp_path / "site-packages" / "ablations" / "training" / "provenance.py"
+    inside.parent.mkdir(parents=True)
+    inside.touch()
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *command], check=True)
+    nowhere.setattr(provenance, "__file__", str(inside))
+    nowhere.setattr(provenance, "ROOT", inside.parents[2])
+    assert provenance.provenance()["commit"] is None
+    nowhere.setattr(provenance, "ROOT", tmp_path)
+    provenance.provenance.cache_clear()
+    assert len(provenance.provenance()["commit"] or "") == 40
+
+
+def test_what_is_not_known_is_left_out_of_what_a_study_was_made_with() -> None:
+    result = parse_result(JOB, compute(JOB).text)
+    unknown = replace(result, made_with=dict.fromkeys(result.made_with))
+    about = about_runs("x", [Done(JOB, "", result), Done(JOB, "", unknown)], (0, 1))
+    assert about["made with"]["torch"] == [result.made_with["torch"]]
+    assert about_runs("x", [Done(JOB, "", unknown)], (0, 1))["made with"]["commit"] == []

@@ -1,0 +1,52 @@
+"""The table of learning rates is whole or refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.damage import flips
+
+from ablations.training import rate_table
+from ablations.training.rate_table import COLUMNS, GRID, store_table, table
+from tricks import InputError
+
+
+@pytest.fixture
+def rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    shipped = rate_table.TABLE.read_text()
+    path = tmp_path / "learning_rates.csv"
+    path.write_text(shipped)
+    monkeypatch.setattr(rate_table, "TABLE", path)
+    table.cache_clear()
+    yield path
+    table.cache_clear()
+
+
+def test_a_table_of_learning_rates_that_is_not_whole_is_refused_in_one_line(rates: Path) -> None:
+    whole = rates.read_text()
+    lines = whole.splitlines(keepends=True)
+    head, row = lines[0], "x,9,,,{},1.0,1.0,5\n"
+    damaged = ["", head, "a,b\n1,2\n", whole[: len(whole) // 2], "".join(lines[: len(lines) // 2]), whole + lines[-1]]
+    damaged += [head + row.format(rate) for rate in ("-1", "0", "inf", "1e9", "nan", "fast")]
+    damaged += [whole.replace(",5\n", ",-5\n", 1), whole.replace("100000", "1e5x", 1), "# [1]\n" + whole]
+    for text in damaged:
+        rates.write_text(text)
+        table.cache_clear()
+        with pytest.raises(InputError, match=rf"^{rates} is damaged or not a table of learning rates: .+$"):
+            table()
+    rates.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="is damaged or not a table"):
+        table()
+
+
+def test_a_table_that_was_tuned_has_a_checksum_and_loses_no_row(rates: Path) -> None:
+    scores = pd.DataFrame([("x", 9, "", arm, lr, 0.1, None, 5) for arm in ("", "gae") for lr in GRID], columns=COLUMNS)
+    store_table(scores)
+    assert len(table()) == 8
+    whole = rates.read_bytes()
+    for damaged in [*flips(whole), whole[: whole.index(b"x,9,,gae")]]:
+        rates.write_bytes(damaged)
+        table.cache_clear()
+        with pytest.raises(InputError, match="is damaged or not a table"):
+            table()
