@@ -10,3 +10,12 @@ class InputError(Exception):
     def __init__(self, fault: str, advice: str = "") -> None:
         super().__init__(f"{fault}: {advice}" if advice else fault)
         self.fault = fault
+
+
+def said(error: BaseException) -> str:
+    """What an exception says, in one line; its type's name if that is nothing, or fails in turn."""
+    try:
+        words = " ".join(str(error).split())
+    except Exception:
+        words = ""
+    return words or type(error).__name__

@@ -10,7 +10,7 @@ from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import pandas as pd
 from torch import Tensor
@@ -20,7 +20,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
-from tricks.errors import InputError
+from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
@@ -32,6 +32,8 @@ from tricks.runs.log import Listener
 from tricks.runs.run import Run, Unnamed
 from tricks.runs.tensor_files import tensors_in
 from tricks.values import checked
+
+T = TypeVar("T")
 
 
 @checked
@@ -97,34 +99,44 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     except InputError:
         raise
     except Exception as error:  # a state that does not fit can raise anything
-        raise _damaged(folder, error) from error
+        raise _damaged(folder, f"agent.pt: {said(error)}") from error
     seconds = float("nan") if about.seconds is None else about.seconds
     return Run(config, tricks, agent, curve, dict(about.diverged), seconds, make, body, dict(about.reasons))
 
 
 def _contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[str, Tensor]]:
     """The files of a run, checked. Raises InputError."""
-    try:
-        about = read_about(found(folder, "run.json").read_bytes())
-        config, tricks = asked(about.config, about.tricks)
-        files = {name: found(folder, name).read_bytes() for name in ("agent.pt", "curve.csv")}
-        for name, content in files.items():
-            if about.checksums is not None and about.checksums.get(name) != digest(content):
-                raise ValueError(f"{name} does not match its checksum")
-        curve = pd.read_csv(BytesIO(files["curve.csv"]))
+
+    def settings(content: bytes) -> tuple[About, Config, Tricks]:
+        about = read_about(content)
+        return about, *asked(about.config, about.tricks)
+
+    def curve_in(content: bytes) -> pd.DataFrame:
+        curve = pd.read_csv(BytesIO(content))
         check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
-        state = tensors_in(files["agent.pt"])
+        return curve
+
+    about, config, tricks = _parsed(folder, "run.json", settings)
+    curve = _parsed(folder, "curve.csv", curve_in, about.checksums)
+    return about, config, tricks, curve, _parsed(folder, "agent.pt", tensors_in, about.checksums)
+
+
+def _parsed(folder: Path, name: str, parse: Callable[[bytes], T], checksums: dict[str, str] | None = None) -> T:
+    """What `parse` makes of a file of the run, whose content must match its checksum. Raises InputError."""
+    try:
+        content = found(folder, name).read_bytes()
+        if checksums is not None and checksums.get(name) != digest(content):
+            raise ValueError("it does not match its checksum")
+        return parse(content)
     except FileNotFoundError as error:
-        raise _damaged(folder, f"there is no {Path(error.filename).name}") from error
+        raise _damaged(folder, f"there is no {name}") from error
     except OSError as error:
-        raise InputError(f"cannot read the run in {folder}: {error.strerror}") from error
+        raise InputError(f"cannot read {folder / name}: {error.strerror}") from error
     except Exception as error:  # what a file holds can be wrong in any way
-        raise _damaged(folder, error) from error
-    return about, config, tricks, curve, state
+        raise _damaged(folder, f"{name}: {said(error)}") from error
 
 
-def _damaged(folder: Path, error: Exception | str) -> InputError:
-    reason = (str(error) or type(error).__name__).splitlines()[0]
+def _damaged(folder: Path, reason: str) -> InputError:
     return InputError(f"the run in {folder} is damaged: {reason}")
 
 

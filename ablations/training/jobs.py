@@ -15,7 +15,7 @@ from ablations.training.curve_checks import fault
 from ablations.training.provenance import VERSIONS, provenance
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Run, Tricks
-from tricks.errors import InputError
+from tricks.errors import InputError, said
 from tricks.runs.log import COLUMNS, DIAGNOSTICS
 
 ALGORITHM = 3  # raise it when a change to the library, or to a default, changes curves: old results then don't count
@@ -105,7 +105,7 @@ def compute(job: Job) -> Finished:
     except InputError as error:
         return Finished(error=str(error), detail=str(error))
     except Exception as error:
-        return Finished(error=f"{type(error).__name__}: {error}", detail=traceback.format_exc())
+        return Finished(error=f"{type(error).__name__}: {said(error)}", detail=traceback.format_exc())
 
 
 def result_text(job: Job, run: Run, seconds: float) -> str:

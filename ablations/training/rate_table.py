@@ -1,18 +1,18 @@
 """The table `learning_rates.csv` on disk: the score of every arm at every rate of the grid.
 
-A first line `# {json}` holds the number of rows and a checksum. The table that ships with this package is older and has
-none; of such a table only the rows are checked.
+A first line `# {json}` holds the number of rows and a checksum, so that a table that was cut or changed is refused.
+Elsewhere, read it with `pandas.read_csv(path, comment="#")`.
 """
 
 from functools import cache
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
 
 from ablations.training.store import sweep
-from ablations.training.tagged_csv import check_sum, rows_of, tagged, untagged
+from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.errors import InputError
 from tricks.runs.files import write_whole
 
@@ -28,7 +28,7 @@ class Header(TypedDict):
     """The first line."""
 
     rows: int
-    sha256: NotRequired[str]
+    sha256: str
 
 
 @cache
@@ -59,15 +59,12 @@ def store_table(scores: pd.DataFrame) -> None:
 def _parsed(text: str) -> pd.DataFrame:
     """The rows of the table's text. Raises ValueError if it is not whole, or a row cannot be."""
     reading = {"dtype": TEXTS, "keep_default_na": False, "na_values": EMPTY}
-    if text.startswith("#"):
-        about, scores = untagged(text, Header, **reading)
-    else:
-        about, scores = {}, rows_of(text, **reading)
-    if reason := _fault(scores) or ("sha256" not in about and _gap(scores)):
+    about, scores = untagged(text, Header, **reading)
+    if reason := _fault(scores):
         raise ValueError(reason)
-    if not text.endswith("\n") or about.get("rows", len(scores)) != len(scores):
+    if len(scores) != about["rows"]:
         raise ValueError("rows are missing")
-    check_sum(text, about.get("sha256"))
+    check_sum(text, about["sha256"])
     return scores
 
 
@@ -86,10 +83,3 @@ def _fault(scores: pd.DataFrame) -> str:
     if scores.duplicated(KEY).any():
         return "a row is there twice"
     return ""
-
-
-def _gap(scores: pd.DataFrame) -> str:
-    """What a table without a checksum lacks, if it was cut off between two rows."""
-    tried = scores[scores.lr.isin(GRID)].groupby(KEY[:-1]).size()
-    arms, rates = len(scores.groupby(KEY[:-1])), len({*scores.lr} & {*GRID})
-    return "" if len(tried) == arms and (tried == rates).all() else "an arm lacks a rate that the others have"

@@ -38,14 +38,8 @@ def untagged(text: str, kind: Any = dict[str, Any], **reading: Any) -> tuple[Any
             raise ValueError(f"its first line has an unknown {unknown[0]!r}")
     except RecursionError as error:
         raise ValueError("its first line is nested too deep") from error
-    return about, rows_of(rest, **reading)
-
-
-def rows_of(text: str, **reading: Any) -> pd.DataFrame:
-    """The rows of a CSV without such a first line. Raises ValueError, in one line, if they cannot be parsed."""
     try:
-        rows: pd.DataFrame = pd.read_csv(io.StringIO(text), **reading)
-        return rows
+        return about, pd.read_csv(io.StringIO(rest), **reading)
     except ValueError as error:  # some of pandas' have several lines
         raise ValueError(" ".join(str(error).split())) from error
 

@@ -84,7 +84,7 @@ def test_a_curve_that_cannot_be_is_damage(run: Run, before: str, after: str, sai
     curve = (tmp_path / "curve.csv").read_text()
     assert before in curve
     save_curve(tmp_path, curve.replace(before, after, 1))
-    with pytest.raises(InputError, match=f"damaged: curve.csv .*{said}"):
+    with pytest.raises(InputError, match=f"damaged: curve.csv: it .*{said}"):
         load(tmp_path)
 
 
@@ -93,7 +93,7 @@ def test_a_return_is_infinite_only_where_a_seed_diverged(run: Run, tmp_path: Pat
     replace(run, curve=curve, diverged={3: 60, 1: 60}).save(tmp_path / "diverged")
     assert np.isinf(load(tmp_path / "diverged").curve["return"]).all()
     replace(run, curve=curve).save(tmp_path / "healthy")
-    with pytest.raises(InputError, match=r"damaged: curve\.csv has an impossible value in the column return$"):
+    with pytest.raises(InputError, match=r"damaged: curve\.csv: it has an impossible value in the column return$"):
         load(tmp_path / "healthy")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ from support.damage import flips
 
 from ablations.training import rate_table
 from ablations.training.rate_table import COLUMNS, GRID, store_table, table
+from ablations.training.tagged_csv import tagged
 from tricks import InputError
 
 
@@ -25,11 +27,28 @@ def rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_table_of_learning_rates_that_is_not_whole_is_refused_in_one_line(rates: Path) -> None:
     whole = rates.read_text()
-    lines = whole.splitlines(keepends=True)
-    head, row = lines[0], "x,9,,,{},1.0,1.0,5\n"
-    damaged = ["", head, "a,b\n1,2\n", whole[: len(whole) // 2], "".join(lines[: len(lines) // 2]), whole + lines[-1]]
-    damaged += [head + row.format(rate) for rate in ("-1", "0", "inf", "1e9", "nan", "fast")]
-    damaged += [whole.replace(",5\n", ",-5\n", 1), whole.replace("100000", "1e5x", 1), "# [1]\n" + whole]
+    lines, rows = whole.splitlines(keepends=True), pd.read_csv(rates, comment="#", keep_default_na=False)
+    damaged = [
+        "",
+        lines[0],
+        "a,b\n1,2\n",
+        whole[: len(whole) // 2],
+        "".join(lines[: len(lines) // 2]),
+        whole + lines[-1],
+    ]
+    damaged += ["".join(lines[1:]), "# [1]\n" + whole, whole.replace(",5\n", ",-5\n", 1)]
+    impossible: list[tuple[str, Any]] = [
+        ("lr", -1.0),
+        ("lr", 0.0),
+        ("lr", 1e9),
+        ("lr", "fast"),
+        ("seeds", -5),
+        ("steps", 0),
+        ("env", ""),
+    ]
+    damaged += [tagged({"rows": len(rows)}, rows.assign(**{name: x}), digits=None) for name, x in impossible]
+    twice = pd.concat([rows, rows[:1]])
+    damaged += [tagged({"rows": len(twice)}, twice, digits=None), tagged({"rows": 7}, rows, digits=None)]
     for text in damaged:
         rates.write_text(text)
         table.cache_clear()

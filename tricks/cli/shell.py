@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
-from tricks.errors import InputError
+from tricks.errors import InputError, said
 
 T = TypeVar("T")
 
@@ -39,8 +39,7 @@ def _in_one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{os.fspath(error.filename)!s}: " if isinstance(error.filename, str | os.PathLike) else ""
         return f"{where}{error.strerror}"
-    reason = " ".join(str(error).split())
-    return f"not enough memory ({reason})" if isinstance(error, MemoryError) else reason or type(error).__name__
+    return f"not enough memory ({said(error)})" if isinstance(error, MemoryError) else said(error)
 
 
 def chosen(name: str, commands: Mapping[str, T]) -> T:

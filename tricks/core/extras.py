@@ -3,7 +3,7 @@
 import importlib
 from types import ModuleType
 
-from tricks.errors import InputError
+from tricks.errors import InputError, said
 
 
 def extra(name: str, package: str) -> ModuleType:
@@ -11,5 +11,6 @@ def extra(name: str, package: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f'cannot import {package} ({reason}); install it with: pip install -e ".[{name}]"') from error
+        raise InputError(
+            f'cannot import {package} ({said(error)}); install it with: pip install -e ".[{name}]"'
+        ) from error

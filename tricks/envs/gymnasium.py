@@ -18,7 +18,7 @@ from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game, make_games
 from tricks.envs.processes import close_workers, in_words, make_workers, what_happened
-from tricks.errors import InputError
+from tricks.errors import InputError, said
 
 
 class GymnasiumEnv:
@@ -103,7 +103,7 @@ class GymnasiumEnv:
         if isinstance(env, AsyncVectorEnv) and isinstance(error, Exception):
             reason = what_happened(env, error)
         self.close()
-        return InputError(f"{self.id}: {' '.join(reason.split())} (seed {self.seeds[i]})")
+        return InputError(f"{self.id}: {reason} (seed {self.seeds[i]})")
 
     def _obs(self) -> Tensor:
         return self.spaces.encode(np.stack(self._raw), self._rows)
@@ -175,9 +175,9 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
-        reason = in_words(error) if isinstance(error, SystemExit) else str(error) or type(error).__name__
+        reason = in_words(error) if isinstance(error, SystemExit) else said(error)
         what, hint = (repr(id), _hint(id, error)) if make is None else ("that env= makes", "")
-        raise InputError(f"cannot make the environment {what}: {' '.join(reason.split())}{hint}") from error
+        raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
     return env
 
 
@@ -192,8 +192,8 @@ def make_checked(make: MakeEnv) -> gym.Env:
 def _hint(id: str, error: BaseException) -> str:
     """Suggest a registered id close to an unknown one, unless Gymnasium's own message already does."""
     module, colon, name = id.rpartition(":")
-    unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in str(error)
-    if not unknown or name in gym.registry or "Did you mean" in str(error):
+    unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in said(error)
+    if not unknown or name in gym.registry or "Did you mean" in said(error):
         return ""  # a constructor that fails says nothing about the id
     near = difflib.get_close_matches(name, list(gym.registry), n=1)
     return f" Did you mean {module}{colon}{near[0]}?" if near else ""

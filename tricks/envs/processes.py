@@ -16,6 +16,7 @@ import torch
 from gymnasium.vector import AsyncVectorEnv
 
 from tricks.core.orphans import follow_parent
+from tricks.errors import said
 
 PATIENCE = 5.0  # seconds a worker has to close its environment
 
@@ -51,7 +52,7 @@ def close_workers(env: AsyncVectorEnv) -> None:
 def what_happened(env: AsyncVectorEnv, error: Exception) -> str:
     """Describe an error that came from the workers: the exception in one, or how one died."""
     if not isinstance(error, EOFError | OSError):
-        return str(error)
+        return said(error)
     for lane, process in enumerate(env.processes):
         process.join(0.1)  # its pipe closes just before it exits
         if process.exitcode is not None:
@@ -100,5 +101,6 @@ class PlainErrors(gym.Wrapper):
 
 
 def in_words(error: BaseException) -> str:
-    """An exception's name and message."""
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+    """An exception's type, and what it says."""
+    name, words = type(error).__name__, said(error)
+    return name if words == name else f"{name}: {words}"

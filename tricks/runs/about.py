@@ -95,7 +95,7 @@ def read_about(content: bytes) -> About:
     """Parse run.json. Raises ValueError if it is not what `write_about` wrote, now or in an older version."""
     about = msgspec.json.decode(content, type=About)
     if about.checksum is not None and digest(content.replace(about.checksum.encode(), b"", 1)) != about.checksum:
-        raise ValueError("run.json does not match its checksum")
+        raise ValueError("it does not match its checksum")
     return about
 
 
@@ -113,22 +113,22 @@ def check_curve(curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged
     """
     needed = COLUMNS[: COLUMNS.index("length") + 1]
     if missing := [name for name in needed if name not in curve]:
-        raise ValueError(f"curve.csv has no column {', '.join(missing)}")
+        raise ValueError(f"it has no column {', '.join(missing)}")
     if unknown := [name for name in curve if name not in COLUMNS]:
-        raise ValueError(f"curve.csv has an unknown column {', '.join(map(str, unknown))}")
+        raise ValueError(f"it has an unknown column {', '.join(map(str, unknown))}")
     if len(curve) != rows:
-        raise ValueError(f"curve.csv has {len(curve)} rows, not {rows}")
+        raise ValueError(f"it has {len(curve)} rows, not {rows}")
     wrong = [name for name in COUNTS if curve[name].dtype != np.int64 or (curve[name] < 0).any()]
     wrong += [name for name in SPOKEN if name in curve and curve[name].dtype.kind not in "if"]
     healthy = curve[~curve["seed"].isin(list(diverged))]
     wrong += [name for name in ("return", "length") if not wrong and np.isinf(healthy[name]).any()]
     if wrong:
-        raise ValueError(f"curve.csv has an impossible value in the column {', '.join(wrong)}")
+        raise ValueError(f"it has an impossible value in the column {', '.join(wrong)}")
     if set(curve["seed"]) != set(seeds):
-        raise ValueError("curve.csv has other seeds than run.json")
+        raise ValueError("it has other seeds than run.json")
     for name, least in (("update", 1), ("step", 0)):  # a rollout may have no experience
         if (curve.groupby("seed")[name].diff() < least).any():
-            raise ValueError(f"curve.csv is out of order in the column {name}")
+            raise ValueError(f"it is out of order in the column {name}")
 
 
 def _plain(value: Any) -> Any:

@@ -25,10 +25,8 @@ from tricks import Run, load
 from tricks.runs import checkpoint
 
 
-def attack(
-    damage: Damage, folder: Path, read: Callable[[Path], object], same: Callable[[Any, Any], bool], original: object
-) -> str:
-    """Damage a file in a copy of the folder and read it: the content must be the `same`, or the file be named."""
+def attack(damage: Damage, folder: Path, read: Callable[[Path], object], original: object) -> str:
+    """Damage a file in a copy of the folder and read it: the content must be the original, or the file be named."""
     with tempfile.TemporaryDirectory() as name:
         copied = Path(name) / "copy"
         shutil.copytree(folder, copied)
@@ -41,7 +39,7 @@ def attack(
             found, broken = refused(lambda: read(copied), damage.file)
         if ran():
             return f"{damage.file}, {damage.how}: runs code that the file names"
-    if not broken and found is not None and not same(found, original):
+    if not broken and found is not None and not alike(found, original):
         broken = "is read as something else"
     return broken and f"{damage.file}, {damage.how}: {broken}"
 
@@ -98,19 +96,10 @@ def study_content(folder: Path) -> object:
 
 
 def rates_content(folder: Path) -> object:
-    """The table of learning rates: the rows of each setting."""
+    """The table of learning rates."""
     with mock.patch.object(rate_table, "TABLE", folder / rate_table.TABLE.name):
         rate_table.table.cache_clear()
         try:
-            table = rate_table.table()
+            return rate_table.table()
         finally:
             rate_table.table.cache_clear()
-    found: dict[object, list[object]] = {}
-    for row in table.sort_values("lr").to_dict("records"):
-        found.setdefault(tuple(row[name] for name in rate_table.KEY[:-1]), []).append(row)
-    return found
-
-
-def within(one: Any, other: Any) -> bool:
-    """Whether all settings of a table are those of the other: tables have no fixed set of settings."""
-    return bool(one) and all(setting in other and alike(rows, other[setting]) for setting, rows in one.items())
