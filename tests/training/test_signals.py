@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import psutil
@@ -36,7 +37,7 @@ def test_a_signal_that_comes_while_workers_start_is_not_lost() -> None:
 
     def start() -> None:
         with deaf_children():
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # other threads block no signals
             started.append("a worker")
 
     with pytest.raises(KeyboardInterrupt):

@@ -60,7 +60,7 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
         Need(f"rollouts of {rows:,} rows", rollout, largest(config, "lanes", "horizon", "hidden", "seeds")),
         Need(
             "nets",
-            0 if own_body else seeds * weights(config, shape, pixels, actions),
+            0 if own_body else seeds * net_bytes(config, shape, pixels, actions),
             largest(config, "hidden", "seeds"),
         ),
     ]
@@ -108,7 +108,7 @@ def layers(config: Config, shape: Sequence[int], pixels: bool) -> list[int]:
     return [*sizes, NATURE_WIDTH]
 
 
-def weights(config: Config, shape: Sequence[int], pixels: bool, actions: int) -> int:
+def net_bytes(config: Config, shape: Sequence[int], pixels: bool, actions: int) -> int:
     """Bytes that the two nets of a seed take with their gradients and Adam's moments."""
     widths = layers(config, shape, pixels)
     body = sum(a * b for a, b in pairwise(widths[-2:] if pixels else widths))  # of images, the dense layer is the most
@@ -140,7 +140,7 @@ def free_memory(device: str = "cpu") -> int:
 def control_groups(process: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> list[Path]:
     """The folders of the control groups (cgroup v2) that may limit this process: its own, those above, and the root."""
     try:
-        (own,) = (line[3:] for line in process.read_text().splitlines() if line.startswith("0::"))
+        (own,) = (line[3:] for line in process.read_text(encoding="utf-8").splitlines() if line.startswith("0::"))
     except (OSError, ValueError):
         return [root]
     here = root / own.strip("/")
@@ -149,12 +149,13 @@ def control_groups(process: Path = Path("/proc/self/cgroup"), root: Path = Path(
 
 def left_in(folder: Path) -> int | None:
     """Bytes below the limit of a control group, not counting the cache of files; None if it has no limit."""
+    names = ("memory.max", "memory.current", "memory.stat")
     try:
-        limit, used = int((folder / "memory.max").read_text()), int((folder / "memory.current").read_text())
-        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        limit, used, stat = ((folder / name).read_text(encoding="utf-8") for name in names)
+        files = dict(line.split() for line in stat.splitlines()).get("file", 0)
+        return max(0, int(limit) - int(used) + int(files))
     except (OSError, ValueError):
         return None
-    return max(0, limit - used + int(stat.get("file", 0)))
 
 
 def in_words(size: float) -> str:
