@@ -221,4 +221,4 @@ def train_in(
         if checkpoints:
             checkpoints.end_update(log.steps)
 
-    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.seconds, make, body, log.reasons)
+    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.reasons, log.seconds, make, body)

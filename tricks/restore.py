@@ -78,6 +78,8 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     not given, or if `env` names another environment.
     """
     folder = as_path(path)
+    if folder.is_file():
+        raise InputError(f"{folder} is a file; give the folder of the run")
     if not finished(folder):
         unfinished = (folder / CHECKPOINT).is_file()
         hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if unfinished else ""
@@ -101,7 +103,7 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     except Exception as error:  # a state that does not fit can raise anything
         raise _damaged(folder, f"agent.pt: {said(error)}") from error
     seconds = float("nan") if about.seconds is None else about.seconds
-    return Run(config, tricks, agent, curve, dict(about.diverged), seconds, make, body, dict(about.reasons))
+    return Run(config, tricks, agent, curve, dict(about.diverged), dict(about.reasons), seconds, make, body)
 
 
 def _contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[str, Tensor]]:

@@ -44,7 +44,7 @@ def made_up(job: Job, arm: int, rng: np.random.Generator) -> str:
         "length": rng.uniform(10, 500, size),
     }
     nobody: Any = None  # a result holds no agent
-    run = Run(config, job.tricks, nobody, pd.DataFrame(columns)[list(COLUMNS)], {}, 100.0)
+    run = Run(config, job.tricks, nobody, pd.DataFrame(columns)[list(COLUMNS)], {}, {}, 100.0)
     return result_text(job, run, run.seconds)
 
 

@@ -15,7 +15,7 @@ BOARD = "tb"  # TensorBoard's subfolder in the run's folder
 
 
 @contextmanager
-def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
+def followed(folder: Path, env: str, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
     """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
     from tricks.runs.checkpoint import NAME, resume_command
     from tricks.runs.listeners import CurveFile, TensorBoard
@@ -38,7 +38,7 @@ def followed(folder: Path, tensorboard: bool, resumable: bool) -> Iterator["List
             yield tell
         except KeyboardInterrupt as stop:
             if (folder / NAME).is_file():
-                raise KeyboardInterrupt(f"; resume with: {resume_command(folder)}") from stop
+                raise KeyboardInterrupt(f"; resume with: {resume_command(folder, env)}") from stop
             if resumable:
                 raise KeyboardInterrupt(" before the first checkpoint") from stop
             raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop

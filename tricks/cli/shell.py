@@ -70,6 +70,7 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
         option = argument.split("=")[0].replace("_", "-")
         if option.startswith("--") and option not in known:
             raise InputError(f"unknown option {argument}; {suggested(option, known, 0.7) or 'see --help'}")
+    refuse_empty_paths(kind, arguments)
     box = io.StringIO()
     try:
         with contextlib.redirect_stderr(box):
@@ -79,6 +80,17 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
             raise
         words = " ".join(line.strip("│╭╮╰╯─ ") for line in box.getvalue().splitlines())
         raise InputError(f"{_plainly(words, kind, arguments)}; see --help") from stop
+
+
+def refuse_empty_paths(kind: type, arguments: Sequence[str]) -> None:
+    """Raise InputError for a path that is empty, as that of an unset variable is: it would mean the current folder."""
+    paths = {f"--{f.name.replace('_', '-')}" for f in _fields(kind) if _taken("", f.type) == "a path"}
+    for before, argument in itertools.pairwise(["", *arguments]):
+        name = before if argument == "" else argument[:-1] if argument.endswith("=") else ""
+        if name.replace("_", "-") in paths:
+            raise InputError(f"{name} is empty; it takes a path")
+        if argument == "" and not before.startswith("-"):
+            raise InputError("an argument is empty")
 
 
 def _plainly(message: str, kind: type, arguments: Sequence[str]) -> str:

@@ -88,7 +88,7 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
         refuse_unfinished(out)
         print(held(config, tricks), end="")
         checkpoints = None if every is None else Checkpoints(out, every, overwrite=output.overwrite)
-        with followed(out, output.tensorboard, resumable=every is not None) as listener:
+        with followed(out, config.env, output.tensorboard, resumable=every is not None) as listener:
             run = train(config, tricks, checkpoints=checkpoints, on_update=listener, evaluation=evaluation)
         save(run, out, output.overwrite)
     return run
@@ -105,7 +105,7 @@ def resumed(folder: Path, env: str | None) -> "Run":
     if not folder.is_dir():
         read(folder)  # says what is missing
     with hold(folder):
-        with followed(folder, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+        with followed(folder, env or "", tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
             run = resume(folder, env=env, on_update=listener)
         save(run, folder, overwrite=True)
     return run
@@ -117,7 +117,10 @@ def save(run: "Run", out: Path, overwrite: bool) -> None:
 
     print(summary(run))
     run.save(out, overwrite)
-    draw_curve(run, out / "curve.png")
+    try:
+        draw_curve(run, out / "curve.png")
+    except InputError as error:
+        raise InputError(f"{error}; the run itself is saved in {out}") from error
     print(f"wrote {out}")
 
 

@@ -29,7 +29,7 @@ def asked_rows(spaces: Spaces, obs: Any, agents: int) -> tuple[np.ndarray, tuple
             f"observations of {agents} agents must be [S, N, ...], with S = {agents}, not {list(array.shape)}"
             + "; agent[k] picks one" * (agents > 1)
         )
-    if not np.isfinite(array).all():
+    if not (np.abs(array) <= np.finfo(np.float32).max).all():  # nor NaN
         raise InputError(f"observations must be finite, not {shown(array.tolist())}")
     if isinstance(space, gym.spaces.Discrete):
         first, last = int(space.start), int(space.start + space.n) - 1

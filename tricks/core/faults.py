@@ -12,8 +12,8 @@ def seen(valid: Tensor) -> Tensor:
     return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
 
 
-def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor) -> dict[int, tuple[str, int]]:
-    """The fault of each seed that has one in its valid rows: index of the seed -> what is wrong, and in which row.
+def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor) -> dict[int, tuple[str, str]]:
+    """The fault of each seed that has one in its valid rows: index of the seed -> what is wrong, and where.
 
     obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N].
     """
@@ -24,10 +24,10 @@ def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor) -> di
     if obs.is_floating_point():  # uint8 is always finite
         numbers = obs.flatten(3)
         checks = {"the observation is not finite": seen(valid) & ~numbers.isfinite().all(-1)} | checks
-    found: dict[int, tuple[str, int]] = {}
+    found: dict[int, tuple[str, str]] = {}
     for fault, bad in checks.items():
         for i, row in bad.any(-1).nonzero().tolist() if bad.any() else ():
-            found.setdefault(i, (fault, row))
+            found.setdefault(i, (fault, f"step {row}"))
     return found
 
 

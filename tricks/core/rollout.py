@@ -139,7 +139,7 @@ class Player:
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
         legal, action, reward, terminated, truncated, score, valid, in_game, over = (torch.stack(x, 1) for x in rest)
-        found = {i: (ENDLESS.format(self.limit), len(shown)) for i in endless} | find_faults(obs, legal, reward, valid)
+        found = dict.fromkeys(endless, (ENDLESS.format(self.limit), "")) | find_faults(obs, legal, reward, valid)
         if found:
             valid, in_game, over = without(list(found), valid, in_game, over)
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid
@@ -157,12 +157,12 @@ class Player:
     def load_state_dict(self, state: dict[str, int]) -> None:
         self.rollouts = state["rollouts"]
 
-    def _named(self, found: dict[int, tuple[str, int]]) -> dict[int, str]:
+    def _named(self, found: dict[int, tuple[str, str]]) -> dict[int, str]:
         """The faults by seed. Raises InputError if every seed has one."""
         seeds = self.env.seeds
         faults = {
-            seeds[i]: f"{fault} (seed {seeds[i]}, step {row} of rollout {self.rollouts})"
-            for i, (fault, row) in sorted(found.items())
+            seeds[i]: f"{fault} (seed {seeds[i]}{f', {where} of rollout {self.rollouts}' if where else ''})"
+            for i, (fault, where) in sorted(found.items())
         }
         if len(faults) == len(seeds):
             raise InputError(f"{self.env.id}: {faults[seeds[0]]}")

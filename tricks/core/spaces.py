@@ -64,6 +64,11 @@ class Spaces:
         return tuple(self.observation.shape or ()) if self.pixels else (self.features,)
 
     @property
+    def sizes(self) -> tuple[object, ...]:
+        """What nets must fit: the observation's shape, and the kind and number of actions."""
+        return self.shape, self.discrete, self.actions
+
+    @property
     def actions(self) -> int:
         """A: the number of discrete actions or of action dimensions."""
         return gym.spaces.flatdim(self.action)

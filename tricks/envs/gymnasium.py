@@ -89,13 +89,16 @@ class GymnasiumEnv:
         return self.now
 
     def close(self) -> None:
-        """Close every environment. One that fails to close costs nothing but a line on stderr."""
+        """Close every environment. If one fails to close, that costs nothing but a line on stderr."""
+        failures = []
         for env in self._envs:
             try:
                 close_workers(env) if isinstance(env, AsyncVectorEnv) else env.close()
             except (Exception, SystemExit) as error:  # the training that it served may be finished
-                print(f"{self.id}: close() failed, which changes no result: {in_words(error)}", file=sys.stderr)
+                failures.append(in_words(error))
         self._envs = []
+        for words in failures[:1]:
+            print(f"{self.id}: close() failed, which changes no result: {words}", file=sys.stderr)
 
     def _failure(self, i: int, error: BaseException) -> InputError:
         """Close everything and return a one-line error for the environment of seed i."""

@@ -143,9 +143,10 @@ def read(folder: Path) -> Saved:
         raise _damaged(folder, error) from error
 
 
-def resume_command(folder: Path) -> str:
-    """The shell command that resumes the run in the folder."""
-    return f"python -m tricks train --resume {shlex.quote(str(folder))}"
+def resume_command(folder: Path, env: str = "") -> str:
+    """The shell command that resumes the run in the folder, in this environment."""
+    named = f" --env {shlex.quote(env)}" if ":" in env else ""  # a module is imported only if it is named
+    return f"python -m tricks train --resume {shlex.quote(str(folder))}{named}"
 
 
 def refuse_unfinished(folder: Path) -> None:

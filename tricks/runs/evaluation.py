@@ -70,13 +70,21 @@ def play_games(
     greedy: bool,
     playing: Tensor | None = None,
     make: MakeEnv | None = None,
+    spaces: Spaces | None = None,
 ) -> Tensor:
     """Scores of whole games with sampled or greedy actions: [S, games]. Seeds whose `playing` [S] is False score 0.
 
-    Raises InputError if a game is longer than config.episode_limit, or if an observation or reward is not finite.
+    Raises InputError if a game is longer than config.episode_limit, if an observation or reward is not finite, or if
+    the environment does not have these `spaces`.
     """
     refuse_too_large(play_needs(config, games))
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
+    if spaces is not None and env.spaces.sizes != spaces.sizes:
+        env.close()
+        raise InputError(
+            f"{config.env} has the spaces {env.spaces.observation} and {env.spaces.action}, but the agent was trained "
+            f"with {spaces.observation} and {spaces.action}"
+        )
     player = Player(env, block=config.horizon, purpose="evaluation")
     if greedy:
         policy = certain(policy, env.spaces.family)

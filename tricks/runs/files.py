@@ -34,6 +34,8 @@ def make_folder(folder: Path) -> None:
     """Make the folder and its parents. Raises InputError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(f"cannot make the folder {folder}: a file is in its place") from error
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
 

@@ -1,8 +1,7 @@
 """A finished run: its curve and its agents, and saving them."""
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import NoReturn
@@ -61,10 +60,10 @@ class Run:
     agent: Agent
     curve: pd.DataFrame
     diverged: dict[int, int]
+    reasons: dict[int, str]
     seconds: float
     env: MakeEnv | None = None
     body: MakeBody | None = None
-    reasons: Mapping[int, str] = field(default_factory=dict)
 
     @checked
     def save(self, path: str | Path, overwrite: bool = False) -> None:
@@ -117,7 +116,9 @@ class Run:
         if self.tricks.action_mask:
             policy = masked(policy)
         config = replace(self.config, device="cpu")
-        scores: np.ndarray = play_games(config, policy, episodes, greedy, make=self.env).numpy()
+        scores: np.ndarray = play_games(
+            config, policy, episodes, greedy, make=self.env, spaces=self.agent.spaces
+        ).numpy()
         return scores
 
     @checked

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from support.attack.law import Said, run
 
+from ablations.analysis.study_files import RESULTS, SUFFIX
 from ablations.cli import ReportOptions
 from ablations.cli import main as ablations
 from ablations.design.designs import DESIGNS
@@ -162,8 +163,15 @@ def arena(saved: Path, cut: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def in_this_process(folder: Path) -> Iterator[None]:
-    """Jobs and measurements run here instead of in workers, trials are short, and tuning changes only a copy."""
+    """Jobs and measurements run here instead of in workers, and tuning changes only a copy of the table.
+
+    Trials are short, and of the shipped results only the two smallest files are reported.
+    """
     table = shutil.copy(rate_table.TABLE, folder / "learning_rates.csv")
+    shipped = folder / "results"
+    shipped.mkdir()
+    for path in sorted(RESULTS.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_size)[:2]:
+        shutil.copy(path, shipped)
     short = tuple(replace(trial, config=replace(trial.config, steps=64)) for trial in TRIALS)
 
     def in_turn(jobs: Sequence[Any], workers: int, task: Any) -> Iterator[tuple[Any, Any]]:
@@ -178,6 +186,7 @@ def in_this_process(folder: Path) -> Iterator[None]:
             stack.enter_context(mock.patch.object(module, "in_pool", in_turn))
         stack.enter_context(mock.patch.object(speed, "together", alone))
         stack.enter_context(mock.patch.object(worlds, "TRIALS", short))
+        stack.enter_context(mock.patch("ablations.cli.RESULTS", shipped))
         stack.enter_context(mock.patch.object(rate_table, "TABLE", Path(table)))
         rate_table.table.cache_clear()
         yield
