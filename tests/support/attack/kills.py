@@ -88,6 +88,7 @@ def _stopped(command: str, folder: Path, after: float, how: str, group: bool) ->
     process = _begin(command, folder)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(after)
+    children: list[psutil.Process] = []
     with contextlib.suppress(psutil.NoSuchProcess):
         children = psutil.Process(process.pid).children(recursive=True)
         (os.killpg if group else os.kill)(process.pid, getattr(signal, how))
