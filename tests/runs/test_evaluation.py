@@ -111,3 +111,9 @@ def test_a_resumed_run_goes_on_with_its_evaluations(tmp_path: Path) -> None:
 def test_numbers_out_of_range_are_one_line(numbers: tuple[int, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Evaluation(*numbers)
+
+
+def test_an_agent_does_not_play_in_an_environment_of_other_spaces() -> None:
+    run = replace(train(SMALL, PPO), env=lambda: gym.make("Acrobot-v1"))
+    with pytest.raises(InputError, match=r"has the spaces Box.* and Discrete\(3\), but the agent was trained with Box"):
+        run.evaluate(1)

@@ -81,9 +81,9 @@ def play_games(
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
     if spaces is not None and env.spaces.sizes != spaces.sizes:
         env.close()
+        here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, spaces))
         raise InputError(
-            f"{config.env} has the spaces {env.spaces.observation} and {env.spaces.action}, but the agent was trained "
-            f"with {spaces.observation} and {spaces.action}"
+            " ".join(f"{config.env} has the spaces {here}, but the agent was trained with {there}".split())
         )
     player = Player(env, block=config.horizon, purpose="evaluation")
     if greedy:
