@@ -16,8 +16,7 @@ from tricks.values import Checked
 class Tricks(Checked):
     """Which tricks are on. With all of them off, the loop is REINFORCE (Williams 1992).
 
-    Raises InputError if a value is not True or False, if a trick's need is not met (`popart needs return_norm`), or if
-    it is on with a trick it excludes.
+    Raises InputError for a value that is no bool, an unmet need (`popart needs return_norm`) or an excluded trick.
     """
 
     baseline: bool = trick(

@@ -16,6 +16,7 @@ from support.training import SMALL, same
 from tricks import PPO, Checkpoints, InputError, load, resume, train
 from tricks.cli.main import main
 from tricks.runs import checkpoint
+from tricks.runs.folder import CHECKPOINT
 from tricks.runs.tensor_files import sealed, tensor_bytes
 
 TRAIN = ["train", "ppo", "--seeds", "2", "--lanes", "2", "--horizon", "50", "--hidden", "8"]
@@ -35,7 +36,7 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
         text=True,
     )
     end = time.monotonic() + 60
-    while not (out / checkpoint.NAME).exists():
+    while not (out / CHECKPOINT).exists():
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.005)
@@ -94,18 +95,18 @@ def test_what_cannot_be_resumed_is_one_clear_line(
     for name in ("complete", "cut", "other", "text"):
         (unfinished / name).mkdir(exist_ok=True)
     (unfinished / "complete" / "run.json").touch()
-    whole = (unfinished / checkpoint.NAME).read_bytes()
-    (unfinished / "cut" / checkpoint.NAME).write_bytes(whole[: len(whole) // 2])
-    (unfinished / "text" / checkpoint.NAME).write_text("hello\n")
-    (unfinished / "other" / checkpoint.NAME).write_bytes(sealed(tensor_bytes({"a": 1})))
+    whole = (unfinished / CHECKPOINT).read_bytes()
+    (unfinished / "cut" / CHECKPOINT).write_bytes(whole[: len(whole) // 2])
+    (unfinished / "text" / CHECKPOINT).write_text("hello\n")
+    (unfinished / "other" / CHECKPOINT).write_bytes(sealed(tensor_bytes({"a": 1})))
     refuses(main, ["train", *(argument.replace("DIR", str(unfinished)) for argument in arguments)], message)
-    assert (unfinished / checkpoint.NAME).read_bytes() == whole
+    assert (unfinished / CHECKPOINT).read_bytes() == whole
 
 
 def test_a_state_that_does_not_fit_is_a_damaged_checkpoint(unfinished: Path, tmp_path: Path) -> None:
-    found = torch.load(unfinished / checkpoint.NAME, weights_only=True)
+    found = torch.load(unfinished / CHECKPOINT, weights_only=True)
     found["parts"]["optimizer"]["m"] = torch.zeros(3, 3)
-    (tmp_path / checkpoint.NAME).write_bytes(sealed(tensor_bytes(found)))
+    (tmp_path / CHECKPOINT).write_bytes(sealed(tensor_bytes(found)))
     with pytest.raises(InputError, match=r"checkpoint.pt is damaged \(RuntimeError: "):
         resume(tmp_path)
 
@@ -122,7 +123,7 @@ def test_ctrl_c_before_the_first_checkpoint_says_so(
 
 
 def test_the_facts_of_the_run_stand_in_the_checkpoint(unfinished: Path) -> None:
-    about = json.loads(torch.load(unfinished / checkpoint.NAME, weights_only=True)["about"])
+    about = json.loads(torch.load(unfinished / CHECKPOINT, weights_only=True)["about"])
     assert about["tricks"] == list(PPO.on)
     assert about["config"]["steps"] == 900
     found = checkpoint.read(unfinished)

@@ -17,6 +17,7 @@ from tricks.core.rollout import Player, Rollout
 from tricks.envs.make import make_env
 from tricks.ladder import named, switched
 from tricks.runs import checkpoint, files
+from tricks.runs.folder import CHECKPOINT
 from tricks.runs.log import Log
 
 WORLDS = ["CartPole-v1", "Pendulum-v1", "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0"]
@@ -71,7 +72,7 @@ def test_checkpoints_change_nothing_and_are_written_when_they_are_due(tmp_path: 
     class Watched(Checkpoints):
         def end_update(self, steps: torch.Tensor) -> None:
             super().end_update(steps)
-            written.append(checkpoint.read(tmp_path).step if (tmp_path / checkpoint.NAME).exists() else 0)
+            written.append(checkpoint.read(tmp_path).step if (tmp_path / CHECKPOINT).exists() else 0)
 
     config = replace(SMALL, env="Pendulum-v1")  # whose episodes have 200 steps: 100 a segment, until then
     same(train(config, PPO, checkpoints=Watched(tmp_path, 150)), train(config, PPO))

@@ -19,6 +19,7 @@ from tricks.core.nets import Dense
 from tricks.core.spaces import Spaces
 from tricks.runs import checkpoint
 from tricks.runs.files import probe
+from tricks.runs.folder import CHECKPOINT
 from tricks.runs.lock import NAME, hold, take
 
 HOLD = """
@@ -80,7 +81,7 @@ def test_a_finished_run_is_not_trained_over(tmp_path: Path) -> None:
 
 def test_any_flipped_byte_of_a_checkpoint_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(tmp_path, SMALL, PPO, 1, monkeypatch)
-    path, rng = tmp_path / checkpoint.NAME, np.random.default_rng(0)
+    path, rng = tmp_path / CHECKPOINT, np.random.default_rng(0)
     whole = path.read_bytes()
     for place in {0, len(whole) - 1, len(whole) - 70, *rng.integers(len(whole), size=100).tolist()}:
         path.write_bytes(whole[:place] + bytes([whole[place] ^ int(rng.integers(1, 256))]) + whole[place + 1 :])
@@ -100,7 +101,7 @@ def make() -> gym.Env:
 
 def test_a_resumed_run_asks_for_what_it_was_started_with(tmp_path: Path) -> None:
     def stop(rows: object) -> None:
-        if (tmp_path / checkpoint.NAME).exists():
+        if (tmp_path / CHECKPOINT).exists():
             raise Power
 
     with pytest.raises(Power):
@@ -124,7 +125,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(
     run = train(SMALL, PPO, checkpoints=Checkpoints(folder, 400), on_update=remove)
     same(run, train(SMALL, PPO))
     why = "No such file or directory; the training goes on without this checkpoint"
-    assert capsys.readouterr().err == f"cannot write {folder / checkpoint.NAME}: {why}\n" * 2
+    assert capsys.readouterr().err == f"cannot write {folder / CHECKPOINT}: {why}\n" * 2
 
 
 @pytest.mark.parametrize(

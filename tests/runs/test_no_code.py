@@ -16,9 +16,9 @@ from support.training import interrupted
 from ablations.cli import main as ablations
 from tricks import PPO, Config, InputError, load, resume, train
 from tricks.cli.main import main
-from tricks.runs import checkpoint
 from tricks.runs.about import digest, write_about
 from tricks.runs.film import make_playable
+from tricks.runs.folder import CHECKPOINT
 from tricks.runs.tensor_files import sealed, tensor_bytes
 
 ID = "stranger:Stranger-v0"
@@ -94,7 +94,7 @@ def test_resuming_imports_only_what_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, refuses: Callable[..., None]
 ) -> None:
     interrupted(folder.parent / "cut", CONFIG, PPO, 1, monkeypatch)
-    path = folder.parent / "cut" / checkpoint.NAME
+    path = folder.parent / "cut" / CHECKPOINT
     found = torch.load(path, weights_only=True)
     about = json.loads(found["about"])
     about["config"]["env"] = ID
@@ -125,7 +125,7 @@ def test_a_pickled_object_is_named_and_not_built(folder: Path, content: object, 
     about["checksums"]["agent.pt"] = digest(forged)
     del about["checksum"]
     (folder / "run.json").write_bytes(write_about(about))
-    (folder / checkpoint.NAME).write_bytes(sealed(forged))
+    (folder / CHECKPOINT).write_bytes(sealed(forged))
     for read in (load, resume):
         with pytest.raises(InputError, match=r"damaged.*it contains pickled Python code \(") as refused:
             read(folder)
@@ -135,6 +135,6 @@ def test_a_pickled_object_is_named_and_not_built(folder: Path, content: object, 
 
 
 def test_a_plain_pickle_is_refused_in_a_line(folder: Path) -> None:
-    (folder / checkpoint.NAME).write_bytes(sealed(pickle.dumps(Shell(), 2)))
+    (folder / CHECKPOINT).write_bytes(sealed(pickle.dumps(Shell(), 2)))
     with pytest.raises(InputError, match=r"checkpoint\.pt is damaged \(it contains pickled Python code \(\S*system\)"):
         resume(folder)

@@ -17,7 +17,8 @@ BOARD = "tb"  # TensorBoard's subfolder in the run's folder
 @contextmanager
 def followed(folder: Path, env: str, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
     """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
-    from tricks.runs.checkpoint import NAME, resume_command
+    from tricks.runs.checkpoint import resume_command
+    from tricks.runs.folder import CHECKPOINT
     from tricks.runs.listeners import CurveFile, TensorBoard
 
     file = CurveFile(folder)
@@ -37,7 +38,7 @@ def followed(folder: Path, env: str, tensorboard: bool, resumable: bool) -> Iter
         try:
             yield tell
         except KeyboardInterrupt as stop:
-            if (folder / NAME).is_file():
+            if (folder / CHECKPOINT).is_file():
                 raise KeyboardInterrupt(f"; resume with: {resume_command(folder, env)}") from stop
             if resumable:
                 raise KeyboardInterrupt(" before the first checkpoint") from stop

@@ -21,7 +21,7 @@ from tricks.runs.log import COLUMNS, COUNTS
 Count = Annotated[int, Meta(ge=0)]
 Own = list[Literal["env", "body"]]
 LARGEST = 10**8  # numbers in an observation
-SPOKEN = tuple(name for name in COLUMNS if name not in COUNTS)
+MEASURES = tuple(name for name in COLUMNS if name not in COUNTS)
 
 
 class Discrete(Struct, tag="Discrete", tag_field="kind", forbid_unknown_fields=True):
@@ -80,14 +80,9 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def as_json(value: Any, indent: int | None = None) -> str:
-    """JSON. NumPy's and PyTorch's numbers and arrays become plain ones; other objects become their names."""
-    return json.dumps(value, indent=indent, default=_plain)
-
-
 def write_about(about: Mapping[str, Any]) -> bytes:
     """run.json with its own checksum: that of the same text with an empty checksum."""
-    text = as_json({"checksum": "", **about}, indent=2) + "\n"
+    text = json.dumps({"checksum": "", **about}, indent=2) + "\n"
     return text.replace('"checksum": ""', f'"checksum": "{digest(text.encode())}"', 1).encode()
 
 
@@ -119,7 +114,7 @@ def check_curve(curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged
     if len(curve) != rows:
         raise ValueError(f"it has {len(curve)} rows, not {rows}")
     wrong = [name for name in COUNTS if curve[name].dtype != np.int64 or (curve[name] < 0).any()]
-    wrong += [name for name in SPOKEN if name in curve and curve[name].dtype.kind not in "if"]
+    wrong += [name for name in MEASURES if name in curve and curve[name].dtype.kind not in "if"]
     healthy = curve[~curve["seed"].isin(list(diverged))]
     wrong += [name for name in ("return", "length") if not wrong and np.isinf(healthy[name]).any()]
     if wrong:
@@ -129,10 +124,3 @@ def check_curve(curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged
     for name, least in (("update", 1), ("step", 0)):  # a rollout may have no experience
         if (curve.groupby("seed")[name].diff() < least).any():
             raise ValueError(f"it is out of order in the column {name}")
-
-
-def _plain(value: Any) -> Any:
-    for convert in ("tolist", "item"):  # arrays, tensors and their scalars
-        if hasattr(value, convert):
-            return getattr(value, convert)()
-    return list(value) if isinstance(value, range | set | frozenset) else str(value)

@@ -1,5 +1,6 @@
 """Checkpoints: everything needed to resume training, in one file that is written atomically."""
 
+import json
 import shlex
 import sys
 import weakref
@@ -14,15 +15,13 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import Own, as_json, asked
+from tricks.runs.about import Own, asked
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import as_path, write_whole
 from tricks.runs.folder import CHECKPOINT, finished, opened
 from tricks.runs.lock import take
 from tricks.runs.tensor_files import sealed, tensor_bytes, tensors_in, unsealed
 from tricks.values import checked
-
-NAME = CHECKPOINT
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,9 @@ class Checkpoints:
         step = int(steps.max())
         if step // self.every > self._kept // self.every:
             parts = {name: part.state_dict() for name, part in self._parts.items()}
-            content = tensor_bytes({"about": as_json(self._about), "step": step, "parts": parts})
+            content = tensor_bytes({"about": json.dumps(self._about), "step": step, "parts": parts})
             try:
-                write_whole(self.folder / NAME, sealed(content))
+                write_whole(self.folder / CHECKPOINT, sealed(content))
             except InputError as error:
                 print(f"{error}; the training goes on without this checkpoint", file=sys.stderr)
             self._kept = step
@@ -126,12 +125,12 @@ class Checkpoints:
 
 def read(folder: Path) -> Saved:
     """Read the checkpoint in `folder`. Raises InputError if there is none, or if it is damaged."""
-    path = folder / NAME
+    path = folder / CHECKPOINT
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         why = "its run is complete" if finished(folder) else "only `train --checkpoint-every STEPS` writes one"
-        raise InputError(f"nothing to resume in {folder}: there is no {NAME}; {why}") from None
+        raise InputError(f"nothing to resume in {folder}: there is no {CHECKPOINT}; {why}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     try:
@@ -151,13 +150,14 @@ def resume_command(folder: Path, env: str = "") -> str:
 
 def refuse_unfinished(folder: Path) -> None:
     """Raise InputError if the folder holds an unfinished run."""
-    if (folder / NAME).exists():
+    if (folder / CHECKPOINT).exists():
         raise InputError(
-            f"{folder} holds an unfinished run; resume it with: {resume_command(folder)}, or remove {folder / NAME}"
+            f"{folder} holds an unfinished run; resume it with: {resume_command(folder)}, "
+            f"or remove {folder / CHECKPOINT}"
         )
 
 
 def _damaged(folder: Path, error: Exception) -> InputError:
     known = isinstance(error, InputError | ValueError)
     reason = (str(error) if known else f"{type(error).__name__}: {error}").splitlines()[0].split(". ")[0]
-    return InputError(f"{folder / NAME} is damaged ({reason})")
+    return InputError(f"{folder / CHECKPOINT} is damaged ({reason})")

@@ -17,7 +17,7 @@ from tricks.ladder import Tricks
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.worlds import WORLDS
 
-ENDLESS = 1_000_000  # gradient steps of one update, which take hours
+MOST_STEPS = 1_000_000  # gradient steps of one update; more take hours
 LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "envpool": (1_000, 1e-4)} | {
     "processes": (5_000_000, 0.03),
     "atari": (5_000_000, 0.05),
@@ -72,10 +72,10 @@ def refuse_endless(config: Config, tricks: Tricks) -> None:
                 f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): "
                 "lower --minibatches, or raise --lanes or --horizon"
             )
-        if epochs * count > ENDLESS:
+        if epochs * count > MOST_STEPS:
             raise InputError(
-                f"{epochs} {name} × {count} minibatches are more than {ENDLESS:,} gradient steps in one update, which "
-                f"would take hours; lower {switch(name)} or --minibatches"
+                f"{epochs} {name} × {count} minibatches are more than {MOST_STEPS:,} gradient steps in one update, "
+                f"which would take hours; lower {switch(name)} or --minibatches"
             )
 
 
