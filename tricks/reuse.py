@@ -31,10 +31,7 @@ def minibatches(
 
 
 def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: int, epoch: int) -> Tensor:
-    """A random sort key for each row [S, B]; ∞ for rows that are not valid.
-
-    This way, a seed's shuffle depends only on the seed, the update and its own rows.
-    """
+    """A random sort key for each row [S, B], ∞ where not valid: a shuffle depends only on the seed's own rows."""
     keys = draw(seeds, purpose, update, epoch, by=lambda rng: rng.random(valid.shape[1]))
     return keys.to(valid.device).masked_fill(~valid, torch.inf)
 

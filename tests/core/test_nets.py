@@ -10,7 +10,8 @@ from support.register import register
 from torch import nn
 
 from tricks import ATARI, PPO, Config, InputError, train
-from tricks.core.nets import MANY, Nature, mlp, tanh_
+from tricks.core.layers import NarrowProduct, TanhLayer, tanh_layer
+from tricks.core.nets import Nature, mlp
 from tricks.ladder import switched
 
 
@@ -46,11 +47,17 @@ def test_each_seed_of_nature_is_the_net_of_mnih_et_al() -> None:
         torch.testing.assert_close(net(image)[seed], theirs(image[seed] / 255), rtol=1e-4, atol=1e-5)
 
 
-def test_many_rows_take_another_way_to_the_same_tanh_and_the_same_gradient() -> None:
-    x = torch.linspace(-20, 20, 3 * MANY).view(1, MANY, 3).requires_grad_()
-    torch.testing.assert_close(tanh_(x * 1), x.tanh(), rtol=0, atol=3e-7)
-    found, true = (torch.autograd.grad(y.sum(), x)[0] for y in (tanh_(x * 1), x.tanh()))
-    torch.testing.assert_close(found, true, rtol=0, atol=1e-6)
+def test_a_tanh_layer_is_a_linear_layer_and_tanh() -> None:
+    x = torch.linspace(-20, 20, 2 * 6 * 3).view(2, 6, 3)
+    weight, bias = torch.eye(3).repeat(2, 1, 1), torch.zeros(2, 1, 3)
+    torch.testing.assert_close(tanh_layer(x, weight, bias), x.tanh(), rtol=0, atol=3e-7)
+
+
+def test_the_layers_own_gradients_are_the_derivatives() -> None:
+    shapes = (2, 5, 3), (2, 3, 4), (2, 1, 4), (2, 4, 1)
+    x, weight, bias, narrow = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+    assert torch.autograd.gradcheck(TanhLayer.apply, (x, weight, bias))
+    assert torch.autograd.gradcheck(NarrowProduct.apply, (torch.randn(2, 5, 4).double().requires_grad_(), narrow))
 
 
 class Bright(gym.Env):

@@ -47,9 +47,9 @@ def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatc
     player_step, env_step = Player.step, GymnasiumEnv.step
     poisoned = 0
 
-    def step_player(self: Player, policy: object, playing: Tensor) -> tuple[Tensor, Tensor]:
+    def step_player(self: Player, policy: object, playing: Tensor) -> None:
         self.env.playing = playing  # type: ignore[attr-defined]
-        return player_step(self, policy, playing)  # type: ignore[arg-type]
+        player_step(self, policy, playing)  # type: ignore[arg-type]
 
     def step_env(self: GymnasiumEnv, action: Tensor, playing: Tensor) -> Step:
         nonlocal poisoned

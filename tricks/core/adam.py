@@ -28,6 +28,8 @@ class Adam:
         self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
         self.m, self.v = self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes))  # [S, P] each
         self.t = self.m.new_zeros(len(self.m), 1, dtype=torch.int64)  # steps of each seed
+        self.change = torch.zeros_like(self.m)  # the last step [S, P], and as parts shaped like the parameters
+        self.changes = [x.view_as(p) for p, x in zip(self.parameters, self.change.split(self.sizes, 1), strict=True)]
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
@@ -36,13 +38,13 @@ class Adam:
         self.t += moving
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()
-        self.m.lerp_(torch.where(moving, gradient, self.m), 1 - beta1)  # m to m where it stands still
+        rate = moving * learning_rate.unsqueeze(1) * root / (1 - beta1**t)
         gradient = gradient.nan_to_num(0, 0, 0).mul_(moving)  # if a seed diverged, NaN·0 would be NaN
+        self.m.lerp_(gradient, moving * (1 - beta1))
         self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
-        rate = learning_rate.unsqueeze(1) * root.float() / (1 - beta1**t).float()
-        step = (self.m * rate.masked_fill(~moving, 0)).div_(self.v.sqrt().add_((self.eps * root).float()))
-        parts = [part.view_as(p) for p, part in zip(self.parameters, step.split(self.sizes, 1), strict=True)]
-        torch._foreach_sub_(self.parameters, parts)
+        torch.sqrt(self.v, out=self.change).add_((self.eps * root).float())
+        torch.div(self.m, self.change, out=self.change).mul_(rate.float())
+        torch._foreach_sub_(self.parameters, self.changes)
 
     def state_dict(self) -> dict[str, Any]:
         return {"m": self.m, "v": self.v, "t": self.t}

@@ -107,27 +107,27 @@ class Player:
 
     def __init__(self, env: Env, block: int, purpose: str = "action", limit: int = Config.episode_limit) -> None:
         self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
+        self._family = env.spaces.family
         self._rows: list[tuple[Tensor, ...]] = []
+        self._playing: Tensor | None = None  # the lanes of the last step; usually, the next one has the same
 
     @torch.inference_mode()
-    def step(self, policy: Policy, playing: Tensor) -> tuple[Tensor, Tensor]:
-        """Collect one row from the lanes `playing` [S, N]; returns which are experience and whose game is over."""
-        env, family = self.env, self.env.spaces.family
+    def step(self, policy: Policy, playing: Tensor) -> None:
+        """Collect one row from the lanes `playing` [S, N]."""
+        env, family, now = self.env, self._family, self.env.now
         start, row = divmod(self._row, self.block)
         if row == 0:
             shape = (self.block, env.lanes, env.spaces.actions)
             index = (self.rollouts, start)
             noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
-            self._noise = noise.to(env.now.obs.device, non_blocking=True)
-        now = env.now
-        valid, in_game = playing & ~now.resetting, playing & ~now.over
-        action = family.sample(policy(now.obs, now.legal), self._noise[:, row])
-        step = env.step(action, playing.any(1))
-        over = step.over & in_game
+            self._noise = noise.to(now.obs.device, non_blocking=True).unbind(1)
+        if playing is not self._playing:
+            self._playing, self._stepping = playing, playing.any(1)
+        action = family.sample(policy(now.obs, now.legal), self._noise[row])
+        step = env.step(action, self._stepping)
         self._row += 1
-        outcome = step.reward, step.terminated, step.truncated, step.score
-        self._rows.append((now.obs, now.legal, action, *outcome, valid, in_game, over))
-        return valid, over
+        outcome = step.reward, step.terminated, step.truncated, step.score, step.over
+        self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
 
     def rollout(self, last: bool = True, endless: Sequence[int] = ()) -> Rollout:
         """The rows since the last call. A seed whose environment returned something invalid has a fault and no rows.
@@ -138,7 +138,10 @@ class Player:
         """
         shown, *rest = zip(*self._rows, strict=True)
         obs = torch.stack([*shown, self.env.now.obs], 1)  # [S, T+1, N, ...]
-        legal, action, reward, terminated, truncated, score, valid, in_game, over = (torch.stack(x, 1) for x in rest)
+        columns = (torch.stack(x, 1) for x in rest)
+        legal, action, reward, terminated, truncated, score, over, playing, resetting, between = columns
+        valid, in_game = playing & ~resetting, playing & ~between
+        over = over & in_game
         found = dict.fromkeys(endless, (ENDLESS.format(self.limit), "")) | find_faults(obs, legal, reward, valid)
         if found:
             valid, in_game, over = without(list(found), valid, in_game, over)
@@ -192,9 +195,9 @@ def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> 
         if patience == 0:
             return player.rollout(endless=playing.any(1).nonzero()[:, 0].tolist()).trimmed()
         before = player.env.now.over
-        valid, over = player.step(policy, playing)
-        count += valid.sum(1)
-        between = over | before  # lanes whose game has just ended, or that are being reset
+        count += (playing & ~player.env.now.resetting).sum(1)
+        player.step(policy, playing)
+        between = player.env.now.over | before  # lanes whose game has just ended, or that are being reset
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
         patience -= 1
     return player.rollout()

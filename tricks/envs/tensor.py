@@ -49,6 +49,7 @@ class TensorEnv:
 
     def _begin(self, state: Tensor) -> Step:
         self._state, self._kept = state, state.shape[-1] - self.world.carried
+        self._wide = (*state.shape[:2], *(1,) * (state.dim() - 2))  # the shape of one number per lane, to go with it
         self._age = torch.zeros(state.shape[:2], dtype=torch.int32, device=self.device)
         self.now = Step.first(*self._shown())
         return self.now
@@ -64,7 +65,7 @@ class TensorEnv:
             carried = torch.where(moving, state, self._state)[..., self._kept :]
             state = torch.cat([state[..., : self._kept], carried], -1)
             fresh = torch.cat([fresh[..., : self._kept], carried], -1)
-        self._state = torch.where(going.view(*going.shape, *(1,) * (state.dim() - 2)), state, fresh)
+        self._state = torch.where(going.view(self._wide), state, fresh)
         self._age = (self._age + 1) * going
         terminated, truncated = terminated & going, self._age >= self._limit
         ended = terminated | truncated
@@ -94,7 +95,7 @@ class TensorEnv:
         block, row = divmod(self._t, BLOCK)
         if row == 0:
             self._draw(block)
-        return self._fresh[:, row], self._chance[:, row]
+        return self._fresh[row], self._chance[row]
 
     def _draw(self, block: int) -> None:
         """Draw the random numbers for one block of steps."""
@@ -102,4 +103,5 @@ class TensorEnv:
         shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
         drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
         chance = drawn.to(self.device, non_blocking=True)
-        self._fresh, self._chance = self.world.initial(chance[..., :resets]), chance[..., resets:]
+        self._fresh = self.world.initial(chance[..., :resets]).unbind(1)
+        self._chance = chance[..., resets:].unbind(1)

@@ -39,8 +39,8 @@ DROPPED = ("tricks", "body")  # arguments that its functions do not take
 @cache
 def modules() -> tuple[str, ...]:
     """The modules that an export is made of, in the order in which one would read them."""
-    core = [f"tricks.core.{name}" for name in ("seeds", "reductions", "returns", "moments", "adam")]
-    skeleton = [f"{SKELETON}.{name}" for name in ("family", "lanes", "agents")]
+    core = [f"tricks.core.{name}" for name in ("seeds", "returns", "moments", "adam")]
+    skeleton = [f"{SKELETON}.{name}" for name in ("averages", "family", "lanes", "agents")]
     tricks = [f"tricks.{name}" for name in dict.fromkeys(FILES.values())]
     curve, program = f"{SKELETON}.curve", f"{SKELETON}.program"
     return (f"{SKELETON}.settings", *core, *skeleton, "tricks.core.memory", *tricks, curve, "tricks.loop", program)

@@ -98,8 +98,8 @@ def play_games(
         while left.any():  # one segment at a time, because a whole game may not fit in memory
             for _ in range(config.horizon):
                 if left.any():
-                    _, over = player.step(policy, left)
-                    left, patience = left & ~over, patience - 1
+                    player.step(policy, left)
+                    left, patience = left & ~env.now.over, patience - 1
             segment = player.rollout(last=False)
             score += segment.score.sum(1)
             for fault in segment.faults.values():

@@ -32,8 +32,8 @@ class Log:
         self.steps, count = self.steps + rollout.valid.flatten(1).sum(1), done.flatten(1).sum(1)
         average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
         columns = {"step": self.steps, "episodes": count, "return": average[:, 0], "length": average[:, 1]}
-        notes = {name: torch.stack(values) for name, values in self.notes.items()}
-        columns |= {name: note.amax(0) if name == "max_ratio" else note.mean(0) for name, note in notes.items()}
+        for name, note in self.notes.items():
+            columns[name] = torch.stack(note).amax(0) if name == "max_ratio" else torch.stack(note).mean(0)
         for seed in self.active.nonzero()[:, 0].tolist():
             self.curve.append({"seed": seed, "update": self.update} | {x: columns[x][seed].item() for x in columns})
         if self.update % 10 == 0:

@@ -25,21 +25,20 @@ class Family(NamedTuple):
     def log_prob(self, logits: Tensor, action: Tensor) -> Tensor:
         """log π(a), [...]; a Box action counts as it was before it was clipped to its bounds."""
         if self.discrete:
-            return logits.log_softmax(-1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+            return logits.mT.log_softmax(-2).mT.gather(-1, action.unsqueeze(-1)).squeeze(-1)
         mean, log_std = logits.chunk(2, -1)
         z = (action - mean) / log_std.exp()
         return -(0.5 * z.square() + log_std + 0.5 * np.log(2 * np.pi)).sum(-1)
 
     def entropy(self, logits: Tensor) -> Tensor:
         if self.discrete:
-            log_prob = logits.log_softmax(-1)
-            return -(log_prob.exp() * log_prob).sum(-1)
+            return -((log_prob := logits.mT.log_softmax(-2).mT).exp() * log_prob).sum(-1)
         return (logits.chunk(2, -1)[1] + 0.5 * np.log(2 * np.pi * np.e)).sum(-1)
 
     def kl(self, old: Tensor, new: Tensor) -> Tensor:
         """KL(π_old ‖ π_new) of two logits, in nats, [...]."""
         if self.discrete:
-            old, new = old.log_softmax(-1), new.log_softmax(-1)
+            old, new = (x.mT.log_softmax(-2).mT for x in (old, new))
             return (old.exp() * (old - new)).sum(-1)
         (old_mean, old_log), (new_mean, new_log) = old.chunk(2, -1), new.chunk(2, -1)
         spread = (2 * old_log).exp() + (old_mean - new_mean).square()

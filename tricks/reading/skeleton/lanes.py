@@ -54,8 +54,8 @@ class Lanes:
             self.infos = [info for _, info in first]
 
     @torch.inference_mode()
-    def step(self, policy: Callable[..., Tensor], playing: Tensor) -> tuple[Tensor, Tensor]:
-        """One row of the lanes that play, [S, N]; returns which of them are experience, and which end an episode."""
+    def step(self, policy: Callable[..., Tensor], playing: Tensor) -> None:
+        """One row of the lanes that play, [S, N]."""
         start, row = divmod(len(self.rows), self.block)
         if row == 0:  # noise for a block of rows
             shape = (self.block, self.lanes, self.actions)
@@ -76,7 +76,6 @@ class Lanes:
             if tricks.action_mask:
                 self.infos[i] = info
         self.rows.append((obs, legal, action, reward, terminated, truncated, valid))
-        return valid, (terminated | truncated) & valid
 
     def rollout(self) -> Batch:
         """The rows since the last call. A death that falls on the time limit is a death."""
@@ -117,8 +116,8 @@ def play_episodes(player: Lanes, policy: Callable[..., Tensor], rows: int, activ
     count = torch.zeros_like(active, dtype=torch.int64)
     while playing.any():
         before = torch.from_numpy(player.resetting.copy())
-        valid, over = player.step(policy, playing)
-        count += valid.sum(1)
-        between = over | before  # lanes that have just ended an episode, or are being reset after one
+        player.step(policy, playing)
+        count += (playing & ~before).sum(1)
+        between = torch.from_numpy(player.resetting) | before  # just ended an episode, or being reset after one
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
     return player.rollout()
