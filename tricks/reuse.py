@@ -8,7 +8,7 @@ from torch import Tensor
 from tricks.core.policies import Family
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch, Policy
-from tricks.core.seeds import draw
+from tricks.core.seeds import argsort, draw
 
 
 def importance_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
@@ -47,13 +47,14 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int) -> Iterator[Batch
     dealt = place < bounds[1:]
     place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the padding repeats a real row
     seed = torch.arange(len(keys), device=rows.device).view(-1, 1)
-    index = keys.argsort(1)[seed, place] + seed * keys.shape[1]  # of S·B rows
+    index = argsort(keys)[seed, place] + seed * keys.shape[1]  # of S·B rows
     columns = {  # one index_select is several times faster than indexing by seed and row
-        name: column.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, *column.shape[2:])
+        name: column.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, *column.shape[2:]).unbind()
         for name, column in batch.columns.items()
     }
-    for k in range(count):
-        yield Batch(**{name: column[k] for name, column in columns.items()} | {"valid": dealt[k]})
+    columns["valid"] = dealt.unbind()
+    for picked in zip(*columns.values(), strict=True):
+        yield Batch(**dict(zip(columns, picked, strict=True)))
 
 
 def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:

@@ -21,3 +21,8 @@ def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
 def draw(seeds: Sequence[int], purpose: str, *index: int, by: Callable[[np.random.Generator], np.ndarray]) -> Tensor:
     """One draw from each seed's own stream, stacked [S, ...]; `by` takes the generator."""
     return torch.from_numpy(np.stack([by(stream(seed, purpose, *index)) for seed in seeds]))
+
+
+def argsort(keys: Tensor) -> Tensor:
+    """The order of each seed's keys, [S, B] -> [S, B] int64; on a CPU, numpy sorts several times faster than torch."""
+    return torch.from_numpy(np.argsort(keys.numpy(), 1)) if keys.device.type == "cpu" else keys.argsort(1)

@@ -32,7 +32,11 @@ NAMES = {  # what an export has instead
     "config.rates": "[config.lr] * config.seeds",
     "config.seed_list": "range(config.seeds)",
 }
-CALLS = {"Player": "env", "Run": "SimpleNamespace(config=config, agent=agent, curve=log.curve)"}
+CALLS = {
+    "Player": "env",
+    "argsort": "keys.argsort(1)",
+    "Run": "SimpleNamespace(config=config, agent=agent, curve=log.curve)",
+}
 DROPPED = ("tricks", "body")  # arguments that its functions do not take
 
 

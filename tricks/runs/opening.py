@@ -5,6 +5,7 @@ import sys
 import gymnasium as gym
 
 from tricks.config import Config
+from tricks.core.allocator import keep_memory
 from tricks.core.compiler import find_compiler
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
@@ -41,6 +42,7 @@ def open_env(
     refuse_endless(config, tricks)
     refuse([*needs(config, tricks), lane_need(config, make)], config)
     announce(config, make)
+    keep_memory()
     env = make_env(config, make=make)
     try:
         found = needs(config, tricks, env.spaces, own_body=body is not None)

@@ -11,6 +11,7 @@ from tricks.worlds.world import World
 
 GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02  # SI units
 MASS, SHARE = CART + POLE, POLE / (CART + POLE)
+LEFT = torch.tensor(-FORCE / MASS)
 X_LIMIT, ANGLE_LIMIT = 2.4, math.radians(12)
 
 
@@ -26,8 +27,9 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     """
     _, x_dot, theta, theta_dot = state.unbind(-1)
     cos, sin = theta.cos(), theta.sin()
-    # addcmul, a + value·b·c, because multiplying by a Python number costs twice as much as by a tensor
-    push = torch.addcmul((action - 0.5) * (2 * FORCE / MASS), theta_dot.square(), sin, value=SHARE * HALF_LENGTH)
+    # few operations, as each costs a microsecond: add is a + alpha·b, and addcmul is a + value·b·c
+    push = torch.add(LEFT, action, alpha=2 * FORCE / MASS)
+    push = torch.addcmul(push, theta_dot.square(), sin, value=SHARE * HALF_LENGTH)
     theta_acc = torch.addcmul(GRAVITY * sin, push, cos, value=-1)
     theta_acc = theta_acc / (HALF_LENGTH * 4 / 3 - HALF_LENGTH * SHARE * cos.square())
     x_acc = torch.addcmul(push, theta_acc, cos, value=-SHARE * HALF_LENGTH)

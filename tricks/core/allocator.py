@@ -1,0 +1,21 @@
+"""The memory allocator of the C library, told to keep what it has for the next minibatch."""
+
+import ctypes
+import platform
+from functools import cache
+
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
+LARGEST = 1 << 28  # bytes
+
+
+@cache
+def keep_memory() -> None:
+    """Let glibc reuse freed memory of up to 256 MB instead of returning it to the system, in the whole process.
+
+    By default, it asks the system for each large tensor anew, which then clears every page of it, at every operation:
+    for 30 seeds, 6% of a training. Elsewhere, nothing happens.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(MMAP_THRESHOLD, LARGEST)
+        mallopt(TRIM_THRESHOLD, 2 * LARGEST)
