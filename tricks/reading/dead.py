@@ -7,9 +7,8 @@ a loop until nothing new is found. Aho et al. 1986, "Compilers", sec. 10.6.
 from collections.abc import Callable, Sequence
 
 import libcst as cst
-import libcst.matchers as m
 
-from tricks.reading.decide import assigned, assignment, lead, led, reads
+from tricks.reading.decide import assigned, assignment, inside, lead, led, reads
 
 Pure = Callable[[cst.Call], bool]
 
@@ -19,7 +18,7 @@ def without_dead_stores(function: cst.FunctionDef, pure: Pure) -> cst.FunctionDe
 
     Only those go whose right-hand side can go: every call in it is `pure`. What a closure reads is live throughout.
     """
-    closures = m.findall(function.body, m.FunctionDef() | m.Lambda() | m.GeneratorExp())
+    closures = inside(function.body, cst.FunctionDef, cst.Lambda, cst.GeneratorExp)
     kept = {name for closure in closures for name in reads(closure)}
     block, _ = _Liveness(pure, kept, reads(function)).block(function.body, set())
     return function.with_changes(body=block)
@@ -91,9 +90,9 @@ class _Liveness:
 
     def _dead(self, target: cst.BaseExpression, value: cst.BaseExpression, live: set[str]) -> bool:
         stored = _stored(target)
-        if not stored or stored & (live | self.kept) or m.findall(value, m.Yield() | m.Await() | m.NamedExpr()):
+        if not stored or stored & (live | self.kept) or inside(value, cst.Yield, cst.Await, cst.NamedExpr):
             return False
-        return all(self.pure(cst.ensure_type(call, cst.Call)) for call in m.findall(value, m.Call()))
+        return all(self.pure(cst.ensure_type(call, cst.Call)) for call in inside(value, cst.Call))
 
 
 def _stored(target: cst.BaseExpression) -> set[str]:

@@ -1,28 +1,40 @@
 """Source with its questions answered: an `if` whose test is known gives way to the branch that is taken."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import libcst as cst
 
 
+class _Reads(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.add(node.value)
+
+
+@lru_cache(4096)
 def reads(node: cst.CSTNode) -> set[str]:
     """The variables that a piece of code mentions: not the attributes of others, nor the names of keywords."""
-    found: set[str] = set()
+    visitor = _Reads()
+    node.visit(visitor)
+    return visitor.found
 
-    class Visitor(cst.CSTVisitor):
-        def visit_Attribute(self, node: cst.Attribute) -> bool:
-            node.value.visit(self)
-            return False
 
-        def visit_Arg(self, node: cst.Arg) -> bool:
-            node.value.visit(self)
-            return False
-
-        def visit_Name(self, node: cst.Name) -> None:
-            found.add(node.value)
-
-    node.visit(Visitor())
-    return found
+def inside(node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> list[cst.CSTNode]:
+    """The nodes of these kinds in a piece of code, itself included. libcst's own matchers take long to load."""
+    own = [node] if isinstance(node, kinds) else []
+    return own + [found for child in node.children for found in inside(child, *kinds)]
 
 
 def text(node: cst.CSTNode) -> str:
