@@ -14,6 +14,7 @@ from tricks.core.layers import NarrowProduct, TanhLayer, narrow_product, tanh_la
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
+CACHED, FEWEST = 200_000, 64  # features, and rows, of one pass without gradients: what stays in a cache of 1 MB
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
 
@@ -58,8 +59,11 @@ class Net(nn.Module):
         return Net(self.body, head.to(self.head.weight.device))
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.head(self.body(x))
-        return out
+        rows = max(FEWEST, CACHED // (len(x) * self.body.width))
+        if torch.is_grad_enabled() or x.shape[1] <= rows:
+            out: Tensor = self.head(self.body(x))
+            return out
+        return torch.cat([self.head(self.body(some)) for some in x.split(rows, 1)], 1)
 
 
 @dataclass(frozen=True)
