@@ -98,9 +98,12 @@ class Head(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if torch.is_grad_enabled():
-            product: Tensor = NarrowProduct.apply(x, self.weight)  # type: ignore[no-untyped-call]
-            return product + self.bias
-        return narrow_product(x, self.weight) + self.bias
+            found: Tensor = NarrowProduct.apply(x, self.weight) + self.bias  # type: ignore[no-untyped-call]
+            return found
+        product = narrow_product(x, self.weight)
+        if x.shape[1] < FEWEST:  # as when playing; to sample from transposed logits takes several times as long
+            product = product.contiguous()
+        return product + self.bias
 
 
 class Dense(nn.Module):
