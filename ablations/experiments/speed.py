@@ -40,8 +40,10 @@ class Options:
     """Compile the tensor worlds; compile time is reported separately."""
     against: str = ""
     """A peer to measure on the same job in the same call: sb3 (one agent; needs the extra `parity`)."""
+    beside: Path | None = None
+    """CSV file with measurements of other programs on this machine: who, seeds, steps_per_second, and more."""
     out: Path | None = None
-    """CSV file for the table."""
+    """CSV file for the table; a figure goes next to it."""
 
 
 def main(chosen: Options) -> int:
@@ -64,6 +66,7 @@ def main(chosen: Options) -> int:
         chosen.out.with_name(f".{chosen.out.name}").unlink()
         if chosen.out.is_dir():
             raise InputError(f"--out must be a file, but {chosen.out} is a folder")
+    beside = None if chosen.beside is None else others(chosen.beside)
     if chosen.processes < 1 or chosen.steps < 1:
         raise InputError("--processes and --steps must be at least 1")
     refuse_too_large([Need(f"{chosen.processes:,} processes", chosen.processes * WORKER, ("processes",))])
@@ -75,11 +78,30 @@ def main(chosen: Options) -> int:
         config = Config(env=chosen.env, seeds=1, steps=chosen.steps)
         rows.append(together(chosen.processes, measure_sb3, config, tricks, min(chosen.steps, 40_000)))
     frame = pd.DataFrame([asdict(row) for row in rows])
+    if beside is not None:
+        frame = pd.concat([frame, beside], ignore_index=True)
     print(f"\n{speed_text(frame)}\n\n{caption(chosen, frame)}")
     if chosen.out is not None:
         what: dict[str, Any] = {"env": chosen.env, "rung": chosen.rung, "compile": chosen.compile, **provenance()}
         write_whole(chosen.out, frame.assign(**what).to_csv(index=False, float_format="%.5g"))
+        from ablations.figures.throughput import speed_figure
+
+        about = f"{chosen.rung} on {chosen.env}: how fast many agents train on one core"
+        speed_figure(frame, about, chosen.out.with_suffix(""))
     return 0
+
+
+def others(path: Path) -> pd.DataFrame:
+    """What other programs were measured at. Raises InputError if the file cannot be read or lacks a column."""
+    try:
+        frame = pd.read_csv(path, comment="#")
+        frame = frame.astype({"who": str, "seeds": int, "steps_per_second": float})
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            f"--beside needs a CSV file with who, seeds and steps_per_second, not {path}: {error}"
+        ) from None
+    missing: dict[str, Any] = {"backend": "", "device": "cpu", "processes": 1}
+    return frame.assign(**{name: x for name, x in missing.items() if name not in frame})
 
 
 def configs(chosen: Options) -> list[Config]:
@@ -113,19 +135,20 @@ def configs(chosen: Options) -> list[Config]:
 
 def speed_text(frame: pd.DataFrame) -> str:
     """The table as Markdown."""
-    peers = frame[frame.who != "tricks"]
+    peers = frame[frame.who != "tricks"].groupby("who", sort=False).steps_per_second.max()  # at their best
     lines: list[tuple[str, ...]] = [
         ("", "backend", "device", "S", "processes", "steps/s", "environment", "rollout", "update", "peak", "cost")
     ]
-    lines[0] += tuple(f"× {name}" for name in peers.who)
+    lines[0] += tuple(f"× {name}" for name in peers.index)
     for row in frame.to_dict("records"):
         first = frame[(frame[["who", "backend", "device"]] == [row["who"], row["backend"], row["device"]]).all(axis=1)]
         alone = (first.seeds / first.steps_per_second).min()  # of the smallest stack
         micro = [f"{x:.1f} µs" if x == x else "" for x in (row["environment"], row["rollout"], row["update"])]
         cells = [str(row[name]) for name in ("who", "backend", "device", "seeds", "processes")]
-        cells += [f"{row['steps_per_second']:,.0f}", *micro, f"{row['megabytes']:.0f} MB"]
+        peak = f"{row['megabytes']:.0f} MB" if row["megabytes"] == row["megabytes"] else ""
+        cells += [f"{row['steps_per_second']:,.0f}", *micro, peak]
         cells += [f"{row['seeds'] / row['steps_per_second'] / alone:.2f}"]
-        lines.append((*cells, *(f"{row['steps_per_second'] / peer:.1f}" for peer in peers.steps_per_second)))
+        lines.append((*cells, *(f"{row['steps_per_second'] / peer:.1f}" for peer in peers)))
     return markdown(lines)
 
 
@@ -135,9 +158,11 @@ def caption(chosen: Options, frame: pd.DataFrame) -> str:
     text += " environment, rollout (the rest of the rollout: policy and storage) and update: wall time of one process"
     text += " per environment step, counting the steps of all its seeds. peak: memory of one process, with PyTorch;"
     text += " on a GPU, of its tensors. cost: time of a run relative to the smallest S."
-    if frame.who.ne("tricks").any():
+    if frame.who.eq("sb3").any():
         text += " × sb3: relative to stable-baselines3's PPO, measured in the same call: one agent with the same"
         text += " numbers, which steps its environments one by one, as is its default."
+    if chosen.beside is not None:
+        text += f" The rows of {chosen.beside.name} were measured by other means; × is relative to a peer's best row."
     if chosen.compile:
         text += f" Compiling and warming up took up to {frame.warm_up.max():.0f} s."
     return text

@@ -8,7 +8,7 @@ from functools import cache
 
 from ablations.training.jobs import Finished, Job, compute, parse_result
 from ablations.training.store import Store
-from ablations.training.workers import budget, in_pool
+from ablations.training.workers import budget, in_pool, longest_first
 from tricks import PPO, Config, Tricks, train
 from tricks.errors import InputError
 
@@ -23,7 +23,7 @@ def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
     episodes that is too much if they grow longer during training: batches grow with them, and the cost of an update is
     spread over more steps. Raises InputError if no job can be trained.
     """
-    missing = [job for job in dict.fromkeys(jobs) if not store.has(job)]
+    missing = longest_first([job for job in dict.fromkeys(jobs) if not store.has(job)])
     if not missing:
         return 0.0
     start = time.time()

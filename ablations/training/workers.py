@@ -68,7 +68,7 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
     stop the others. Raises InputError if a result cannot be written or the scheduler cannot be reached.
     """
     jobs = list(dict.fromkeys(jobs))
-    missing = [job for job in jobs if not store.has(job)]
+    missing = longest_first([job for job in jobs if not store.has(job)])
     total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
     if not scheduler:
@@ -88,6 +88,17 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
 def budget(job: Job) -> int:
     """Environment steps of all seeds, to which the time of a job is proportional."""
     return job.config.steps * len(job.config.seed_list)
+
+
+def longest_first(jobs: Sequence[Job]) -> list[Job]:
+    """The order in which the workers finish at about the same time: a long job that starts last is waited for."""
+    return sorted(jobs, key=lambda job: -budget(job) * (2 + passes(job)))  # playing takes as long as two passes
+
+
+def passes(job: Job) -> int:
+    """How many times a job learns from each row."""
+    config, tricks = job.config, job.tricks
+    return (config.epochs if tricks.reuse else 1) + (config.aux_epochs if tricks.ppg else 0)
 
 
 def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Finished], None, None]:

@@ -18,8 +18,8 @@ from tqdm import tqdm
 from ablations.training import workers as running
 from ablations.training.jobs import Job, compute
 from ablations.training.store import Store
-from ablations.training.workers import blocks, in_pool, record, run_jobs
-from tricks import REINFORCE, Config, InputError
+from ablations.training.workers import blocks, in_pool, longest_first, record, run_jobs
+from tricks import PPG, PPO, REINFORCE, Config, InputError
 from tricks.runs.files import HOST, write_whole
 
 FULL = Path("/dev/full")  # a file on which every write fails as on a full disk
@@ -201,3 +201,9 @@ def test_a_failing_job_stops_no_other_and_is_tried_again(tmp_path: Path, monkeyp
     assert list(failed) == [broken]
     assert store.read(JOB) is not None
     assert "Nonsense" in (tmp_path / f"{broken.key}.error.txt").read_text()
+
+
+def test_the_longest_jobs_start_first() -> None:
+    short = Config(seeds=10, steps=1000)
+    jobs = [Job(short, REINFORCE), Job(short, PPO), Job(replace(short, steps=5000), REINFORCE), Job(short, PPG)]
+    assert [jobs.index(job) for job in longest_first(jobs)] == [2, 3, 1, 0]

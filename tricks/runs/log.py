@@ -69,7 +69,7 @@ class Log:
         for name, value in diagnostics.items():
             if name not in DIAGNOSTICS:
                 raise KeyError(f"no diagnostic {name!r}: name it in its trick's field in tricks/ladder.py")
-            self._notes.setdefault(name, []).append(value.detach().double())
+            self._notes.setdefault(name, []).append(value.detach())
 
     def end_update(self, rollout: Rollout) -> None:
         """Summarize the update's diagnostics and episodes in one row per active seed, and drop the seeds that diverged.
@@ -136,7 +136,7 @@ class Log:
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
-        notes = torch.stack(self._notes[name])
+        notes = torch.stack(self._notes[name]).double()
         return notes.amax(0) if name == "max_ratio" else notes.mean(0)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:

@@ -1,0 +1,58 @@
+"""Speed against the number of agents: environment steps per second, and what a larger stack costs."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+
+from ablations.figures import style
+from ablations.figures.panels import DASHED, save, title
+
+NAMES = {"tricks": "this package", "sb3": "stable-baselines3", "purejaxrl": "PureJaxRL"}
+
+
+def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
+    """Draw and save the figure. table: as `speed` stores it; path: without suffix."""
+    style.use()
+    figure, (speed, cost) = plt.subplots(1, 2, figsize=(style.WIDTH * 0.75, 3.4), layout="constrained")
+    kinds = list(table.groupby(["who", "backend", "device"], sort=False, dropna=False))
+    for color, ((who, backend, _), rows) in zip(style.OTHERS[1:] * len(kinds), kinds, strict=False):
+        draw_kind(str(who), str(backend), rows.sort_values("seeds"), color, speed, cost)
+    for axis, label in (
+        (speed, "environment steps per second, all agents"),
+        (cost, "time, in times that of one agent"),
+    ):
+        axis.set(xscale="log", yscale="log", xlabel="agents trained at once", ylabel=label)
+        axis.grid(color=style.FAINT, lw=0.6)
+        axis.margins(x=0.25)
+    title(figure, about)
+    return save(figure, path)
+
+
+def draw_kind(who: str, backend: str, rows: pd.DataFrame, color: str, speed: Axes, cost: Axes) -> None:
+    """One program's line, and its cost if one agent is among its measurements; a single measurement is a level."""
+    name = NAMES.get(who, who) + (f" ({backend})" if who == "tricks" and backend not in ("auto", "tensor") else "")
+    last = rows.iloc[-1]
+    if len(rows) == 1:
+        speed.axhline(last.steps_per_second, color=color, lw=1.4, ls=DASHED)
+        place = (0.01, last.steps_per_second)
+        speed.annotate(f"{name}, one agent", place, (0, 4), speed.get_yaxis_transform(), "offset points", color=color)
+        return
+    speed.plot(rows.seeds, rows.steps_per_second, color=color, marker="o", ms=4)
+    speed.annotate(
+        name, (last.seeds, last.steps_per_second), (-4, 6), textcoords="offset points", color=color, ha="right"
+    )
+    if rows.seeds.min() == 1:
+        alone = rows.steps_per_second.iloc[0]
+        cost.plot(rows.seeds, rows.seeds * alone / rows.steps_per_second, color=color, marker="o", ms=4)
+        cost.plot(rows.seeds, rows.seeds, color=style.SOFT, lw=1.4, ls=DASHED)
+        cost.annotate(
+            "one after the other",
+            (last.seeds, last.seeds),
+            (-6, 0),
+            textcoords="offset points",
+            color=style.SOFT,
+            ha="right",
+            va="center",
+        )
