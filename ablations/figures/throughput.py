@@ -5,6 +5,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ablations.figures import style
 from ablations.figures.panels import DASHED, save, title
@@ -21,9 +22,13 @@ def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
         draw_kind(str(who), str(backend), rows.sort_values("seeds"), color, speed, cost)
     for axis, label in (
         (speed, "environment steps per second, all agents"),
-        (cost, "time, in times that of one agent"),
+        (cost, "time of a run, relative to one agent"),
     ):
         axis.set(xscale="log", yscale="log", xlabel="agents trained at once", ylabel=label)
+        for scale in (axis.xaxis, axis.yaxis):
+            scale.set_major_locator(LogLocator(subs=(1, 2, 5) if scale is speed.yaxis else (1, 3)))
+            scale.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+            scale.set_minor_locator(NullLocator())
         axis.grid(color=style.FAINT, lw=0.6)
         axis.margins(x=0.25)
     title(figure, about)

@@ -30,8 +30,14 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
     pytest.importorskip("stable_baselines3")
     path = tmp_path / "new" / "speed.csv"
     few = ["--backends", "tensor,gymnasium", "--seeds", "1,3", "--steps", "100", "--processes", "2"]
+    other = tmp_path / "other.csv"
+    other.write_text("who,seeds,steps_per_second\nPureJaxRL,16,250000\n", encoding="utf-8")
+    few += ["--beside", str(other)]
     assert main(["speed", *few, "--against", "sb3", "--out", str(path)]) == 0
     said, frame = capsys.readouterr().out, pd.read_csv(path)
+    assert path.with_suffix(".png").stat().st_size > 10_000
+    assert frame.iloc[-1][["who", "steps_per_second"]].tolist() == ["PureJaxRL", 250_000]
+    frame = frame.iloc[:-1]
     assert frame.backend.tolist() == ["tensor", "tensor", "gymnasium", "gymnasium", "gymnasium"]
     assert frame.seeds.tolist() == [1, 3, 1, 3, 1]
     assert (frame.processes == 2).all()
@@ -41,7 +47,7 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
     assert (2e6 / total / ours.steps_per_second).between(0.5, 1.001).all()
     assert (frame.megabytes > 50).all()
     assert said.count("| tricks |") == 4
-    assert said.splitlines()[5].endswith("× sb3 |")
+    assert said.splitlines()[5].endswith("× sb3 | × PureJaxRL |")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +62,7 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
         (["--rung", "toaster"], "unknown rung 'toaster'"),
         (["--rung", "clip", "--against", "sb3"], "--against sb3 needs --rung ppo, not clip"),
         (["--out", "/proc/none/x.csv"], "cannot make the folder /proc/none"),
+        (["--beside", "/none.csv"], "--beside needs who, seeds and steps_per_second, not /none.csv"),
         (["--out", "/tmp"], "--out must be a file, but /tmp is a folder"),
         (["--devices", "meta"], "no device 'meta'"),
         (["--processes", "0"], "must be at least 1"),
