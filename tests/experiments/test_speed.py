@@ -46,7 +46,7 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
     # the times are the mean of both processes, the speed is their sum; so 2/mean falls short of it if they differ
     assert (2e6 / total / ours.steps_per_second).between(0.5, 1.001).all()
     assert (frame.megabytes > 50).all()
-    assert said.count("| tricks |") == 4
+    assert said.count("| tricks ") == 4
     assert said.splitlines()[5].endswith("× sb3 | × PureJaxRL |")
 
 
@@ -62,7 +62,7 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
         (["--rung", "toaster"], "unknown rung 'toaster'"),
         (["--rung", "clip", "--against", "sb3"], "--against sb3 needs --rung ppo, not clip"),
         (["--out", "/proc/none/x.csv"], "cannot make the folder /proc/none"),
-        (["--beside", "/none.csv"], "--beside needs who, seeds and steps_per_second, not /none.csv"),
+        (["--beside", "/none.csv"], "--beside needs a CSV file with who, seeds and steps_per_second, not /none.csv"),
         (["--out", "/tmp"], "--out must be a file, but /tmp is a folder"),
         (["--devices", "meta"], "no device 'meta'"),
         (["--processes", "0"], "must be at least 1"),
