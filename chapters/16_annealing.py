@@ -282,7 +282,7 @@ label_lines(axis)
 plt.show()
 
 rest = faulty.curve[faulty.curve.step > 12_000]
-assert rest.approx_kl.abs().max() == 0
+assert rest.approx_kl.abs().max() < 1e-9  # rounding alone
 faulty.curve.drop(columns=["seed", "update"]).tail(3).round(3)
 
 # %% [markdown]
