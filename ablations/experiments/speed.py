@@ -86,8 +86,7 @@ def main(chosen: Options) -> int:
         write_whole(chosen.out, frame.assign(**what).to_csv(index=False, float_format="%.5g"))
         from ablations.figures.throughput import speed_figure
 
-        about = f"{chosen.rung} on {chosen.env}: how fast many agents train on one core"
-        speed_figure(frame, about, chosen.out.with_suffix(""))
+        speed_figure(frame, f"{chosen.rung} on {chosen.env}: training many agents at once", chosen.out.with_suffix(""))
     return 0
 
 

@@ -18,8 +18,13 @@ def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
     style.use()
     figure, (speed, cost) = plt.subplots(1, 2, figsize=(style.WIDTH * 0.75, 3.4), layout="constrained")
     kinds = list(table.groupby(["who", "backend", "device"], sort=False, dropna=False))
-    for color, ((who, backend, _), rows) in zip(style.OTHERS[1:] * len(kinds), kinds, strict=False):
-        draw_kind(str(who), str(backend), rows.sort_values("seeds"), color, speed, cost)
+    for color, (kind, rows) in zip(style.OTHERS[1:] * len(kinds), kinds, strict=False):
+        draw_kind(called(*map(str, kind)), rows.sort_values("seeds"), color, speed, cost)
+    if cost.lines:
+        most = table.seeds.max()
+        cost.plot([1, most], [1, most], color=style.SOFT, lw=1.4, ls=DASHED)
+        about_line = {"color": style.SOFT, "ha": "right", "va": "center"}
+        cost.annotate("one after the other", (most, most), (-6, 0), textcoords="offset points", **about_line)
     for axis, label in (
         (speed, "environment steps per second, all agents"),
         (cost, "time of a run, relative to one agent"),
@@ -35,14 +40,20 @@ def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
     return save(figure, path)
 
 
-def draw_kind(who: str, backend: str, rows: pd.DataFrame, color: str, speed: Axes, cost: Axes) -> None:
+def called(who: str, backend: str, device: str) -> str:
+    """What a line is called: the program, and for ours how it runs, unless that is the usual way."""
+    unusual = [word for word in (backend, device) if who == "tricks" and word not in ("auto", "tensor", "cpu")]
+    return NAMES.get(who, who) + (f" ({', '.join(unusual)})" if unusual else "")
+
+
+def draw_kind(name: str, rows: pd.DataFrame, color: str, speed: Axes, cost: Axes) -> None:
     """One program's line, and its cost if one agent is among its measurements; a single measurement is a level."""
-    name = NAMES.get(who, who) + (f" ({backend})" if who == "tricks" and backend not in ("auto", "tensor") else "")
     last = rows.iloc[-1]
     if len(rows) == 1:
         speed.axhline(last.steps_per_second, color=color, lw=1.4, ls=DASHED)
         place = (0.01, last.steps_per_second)
-        speed.annotate(f"{name}, one agent", place, (0, 4), speed.get_yaxis_transform(), "offset points", color=color)
+        agents = "one agent" if last.seeds == 1 else f"{last.seeds} agents"
+        speed.annotate(f"{name}, {agents}", place, (0, 4), speed.get_yaxis_transform(), "offset points", color=color)
         return
     speed.plot(rows.seeds, rows.steps_per_second, color=color, marker="o", ms=4)
     speed.annotate(
@@ -51,13 +62,3 @@ def draw_kind(who: str, backend: str, rows: pd.DataFrame, color: str, speed: Axe
     if rows.seeds.min() == 1:
         alone = rows.steps_per_second.iloc[0]
         cost.plot(rows.seeds, rows.seeds * alone / rows.steps_per_second, color=color, marker="o", ms=4)
-        cost.plot(rows.seeds, rows.seeds, color=style.SOFT, lw=1.4, ls=DASHED)
-        cost.annotate(
-            "one after the other",
-            (last.seeds, last.seeds),
-            (-6, 0),
-            textcoords="offset points",
-            color=style.SOFT,
-            ha="right",
-            va="center",
-        )

@@ -92,7 +92,7 @@ def budget(job: Job) -> int:
 
 def longest_first(jobs: Sequence[Job]) -> list[Job]:
     """The order in which the workers finish at about the same time: a long job that starts last is waited for."""
-    return sorted(jobs, key=lambda job: -budget(job) * (2 + passes(job)))  # playing takes as long as two passes
+    return sorted(jobs, key=lambda job: -budget(job) * (2 + passes(job)))  # playing takes about as long as two passes
 
 
 def passes(job: Job) -> int:

@@ -11,7 +11,7 @@ from torch import nn
 
 from tricks import ATARI, PPO, Config, InputError, train
 from tricks.core.layers import NarrowProduct, TanhLayer, tanh_layer
-from tricks.core.nets import Nature, mlp
+from tricks.core.nets import CACHED, Nature, mlp
 from tricks.ladder import switched
 
 
@@ -48,9 +48,17 @@ def test_each_seed_of_nature_is_the_net_of_mnih_et_al() -> None:
 
 
 def test_a_tanh_layer_is_a_linear_layer_and_tanh() -> None:
-    x = torch.linspace(-20, 20, 2 * 6 * 3).view(2, 6, 3)
-    weight, bias = torch.eye(3).repeat(2, 1, 1), torch.zeros(2, 1, 3)
-    torch.testing.assert_close(tanh_layer(x, weight, bias), x.tanh(), rtol=0, atol=3e-7)
+    x, weight, bias = torch.linspace(-20, 20, 2 * 6 * 3).view(2, 6, 3), torch.randn(2, 3, 4), torch.randn(2, 1, 4)
+    torch.testing.assert_close(tanh_layer(x, weight, bias), (x @ weight + bias).tanh(), rtol=0, atol=1e-5)
+
+
+def test_passes_of_a_few_rows_at_a_time_give_what_one_pass_gives() -> None:
+    net = mlp([np.random.default_rng(0), np.random.default_rng(1)], (3, CACHED // 200, 2))  # 100 rows at a time
+    x = torch.randn(2, 250, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(net(x), net(x.clone().requires_grad_()), rtol=1e-4, atol=1e-5)
+        assert torch.equal(net(x)[:, :100], net(x[:, :100]))
+    torch.testing.assert_close(net(x).detach(), torch.cat([net(x[:, :100]), net(x[:, 100:])], 1).detach())
 
 
 def test_the_layers_own_gradients_are_the_derivatives() -> None:

@@ -12,8 +12,8 @@ LARGEST = 1 << 28  # bytes
 def keep_memory() -> None:
     """Let glibc reuse freed memory of up to 256 MB instead of returning it to the system, in the whole process.
 
-    By default, it asks the system for each large tensor anew, which then clears every page of it, at every operation:
-    for 30 seeds, 6% of a training. Elsewhere, nothing happens.
+    By default, it asks the system anew for every large tensor, and the system first clears each page of it. With other
+    C libraries, this does nothing.
     """
     if platform.libc_ver()[0] == "glibc":
         mallopt = ctypes.CDLL(None).mallopt

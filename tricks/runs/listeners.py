@@ -10,11 +10,7 @@ from tricks.runs.files import write_whole
 from tricks.runs.log import COLUMNS, Rows
 
 HEADER = ",".join(COLUMNS) + "\n"
-REPLACED = (
-    "run.json",
-    "agent.pt",
-    "curve.png",
-)  # of an earlier run in the same folder
+REPLACED = ("run.json", "agent.pt", "curve.png")  # of an earlier run in the same folder
 
 
 class CurveFile:
