@@ -15,7 +15,7 @@ from ablations.training.plan import Plan, What, plans
 from ablations.training.rate_table import GRID
 from ablations.training.rates import FIRST_TUNING_SEED, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
 from ablations.training.store import Store, prepare
-from ablations.training.workers import BLOCK, run_jobs, worker_count
+from ablations.training.workers import run_jobs, worker_count
 from tricks.errors import InputError
 
 
@@ -25,7 +25,7 @@ class Options(What):
 
     seeds: str = ""
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29); by default the suite's, or 10.
-    Training covers whole blocks of ten, but only these seeds are reported."""
+    Training covers whole blocks (0 to 9, 10 to 29, 30 to 49, ...), but only these seeds are reported."""
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     dry_run: bool = False
@@ -50,7 +50,8 @@ def main(chosen: Options, command: str) -> int:
     left = [job for job in jobs if not store.has(job)]
     for plan in made:
         print(plan.in_words)
-    print(f"{len(jobs)} jobs of up to {BLOCK} seeds, {len(jobs) - len(left)} of them done before; in {store.folder}")
+    most = max(len(job.config.seed_list) for job in jobs)
+    print(f"{len(jobs)} jobs of up to {most} seeds, {len(jobs) - len(left)} of them done before; in {store.folder}")
     if chosen.dry_run:
         return _dry_run(made, left, store, processes)
     prepare(chosen.out)

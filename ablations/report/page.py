@@ -180,7 +180,7 @@ def _made(study: Study) -> str:
     about, seeds = study.about, sorted(study.runs.seed.unique())
     facts = [f"made by {code(about['command'])}", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
     time = f"{about['seconds'] / 60:.0f} worker minutes"
-    whole = "" if study.kind == "games" else " (whole blocks of ten seeds)"
+    whole = "" if study.kind == "games" else " (whole blocks of seeds)"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
     facts += [plain(f"{name} {', '.join(found)}") for name, found in about["made with"].items() if any(found)]
     return f"**{plain(study.name)}**: {'; '.join(facts)}."

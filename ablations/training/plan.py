@@ -16,7 +16,7 @@ from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
 from ablations.training.jobs import Job
 from ablations.training.rates import FIRST_TUNING_SEED, FIXED, NOT_TUNED, Rate, best_rate
-from ablations.training.workers import BLOCK, blocks
+from ablations.training.workers import FIRST, blocks
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -129,7 +129,7 @@ def plans(chosen: What, seeds: str = "") -> list[Plan]:
 def _suite(chosen: What) -> Suite:
     """The requested suite, or a suite of a single environment."""
     if not chosen.suite:
-        return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend), BLOCK),))
+        return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend), FIRST),))
     if chosen.suite not in SUITES:
         raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join([*SUITES, 'worlds'])}")
     if chosen.backend != "auto":

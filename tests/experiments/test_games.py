@@ -51,7 +51,7 @@ def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pyt
     page = (tmp_path / "report.md").read_text()
     assert f"{said} Flags: {', '.join(run.tricks.on)}." in page
     assert "![stack: the score during training, and of whole games after it](games_stack_seed4.png)" in page
-    assert "blocks of ten" not in page
+    assert "whole blocks" not in page
     assert "; seed 4; " in page
 
 

@@ -30,7 +30,7 @@ def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_sam
 
 def test_a_job_is_an_arm_and_a_whole_block_of_seeds() -> None:
     (plan,) = plans(What(tricks="entropy,grad_clip", steps=500), "5:12")
-    assert {job.config.seeds for job in plan.jobs} == {tuple(range(10)), tuple(range(10, 20))}
+    assert {job.config.seeds for job in plan.jobs} == {tuple(range(10)), tuple(range(10, 30))}
     assert len(plan.jobs) == 2 * len(plan.arms) == 6
     assert {job.config.steps for job in plan.jobs} == {500}
 
@@ -110,8 +110,10 @@ def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
     assert every.designs[0].names == tuple(name for name in NEEDS if name not in LADDER)
 
 
-def test_seeds_come_in_fixed_blocks_of_ten() -> None:
-    assert blocks(range(5, 23)) == [tuple(range(10)), tuple(range(10, 20)), tuple(range(20, 30))]
+def test_seeds_come_in_fixed_blocks() -> None:
+    assert blocks(range(5, 31)) == [tuple(range(10)), tuple(range(10, 30)), tuple(range(30, 50))]
+    assert blocks([29, 10]) == [tuple(range(10, 30))]
+    assert blocks([9]) == [tuple(range(10))]
     assert parse_seeds("10:12") == (10, 11)
     for text in ("0", "5:5", "a", "3:2", "1001"):
         with pytest.raises(InputError, match="seed"):
