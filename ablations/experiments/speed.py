@@ -83,7 +83,7 @@ def main(chosen: Options) -> int:
     print(f"\n{speed_text(frame)}\n\n{caption(chosen, frame)}")
     if chosen.out is not None:
         what: dict[str, Any] = {"env": chosen.env, "rung": chosen.rung, "compile": chosen.compile, **provenance()}
-        write_whole(chosen.out, frame.assign(**what).to_csv(index=False, float_format="%.5g"))
+        write_whole(chosen.out, frame.assign(**what).to_csv(index=False, float_format="%.4g"))
         from ablations.figures.throughput import speed_figure
 
         speed_figure(frame, f"{chosen.rung} on {chosen.env}: training many agents at once", chosen.out.with_suffix(""))
@@ -165,6 +165,26 @@ def caption(chosen: Options, frame: pd.DataFrame) -> str:
     if chosen.compile:
         text += f" Compiling and warming up took up to {frame.warm_up.max():.0f} s."
     return text
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """What a stored table says about one agent and many, and about the peers in it."""
+    from ablations.figures.throughput import NAMES
+
+    ours = table[table.who == "tricks"].sort_values("seeds").drop_duplicates("seeds")
+    speeds = dict(zip(ours.seeds, ours.steps_per_second, strict=True))
+    few, (*_, most) = min(speeds, key=lambda seeds: abs(seeds - 10)), speeds
+    said = ", ".join(f"{speeds[seeds]:,.0f} with {_agents(seeds)}" for seeds in dict.fromkeys((min(speeds), few, most)))
+    cost = few / speeds[few] * speeds[min(speeds)] / min(speeds)
+    said = f"Environment steps per second on one core: {said}. {few:,} agents take {cost:.1f} times as long as one."
+    for row in table[table.who != "tricks"].sort_values("seeds").drop_duplicates("who", keep="last").itertuples():
+        warm_up = f", after {row.warm_up:.0f} s of compiling" if row.who == "purejaxrl" else ""
+        said += f" {NAMES.get(row.who, row.who)}: {row.steps_per_second:,.0f} with {_agents(row.seeds)}{warm_up}."
+    return said
+
+
+def _agents(seeds: int) -> str:
+    return "one agent" if seeds == 1 else f"{seeds:,} agents"
 
 
 def _line(row: Measured) -> str:

@@ -35,7 +35,7 @@ def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
             scale.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
             scale.set_minor_locator(NullLocator())
         axis.grid(color=style.FAINT, lw=0.6)
-        axis.margins(x=0.25)
+        axis.set_xlim(0.7, 1.6 * table.seeds.max())
     title(figure, about)
     return save(figure, path)
 

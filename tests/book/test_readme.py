@@ -8,9 +8,11 @@ from types import ModuleType
 from typing import Any
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 from support import pages
 
+from ablations.analysis.study_files import RESULTS
 from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
@@ -50,6 +52,12 @@ def test_the_ladder_in_the_readme_is_the_ladder() -> None:
 def test_the_diff_in_the_readme_is_the_diff() -> None:
     changes = diff(Tricks(baseline=True, reuse=True), Tricks(baseline=True, reuse=True, clip=True))
     assert pages.region("diff") == f"```diff\n{changes}```\n"  # else paste this
+
+
+def test_the_speed_in_the_readme_is_the_stored_speed() -> None:
+    stored = pd.read_csv(RESULTS / "speed.csv")
+    assert pages.region("speed") == f"{speed.in_words(stored)}\n"  # else paste this
+    assert 2.5 <= 10 * stored.steps_per_second[0] / stored.steps_per_second[stored.seeds == 10].iloc[0] < 3.5
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
