@@ -177,9 +177,11 @@ def in_words(table: pd.DataFrame) -> str:
     said = ", ".join(f"{speeds[seeds]:,.0f} with {_agents(seeds)}" for seeds in dict.fromkeys((min(speeds), few, most)))
     cost = few / speeds[few] * speeds[min(speeds)] / min(speeds)
     said = f"Environment steps per second on one core: {said}. {few:,} agents take {cost:.1f} times as long as one."
-    for row in table[table.who != "tricks"].sort_values("seeds").drop_duplicates("who", keep="last").itertuples():
-        warm_up = f", after {row.warm_up:.0f} s of compiling" if row.who == "purejaxrl" else ""
-        said += f" {NAMES.get(row.who, row.who)}: {row.steps_per_second:,.0f} with {_agents(row.seeds)}{warm_up}."
+    peers = table[table.who != "tricks"].sort_values("seeds")
+    for row in peers.drop_duplicates("who", keep="last").to_dict("records"):
+        warm_up = f", after {row['warm_up']:.0f} s of compiling" if row["who"] == "purejaxrl" else ""
+        name, rate = NAMES.get(row["who"], row["who"]), row["steps_per_second"]
+        said += f" {name}: {rate:,.0f} with {_agents(row['seeds'])}{warm_up}."
     return said
 
 
