@@ -3,13 +3,15 @@
 import torch
 from torch import Tensor
 
+from tricks.config import Number
+from tricks.core.numbers import per_seed
 from tricks.core.returns import reward_to_go
 
 
-def beyond(cut: Tensor, next_value: Tensor, done: Tensor, gamma: float) -> Tensor:
+def beyond(cut: Tensor, next_value: Tensor, done: Tensor, gamma: Number) -> Tensor:
     """γᵏ·V(s_c), where s_c is the state k steps ahead at which the row's episode is cut; 0 if it isn't. All [S, T, N].
 
     Returns are linear in the rewards, so this is the reward-to-go of a reward γ·V(sₜ₊₁) paid at each cut.
     Pardo et al. 2018, arXiv:1712.00378, sec. 3.
     """
-    return reward_to_go(torch.where(cut, gamma * next_value, 0), done, gamma)
+    return reward_to_go(torch.where(cut, per_seed(gamma, next_value) * next_value, 0), done, gamma)

@@ -1,11 +1,13 @@
 """The hyperparameters of a run. `Tricks` says what is on or off; `Config` says how much."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from tricks.errors import InputError
 from tricks.values import LONGEST, Checked, shown
 
+Number = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 SHARES = ("gamma", "gae_lambda", "return_beta")  # numbers in [0, 1]; every other number must be more than 0 and finite
 MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0, too, for these
@@ -16,7 +18,8 @@ class Config(Checked):
     """A run's environment, seeds, budget and hyperparameters. Raises InputError for a value of the wrong type or range.
 
     A number that belongs to a trick (`epochs` to `reuse`, `gae_lambda` to `gae`, ...) has no effect when that
-    trick is off.
+    trick is off. A number that need not be whole may be a list with one for each seed: agents with different numbers
+    then train side by side.
     """
 
     env: str = "CartPole-v1"
@@ -45,31 +48,31 @@ class Config(Checked):
     episode_limit: int = 30_000
     """Longest episode, in steps, that is waited for where whole ones are played: without segments, in evaluations, and
     by play. (ALE's games end after 27,000.) A seed whose episode goes on for longer stops there."""
-    lr: float | tuple[float, ...] = 1e-3
-    """Adam's learning rate: one for all seeds, or one per seed."""
-    adam_eps: float = 1e-5
+    lr: Number = 1e-3
+    """Adam's learning rate."""
+    adam_eps: Number = 1e-5
     """Adam's ε."""
-    gamma: float = 0.99
+    gamma: Number = 0.99
     """Discount γ."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers (tanh) in the policy net and in the value net; not used for images."""
-    value_coef: float = 0.5
+    value_coef: Number = 0.5
     """c₁: weight of the value loss (baseline)."""
     epochs: int = 4
     """Passes over each batch (reuse)."""
     minibatches: int = 4
     """Gradient steps per pass (reuse)."""
-    clip_range: float = 0.2
+    clip_range: Number = 0.2
     """ε of the clipped surrogate (clip)."""
-    gae_lambda: float = 0.95
+    gae_lambda: Number = 0.95
     """λ (gae)."""
-    max_grad_norm: float = 0.5
+    max_grad_norm: Number = 0.5
     """Maximum gradient norm (grad_clip)."""
-    entropy_coef: float = 0.01
+    entropy_coef: Number = 0.01
     """c₂: weight of the entropy bonus (entropy). Public code uses 0.01 for discrete actions, 0 for continuous ones."""
-    return_beta: float = 0.1
+    return_beta: Number = 0.1
     """β: how far one batch moves the return statistics (return_norm)."""
-    value_clip_range: float = 0.2
+    value_clip_range: Number = 0.2
     """ε of the clipped value loss (value_clip), in the value net's own units."""
     value_clip_anneals: bool = False
     """Anneal the value range together with the clip range (value_clip, clip_anneal)."""
@@ -77,7 +80,7 @@ class Config(Checked):
     """N_π: updates between auxiliary phases. Each phase trains on all rollouts since the last one (ppg)."""
     aux_epochs: int = 6
     """E_aux: passes over these rollouts (ppg)."""
-    clone_coef: float = 1.0
+    clone_coef: Number = 1.0
     """β_clone: weight of the KL divergence from the policy before the phase (ppg)."""
     policy_rollouts: int = 2
     """Number of recent rollouts that the policy trains on (ppg_buffers)."""
@@ -87,31 +90,21 @@ class Config(Checked):
     """Number of recent rollouts that the value net and the auxiliary phase train on (ppg_buffers)."""
     value_uses: int = 16
     """How many times the value net trains on each row, at most (ppg_buffers)."""
-    target_kl: float = 0.01
+    target_kl: Number = 0.01
     """How far the policy may move from the one that played, as approx_kl in nats. A seed that exceeds 1.5 times this
     takes no more steps on the batch (kl_stop)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in (f.name for f in fields(self) if f.type in (int, float)):
-            number = getattr(self, name)
-            if name in SHARES:
-                if not 0 <= number <= 1:
-                    raise InputError(f"{name} must be in [0, 1], not {number}")
-            elif name in MAY_BE_ZERO:
-                if not 0 <= number < math.inf:
-                    raise InputError(f"{name} must be at least 0 and finite, not {number}")
-            elif not 0 < number < math.inf:
-                raise InputError(f"{name} must be positive and finite, not {number}")
+        self._check_seeds()
+        for name in (f.name for f in fields(self) if f.type in (int, float, Number)):
+            given = getattr(self, name)
+            for number in self.each(name) if isinstance(given, tuple) else (given,):
+                _check_range(name, number)
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
         if self.backend not in BACKENDS:
             raise InputError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
-        self._check_seeds()
-        if isinstance(self.lr, tuple) and len(self.lr) != len(self.seed_list):
-            raise InputError(f"lr must be one number or one for each of {len(self.seed_list)} seeds, not {self.lr}")
-        if not all(0 < rate < math.inf for rate in (self.lr if isinstance(self.lr, tuple) else (self.lr,))):
-            raise InputError(f"lr must be positive and finite, not {self.lr}")
 
     def _check_seeds(self) -> None:
         if isinstance(self.seeds, int) and self.seeds > LONGEST:  # before the seeds are counted out
@@ -129,7 +122,33 @@ class Config(Checked):
     @property
     def rates(self) -> tuple[float, ...]:
         """The learning rate of each seed."""
-        return self.lr if isinstance(self.lr, tuple) else (self.lr,) * len(self.seed_list)
+        return self.each("lr")
+
+    def each(self, name: str) -> tuple[float, ...]:
+        """A number of each seed. Raises InputError if there are neither one nor as many as seeds."""
+        number, count = getattr(self, name), len(self.seed_list)
+        if not isinstance(number, tuple):
+            return (number,) * count
+        if len(number) != count:
+            raise InputError(f"{name} must be one number or one for each of {count} seeds, not {shown(number)}")
+        return number
+
+    def only(self, k: int) -> "Config":
+        """The config of the k-th seed alone."""
+        own: dict[str, Any] = {f.name: self.each(f.name)[k] for f in fields(self) if f.type == Number}
+        return replace(self, seeds=(self.seed_list[k],), **own)
+
+
+def _check_range(name: str, number: float) -> None:
+    """Raise InputError for a number that is out of its range."""
+    if name in SHARES:
+        if not 0 <= number <= 1:
+            raise InputError(f"{name} must be in [0, 1], not {number}")
+    elif name in MAY_BE_ZERO:
+        if not 0 <= number < math.inf:
+            raise InputError(f"{name} must be at least 0 and finite, not {number}")
+    elif not 0 < number < math.inf:
+        raise InputError(f"{name} must be positive and finite, not {number}")
 
 
 # The numbers for the preset `atari`, from openai/baselines' ppo2. The paper itself (Schulman et al. 2017,

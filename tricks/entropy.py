@@ -2,9 +2,11 @@
 
 from torch import Tensor
 
+from tricks.config import Number
+from tricks.core.numbers import per_seed
 from tricks.core.reductions import mean
 
 
-def entropy_bonus(entropy: Tensor, valid: Tensor, coef: float) -> Tensor:
+def entropy_bonus(entropy: Tensor, valid: Tensor, coef: Number) -> Tensor:
     """c₂·mean(H(π(·|s))), to be maximized. entropy [S, B] in nats -> [S]. Mnih et al. 2016, arXiv:1602.01783."""
-    return coef * mean(entropy, valid)
+    return mean(per_seed(coef, entropy) * entropy, valid)

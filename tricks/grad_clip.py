@@ -2,11 +2,16 @@
 
 from torch import Tensor
 
+from tricks.config import Number
+from tricks.core.numbers import per_seed
 
-def shorten(gradient: Tensor, norm: Tensor, max_norm: float) -> Tensor:
+
+def shorten(gradient: Tensor, norm: Tensor, max_norm: Number) -> Tensor:
     """g·min(1, max_norm/‖g‖), with each seed's own norm. gradient [S, P], norm [S] -> [S, P].
 
     Pascanu et al. 2012, arXiv:1211.5063, algorithm 1.
     """
-    factor = (max_norm / (norm + 1e-6)).clamp(max=1)  # torch.nn.utils.clip_grad_norm_ adds the same 1e-6
+    factor = (per_seed(max_norm, norm) / (norm + 1e-6)).clamp(
+        max=1
+    )  # torch.nn.utils.clip_grad_norm_ adds the same 1e-6
     return gradient * factor.unsqueeze(1)

@@ -2,12 +2,15 @@
 
 from torch import Tensor
 
+from tricks.config import Number
+from tricks.core.numbers import per_seed
 from tricks.reuse import drift
 
 
-def near_enough(ratio: Tensor, valid: Tensor, target_kl: float) -> Tensor:
+def near_enough(ratio: Tensor, valid: Tensor, target_kl: Number) -> Tensor:
     """approx_kl ≤ 1.5·target: whether a seed may take its step on this minibatch. ratio, valid [S, B] -> [S] bool.
 
     A KL that is NaN is not near. Achiam 2018, Spinning Up's ppo; Raffin et al. 2021, stable-baselines3's `target_kl`.
     """
-    return drift(ratio, valid)["approx_kl"] <= 1.5 * target_kl
+    kl = drift(ratio, valid)["approx_kl"]
+    return kl <= 1.5 * per_seed(target_kl, kl)

@@ -17,6 +17,7 @@ from tricks.core.env import Env, MakeEnv
 from tricks.core.memory import Memory
 from tricks.core.moments import normalize
 from tricks.core.nets import MakeBody, Seen
+from tricks.core.numbers import per_seed
 from tricks.core.reductions import mean
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import AgentPolicy, Batch, Player, play_episodes
@@ -110,8 +111,8 @@ def train_in(
 
     while log.active.any():
         learning_rate = log.progress.new_tensor(config.rates)  # [S]
-        clip_range = torch.full_like(log.progress, config.clip_range)
-        value_clip_range = torch.full_like(log.progress, config.value_clip_range, dtype=torch.float64)
+        clip_range = log.progress.new_tensor(config.each("clip_range"))
+        value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)
         if tricks.lr_anneal:
             learning_rate = linear_decay(learning_rate, log.progress)
         if tricks.clip_anneal:
@@ -193,7 +194,7 @@ def train_in(
                 if tricks.value_clip:
                     error = clipped_error(value, b.value, b.target, value_clip_range.unsqueeze(1))
                 value_loss = mean(error, b.valid)
-                loss = loss + config.value_coef * value_loss
+                loss = loss + per_seed(config.value_coef, loss) * value_loss
                 log.note(value_loss=value_loss)
 
             grad = gradient(loss, agent.parameters())  # [S, P]

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from tricks.baseline import squared_error
-from tricks.config import Config
+from tricks.config import Config, Number
 from tricks.core.agent import Agent
 from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
+from tricks.core.numbers import per_seed
 from tricks.core.policies import Family
 from tricks.core.reductions import mean
 from tricks.core.rollout import AgentPolicy, Batch, Policy
@@ -56,7 +57,7 @@ def auxiliary_errors(agent: Agent, policy: AgentPolicy, family: Family, b: Batch
     return squared_error(auxiliary, b.target), family.kl(b.old, policy(seen, b.legal)), squared_error(value, b.target)
 
 
-def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: float) -> Tensor:
+def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: Number) -> Tensor:
     """L_joint + L_value of each seed, from `auxiliary_errors`: [S]."""
     auxiliary, kl, value = (mean(error, valid) for error in errors)
-    return auxiliary + clone_coef * kl + value
+    return auxiliary + per_seed(clone_coef, kl) * kl + value

@@ -167,7 +167,7 @@ def _spaces(about: About, config: Config, make: MakeEnv | None) -> Spaces:
     """The run's spaces; an older run did not save them, so they are read from its environment."""
     if about.spaces:
         return Spaces(config.env, *about.gym_spaces())
-    one = replace(config, seeds=config.seed_list[:1], lr=config.rates[0], lanes=1, device="cpu")
+    one = replace(config.only(0), lanes=1, device="cpu")
     with closing(make_env(one, make=make)) as env:
         return env.spaces
 

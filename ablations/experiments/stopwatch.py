@@ -190,8 +190,8 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
         n_steps=config.horizon,
         batch_size=config.lanes * config.horizon // config.minibatches,
         n_epochs=config.epochs,
-        clip_range=config.clip_range,
-        ent_coef=config.entropy_coef,
+        clip_range=config.each("clip_range")[0],
+        ent_coef=config.each("entropy_coef")[0],
         policy_kwargs={"net_arch": list(config.hidden), "activation_fn": nn.Tanh},
         device="cpu",
     )

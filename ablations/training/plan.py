@@ -149,7 +149,7 @@ class ImpossibleEnvironment(InputError):
 def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
     config = replace(setting.config, steps=chosen.steps or setting.config.steps)
     try:
-        make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0])).close()
+        make_env(replace(config.only(0), lanes=1)).close()
     except InputError as error:
         raise ImpossibleEnvironment(str(error)) from error
     able = list(usable(config))

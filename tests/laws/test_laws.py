@@ -1,6 +1,6 @@
 """The laws that hold for every trick alone and for every preset."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor
 import tricks.loop as loop
 from tricks import EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
 from tricks.baseline import squared_error
+from tricks.config import Number
 from tricks.core.env import Step
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.gymnasium import GymnasiumEnv
@@ -86,7 +87,8 @@ def test_everything_off_equals_reinforce_written_by_hand(monkeypatch: pytest.Mon
 
     linears = _linears(train(replace(config, steps=1, lr=1e-30), REINFORCE))
     net = torch.nn.Sequential(*[layer for linear in linears for layer in (linear, torch.nn.Tanh())][:-1])
-    adam = torch.optim.Adam(net.parameters(), config.rates[0], eps=config.adam_eps)
+    gamma, eps = config.each("gamma")[0], config.each("adam_eps")[0]
+    adam = torch.optim.Adam(net.parameters(), config.rates[0], eps=eps)
     for rollout in played[: trained.curve["update"].max() + 1]:
         terms = []
         for lane in range(config.lanes):
@@ -95,7 +97,7 @@ def test_everything_off_equals_reinforce_written_by_hand(monkeypatch: pytest.Mon
                 if not rollout.valid[0, t, lane]:
                     continue
                 ended = rollout.terminated[0, t, lane] or rollout.truncated[0, t, lane]
-                following = float(rollout.reward[0, t, lane]) + (0.0 if ended else config.gamma * following)
+                following = float(rollout.reward[0, t, lane]) + (0.0 if ended else gamma * following)
                 log_pi = net(rollout.obs[0, t, lane]).log_softmax(-1)[rollout.action[0, t, lane]]
                 terms.append(-log_pi * following)
         adam.zero_grad()
@@ -150,10 +152,21 @@ def test_truncation_bootstraps_from_the_true_last_observation() -> None:
     assert reset.abs().max() <= 0.05
 
 
-def test_each_seed_learns_at_its_own_rate() -> None:
-    both = train(replace(SMALL, seeds=(3, 4), lr=(0.003, 0.01)), PPO)
-    for seed, lr in ((3, 0.003), (4, 0.01)):
-        alone = train(replace(SMALL, seeds=(seed,), lr=lr), PPO)
+NUMBERS = [f.name for f in fields(Config) if f.type == Number]
+EVERYTHING = switched([*EVERY.on, "ppg", "kl_stop"])
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_each_seed_may_have_its_own_number(name: str) -> None:
+    config = replace(SMALL, seeds=(3, 4), aux_every=2)
+    usual = getattr(config, name)
+    other = 0.1 if name == "adam_eps" else usual / 2
+    own: list[dict[str, Any]] = [{name: (usual, number)} for number in (other, usual)]
+    both, same = (train(replace(config, **numbers), EVERYTHING) for numbers in own)
+    for k, seed in enumerate(config.seed_list):
+        alone = train(both.config.only(k), EVERYTHING)
         pd.testing.assert_frame_equal(curve_of(both, seed), alone.curve, rtol=2e-3, atol=1e-5)
-    with pytest.raises(InputError, match="one for each of 2 seeds"):
-        replace(SMALL, seeds=(3, 4), lr=(0.003, 0.03, 0.1))
+    pd.testing.assert_frame_equal(curve_of(both, 3), curve_of(same, 3))
+    assert not np.allclose(curve_of(both, 4), curve_of(same, 4), equal_nan=True)  # the number matters here
+    with pytest.raises(InputError, match=f"{name} must be one number or one for each of 2 seeds"):
+        replace(config, **{name: (usual,) * 3})  # type: ignore[arg-type]

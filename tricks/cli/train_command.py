@@ -140,7 +140,7 @@ def held(config: Config, tricks: Tricks) -> str:
     from tricks.core.rollout import rollout_bytes
     from tricks.envs.make import make_env
 
-    with closing(make_env(replace(config, seeds=1, lanes=1, lr=config.rates[0]))) as env:
+    with closing(make_env(replace(config.only(0), lanes=1))) as env:
         one = rollout_bytes(config, env.spaces) / 1e6
     usage = f"one rollout's observations take {one:.3g} MB"
     if tricks.ppg_buffers:

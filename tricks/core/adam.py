@@ -6,6 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tricks.config import Number
+from tricks.core.numbers import per_seed
+
 
 def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
     """Per-seed gradients [S, P] of the losses [S].
@@ -23,7 +26,7 @@ class Adam:
     θ ← θ − α·m̂/(√v̂ + ε),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  with α [S] per seed.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], eps: float) -> None:
+    def __init__(self, parameters: Iterable[Tensor], eps: Number) -> None:
         self.parameters = list(parameters)
         self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
         self.m, self.v = self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes))  # [S, P] each
@@ -42,7 +45,7 @@ class Adam:
         gradient = torch.nan_to_num(gradient, 0, 0, 0, out=self.change).mul_(moving)  # NaN·0 would be NaN
         self.m.lerp_(gradient, moving * (1 - beta1))
         self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
-        torch.sqrt(self.v, out=self.change).add_((self.eps * root).float())
+        torch.sqrt(self.v, out=self.change).add_((per_seed(self.eps, root) * root).float())
         torch.div(self.m, self.change, out=self.change).mul_(rate.float())
         torch._foreach_sub_(self.parameters, self.changes)
 

@@ -3,10 +3,13 @@
 import torch
 from torch import Tensor
 
+from tricks.config import Number
+from tricks.core.numbers import per_seed
 
-def reward_to_go(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
+
+def reward_to_go(reward: Tensor, done: Tensor, gamma: Number) -> Tensor:
     """Gₜ = rₜ + γ(1 − doneₜ)·Gₜ₊₁. reward, done [S, T, N] -> [S, T, N]. Williams 1992, 10.1007/BF00992696."""
-    return discounted_sum(reward, gamma * (~done).to(reward))
+    return discounted_sum(reward, per_seed(gamma, reward) * (~done).to(reward))
 
 
 def discounted_sum(x: Tensor, discount: Tensor) -> Tensor:

@@ -79,7 +79,8 @@ def pure(call: cst.Call) -> bool:
     name = text(call.func)
     if name.startswith("torch."):
         return not name.endswith("_")
-    return name in _imported() | {"iter", "log.progress.new_tensor"} and not (name.endswith("_") or name[:4] == "play")
+    known = _imported() | {"config.each", "iter", "log.progress.new_tensor"}
+    return name in known and not (name.endswith("_") or name[:4] == "play")
 
 
 class _Constant(cst.CSTTransformer):

@@ -29,6 +29,7 @@ NAMES = {  # what an export has instead
     "env.spaces": "env",
     "player.env": "player",
     "env.spaces.family": "env.family",
+    "Number": "float",
     "config.rates": "[config.lr] * config.seeds",
     "config.seed_list": "range(config.seeds)",
 }
@@ -143,6 +144,10 @@ class _Rewritten(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         func, args = updated_node.func, updated_node.args
+        if text(func) == "config.each":
+            return cst.parse_expression(f"[config.{text(args[0].value)[1:-1]}] * config.seeds")
+        if text(func) == "per_seed":
+            return args[0].value
         if (instead := CALLS.get(text(original_node.func))) is not None:
             return cst.parse_expression(instead)
         if isinstance(func, cst.Attribute):

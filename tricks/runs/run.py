@@ -128,7 +128,7 @@ class Run:
         if seed is not None and seed not in seeds:
             raise InputError(f"the run has no seed {seed}; it has {', '.join(map(str, seeds))}")
         k = 0 if seed is None else seeds.index(seed)
-        config = replace(self.config, seeds=(seeds[k],), lr=self.config.rates[k])
+        config = self.config.only(k)
         diverged = {key: step for key, step in self.diverged.items() if key == seeds[k]}
         reasons = {key: reason for key, reason in self.reasons.items() if key == seeds[k]}
         curve = self.curve[self.curve.seed == seeds[k]]
