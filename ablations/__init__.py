@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ablations.analysis.effects import effects, scores
-    from ablations.analysis.outcomes import Outcome, outcomes, place
+    from ablations.analysis.outcomes import Outcome, judged, outcomes, place
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import holm, interval
     from ablations.analysis.studies import Study
@@ -49,6 +49,7 @@ __all__ = [
     "games_in_words",
     "holm",
     "interval",
+    "judged",
     "load",
     "load_all",
     "markdown",
@@ -64,7 +65,7 @@ __all__ = [
 ]
 HOMES = {
     "analysis.effects": ("effects", "scores"),
-    "analysis.outcomes": ("Outcome", "outcomes", "place"),
+    "analysis.outcomes": ("Outcome", "judged", "outcomes", "place"),
     "analysis.scales": ("SCALES",),
     "analysis.stats": ("holm", "interval"),
     "analysis.studies": ("Study",),

@@ -277,7 +277,7 @@ diff(named("clip"), named("gae"))
 # points at the end, and noise of standard deviation 3 at every step. Five agents, 30,000 steps each.
 
 # %%
-trials = {trial.config.gae_lambda: trial for trial in TRIALS if trial.trick == "gae"}
+trials = {trial.config.gae_lambda: trial for trial in TRIALS if "NoisyChain" in trial.env}
 
 
 def play(lam, tricks):

@@ -265,7 +265,7 @@ diff(named("gae"), named("orthogonal_init"))
 # The walk from above, now with learning: plain REINFORCE, ten agents, 25,000 steps each.
 
 # %%
-(trial,) = (trial for trial in TRIALS if trial.trick == "orthogonal_init")
+(trial,) = (trial for trial in TRIALS if trial.env == "tricks/ThereAndBack-v0")
 config = replace(trial.config, seeds=10, steps=25_000)
 without = train(at_best_rate(config, trial.without), trial.without)
 having = train(at_best_rate(config, trial.having), trial.having)

@@ -300,7 +300,7 @@ plt.show()
 # 5. The prediction was that the bonus would drown those tiny advantages.
 
 # %%
-(trial,) = (trial for trial in TRIALS if trial.trick == "advantage_norm")
+(trial,) = (trial for trial in TRIALS if trial.trick == "advantage_norm" and not trial.dose)
 cents = replace(trial.config, seeds=5, steps=15_000)
 poor = {
     "without": train(at_best_rate(cents, trial.without), trial.without),

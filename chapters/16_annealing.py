@@ -177,7 +177,7 @@ assert stopped > 2 * planned
 
 # %%
 (trial,) = (trial for trial in TRIALS if trial.trick == "lr_anneal")
-(clip_trial,) = (trial for trial in TRIALS if trial.trick == "clip_anneal")
+(clip_trial,) = (trial for trial in TRIALS if trial.trick == "clip_anneal" and not trial.dose)
 short = replace(trial.config, seeds=5, steps=30_000)
 arms = {"constant": trial.without, "lr_anneal": trial.having, "clip_anneal": clip_trial.having}
 config = at_best_rate(short, trial.without)  # one rate for all, so that the decay is the only difference

@@ -1,15 +1,18 @@
 """The outcome of a trial: its two arms, their scores, and its row in the table of all trials."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ablations.analysis.stats import paired
+from ablations.analysis.stats import holm, paired
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
-from ablations.design.trials import TRIALS, Trial
+from ablations.design.trial import Level, Trial
+from ablations.design.trials import TRIALS
+from ablations.training.rates import FIXED
 
 
 @dataclass(frozen=True)
@@ -29,28 +32,43 @@ class Side:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial and its two trained arms."""
+    """A trial at one of its levels, and its two trained arms."""
 
     trial: Trial
+    level: Level
     without: Side
     having: Side
+    weaker: tuple["Outcome", ...] = ()
+    """The same trial at its other levels, the one that should matter least first."""
 
     def scores(self, arm: Side) -> pd.Series:
         """An arm's score in the trial, one value per seed."""
         runs = arm.runs.set_index("seed").sort_index()
         return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
 
+    @property
+    def differences(self) -> pd.Series:
+        """With minus without, one value per seed."""
+        return self.scores(self.having) - self.scores(self.without)
+
+    @property
+    def shares(self) -> pd.DataFrame:
+        """The differences at every level as shares of its best possible score: a row per seed, a column per dose."""
+        every = {each.level.dose: each.differences / each.level.best for each in (*self.weaker, self)}
+        return pd.DataFrame(every)
+
     def row(self) -> dict[str, Any]:
-        """The trial's row in the table: both means, and the paired difference with its 95% interval."""
+        """The trial's row in the table: both means, the paired difference, and its growth, with 95% intervals."""
         without, having = self.scores(self.without), self.scores(self.having)
-        found, both = paired((having - without).to_numpy()), pd.concat([self.without.runs, self.having.runs])
+        found, both = paired(self.differences.to_numpy()), pd.concat([self.without.runs, self.having.runs])
+        growth = paired(slopes(self.shares))
         return {
             "trick": self.trial.trick,
-            "world": self.trial.env,
-            "numbers": numbers(self.trial.config),
+            "world": self.level.config.env,
+            "numbers": numbers(self.level.config),
             "others": " ".join(self.trial.others),
             "score": self.trial.score,
-            "steps": self.trial.config.steps,
+            "steps": self.level.config.steps,
             "lr_without": self.without.lr,
             "lr_with": self.having.lr,
             "without": without.mean(skipna=False),
@@ -60,19 +78,39 @@ class Outcome:
             "high": found.high,
             "p": found.p,
             "predicted": self.trial.predicted,
-            "seen": int(found.low > 0) - int(found.high < 0),
+            "dose": self.trial.dose,
+            "doses": " ".join(f"{dose:g}:{share:+.3f}" for dose, share in self.shares.mean().items()),
+            "growth": growth.mean,
+            "growth_low": growth.low,
+            "growth_high": growth.high,
             "diverged": int(both.diverged.notna().sum()),
             "seeds": len(without),
             "tuned": "; ".join(sorted({*both.tuned} - {""})),
         }
 
 
+def slopes(shares: pd.DataFrame) -> np.ndarray:
+    """Each seed's slope of its differences over the levels, per level; NaN with a single level."""
+    ranks = np.arange(shares.shape[1]) - (shares.shape[1] - 1) / 2
+    found: np.ndarray = shares.to_numpy() @ ranks / (ranks @ ranks or np.nan)
+    return found
+
+
 def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
-    """Find the trial's two arms among the runs; None if either is missing."""
-    config = trial.config
+    """Find the trial's arms among the runs; None if one of its last level is missing."""
+    *weaker, full = (at(trial, level, runs) for level in trial.levels)
+    return None if full is None else replace(full, weaker=tuple(found for found in weaker if found))
+
+
+def at(trial: Trial, level: Level, runs: pd.DataFrame) -> Outcome | None:
+    """Find the trial's two arms at this level among the runs; None if either is missing."""
+    config = level.config
     here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
-    sides = [Side(here[here.tricks == flags(arm)]) for arm in (trial.without, trial.having)]
-    return Outcome(trial, *sides) if all(len(side.runs) for side in sides) else None
+    here = here[here.tuned.ne(FIXED) if trial.rate is None else here.lr.eq(trial.rate)]
+    without, having = (
+        Side(here[here.tricks == flags(arm)].drop_duplicates("seed")) for arm in (trial.without, trial.having)
+    )
+    return Outcome(trial, level, without, having) if len(without.runs) and len(having.runs) else None
 
 
 def outcomes(studies: Iterable[Study]) -> list[Outcome]:
@@ -80,6 +118,14 @@ def outcomes(studies: Iterable[Study]) -> list[Outcome]:
     kept = [study.runs for study in studies if study.kind == "worlds"]
     found = (next(filter(None, (outcome(trial, runs) for runs in kept)), None) for trial in TRIALS)
     return [each for each in found if each]
+
+
+def judged(found: Iterable[Outcome]) -> pd.DataFrame:
+    """One row per trial, with what was seen: an effect counts if p < 0.05 after Holm's correction over all rows."""
+    frame = pd.DataFrame([each.row() for each in found])
+    adjusted = holm(frame.p.to_numpy(dtype=float))
+    seen = np.where(adjusted < 0.05, np.sign(frame.difference), 0).astype(int)
+    return frame.assign(p_holm=adjusted, seen=seen)
 
 
 def place(world: str, numbers: str) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from ablations.analysis.studies import Done, Study, about_runs, gather
 from ablations.analysis.study_files import save
 from ablations.design.choice import tricks_named
-from ablations.design.trials import TRIALS, Trial
+from ablations.design.trial import Level, Trial
+from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
-from ablations.training.rates import Rate, best_rate, tune
+from ablations.training.rates import FIXED, Rate, best_rate, tune
 from ablations.training.store import Store, prepare
 from ablations.training.workers import blocks, run_jobs
 from tricks import Tricks
@@ -40,16 +41,24 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
     trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
     prepare(chosen.out)
     if chosen.tune:
-        arms = [(t.config, arm) for t in trials for arm in (t.without, t.having)]
+        free = [t for t in trials if t.rate is None]
+        arms = [(level.config, arm) for t in free for level in t.levels for arm in (t.without, t.having)]
         if untuned := [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]:
             tune(untuned, store, workers)
-    jobs = {job: rate for t in trials for arm in (t.without, t.having) for job, rate in _jobs(t, arm, seeds)}
+    rated = dict.fromkeys(
+        (job, rate)
+        for trial in trials
+        for level in trial.levels
+        for arm in (trial.without, trial.having)
+        for job, rate in _jobs(trial, level, arm, seeds)
+    )
+    jobs = list(dict.fromkeys(job for job, _ in rated))
     done = sum(store.has(job) for job in jobs)
     print(f"{len(trials)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
-    failed = run_jobs(list(jobs), store, workers)
+    failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    results = [Done(job, rate.reservation, result) for job, rate in jobs.items() if (result := store.scored(job))]
+    results = [Done(job, rate.reservation, result) for job, rate in rated if (result := store.scored(job))]
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
     study, path = save(Study(name, (), gather(results, seeds), about_runs(command, results, seeds)), chosen.out)
@@ -69,6 +78,6 @@ def picked(names: str) -> list[Trial]:
     return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
 
 
-def _jobs(trial: Trial, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, Rate]]:
-    rate = best_rate(trial.config, arm, trial.score)
-    return [(Job(replace(trial.config, seeds=block, lr=rate.value), arm), rate) for block in blocks(seeds)]
+def _jobs(trial: Trial, level: Level, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, Rate]]:
+    own = best_rate(level.config, arm, trial.score) if trial.rate is None else Rate(trial.rate, FIXED)
+    return [(Job(replace(level.config, seeds=block, lr=own.value), arm), own) for block in blocks(seeds)]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.outcomes import outcome, place
+from ablations.analysis.outcomes import judged, outcome, place
 from ablations.analysis.studies import Study
 from ablations.design.trials import TRIALS
 from ablations.report.markup import plain
@@ -25,7 +25,7 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
     if not outcomes:
         raise InputError(f"{study.name} has no runs of any trial")
-    frame, path = pd.DataFrame([outcome.row() for outcome in outcomes]), folder / study.name
+    frame, path = judged(outcomes), folder / study.name
     text = f"{trials_text(frame)}\n\n{caption(frame)}"
     write_whole(path.with_suffix(".csv"), frame.to_csv(index=False, float_format="%.6g"))
     write_whole(path.with_suffix(".md"), text + "\n")
@@ -36,7 +36,7 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 def trials_text(frame: pd.DataFrame) -> str:
     """The table as Markdown."""
-    lines = [("trick", "world", "score", "without (rate)", "with (rate)", "difference", "predicted", "seen")]
+    lines = [("trick", "world", "score", "without (rate)", "with (rate)", "difference", "predicted", "seen", "by dose")]
     for row in frame.to_dict("records"):
         span = f" [{row['low']:+.4g}, {row['high']:+.4g}]" if np.isfinite(row["low"]) else ""
         lines.append(
@@ -49,9 +49,19 @@ def trials_text(frame: pd.DataFrame) -> str:
                 f"{row['difference']:+.4g}{span}" + (f", {row['diverged']} diverged" if row["diverged"] else ""),
                 SEEN[row["predicted"]],
                 SEEN[row["seen"]] if span else "",
+                by_dose(row),
             )
         )
     return markdown(lines)
+
+
+def by_dose(row: dict[Any, Any]) -> str:
+    """The effect at every dose, as a share of the best possible score, and its growth; empty without doses."""
+    if not row["dose"]:
+        return ""
+    effects = ", ".join(pair.replace(":", ": ") for pair in row["doses"].split())
+    grown = f"; {row['growth']:+.3f} [{row['growth_low']:+.3f}, {row['growth_high']:+.3f}] a level"
+    return f"{row['dose']} {effects}" + (grown if np.isfinite(row["growth_low"]) else "")
 
 
 def in_words(row: dict[Any, Any]) -> str:
@@ -80,7 +90,9 @@ def caption(frame: pd.DataFrame) -> str:
     text = f"Each trick in a world that was made for it, {frame.seeds.max()} seeds an arm, the arms alike but for the"
     text += f" trick and {plain(rates_in_words(frame))}. Difference: with minus without, paired by seed"
     if frame.low.notna().any():
-        text += ", with its 95% interval (Student's t), not corrected for the number of rows"
+        text += ", with its 95% interval (Student's t). Seen: p < 0.05 after Holm's correction over the rows"
+    if frame.dose.ne("").any():
+        text += ". By dose: the difference as a share of the best possible score, and its slope over the levels"
     text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."
     if frame[["without", "with"]].isna().any(axis=None):
         text += " nan: in some seed no episode ended in time."

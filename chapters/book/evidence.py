@@ -18,6 +18,7 @@ from ablations import (
     area,
     effects,
     interval,
+    judged,
     load_all,
     markdown,
     numbers,
@@ -32,7 +33,7 @@ from tricks.ladder import NEEDS
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling), paired "
     "by seed. The verdict is corrected for the number of tricks in the design (Holm). In worlds made for a trick (in "
-    "italics): from without to with, in the world's own units, not corrected.*"
+    "italics): from without to with, in the world's own units, corrected for the number of trials.*"
 )
 WITH = "with it, beside without"
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
@@ -152,7 +153,8 @@ def evidence(trick: str) -> Evidence:
         frames.append(found.assign(question=[design.phrases.asked(label) for label in found.label]))
     table = pd.concat(frames).reset_index(drop=True)
     table = table[["env", "question", "difference", "low", "high", "detected", "seeds"]]
-    worlds = pd.DataFrame([found.row() for found in _outcomes(trick)])
+    worlds = judged(trials())
+    worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):
         worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]
         worlds["verdict"] = worlds.seen.map(VERDICTS)
@@ -187,7 +189,11 @@ def _pairs(trick: str, stored: Sequence[Study]) -> list[Pair]:
 def _world_pairs(trick: str) -> list[Pair]:
     """The trick's trials in the worlds made for it."""
     return [
-        (place(found.trial.env, numbers(found.trial.config)), found.without.grid(steps), found.having.grid(steps))
+        (
+            place(found.level.config.env, numbers(found.level.config)),
+            found.without.grid(steps),
+            found.having.grid(steps),
+        )
         for found in _outcomes(trick)
-        for steps in [found.trial.config.steps]
+        for steps in [found.level.config.steps]
     ]

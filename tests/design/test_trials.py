@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,8 @@ from ablations.analysis.studies import COLUMNS
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.cli import main
 from ablations.design.flag_sets import numbers
-from ablations.design.trials import TRIALS, Trial
+from ablations.design.trial import Trial, once
+from ablations.design.trials import TRIALS
 from ablations.experiments import worlds
 from ablations.report import trials_section
 from ablations.report.trials_section import caption
@@ -27,7 +28,7 @@ from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import SPECIMENS
 
 SHARED = {"functools", *(f"tricks.worlds.{name}" for name in ("cartpole", "walks", "cues", "chance"))}
-TRIAL = Trial("baseline", (), Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10), 1, "why")
+TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
 
 
 def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
@@ -35,9 +36,12 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert set(trial.without.on) <= set(trial.having.on)
-        assert (trial.config.lr, trial.config.seeds) == (Config.lr, Config.seeds)  # left to tuning
-        make_env(replace(trial.config, seeds=1, lanes=1)).close()
-    assert {trial.config.env for trial in TRIALS} | {"tricks/Grid0-v0"} == {"CartPole-v1", *SPECIMENS}
+        assert (len(trial.levels) > 1) == bool(trial.dose)
+        for level in trial.levels:
+            assert (level.config.lr, level.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
+            make_env(replace(level.config, seeds=1, lanes=1)).close()
+    envs = {level.config.env for trial in TRIALS for level in trial.levels}
+    assert envs | {"tricks/Grid0-v0"} == {"CartPole-v1", *SPECIMENS}
 
 
 def arm(returns: dict[int, float]) -> outcomes.Side:
@@ -48,15 +52,22 @@ def arm(returns: dict[int, float]) -> outcomes.Side:
     )
 
 
+def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
+    """The row of a trial with these scores."""
+    found = outcomes.Outcome(trial, trial.levels[-1], arm(without), arm(having))
+    (row,) = outcomes.judged([found]).to_dict("records")
+    return row
+
+
 @pytest.mark.parametrize("score", ["area", "late"])
 def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> None:
     base = dict(zip(range(6), (10.0, 500.0, 20.0, 900.0, 5.0, 70.0), strict=True))
     trial = replace(TRIAL, score=score)
-    up = outcomes.Outcome(trial, arm(base), arm({seed: x + 1 for seed, x in base.items()})).row()
+    up = outcome_of(trial, base, {seed: x + 1 for seed, x in base.items()})
     assert (up["difference"], up["low"], up["high"], up["seen"]) == (1, 1, 1, 1)  # unpaired, it would be lost
     swapped = {seed: base[5 - seed] for seed in base}
-    assert outcomes.Outcome(trial, arm(base), arm(swapped)).row()["seen"] == 0
-    down = outcomes.Outcome(trial, arm(base), arm({seed: x - 1 for seed, x in base.items()})).row()
+    assert outcome_of(trial, base, swapped)["seen"] == 0
+    down = outcome_of(trial, base, {seed: x - 1 for seed, x in base.items()})
     assert down["seen"] == -1
 
 
@@ -93,7 +104,7 @@ def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> No
 
 def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
     base = {seed: float(seed) for seed in range(6)}
-    row = outcomes.Outcome(TRIAL, arm(base), arm(base | {3: np.nan})).row()
+    row = outcome_of(TRIAL, base, base | {3: np.nan})
     assert np.isnan(row["with"])
     assert row["seen"] == 0
     assert "no episode ended" in caption(pd.DataFrame([row]))
@@ -124,7 +135,7 @@ def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
     words = {1: "better with", 0: "no detectable effect", -1: "worse with"}
     seen: dict[str, set[tuple[str, str]]] = {}
-    for row in (found.row() for found in outcomes.outcomes(load_all(RESULTS))):
+    for row in outcomes.judged(outcomes.outcomes(load_all(RESULTS))).to_dict("records"):
         if row["world"] in SPECIMENS:
             world = SPECIMENS[row["world"]]
             (module,) = {f.__module__ for f in (world.initial, world.dynamics, world.observe)} - SHARED
@@ -133,3 +144,21 @@ def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
         doc = " ".join((sys.modules[module].__doc__ or "").split())
         said = doc.split("Seen on seeds 0 to 9: ")[1]
         assert set(re.findall(rf"(\w+)(?: at [^;,]+?)?,? ({'|'.join(words.values())})", said)) == verdicts, module
+
+
+def test_the_growth_is_the_slope_of_the_shares_over_the_levels() -> None:
+    shares = pd.DataFrame({0.0: [0.0, 0.1], 6.0: [0.2, 0.1], 18.0: [0.4, 0.1]})
+    np.testing.assert_allclose(outcomes.slopes(shares), [0.2, 0], atol=1e-12)
+    assert np.isnan(outcomes.slopes(shares[[0.0]])).all()
+
+
+def test_an_effect_counts_after_correction_for_all_trials() -> None:
+    noise = np.random.default_rng(0).normal(size=8)
+    base = dict(enumerate(noise))
+    weak = outcomes.Outcome(TRIAL, TRIAL.levels[-1], arm(base), arm({k: x + 0.5 + noise[-k] for k, x in base.items()}))
+    alone = outcomes.judged([weak])
+    assert alone.p[0] == alone.p_holm[0] < 0.05
+    assert alone.seen[0] == 1
+    many = outcomes.judged([weak] * 20)
+    np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
+    assert (many.seen == 0).all()

@@ -50,7 +50,10 @@ def test_chain_the_return_has_the_variance_of_all_its_steps_the_td_error_of_one(
     assert rewards[:, 0].mean().item() == pytest.approx(0.0, abs=0.03)  # with V = 0, δ knows of no goal
 
 
-@pytest.mark.parametrize(("world", "scale"), [(reward_scale.LARGE_REWARDS, 100.0), (reward_scale.SMALL_REWARDS, 0.01)])
+@pytest.mark.parametrize(
+    ("world", "scale"),
+    [(reward_scale.LARGE_REWARDS, 100.0), *zip(reward_scale.SMALL_REWARDS, (0.1, 0.01, 0.0001), strict=True)],
+)
 def test_reward_scale_changes_the_reward_and_nothing_else(world: World, scale: float) -> None:
     state, action = numbers(200, 4), torch.arange(200)[None] % 2
     mine, original = (w.dynamics(state, action, torch.empty(1, 200, 0)) for w in (world, CARTPOLE))

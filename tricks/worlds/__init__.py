@@ -13,18 +13,24 @@ from tricks.worlds.commute import COMMUTE
 from tricks.worlds.corridor import CORRIDOR
 from tricks.worlds.grid import GRIDS
 from tricks.worlds.jump import REWARD_JUMP
-from tricks.worlds.line import THERE_AND_BACK
+from tricks.worlds.line import THERE_AND_BACK, WITH_CONSTANTS
+from tricks.worlds.loan import LARGE_LOANS, LOANS
 from tricks.worlds.magnitudes import MAGNITUDES
+from tricks.worlds.mail import MAILS
 from tricks.worlds.marathon import MARATHON
 from tricks.worlds.mountain_car import MOUNTAIN_CAR
 from tricks.worlds.offset import OFFSET_REWARD
+from tricks.worlds.pairs import SHOCK_PAIRS
+from tricks.worlds.parity import PARITIES
 from tricks.worlds.pendulum import PENDULUM
 from tricks.worlds.reward_scale import LARGE_REWARDS, SMALL_REWARDS
 from tricks.worlds.shocks import SHOCKS
+from tricks.worlds.shuttle import SHUTTLES
 from tricks.worlds.taxi import TAXI
 from tricks.worlds.tightrope import TIGHTROPE
 from tricks.worlds.trading import TRADING
 from tricks.worlds.units import ODD_UNITS
+from tricks.worlds.weather import WEATHERS
 from tricks.worlds.world import World
 
 CLASSIC = {world.id: world for world in (CARTPOLE, CARTPOLE_200, ACROBOT, MOUNTAIN_CAR, PENDULUM, TAXI)}
@@ -32,19 +38,27 @@ SPECIMENS = {
     world.id: world
     for world in (
         OFFSET_REWARD,
+        *LOANS,
+        *LARGE_LOANS,
+        *PARITIES,
         NOISY_CHAIN,
+        *MAILS,
         THERE_AND_BACK,
-        SMALL_REWARDS,
+        *WITH_CONSTANTS,
+        *SMALL_REWARDS,
         LARGE_REWARDS,
         ODD_UNITS,
         SHOCKS,
+        *SHOCK_PAIRS,
         CORRIDOR,
         *GRIDS,
         TRADING,
         REWARD_JUMP,
         MAGNITUDES,
+        *WEATHERS,
         MARATHON,
         COMMUTE,
+        *SHUTTLES,
         TIGHTROPE,
     )
 }

@@ -12,6 +12,8 @@ C57). Predicted: better with.
 Seen on seeds 0 to 9: orthogonal_init no detectable effect; seeds vary too much for ten of them to tell.
 """
 
+from dataclasses import replace
+
 import gymnasium as gym
 import torch
 from torch import Tensor
@@ -51,3 +53,18 @@ THERE_AND_BACK = World(
     reset_chances=0,
     time_limit=1000,
 )
+
+
+def with_constants(count: int) -> World:
+    """The same, seen with so many more features that are always REACH."""
+
+    def observe_more(state: Tensor) -> Tensor:
+        """What can be seen, and the constants."""
+        seen = observe(state)
+        return torch.cat([seen, torch.full_like(seen[..., :1], REACH).expand(*seen.shape[:-1], count)], -1)
+
+    box = gym.spaces.Box(-REACH, REACH, (2 + count,))
+    return replace(THERE_AND_BACK, id=f"tricks/ThereAndBackPlus{count}-v0", observation=box, observe=observe_more)
+
+
+WITH_CONSTANTS = tuple(with_constants(count) for count in (1, 3))

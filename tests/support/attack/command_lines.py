@@ -18,6 +18,7 @@ from ablations.analysis.study_files import RESULTS, SUFFIX
 from ablations.cli import ReportOptions
 from ablations.cli import main as ablations
 from ablations.design.designs import DESIGNS
+from ablations.design.trial import once
 from ablations.design.trials import TRIALS
 from ablations.experiments import design_runs, games, speed, stopwatch, worlds
 from ablations.training import estimate, rate_table, workers
@@ -172,7 +173,7 @@ def in_this_process(folder: Path) -> Iterator[None]:
     shipped.mkdir()
     for path in sorted(RESULTS.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_size)[:2]:
         shutil.copy(path, shipped)
-    short = tuple(replace(trial, config=replace(trial.config, steps=64)) for trial in TRIALS)
+    short = tuple(replace(trial, levels=once(replace(trial.config, steps=64))) for trial in TRIALS)
 
     def in_turn(jobs: Sequence[Any], workers: int, task: Any) -> Iterator[tuple[Any, Any]]:
         return ((job, task(job)) for job in jobs)

@@ -1,0 +1,158 @@
+"""Trials in several doses: the more of what should make a trick matter, the larger its effect should be."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ablations.design.trial import NORMED, PLAIN, SMALL, Level, Trial
+from tricks.config import Config
+
+Of = Callable[[float], Config]  # a dose -> the setting with it
+
+
+def levels(doses: Sequence[float], config: Of, best: float | Callable[[float], float]) -> tuple[Level, ...]:
+    """One level for each dose. best: the best possible score, at this dose."""
+    return tuple(Level(dose, config(dose), best(dose) if callable(best) else best) for dose in doses)
+
+
+def world(name: str, steps: int, **numbers: Any) -> Config:
+    """A setting in a small world, with small nets."""
+    return Config(f"tricks/{name}-v0", steps=steps, **{"lanes": 32, "horizon": 32, "hidden": SMALL, **numbers})
+
+
+DOSED = (
+    Trial(
+        "baseline",
+        (),
+        levels((0, 0.6, 6, 18), lambda loan: world(f"Loan{loan:g}Pay0.1", 100_000, lanes=8, horizon=10), 1),
+        1,
+        "a loan that is shown, and paid back at the end, is most of the return's variance, and V takes it out",
+        dose="loan",
+    ),
+    Trial(
+        "reuse",
+        ("baseline", "advantage_norm"),
+        levels((1, 2, 3), lambda bits: world(f"Parity{bits:g}", 50_000, lanes=128), 10),
+        1,
+        "a dozen gradient steps are too few for parity, at any learning rate",
+        dose="bits",
+    ),
+    Trial(
+        "clip",
+        ("baseline", "reuse"),
+        levels((1, 4, 20), lambda epochs: Config(steps=50_000, lanes=16, epochs=int(epochs)), 500),
+        1,
+        "the more epochs, the farther the policy moves from its batch, and only the clip stops it",
+        dose="epochs",
+    ),
+    Trial(
+        "gae",
+        ("baseline", "reuse", "clip", "advantage_norm"),
+        levels(
+            (6, 3, 1),
+            lambda delay: world(f"Mail{delay:g}", 60_000, lanes=8, horizon=128, gamma=0.995, gae_lambda=0.9),
+            lambda delay: 200 - delay,
+        ),
+        1,
+        "a λ with a memory a little longer than the delay has the pay, and little of the later noise",
+        dose="delay",
+    ),
+    Trial(
+        "gae",
+        ("baseline", "reuse", "clip", "advantage_norm"),
+        levels(
+            (1, 3, 6),
+            lambda delay: world(f"Mail{delay:g}", 60_000, lanes=8, horizon=128, gamma=0.995, gae_lambda=0.0),
+            lambda delay: 200 - delay,
+        ),
+        -1,
+        "a bare TD error holds the reward of this very step, which the action has nothing to do with",
+        dose="delay",
+    ),
+    Trial(
+        "orthogonal_init",
+        (),
+        (
+            Level(0, world("ThereAndBack", 120_000, lanes=8, horizon=64, gamma=0.995), 1),
+            *levels((1, 3), lambda n: world(f"ThereAndBackPlus{n:g}", 120_000, lanes=8, horizon=64, gamma=0.995), 1),
+        ),
+        1,
+        "constant features saturate the default net, so that its first policy walks one way only",
+        dose="constant features",
+        rate=0.003,
+    ),
+    Trial(
+        "orthogonal_init",
+        NORMED,
+        levels((2, 4, 8), lambda depth: Config(steps=40_000, lanes=16, horizon=64, hidden=(32,) * int(depth)), 500),
+        1,
+        "each layer of the default net shrinks its signal, and eight of them leave nothing of it",
+        dose="hidden layers",
+        rate=0.001,
+    ),
+    Trial(
+        "advantage_norm",
+        (*PLAIN, "entropy"),
+        levels(
+            (1, 2, 4),
+            lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
+            lambda zeros: 500 * 10**-zeros,
+        ),
+        1,
+        "advantages of a ten-thousandth are nothing beside the entropy bonus",
+        dose="zeros in front of the reward",
+    ),
+    Trial(
+        "grad_clip",
+        PLAIN,
+        levels(
+            (1e3, 1e4, 1e5),
+            lambda size: Config(f"tricks/CartPoleShockPairs{size:g}-v0", steps=60_000, lanes=32, horizon=32),
+            500,
+        ),
+        1,
+        "Adam's second moments remember a gradient a hundred thousand times the usual one, and freeze",
+        dose="shock",
+    ),
+    Trial(
+        "entropy",
+        PLAIN,
+        levels((0.001, 0.01, 0.05), lambda c: world("Corridor", 100_000, entropy_coef=c), 1),
+        1,
+        "the agent finds the small reward nearby first, and only a large enough bonus keeps it exploring",
+        dose="coefficient",
+    ),
+    Trial(
+        "popart",
+        ("baseline", "return_norm"),
+        levels((0, 10, 100), lambda loan: world(f"Weather{loan:g}", 60_000, lanes=8, horizon=10, return_beta=0.5), 10),
+        1,
+        "the statistics jump with every batch, while the value of no state changes",
+        dose="loan",
+    ),
+    Trial(
+        "bootstrap",
+        (*NORMED, "segments"),
+        levels((64, 16, 4), lambda limit: world(f"Shuttle{limit:g}", 60_000), lambda limit: 0.1 * limit),
+        1,
+        "to a V that can't see the clock, a limit counted as a death is a discount of γ(1 − 1/limit)",
+        dose="limit",
+    ),
+    Trial(
+        "value_clip",
+        PLAIN,
+        levels((0, 3, 30), lambda loan: world(f"Loan{loan:g}Pay0.3", 40_000, epochs=20), 3),
+        -1,
+        "a value net that moves little per update is slow to learn a loan of 30, and no baseline until it has",
+        dose="loan",
+    ),
+    Trial(
+        "clip_anneal",
+        NORMED,
+        levels((4, 8, 16), lambda epochs: world("Tightrope", 60_000, epochs=int(epochs), clip_range=1.0), 200),
+        1,
+        "with a wide clip range and many epochs, late updates still move a policy that one wrong step ends",
+        dose="epochs",
+        score="late",
+        rate=0.01,
+    ),
+)

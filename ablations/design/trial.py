@@ -1,0 +1,70 @@
+"""A trial: a place where a trick should matter, the flags around it, and the direction of its effect."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from tricks.config import Config
+from tricks.ladder import Tricks, switched
+
+PLAIN = ("baseline", "reuse", "clip", "gae")
+NORMED = (*PLAIN, "advantage_norm")
+SMALL = (32, 32)  # hidden layers, large enough for a world with a handful of states
+
+
+class Level(NamedTuple):
+    """A trial at one dose of what should make the trick matter."""
+
+    dose: float
+    config: Config
+    """Environment, budget and numbers; whoever runs the trial sets its seeds and its lr."""
+    best: float = 1
+    """The best possible score, so that effects in different worlds can be compared as shares of it."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A claim about a trick, and how to test it.
+
+    Two arms that differ in one flag, in a world of tricks/worlds made for the trick, or on CartPole-v1 in a setting
+    made for it. With several levels, the claim is about the last one, and that the effect grows from level to level.
+    """
+
+    trick: str
+    """The flag that the two arms differ in."""
+    others: tuple[str, ...]
+    """The flags that both arms have."""
+    levels: tuple[Level, ...]
+    """The doses, the one that should matter least first."""
+    predicted: Literal[1, -1]
+    """Which way the score should go with the trick: 1 up, -1 down."""
+    reason: str
+    """Why, in one sentence."""
+    dose: str = ""
+    """What the levels differ in, such as `loan`."""
+    score: Literal["area", "late"] = "area"
+    """Area under the curve, or the last 10% of it."""
+    rate: float | None = None
+    """The learning rate of both arms; None: each arm's own best."""
+
+    @property
+    def config(self) -> Config:
+        """The setting at the largest dose."""
+        return self.levels[-1].config
+
+    @property
+    def env(self) -> str:
+        return self.config.env
+
+    @property
+    def without(self) -> Tricks:
+        return switched(self.others)
+
+    @property
+    def having(self) -> Tricks:
+        """`without`, plus the trick."""
+        return switched([*self.others, self.trick])
+
+
+def once(config: Config) -> tuple[Level, ...]:
+    """The only level of a trial without doses."""
+    return (Level(1, config),)
