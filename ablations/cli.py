@@ -1,4 +1,4 @@
-"""The commands of `python -m ablations [run|report|tune|worlds|games|speed]`."""
+"""The commands of `python -m ablations [run|report|tune|worlds|sweep|games|speed]`."""
 
 import shlex
 import sys
@@ -21,6 +21,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   report  rebuild the tables, figures and report without training
   tune    choose each arm's learning rate on tuning seeds
   worlds  train with and without each trick in the world made for it
+  sweep   train every combination of some numbers, the learning rate among them
   games   score the agents of a saved run in whole games, next to random actions
   speed   measure environment steps per second, and where the time goes
 
@@ -110,6 +111,12 @@ def _worlds_suite(chosen: Options) -> int:
     return _worlds(given)
 
 
+def _sweep(arguments: list[str]) -> int:
+    from ablations.experiments import sweep
+
+    return sweep.main(options(sweep.Options, arguments, "python -m ablations sweep"), again("sweep", arguments))
+
+
 def _games(arguments: list[str]) -> int:
     from ablations.experiments import games
 
@@ -123,4 +130,12 @@ def _speed(arguments: list[str]) -> int:
     return speed.main(options(speed.Options, arguments, "python -m ablations speed"))
 
 
-COMMANDS = {"run": _run, "report": _report, "tune": _tune, "worlds": _worlds, "games": _games, "speed": _speed}
+COMMANDS = {
+    "run": _run,
+    "report": _report,
+    "tune": _tune,
+    "worlds": _worlds,
+    "sweep": _sweep,
+    "games": _games,
+    "speed": _speed,
+}

@@ -16,7 +16,7 @@ from ablations.analysis.study_files import RESULTS
 from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
-from ablations.experiments import design_runs, games, speed, worlds
+from ablations.experiments import design_runs, games, speed, sweep, worlds
 from ablations.training.plan import plans
 from tricks import PPO, Config, Tricks, diff
 from tricks.cli.main import main
@@ -34,6 +34,7 @@ KINDS = {
     "report": ReportOptions,
     "tune": design_runs.TuneOptions,
     "worlds": worlds.Options,
+    "sweep": sweep.Options,
     "games": games.Options,
     "speed": speed.Options,
 }

@@ -1,0 +1,122 @@
+"""`python -m ablations sweep`: a grid of numbers, the learning rate always among them."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import tyro
+
+from ablations.analysis.scales import SCALES
+from ablations.analysis.sweeps import best_of_each, good_range, means
+from ablations.design.flag_sets import flags
+from ablations.design.grids import Stack, parse, stacks
+from ablations.report.tables import markdown
+from ablations.training.jobs import Job
+from ablations.training.plan import name_of
+from ablations.training.provenance import provenance
+from ablations.training.rate_table import GRID
+from ablations.training.scores import area, late, on_grid
+from ablations.training.store import Store, prepare
+from ablations.training.workers import run_jobs, worker_count
+from tricks.config import Config
+from tricks.envs.make import make_env
+from tricks.errors import InputError
+from tricks.ladder import Tricks, named
+from tricks.runs.files import write_whole
+
+MOST = 100_000  # agents of one sweep
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to vary, and where the results go."""
+
+    vary: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A number and its values, such as clip_range=0.1,0.2,0.4; may be given several times. All combinations train,
+    and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers."""
+    rung: str = "ppo"
+    """A preset, or a flag for the ladder up to it."""
+    env: str = "CartPole-v1"
+    """Any environment id."""
+    seeds: int = 10
+    """Seeds of each combination; every combination has its own."""
+    steps: int = 100_000
+    """Budget of environment steps per seed."""
+    workers: int = 0
+    """Number of worker processes (0: one per core)."""
+    out: Path = Path("runs/ablations")
+    """Folder for the results, the tables and the figure."""
+
+
+def main(chosen: Options, command: str) -> int:
+    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
+    from ablations.figures.sweeps import sweep_figure
+
+    start, tricks, grid = time.perf_counter(), named(chosen.rung), parse(chosen.vary)
+    if not grid:
+        raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
+    if chosen.seeds < 1:
+        raise InputError(f"--seeds must be at least 1, not {chosen.seeds}")
+    grid = {**grid, "lr": grid.get("lr", GRID)}
+    combinations = prod(len(values) for values in grid.values())
+    if combinations * chosen.seeds > MOST:
+        raise InputError(f"that is {combinations * chosen.seeds:,} agents; a sweep has at most {MOST:,}")
+    base = Config(env=chosen.env, steps=chosen.steps, seeds=1)
+    make_env(base).close()
+    store, every = Store(chosen.out / "jobs"), list(stacks(base, grid, chosen.seeds))
+    prepare(chosen.out)
+    jobs = [Job(stack.config, tricks) for stack in every]
+    print(
+        f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps, in {len(jobs)} jobs", flush=True
+    )
+    failed = run_jobs(jobs, store, worker_count(chosen.workers))
+    if failed:
+        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+    runs = pd.concat([rows(stack, tricks, store) for stack in every], ignore_index=True)
+    steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
+    name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(grid), steps, first=0)
+    path = chosen.out / name
+    about = {"env": chosen.env, "steps": chosen.steps, "tricks": flags(tricks), "command": command, **provenance()}
+    write_whole(path.with_name(f"{name}.sweep.csv"), runs.assign(**about).to_csv(index=False, float_format="%.6g"))
+    text = in_words(runs, grid, chosen.env)
+    write_whole(path.with_name(f"{name}.md"), text + "\n")
+    title = f"{chosen.rung} on {chosen.env}: {', '.join(grid)}; {chosen.seeds} seeds a combination"
+    paths = sweep_figure(runs, grid, title, path)
+    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
+    return 0
+
+
+def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
+    """One row per agent of a stack: its numbers, its seed, its scores, and when it diverged."""
+    result = store.scored(Job(stack.config, tricks))
+    assert result is not None
+    steps, seeds = stack.config.steps, stack.config.seed_list
+    scored: dict[str, Any] = {
+        "score": area(on_grid(result.curve, steps, result.diverged)),
+        "late": late(result.curve, steps, result.diverged),
+        "diverged": pd.Series(result.diverged, dtype=float),
+    }
+    found = pd.DataFrame(stack.cells, index=list(seeds))
+    return found.assign(seed=list(seeds), **{name: column.reindex(seeds) for name, column in scored.items()})
+
+
+def in_words(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], env: str) -> str:
+    """The tables as Markdown: for each number the best score at each value, and the range that is nearly as good."""
+    names, parts = list(grid), []
+    worst = SCALES[env].random if env in SCALES else float(means(runs, names).min())
+    for name in names:
+        found = best_of_each(runs, names, name)
+        others = [other for other in names if other != name]
+        lines = [(name, "area under the curve", *(f"best {other}" for other in others))]
+        for best in found:
+            span = f" [{best.low:.4g}, {best.high:.4g}]" if best.low == best.low else ""
+            lines.append((f"{best.value:g}", f"{best.mean:.4g}{span}", *(f"{best.others[o]:g}" for o in others)))
+        low, high = good_range(found, worst)
+        parts.append(f"{markdown(lines)}\n\n`{name}`: within 5% of the best from {low:g} to {high:g}.")
+    diverged = int(runs.diverged.notna().sum())
+    said = "Each value at the best of the other numbers, chosen by the same scores; 95% intervals (Student's t)."
+    return "\n\n".join([*parts, said + (f" {diverged} agents diverged." if diverged else "")])

@@ -1,0 +1,59 @@
+"""Sweeps: the best of each value, the range that is nearly as good, and the command from its options to its files."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ablations.analysis.sweeps import Best, best_of_each, good_range
+from ablations.cli import main
+
+
+def runs() -> pd.DataFrame:
+    """Two numbers, of which a = 2 needs another b than a = 1; five seeds, which differ by 0, 1, ... 4."""
+    means = {(1, 10): 5.0, (1, 20): 3.0, (2, 10): 4.0, (2, 20): 8.0}
+    return pd.DataFrame([{"a": a, "b": b, "score": mean + k - 2} for (a, b), mean in means.items() for k in range(5)])
+
+
+def test_each_value_stands_at_the_best_of_the_others() -> None:
+    found = best_of_each(runs(), ["a", "b"], "a")
+    assert [(best.value, best.mean, best.others) for best in found] == [(1, 5, {"b": 10}), (2, 8, {"b": 20})]
+    half = 2.776445 * 2.5**0.5 / 5**0.5  # t₀.₉₇₅ with 4 degrees of freedom, s² = 2.5
+    np.testing.assert_allclose([found[0].low, found[0].high], [5 - half, 5 + half], rtol=1e-6)
+
+
+def test_a_combination_with_a_failed_seed_is_never_the_best() -> None:
+    broken = runs()
+    broken.loc[(broken.a == 2) & (broken.b == 20), "score"] = [100.0, 100, 100, 100, np.nan]
+    assert best_of_each(broken, ["a", "b"], "a")[1].others == {"b": 10}
+
+
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [((1, 96, 100, 95, 94), (1, 3)), ((100, 10, 100), (0, 0)), ((99, 98, 97), (0, 2)), ((50,), (0, 0))],
+)
+def test_the_good_range_ends_at_the_first_mean_that_is_too_low(
+    means: tuple[float, ...], expected: tuple[int, int]
+) -> None:
+    found = [Best(k, mean, np.nan, np.nan, {}) for k, mean in enumerate(means)]
+    assert good_range(found, worst=0) == expected
+
+
+def test_the_command_trains_every_combination_and_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["sweep", "--vary", "gamma=0.9,0.99", "--vary", "epochs=1,2", "--vary", "lr=0.01", "--seeds", "5"]
+    arguments += ["--steps", "1500", "--workers", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "4 combinations × 5 seeds × 1,500 steps, in 2 jobs" in said
+    assert "`gamma`: within 5% of the best from" in said
+    (path,) = tmp_path.glob("*.sweep.csv")
+    frame = pd.read_csv(path)
+    assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4
+    assert frame.score.notna().all()
+    assert (tmp_path / f"{path.name.removesuffix('.sweep.csv')}.png").stat().st_size > 10_000
+    first = path.read_text()
+    assert main(arguments) == 0
+    assert path.read_text() == first
