@@ -50,16 +50,16 @@ def main(chosen: Options, command: str) -> int:
     left = [job for job in jobs if not store.has(job)]
     for plan in made:
         print(plan.in_words)
-    most = max(len(job.config.seed_list) for job in jobs)
-    print(f"{len(jobs)} jobs of up to {most} seeds, {len(jobs) - len(left)} of them done before; in {store.folder}")
+    whole = ", ".join(dict.fromkeys(_span(job) for job in jobs))
+    print(f"{len(jobs)} jobs, {len(jobs) - len(left)} of them done before; each arm trains seeds {whole}")
+    print(f"results in {store.folder}")
     if chosen.dry_run:
         return _dry_run(made, left, store, processes)
     prepare(chosen.out)
     sys.stdout.flush()
     failed = run_jobs(jobs, store, processes, chosen.scheduler)
     for job, error in failed.items():
-        seeds = f"seeds {job.config.seed_list[0]} to {job.config.seed_list[-1]}"
-        print(f"failed: {job.config.env}, {in_words(job.tricks)}, {seeds}: {error}", file=sys.stderr)
+        print(f"failed: {job.config.env}, {in_words(job.tricks)}, seeds {_span(job)}: {error}", file=sys.stderr)
     done = [plan for plan in made if any(store.has(job) for job in plan.jobs)]
     saved = [save(study_of(plan, store, command), chosen.out) for plan in done]
     if not saved:
@@ -67,6 +67,10 @@ def main(chosen: Options, command: str) -> int:
     print(f"{time.perf_counter() - start:.0f} seconds")
     studies, paths = [study for study, _ in saved], [path for _, path in saved]
     return max(document(studies, chosen.out, paths, command), int(bool(failed)))
+
+
+def _span(job: Job) -> str:
+    return f"{job.config.seed_list[0]} to {job.config.seed_list[-1]}"
 
 
 def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int) -> int:

@@ -17,6 +17,8 @@ from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.ladder import named
 
+PEER: dict[str, type] = {"who": str, "seeds": int, "steps_per_second": float}  # what --beside needs of a row
+
 
 @dataclass(frozen=True)
 class Options:
@@ -67,8 +69,9 @@ def main(chosen: Options) -> int:
         if chosen.out.is_dir():
             raise InputError(f"--out must be a file, but {chosen.out} is a folder")
     beside = None if chosen.beside is None else others(chosen.beside)
-    if chosen.processes < 1 or chosen.steps < 1:
-        raise InputError("--processes and --steps must be at least 1")
+    for name in ("processes", "steps"):
+        if getattr(chosen, name) < 1:
+            raise InputError(f"--{name} must be at least 1, not {getattr(chosen, name)}")
     refuse_too_large([Need(f"{chosen.processes:,} processes", chosen.processes * WORKER, ("processes",))])
     tricks, rows = named(chosen.rung), []
     for config in configs(chosen):
@@ -94,11 +97,16 @@ def others(path: Path) -> pd.DataFrame:
     """What other programs were measured at. Raises InputError if the file cannot be read or lacks a column."""
     try:
         frame = pd.read_csv(path, comment="#")
-        frame = frame.astype({"who": str, "seeds": int, "steps_per_second": float})
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(
-            f"--beside needs a CSV file with who, seeds and steps_per_second, not {path}: {error}"
-        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read --beside {path}: {getattr(error, 'strerror', None) or error}") from None
+    if lacking := [name for name in PEER if name not in frame]:
+        raise InputError(f"--beside {path} lacks the column {lacking[0]}; it needs {', '.join(PEER)}")
+    try:
+        frame = frame.astype(PEER)
+    except ValueError as error:
+        raise InputError(f"--beside {path} has a number that is none: {error}") from None
+    if not ((frame.seeds >= 1) & (frame.steps_per_second > 0)).all():
+        raise InputError(f"--beside {path} needs seeds of at least 1 and steps_per_second above 0")
     missing: dict[str, Any] = {"backend": "", "device": "cpu", "processes": 1}
     return frame.assign(**{name: x for name, x in missing.items() if name not in frame})
 
@@ -109,9 +117,11 @@ def configs(chosen: Options) -> list[Config]:
     from tricks.envs.make import make_env
 
     try:
-        sizes = [int(part) for part in chosen.seeds.split(",")]
+        sizes = list(dict.fromkeys(int(part) for part in chosen.seeds.split(",")))
     except ValueError:
-        raise InputError(f"--seeds must be sizes such as 1,10,100, not {chosen.seeds!r}") from None
+        sizes = []
+    if not sizes or min(sizes) < 1:
+        raise InputError(f"--seeds must be stack sizes of at least 1, such as 1,10,100, not {chosen.seeds!r}")
     backends = [part for part in chosen.backends.split(",") if part]
     asked = backends or [name for name in BACKENDS if name != "auto"]
     found = []
@@ -173,15 +183,18 @@ def in_words(table: pd.DataFrame) -> str:
 
     ours = table[table.who == "tricks"].sort_values("seeds").drop_duplicates("seeds")
     speeds = dict(zip(ours.seeds, ours.steps_per_second, strict=True))
-    few, (*_, most) = min(speeds, key=lambda seeds: abs(seeds - 10)), speeds
-    said = ", ".join(f"{speeds[seeds]:,.0f} with {_agents(seeds)}" for seeds in dict.fromkeys((min(speeds), few, most)))
-    cost = few / speeds[few] * speeds[min(speeds)] / min(speeds)
-    said = f"Environment steps per second on one core: {said}. {few:,} agents take {cost:.1f} times as long as one."
-    peers = table[table.who != "tricks"].sort_values("seeds")
-    for row in peers.drop_duplicates("who", keep="last").to_dict("records"):
+    one, few = min(speeds), min(speeds, key=lambda seeds: abs(seeds - 10))
+    large = [speed for seeds, speed in speeds.items() if seeds > 30]
+    cost = few / one * speeds[one] / speeds[few]
+    said = f"On one core, {_agents(one)} takes {speeds[one]:,.0f} environment steps per second, and {_agents(few)}"
+    said += f" together take {speeds[few]:,.0f}: a run of {few} takes {cost:.1f} times as long as a run of one."
+    if large:
+        said += f" Beyond about 30, the total stays between {min(large):,.0f} and {max(large):,.0f}."
+    peers = table[table.who != "tricks"].sort_values("seeds").drop_duplicates("who", keep="last")
+    for row in peers.to_dict("records"):
         warm_up = f", after {row['warm_up']:.0f} s of compiling" if row["who"] == "purejaxrl" else ""
         name, rate = NAMES.get(row["who"], row["who"]), row["steps_per_second"]
-        said += f" {name}: {rate:,.0f} with {_agents(row['seeds'])}{warm_up}."
+        said += f" {name} takes {rate:,.0f} with {_agents(row['seeds'])}{warm_up}."
     return said
 
 

@@ -18,16 +18,21 @@ def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
     style.use()
     figure, (speed, cost) = plt.subplots(1, 2, figsize=(style.WIDTH * 0.75, 3.4), layout="constrained")
     kinds = list(table.groupby(["who", "backend", "device"], sort=False, dropna=False))
+    several = sum(kind[0] == "tricks" for kind, _ in kinds) > 1
     for color, (kind, rows) in zip(style.OTHERS[1:] * len(kinds), kinds, strict=False):
-        draw_kind(called(*map(str, kind)), rows.sort_values("seeds"), color, speed, cost)
-    if cost.lines:
+        draw_kind(
+            called(str(kind[0]), str(kind[1]), str(kind[2]), several), rows.sort_values("seeds"), color, speed, cost
+        )
+    if not cost.lines:
+        cost.remove()
+    else:
         most = table.seeds.max()
         cost.plot([1, most], [1, most], color=style.SOFT, lw=1.4, ls=DASHED)
         about_line = {"color": style.SOFT, "ha": "right", "va": "center"}
         cost.annotate("one after the other", (most, most), (-6, 0), textcoords="offset points", **about_line)
     for axis, label in (
         (speed, "environment steps per second, all agents"),
-        (cost, "time of a run, relative to one agent"),
+        (cost, "time, relative to its own single agent"),
     ):
         axis.set(xscale="log", yscale="log", xlabel="agents trained at once", ylabel=label)
         for scale in (axis.xaxis, axis.yaxis):
@@ -36,13 +41,15 @@ def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
             scale.set_minor_locator(NullLocator())
         axis.grid(color=style.FAINT, lw=0.6)
         axis.set_xlim(0.7, 1.6 * table.seeds.max())
+        axis.margins(y=0.1)
     title(figure, about)
     return save(figure, path)
 
 
-def called(who: str, backend: str, device: str) -> str:
-    """What a line is called: the program, and for ours how it runs, unless that is the usual way."""
-    unusual = [word for word in (backend, device) if who == "tricks" and word not in ("auto", "tensor", "cpu")]
+def called(who: str, backend: str, device: str, several: bool) -> str:
+    """What a line is called: the program, and for ours how it runs, if that is not the only or the usual way."""
+    usual = ("cpu",) if several else ("auto", "tensor", "cpu")
+    unusual = [word for word in (backend, device) if who == "tricks" and word not in usual]
     return NAMES.get(who, who) + (f" ({', '.join(unusual)})" if unusual else "")
 
 

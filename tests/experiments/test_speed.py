@@ -53,8 +53,8 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--seeds", "x"], "--seeds must be sizes such as 1,10,100, not 'x'"),
-        (["--seeds", "0"], "seeds must be"),
+        (["--seeds", "x"], "--seeds must be stack sizes of at least 1, such as 1,10,100, not 'x'"),
+        (["--seeds", "0"], "--seeds must be stack sizes of at least 1, such as 1,10,100, not '0'"),
         (["--backends", "toaster"], "unknown backend 'toaster'"),
         (["--backends", "tensor", "--env", "FrozenLake-v1"], "backend tensor has no 'FrozenLake-v1'"),
         (["--devices", "toaster"], "no device 'toaster'"),
@@ -62,10 +62,11 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
         (["--rung", "toaster"], "unknown rung 'toaster'"),
         (["--rung", "clip", "--against", "sb3"], "--against sb3 needs --rung ppo, not clip"),
         (["--out", "/proc/none/x.csv"], "cannot make the folder /proc/none"),
-        (["--beside", "/none.csv"], "--beside needs a CSV file with who, seeds and steps_per_second, not /none.csv"),
+        (["--beside", "/none.csv"], "cannot read --beside /none.csv: No such file or directory"),
         (["--out", "/tmp"], "--out must be a file, but /tmp is a folder"),
         (["--devices", "meta"], "no device 'meta'"),
-        (["--processes", "0"], "must be at least 1"),
+        (["--processes", "0"], "--processes must be at least 1, not 0"),
+        (["--steps", "-5"], "--steps must be at least 1, not -5"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
@@ -78,3 +79,18 @@ def test_the_cost_is_relative_to_the_smallest_stack_wherever_it_stands() -> None
     four, one = {"seeds": 4, "steps_per_second": 20}, {"seeds": 1, "steps_per_second": 10}
     text = speed_text(pd.DataFrame([base | four, base | one]))
     assert [line.split("|")[-2].strip() for line in text.splitlines()[2:]] == ["2.00", "1.00"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("who,seeds\nx,1\n", "lacks the column steps_per_second; it needs who, seeds, steps_per_second"),
+        ("who,seeds,steps_per_second\nx,1,fast\n", "has a number that is none"),
+        ("who,seeds,steps_per_second\nx,1,-5\n", "needs seeds of at least 1 and steps_per_second above 0"),
+    ],
+)
+def test_a_table_of_peers_that_is_wrong_is_named(
+    content: str, message: str, tmp_path: Path, refuses: Callable[..., None]
+) -> None:
+    (tmp_path / "peers.csv").write_text(content, encoding="utf-8")
+    refuses(main, ["speed", "--beside", str(tmp_path / "peers.csv")], message)

@@ -36,7 +36,7 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing_on_the_disk(
 ) -> None:
     what = ["run", "--tricks", "baseline", "--steps", "300", "--seeds", "2", "--workers", "1", "--dry-run"]
     assert main([*what, "--out", str(tmp_path / "absent")]) == 0
-    assert "2 jobs of up to 10 seeds, 0 of them done before" in capsys.readouterr().out
+    assert "2 jobs, 0 of them done before; each arm trains seeds 0 to 9\n" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
     (plan,) = plans(What(tricks="baseline", steps=300), "2")
     done, damaged = plan.jobs
