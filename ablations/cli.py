@@ -1,4 +1,4 @@
-"""The commands of `python -m ablations [run|report|tune|worlds|sweep|games|speed]`."""
+"""The commands of `python -m ablations [run|report|tune|worlds|sweep|random|games|speed]`."""
 
 import shlex
 import sys
@@ -22,6 +22,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   tune    choose each arm's learning rate on tuning seeds
   worlds  train with and without each trick in the world made for it
   sweep   train every combination of some numbers, the learning rate among them
+  random  train agents with random flags and numbers, and say what each choice does
   games   score the agents of a saved run in whole games, next to random actions
   speed   measure environment steps per second, and where the time goes
 
@@ -117,6 +118,13 @@ def _sweep(arguments: list[str]) -> int:
     return sweep.main(options(sweep.Options, arguments, "python -m ablations sweep"), again("sweep", arguments))
 
 
+def _random(arguments: list[str]) -> int:
+    from ablations.experiments import random_design
+
+    chosen = options(random_design.Options, arguments, "python -m ablations random")
+    return random_design.main(chosen, again("random", arguments))
+
+
 def _games(arguments: list[str]) -> int:
     from ablations.experiments import games
 
@@ -136,6 +144,7 @@ COMMANDS = {
     "tune": _tune,
     "worlds": _worlds,
     "sweep": _sweep,
+    "random": _random,
     "games": _games,
     "speed": _speed,
 }

@@ -84,7 +84,8 @@ def main(chosen: Options, command: str) -> int:
     write_whole(path.with_name(f"{name}.sweep.csv"), runs.assign(**about).to_csv(index=False, float_format="%.6g"))
     text = in_words(runs, grid, chosen.env)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
-    title = f"{chosen.rung} on {chosen.env}: {', '.join(grid)}; {chosen.seeds} seeds a combination"
+    title = f"{chosen.rung} on {chosen.env}: {', '.join(grid)}; {chosen.seeds} seeds a combination\n"
+    title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
     paths = sweep_figure(runs, grid, title, path)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
     return 0

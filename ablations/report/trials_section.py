@@ -20,6 +20,7 @@ SEEN = {1: "up", -1: "down", 0: "no detectable effect"}
 
 def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """Write the table of the study's trials, its CSV and the figure into the folder. Returns the text and the paths."""
+    from ablations.figures.doses import doses_figure
     from ablations.figures.trial_curves import worlds_figure
 
     outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
@@ -31,6 +32,7 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     write_whole(path.with_suffix(".md"), text + "\n")
     words = [in_words(row) for row in frame.to_dict("records")]
     figures = worlds_figure(outcomes, words, rates_in_words(frame), path)
+    figures += doses_figure(outcomes, path.with_name(f"{path.name}_doses"))
     return text, [path.with_suffix(".csv"), path.with_suffix(".md"), *figures]
 
 

@@ -16,7 +16,7 @@ from ablations.analysis.study_files import RESULTS
 from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
-from ablations.experiments import design_runs, games, speed, sweep, worlds
+from ablations.experiments import design_runs, games, random_design, speed, sweep, worlds
 from ablations.training.plan import plans
 from tricks import PPO, Config, Tricks, diff
 from tricks.cli.main import main
@@ -35,6 +35,7 @@ KINDS = {
     "tune": design_runs.TuneOptions,
     "worlds": worlds.Options,
     "sweep": sweep.Options,
+    "random": random_design.Options,
     "games": games.Options,
     "speed": speed.Options,
 }

@@ -16,7 +16,7 @@ from ablations.analysis.studies import COLUMNS
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.cli import main
 from ablations.design.flag_sets import numbers
-from ablations.design.trial import Trial, once
+from ablations.design.trial import Level, Trial, once
 from ablations.design.trials import TRIALS
 from ablations.experiments import worlds
 from ablations.report import trials_section
@@ -150,6 +150,24 @@ def test_the_growth_is_the_slope_of_the_shares_over_the_levels() -> None:
     shares = pd.DataFrame({0.0: [0.0, 0.1], 6.0: [0.2, 0.1], 18.0: [0.4, 0.1]})
     np.testing.assert_allclose(outcomes.slopes(shares), [0.2, 0], atol=1e-12)
     assert np.isnan(outcomes.slopes(shares[[0.0]])).all()
+
+
+def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None:
+    base = {seed: float(seed) for seed in range(6)}
+    levels = tuple(Level(dose, replace(TRIAL.config, gamma=0.9 - dose / 100), best=2) for dose in (0, 6, 18))
+    trial = replace(TRIAL, levels=levels, dose="loan")
+    frames = []
+    for level, gain in zip(levels, (0.0, 1.0, 2.0), strict=True):
+        for flag, by in (("", 0.0), ("baseline", gain)):
+            runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in base.items()}).runs
+            frames.append(runs.assign(numbers=numbers(level.config), tricks=flag))
+    found = outcomes.outcome(trial, pd.concat(frames))
+    assert found is not None
+    row = found.row()
+    assert row["difference"] == pytest.approx(2.005)
+    assert row["doses"] == "0:+0.002 6:+0.502 18:+1.002"  # as shares of the best score, 2
+    assert (row["growth"], row["growth_low"]) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert outcomes.outcome(trial, pd.concat(frames[:4])) is None  # the last level is missing
 
 
 def test_an_effect_counts_after_correction_for_all_trials() -> None:

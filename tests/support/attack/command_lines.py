@@ -20,7 +20,7 @@ from ablations.cli import main as ablations
 from ablations.design.designs import DESIGNS
 from ablations.design.trial import once
 from ablations.design.trials import TRIALS
-from ablations.experiments import design_runs, games, speed, stopwatch, worlds
+from ablations.experiments import design_runs, games, random_design, speed, stopwatch, sweep, worlds
 from ablations.training import estimate, rate_table, workers
 from tricks.cli.main import main as tricks
 from tricks.cli.play_command import Playing
@@ -37,6 +37,7 @@ PATHS = (RUN, CUT, FILE, NEW, f"{NEW}/deep", f"{FILE}/x", "/dev/null/x", "γ", "
 ENVS = ("CartPole-v1", "Pendulum-v1", "NoisyChain-v0", "Taxi-v3", "MountainCar-v0", "Taxi", "CartPole-v9", "no:No-v0")
 ARMS = ("baseline", "baseline,clip", "clip,clip", "nonsense", ",", "popart", "action_mask")
 USUAL = {  # values that are right, and quick; of numbers that are not here: 1 and 2
+    "vary": ("gamma=0.9,0.99", "epochs=1,2", "lr=0.01"),
     "env": ENVS,
     "steps": ("1", "16", "64"),
     "seeds": ("1", "2", "0 1", "7 7", "3 1", "1:3", "5:2"),
@@ -51,6 +52,7 @@ USUAL = {  # values that are right, and quick; of numbers that are not here: 1 a
     "tricks": ARMS,
     "suite": ("worlds",),
     "games": ("5", "6"),
+    "draws": ("20",),
     "rung": (*PRESETS, "gae"),
     "against": ("sb3",),
     "scheduler": ("nowhere:1",),
@@ -143,6 +145,8 @@ ABLATIONS = st.one_of(
     joined(words("run", "--dry-run"), options(design_runs.Options, usual=TINY_STUDY)),
     joined(words("tune"), options(design_runs.TuneOptions, usual=TINY_STUDY | {"seeds_per_rate": "1"})),
     joined(words("worlds"), options(worlds.Options, usual=TINY_STUDY)),
+    joined(words("sweep"), options(sweep.Options, usual=TINY_STUDY | {"vary": "gamma=0.9,0.99"})),
+    joined(words("random"), options(random_design.Options, usual={"draws": "20"} | TINY_STUDY)),
     joined(words("report"), options(ReportOptions, usual={"out": NEW})),
     joined(words("games"), one(FOLDER), options(games.Options, usual={"games": "5", "out": NEW})),
     joined(words("speed"), options(speed.Options, usual={"steps": "64", "seeds": "1", "backends": "tensor"})),

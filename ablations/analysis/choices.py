@@ -1,0 +1,66 @@
+"""What a random design says about each choice: the scores given it, and how much of their variance it explains."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+QUANTILES = (0.5, 0.75, 0.95)
+RESAMPLES = 1000
+BINS = 5  # of a number that was drawn from a range
+
+
+def levels(values: pd.Series) -> pd.Series:
+    """The values as a few levels, in order: themselves if they are few, else BINS ranges with equally many draws."""
+    if values.nunique() <= BINS:
+        return values.map(lambda x: "on" if x is True else "off" if x is False else f"{x:g}")
+    edges = values.quantile(np.linspace(0, 1, BINS + 1)).to_numpy()
+    names = [f"{low:.2g} to {high:.2g}" for low, high in pairwise(edges)]
+    place = np.searchsorted(edges[1:-1], values.to_numpy(dtype=float))
+    return pd.Series([names[k] for k in place], index=values.index)
+
+
+def explained(scores: np.ndarray, level: np.ndarray) -> float:
+    """ω²: the share of the scores' variance between the levels, without what chance alone would put there.
+
+    At most 1; about 0, and possibly below, for a choice that does not matter. Hays 1963, Statistics for Psychologists.
+    """
+    groups = [scores[level == each] for each in np.unique(level)]
+    total = float(((scores - scores.mean()) ** 2).sum())
+    within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
+    error = within / max(1, len(scores) - len(groups))
+    return (total - within - (len(groups) - 1) * error) / (total + error) if total > 0 else 0.0
+
+
+def choices(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """One row per choice and level: quantiles of the scores with 95% intervals, and the variance that it explains.
+
+    Intervals are percentile bootstraps over sets of flags, because the draws of one set share its flags. runs: one row
+    per agent, with `set`, `score` and the choices.
+    """
+    rng, rows = np.random.default_rng(0), []
+    sets = runs.set.to_numpy()
+    members = [np.flatnonzero(sets == each) for each in np.unique(sets)]
+    scores = runs.score.to_numpy(dtype=float)
+    resamples = [
+        np.concatenate([members[k] for k in rng.integers(0, len(members), len(members))]) for _ in range(RESAMPLES)
+    ]
+    for name in names:
+        level = levels(runs[name]).to_numpy()
+        shares = [explained(scores[drawn], level[drawn]) for drawn in resamples]
+        share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
+        for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy(), kind="stable")]):
+            row = {"choice": name, "level": each, "agents": int((level == each).sum())}
+            row |= {"explained": share, "explained_low": low, "explained_high": high}
+            drawn_scores = [scores[drawn][level[drawn] == each] for drawn in resamples]
+            kept = [some for some in drawn_scores if len(some)]
+            for q in QUANTILES:
+                ends = np.quantile([np.quantile(some, q) for some in kept], (0.025, 0.975))
+                row |= {
+                    f"q{q:g}": float(np.quantile(scores[level == each], q)),
+                    f"q{q:g}_low": ends[0],
+                    f"q{q:g}_high": ends[1],
+                }
+            rows.append(row)
+    return pd.DataFrame(rows)

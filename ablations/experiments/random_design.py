@@ -1,0 +1,117 @@
+"""`python -m ablations random`: agents with random flags and numbers, and what each choice does to their scores."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from ablations.analysis.choices import QUANTILES, choices
+from ablations.design.choice import tricks_named, usable
+from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
+from ablations.report.tables import markdown
+from ablations.training.jobs import Job
+from ablations.training.plan import name_of
+from ablations.training.provenance import provenance
+from ablations.training.scores import area, late, on_grid
+from ablations.training.store import Store, prepare
+from ablations.training.workers import run_jobs, worker_count
+from tricks.config import Config
+from tricks.envs.make import make_env
+from tricks.errors import InputError
+from tricks.runs.files import write_whole
+
+MOST = 1_000_000  # agents
+
+
+@dataclass(frozen=True)
+class Options:
+    """How many agents to draw, and where they train."""
+
+    draws: int = 2000
+    """Agents: every ten of them share a random set of flags, and each has numbers of its own."""
+    tricks: str = ""
+    """The tricks to draw from, such as clip,gae,entropy (default: all of the ladder that can have an effect)."""
+    env: str = "CartPole-v1"
+    """Any environment id."""
+    steps: int = 100_000
+    """Budget of environment steps per agent."""
+    workers: int = 0
+    """Number of worker processes (0: one per core)."""
+    scheduler: str = ""
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
+    out: Path = Path("runs/ablations")
+    """Folder for the results, the table and the figure."""
+
+
+def main(chosen: Options, command: str) -> int:
+    """Train what is missing, then print and save the table and the figure. Returns the exit status."""
+    from ablations.figures.choices import choices_figure
+
+    if not 2 * PER_SET <= chosen.draws <= MOST or chosen.draws % PER_SET:
+        raise InputError(f"--draws must be a multiple of {PER_SET} from {2 * PER_SET} to {MOST:,}, not {chosen.draws}")
+    start, base = time.perf_counter(), Config(env=chosen.env, steps=chosen.steps, seeds=1)
+    make_env(base).close()
+    names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(base))
+    every = list(drawn(base, names, chosen.draws // PER_SET))
+    store = Store(chosen.out / "jobs")
+    prepare(chosen.out)
+    jobs = [Job(each.config, each.tricks) for each in every]
+    done = sum(store.has(job) for job in jobs)
+    print(f"{chosen.draws:,} agents in {len(jobs)} jobs, {done} of them done before", flush=True)
+    failed = run_jobs(jobs, store, worker_count(chosen.workers), chosen.scheduler)
+    if failed:
+        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+    runs = pd.concat([rows(k, each, names, store) for k, each in enumerate(every)], ignore_index=True)
+    varied = [*names, *RANGES, *VALUES, *WHOLE]
+    steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
+    picked = "-".join(names) if chosen.tricks else ""
+    name = name_of("random", chosen.env.replace("/", "_"), f"{chosen.draws}draws", picked, steps, first=0)
+    about = {"env": chosen.env, "steps": chosen.steps, "command": command, **provenance()}
+    write_whole(chosen.out / f"{name}.csv", runs.assign(**about).to_csv(index=False, float_format="%.6g"))
+    table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), varied)
+    text = f"{in_words(table)}\n\n{caption(runs, chosen)}"
+    write_whole(chosen.out / f"{name}.md", text + "\n")
+    paths = choices_figure(table, f"{chosen.draws:,} random configurations on {chosen.env}", chosen.out / name)
+    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
+    return 0
+
+
+def rows(k: int, each: Drawn, names: list[str], store: Store) -> pd.DataFrame:
+    """One row per agent of the k-th set: its flags and numbers, its scores, and when it diverged."""
+    result = store.scored(Job(each.config, each.tricks))
+    assert result is not None
+    config, seeds = each.config, list(each.config.seed_list)
+    found = pd.DataFrame({"set": k, "seed": seeds})
+    for name in names:
+        found[name] = getattr(each.tricks, name)
+    for name in (*RANGES, *VALUES, *WHOLE):
+        found[name] = config.each(name)
+    found["score"] = area(on_grid(result.curve, config.steps, result.diverged)).reindex(seeds).to_numpy()
+    found["late"] = late(result.curve, config.steps, result.diverged).reindex(seeds).to_numpy()
+    found["diverged"] = pd.Series(result.diverged, dtype=float).reindex(seeds).to_numpy()
+    return found
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """The table as Markdown, the choice that explains most first."""
+    lines = [("choice", "variance explained", "level", "agents", *(f"{100 * q:g}% quantile" for q in QUANTILES))]
+    for _, rows in sorted(table.groupby("choice", sort=False), key=lambda pair: -float(pair[1].explained.iloc[0])):
+        for place, row in enumerate(rows.to_dict("records")):
+            share = f"{row['explained']:.3f} [{row['explained_low']:.3f}, {row['explained_high']:.3f}]"
+            spans = [f"{row[f'q{q:g}']:.4g} [{row[f'q{q:g}_low']:.4g}, {row[f'q{q:g}_high']:.4g}]" for q in QUANTILES]
+            first = (f"`{row['choice']}`", share) if place == 0 else ("", "")
+            lines.append((*first, str(row["level"]), str(row["agents"]), *spans))
+    return markdown(lines)
+
+
+def caption(runs: pd.DataFrame, chosen: Options) -> str:
+    """What the table shows, in words."""
+    diverged, silent = int(runs.diverged.notna().sum()), int(runs.score.isna().sum())
+    text = (
+        f"{len(runs):,} agents with random flags and numbers, {chosen.steps:,} steps each; scores are areas under the"
+    )
+    text += " curve. Quantiles of the scores of all agents with this level, and the share of the variance of all scores"
+    text += " that the choice explains alone (ω²), with 95% intervals, bootstrapped over sets of flags."
+    text += f" {diverged} agents diverged."
+    return text + (f" {silent} agents ended no episode and count as the worst." if silent else "")

@@ -1,0 +1,64 @@
+"""What a random design says: shares of variance with known answers, and the command from its options to its files."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ablations.analysis.choices import choices, explained, levels
+from ablations.cli import main
+
+
+def test_a_choice_that_decides_everything_explains_everything_and_one_that_is_noise_nothing() -> None:
+    level = np.repeat([0, 1], 500)
+    assert explained(level * 10.0, level) == pytest.approx(1.0)
+    noise = [explained(np.random.default_rng(k).normal(size=1000), level) for k in range(50)]
+    assert abs(np.mean(noise)) < 0.001  # without the correction it would be 0.001
+    assert explained(np.ones(1000), level) == 0
+
+
+def test_half_of_the_variance_is_half() -> None:
+    rng = np.random.default_rng(0)
+    level = np.repeat([-1, 1], 5000)
+    assert explained(level + rng.normal(size=10_000), level) == pytest.approx(0.5, abs=0.02)
+
+
+def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:
+    found = levels(pd.Series(np.linspace(0, 1, 101)))
+    assert found.nunique() == 5
+    assert found.value_counts().between(20, 21).all()
+    assert found.iloc[0] == "0 to 0.2"
+    assert levels(pd.Series([True, False, True])).tolist() == ["on", "off", "on"]
+    assert levels(pd.Series([1.0, 4.0, 1.0])).tolist() == ["1", "4", "1"]
+
+
+def test_quantiles_are_of_the_agents_with_the_level() -> None:
+    rng = np.random.default_rng(0)
+    runs = pd.DataFrame({"set": np.arange(400) // 10, "flag": np.arange(400) // 10 % 2 == 1})
+    runs["score"] = rng.normal(size=400) + 10 * runs.flag
+    on = choices(runs, ["flag"]).set_index("level").loc["on"]
+    assert on.agents == 200
+    assert on["q0.5_low"] < 10 < on["q0.5_high"]
+    assert on["q0.5"] == pytest.approx(np.quantile(runs.score[runs.flag], 0.5))
+    assert on["q0.95"] == pytest.approx(10 + 1.64, abs=0.4)
+    assert on.explained_low < on.explained < on.explained_high
+
+
+def test_the_command_trains_what_is_drawn_and_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["random", "--draws", "40", "--tricks", "baseline,reuse,clip", "--steps", "600", "--workers", "1"]
+    arguments += ["--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "40 agents in 4 jobs, 0 of them done before" in capsys.readouterr().out
+    (path,) = tmp_path.glob("random_*.csv")
+    frame = pd.read_csv(path)
+    assert len(frame) == 40
+    assert frame.groupby("set").baseline.nunique().eq(1).all()
+    assert frame.lr.nunique() > 30
+    assert path.with_suffix(".png").stat().st_size > 10_000
+    first = path.read_text()
+    assert main(arguments) == 0
+    assert "4 of them done before" in capsys.readouterr().out
+    assert path.read_text() == first
