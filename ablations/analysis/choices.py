@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from tricks.ladder import NEEDS, NUMBERS
 
 QUANTILES = (0.5, 0.75, 0.95)
 RESAMPLES = 1000
@@ -33,34 +36,49 @@ def explained(scores: np.ndarray, level: np.ndarray) -> float:
     return (total - within - (len(groups) - 1) * error) / (total + error) if total > 0 else 0.0
 
 
+def matters(runs: pd.DataFrame, name: str) -> np.ndarray:
+    """The agents for which there is something to choose: a flag's needs are on, or a trick that reads the number."""
+    if name in NEEDS:
+        asked = [need for need in NEEDS[name] if need in runs]
+        return runs[asked].all(axis=1).to_numpy(dtype=bool)
+    readers = [trick for trick, numbers in NUMBERS.items() if name in numbers and trick in runs]
+    return runs[readers].any(axis=1).to_numpy(dtype=bool) if readers else np.ones(len(runs), dtype=bool)
+
+
 def choices(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """One row per choice and level: quantiles of the scores with 95% intervals, and the variance that it explains.
 
-    Intervals are percentile bootstraps over sets of flags, because the draws of one set share its flags. runs: one row
-    per agent, with `set`, `score` and the choices.
+    A choice is judged among the agents for which it matters, and left out if all of them have the same. Intervals are
+    percentile bootstraps over sets of flags, because the draws of one set share its flags. runs: one row per agent,
+    with `set`, `score` and the choices.
     """
-    rng, rows = np.random.default_rng(0), []
-    sets = runs.set.to_numpy()
+    rows = []
+    for name in names:
+        able = runs[matters(runs, name)]
+        if able[name].nunique() > 1:
+            rows += _rows(able, name)
+    return pd.DataFrame(rows)
+
+
+def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
+    """The rows of one choice."""
+    rng, rows = np.random.default_rng(0), list[dict[str, Any]]()
+    sets, scores = runs.set.to_numpy(), runs.score.to_numpy(dtype=float)
     members = [np.flatnonzero(sets == each) for each in np.unique(sets)]
-    scores = runs.score.to_numpy(dtype=float)
     resamples = [
         np.concatenate([members[k] for k in rng.integers(0, len(members), len(members))]) for _ in range(RESAMPLES)
     ]
-    for name in names:
-        level = levels(runs[name]).to_numpy()
-        shares = [explained(scores[drawn], level[drawn]) for drawn in resamples]
-        share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
-        for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy(), kind="stable")]):
-            row = {"choice": name, "level": each, "agents": int((level == each).sum())}
-            row |= {"explained": share, "explained_low": low, "explained_high": high}
-            drawn_scores = [scores[drawn][level[drawn] == each] for drawn in resamples]
-            kept = [some for some in drawn_scores if len(some)]
-            for q in QUANTILES:
-                ends = np.quantile([np.quantile(some, q) for some in kept], (0.025, 0.975))
-                row |= {
-                    f"q{q:g}": float(np.quantile(scores[level == each], q)),
-                    f"q{q:g}_low": ends[0],
-                    f"q{q:g}_high": ends[1],
-                }
-            rows.append(row)
-    return pd.DataFrame(rows)
+    level = levels(runs[name]).to_numpy()
+    shares = [explained(scores[drawn], level[drawn]) for drawn in resamples]
+    share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
+    for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy(), kind="stable")]):
+        row: dict[str, Any] = {"choice": name, "level": each, "middle": float(runs[name][level == each].median())}
+        row |= {"agents": int((level == each).sum())}
+        row |= {"explained": share, "explained_low": low, "explained_high": high}
+        kept = [found for drawn in resamples if len(found := scores[drawn][level[drawn] == each])]
+        for q in QUANTILES:
+            ends = np.quantile([np.quantile(found, q) for found in kept], (0.025, 0.975))
+            row[f"q{q:g}"] = float(np.quantile(scores[level == each], q))
+            row |= {f"q{q:g}_low": float(ends[0]), f"q{q:g}_high": float(ends[1])}
+        rows.append(row)
+    return rows

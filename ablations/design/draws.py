@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tricks.config import Config
-from tricks.errors import InputError
 from tricks.ladder import EXCLUDES, NEEDS, Tricks, switched
 
 PER_SET = 10  # draws of numbers for each set of flags
+ON = 2 / 3  # how often a flag is on if its needs are; half of the time would leave few sets with the last of a chain
 RANGES = {  # drawn log-uniformly
     "lr": (1e-4, 3e-2),
     "clip_range": (0.05, 0.8),
@@ -48,8 +48,7 @@ class Drawn(NamedTuple):
 def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[Drawn]:
     """So many sets of flags out of `names`, each with PER_SET draws of numbers, seeds 0, 1, 2, ... over all.
 
-    The first sets are the same however many are drawn. Every flag is a coin, and illegal sets are drawn again, so a
-    flag with needs is on in fewer than half of the sets.
+    The first sets are the same however many are drawn.
     """
     for k in range(sets):
         rng = np.random.default_rng([2020, k])
@@ -65,9 +64,9 @@ def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[Drawn]:
 
 
 def legal(rng: np.random.Generator, names: Sequence[str]) -> Tricks:
-    """A random legal set of these flags. Raises InputError if none of them can be alone."""
-    for _ in range(10_000):
-        on = [name for name, heads in zip(names, rng.random(len(names)) < 0.5, strict=True) if heads]
-        if all({*NEEDS[name]} <= {*on} and EXCLUDES[name] not in on for name in on):
-            return switched(on)
-    raise InputError(f"no legal set of {', '.join(names)} was drawn")
+    """A random legal set of these flags: in ladder order, each is on with probability ON if its needs are."""
+    on: list[str] = []
+    for name, chance in zip(names, rng.random(len(names)), strict=True):
+        if chance < ON and {*NEEDS[name]} <= {*on} and EXCLUDES[name] not in on:
+            on.append(name)
+    return switched(on)

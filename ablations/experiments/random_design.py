@@ -112,6 +112,9 @@ def caption(runs: pd.DataFrame, chosen: Options) -> str:
         f"{len(runs):,} agents with random flags and numbers, {chosen.steps:,} steps each; scores are areas under the"
     )
     text += " curve. Quantiles of the scores of all agents with this level, and the share of the variance of all scores"
-    text += " that the choice explains alone (ω²), with 95% intervals, bootstrapped over sets of flags."
+    text += (
+        " that the choice explains alone (ω²), with 95% intervals, bootstrapped over sets of flags. A flag is judged"
+    )
+    text += " among the agents that have what it needs, and a trick's number among those that have the trick."
     text += f" {diverged} agents diverged."
     return text + (f" {silent} agents ended no episode and count as the worst." if silent else "")

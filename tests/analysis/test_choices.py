@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.analysis.choices import choices, explained, levels
+from ablations.analysis.choices import choices, explained, levels, matters
 from ablations.cli import main
 
 
@@ -31,6 +31,14 @@ def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:
     assert found.iloc[0] == "0 to 0.2"
     assert levels(pd.Series([True, False, True])).tolist() == ["on", "off", "on"]
     assert levels(pd.Series([1.0, 4.0, 1.0])).tolist() == ["1", "4", "1"]
+
+
+def test_a_choice_is_judged_where_it_matters() -> None:
+    runs = pd.DataFrame({"baseline": [False, True, True, True], "gae": [False, False, True, True]})
+    assert matters(runs, "gae").tolist() == [False, True, True, True]
+    assert matters(runs, "gae_lambda").tolist() == [False, False, True, True]
+    assert matters(runs, "lr").all()
+    assert matters(runs, "baseline").all()
 
 
 def test_quantiles_are_of_the_agents_with_the_level() -> None:
