@@ -8,7 +8,8 @@ that makes going left more likely, and the policy stops exploring. The bonus kee
 far end often enough to matter (Williams & Peng 1991, 10.1080/09540099108946587; Mnih et al. 2016, arXiv:1602.01783).
 Predicted: better with.
 
-Seen on seeds 0 to 9: entropy better with.
+Seen on seeds 10 to 29: entropy no detectable effect after the correction for all trials. Alone, the interval lies above
+0, and the effect grows with the coefficient.
 """
 
 from torch import Tensor

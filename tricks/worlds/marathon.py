@@ -5,7 +5,7 @@ A cue, −1 or 1, is drawn at every step; the action that matches it pays 1. Epi
 Why: an agent that waits for the end of the episode learns once per episode. One that cuts it every hundred steps and
 lets V stand in for the rest learns many times (Mnih et al. 2016, arXiv:1602.01783, sec. 4). Predicted: better with.
 
-Seen on seeds 0 to 9: segments better with.
+Seen on seeds 10 to 29: segments better with.
 """
 
 import torch

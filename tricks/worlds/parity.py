@@ -6,6 +6,8 @@ Why: parity has no linear part, so a net needs many small steps before its featu
 too few, at any learning rate; several epochs of minibatches make more of them from the same experience (Kakade &
 Langford 2002; Schulman et al. 2017, arXiv:1707.06347). Predicted: better with, the more so the more bits; with a single
 bit, which one step after another can learn, by less.
+
+Seen on seeds 10 to 29: reuse better with, at two and three bits alike.
 """
 
 import gymnasium as gym

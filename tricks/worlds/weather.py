@@ -9,6 +9,8 @@ Why: with a batch of one episode per lane, the mean and the deviation of the ret
 although no state's value has changed; rescaling the head keeps what it knew (van Hasselt et al. 2016,
 arXiv:1602.07714, proposition 1). Predicted: better with, the more so the larger the loan, and as without if there is
 none.
+
+Seen on seeds 10 to 29: popart better with, at a loan of 100; at 10, the two arms look alike.
 """
 
 import gymnasium as gym
