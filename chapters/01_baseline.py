@@ -324,7 +324,9 @@ print(evidence("baseline").summary())
 # Read the intervals, not only the verdicts. CartPole pays 1 at every step, and Acrobot takes 1 at every step: on both,
 # the level of the return depends on how long the episode will still last, and this level is what it can remove. (A row
 # that takes other tricks out with it speaks for all of them together.) The row of the world with the offset is the comparison that you have just run, for longer, with twice as many lanes, and
-# each arm at its own learning rate.
+# each arm at its own learning rate. `Loan` goes further: a sign that is shown from the start decides whether 18 is lent at the
+# first step or taken, and the last step reverses it. No score changes, but every return in between holds the loan. That is
+# what a baseline is for.
 #
 # **What it does not say:** that a baseline is dispensable where no effect was detected. Most later rungs stand on the
 # value net: `gae`, `segments` and `bootstrap` all need $V(s)$, and taking the baseline out of everything takes them along.

@@ -271,6 +271,9 @@ for env, part in rows.groupby("env", sort=False):
 # nothing that limits it. *Taken out of everything* is the other extreme: there reuse has the clip of the next chapter around
 # it, and taking it out takes the clip along, so that the whole full agent is left with one step a batch.
 #
+# `Parity3` has a budget of a dozen batches, and a task without an easy first step: the action must be the parity of three
+# bits. A step per batch is too few there, whatever its length.
+#
 # **What it does not say:** what more epochs would do. These runs have 4. Nor what a step of play costs: where play is
 # cheap and many copies run at once, fresh data may be the better buy.
 #

@@ -356,7 +356,7 @@ for row in evidence("kl_stop").worlds.itertuples():
     print(f"best rate without the stop {row.lr_without:g}, with it {row.lr_with:g}; kl_stop: {row.verdict}")
 
 # %% [markdown]
-# The prediction did not come true: ten seeds show no effect, and the interval is wide enough to hide a large one in either
+# The prediction did not come true: twenty seeds show no effect, and the interval is wide enough to hide a large one in either
 # direction. Both arms chose the smallest rate of the grid. A small step needs no brake.
 #
 # **When it does not help.** If the steps are small, or the clip already keeps the KL down, the limit is never reached. If

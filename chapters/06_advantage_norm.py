@@ -329,7 +329,8 @@ plt.show()
 print(found.summary())
 
 # %% [markdown]
-# Compare the rows. "Alone, on REINFORCE" there is no value net, so the mean that the trick subtracts is the only baseline
+# Compare the rows. In the world whose steps pay a ten-thousandth, the sum that saved the agent above no longer works out, and
+# the bonus does drown the advantages. "Alone, on REINFORCE" there is no value net, so the mean that the trick subtracts is the only baseline
 # there is. Among all the other tricks, `return_norm` and `grad_clip` look after the scale as well.
 #
 # **What it does not say:** how much of an effect is the scale and how much is the moved zero. The table compares both with

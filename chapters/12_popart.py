@@ -333,10 +333,12 @@ helped = (stored.worlds.seen == 1).sum()
 print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
 
 # %% [markdown]
-# The worlds in italics were built so that PopArt *must* show, and the prediction was
-# written down before the runs. (There the runs have 32 lanes, so the jump comes at 32 · 1500 = 48,000 steps.) The last line says what came of it. Why might such a prediction fail? Reasons that fit
-# what you have seen:
+# The worlds in italics were built so that PopArt *must* show, and the predictions were written down before the runs. (In
+# `CartPoleJump` the runs have 32 lanes, so the jump comes at 32 · 1500 = 48,000 steps.) The last line says what came of them.
 #
+# - In `Weather100` each batch is lucky or not, at random, and shows which. A lucky one is lent 100 at the first step, and
+#   pays it back at the last. With $\beta = 0.5$ the statistics leap from batch to batch, while no state's value changes:
+#   what the repair preserves is *right*. That is the case PopArt was made for.
 # - In `CartPoleJump` all returns grow together, and that is the case in which a head that is left alone is right by
 #   luck. What the repair wins afterward, it wins in explained variance; the policy is shaken by the jump in any case.
 # - In `Magnitudes` four tasks pay 1, 10, 100 and 1000 behind one value head. Every batch moves the statistics a bit,

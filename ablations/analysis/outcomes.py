@@ -13,6 +13,7 @@ from ablations.design.flag_sets import flags, numbers
 from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
 from ablations.training.rates import FIXED
+from tricks.config import Config
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,9 @@ def judged(found: Iterable[Outcome]) -> pd.DataFrame:
 
 
 def place(world: str, numbers: str) -> str:
-    """The world, and the numbers that belong to a trick: `NoisyChain-v0, gae_lambda=0.0`."""
-    own = [number for number in numbers.split() if number.split("=")[0] not in ("lanes", "horizon", "hidden", "gamma")]
-    return ", ".join([world.removeprefix("tricks/"), *own])
+    """The world, the numbers that belong to a trick, and an unusual depth: `NoisyChain-v0, gae_lambda=0.0`."""
+    given = dict(number.split("=") for number in numbers.split())
+    own = [f"{name}={x}" for name, x in given.items() if name not in ("lanes", "horizon", "hidden", "gamma")]
+    depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
+    deep = [f"{depth} hidden layers"] if depth != len(Config.hidden) else []
+    return ", ".join([world.removeprefix("tricks/"), *own, *deep])

@@ -70,8 +70,7 @@ def in_words(row: dict[Any, Any]) -> str:
     """The text above a panel: the world, what was predicted, and, given enough seeds, what was seen."""
     found = f"seen {SEEN[row['seen']]}" if row["seen"] else "none detected"
     seen = f"; {found}" if np.isfinite(row["low"]) else ""
-    dose = f", {row['dose']} {row['doses'].split()[-1].split(':')[0]}" if row["dose"] else ""
-    return f"{place(row['world'], row['numbers'])}{dose}\npredicted {SEEN[row['predicted']]}{seen}"
+    return f"{place(row['world'], row['numbers'])}\npredicted {SEEN[row['predicted']]}{seen}"
 
 
 def tally(frame: pd.DataFrame) -> str:
