@@ -138,8 +138,10 @@ def _notes(study: Study, design: Design) -> list[str]:
 
 def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
     table, paths = write_trials(study, folder)
-    image = _image(paths, "Tricks in their worlds, with and without")
-    return f"## A world for every trick\n\n{image}\n\n{table}", paths
+    doses = [path for path in paths if "_doses" in path.stem]
+    images = [_image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
+    images += [_image(doses, "The effect of each trick at each dose")] if doses else []
+    return "\n\n".join(["## A world for every trick", *images, table]), paths
 
 
 def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
