@@ -15,7 +15,7 @@ from ablations.design.designs import DESIGNS
 from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
 from ablations.training.jobs import Job
-from ablations.training.rates import FIRST_TUNING_SEED, FIXED, NOT_TUNED, Rate, best_rate
+from ablations.training.rates import FIRST_TUNING_SEED, FIXED, NOT_TUNED, ONCE_TUNED, Rate, best_rate
 from ablations.training.workers import FIRST, blocks
 from tricks.config import Config
 from tricks.envs.make import make_env
@@ -27,6 +27,7 @@ ABOUT_DESIGNS = (
     "(default: the suite's own, or ladder)."
 )
 
+MOST_SEEDS = 100_000  # of one request
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
@@ -186,8 +187,13 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise InputError(f"--seeds must be a count (10) or a range (10:30), not {text!r}") from None
     if not 0 <= first < last:
         raise InputError(f"--seeds must name at least one seed, not {text!r}")
-    if last > FIRST_TUNING_SEED:
-        raise InputError(f"seeds from {FIRST_TUNING_SEED} are for tuning only, so --seeds {text} cannot be reported")
+    if last - first > MOST_SEEDS:
+        raise InputError(f"--seeds must name at most {MOST_SEEDS:,} seeds, not {last - first:,}")
+    for tuned in (range(FIRST_TUNING_SEED, last), ONCE_TUNED):
+        if first < tuned.stop and tuned.start < last and len(tuned):
+            raise InputError(
+                f"seeds {tuned.start} to {tuned.stop - 1} are for tuning only, so --seeds {text} cannot be reported"
+            )
     return tuple(range(first, last))
 
 

@@ -115,6 +115,12 @@ def test_seeds_come_in_fixed_blocks() -> None:
     assert blocks([29, 10]) == [tuple(range(10, 30))]
     assert blocks([9]) == [tuple(range(10))]
     assert parse_seeds("10:12") == (10, 11)
-    for text in ("0", "5:5", "a", "3:2", "1001"):
+    assert parse_seeds("1100:1130")[-1] == 1129
+    for text in ("0", "5:5", "a", "3:2"):
         with pytest.raises(InputError, match="seed"):
             parse_seeds(text)
+    for text in ("1001", "990:1010", "1099:1100", "999999999:1000000001"):
+        with pytest.raises(InputError, match=f"are for tuning only, so --seeds {text} cannot be reported"):
+            parse_seeds(text)
+    with pytest.raises(InputError, match="at most 100,000 seeds, not 200,000"):
+        parse_seeds("5000:205000")

@@ -34,7 +34,7 @@ def test_tuning_scores_every_rate_on_seeds_that_are_never_reported(
     assert len(scores) == len(arms) * len(rate_table.GRID)
     assert rates.best_rate(*arms[0])[1] == ""
     trained = rates.tuning_job(*arms[0], 2).config
-    assert min(trained.seed_list) >= 1000
+    assert min(trained.seed_list) >= rates.FIRST_TUNING_SEED
     assert trained.rates == tuple(sorted([*rate_table.GRID, *rate_table.GRID]))
     rates.tune(arms[:1], store, workers=1, seeds=1)  # replaces the first arm's scores, and no others
     assert rate_table.table().groupby("tricks").seeds.unique().map(list).to_dict() == {"": [1], "baseline": [2]}
