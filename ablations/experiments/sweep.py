@@ -80,7 +80,14 @@ def main(chosen: Options, command: str) -> int:
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(grid), steps, first=0)
     path = chosen.out / name
-    about = {"env": chosen.env, "steps": chosen.steps, "tricks": flags(tricks), "command": command, **provenance()}
+    made: dict[str, Any] = {
+        "env": chosen.env,
+        "steps": chosen.steps,
+        "rung": chosen.rung,
+        "flags": flags(tricks),
+        "command": command,
+    }
+    about = {**made, **provenance()}
     write_whole(path.with_name(f"{name}.sweep.csv"), runs.assign(**about).to_csv(index=False, float_format="%.6g"))
     text = in_words(runs, grid, chosen.env)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
@@ -105,10 +112,34 @@ def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
     return found.assign(seed=list(seeds), **{name: column.reindex(seeds) for name, column in scored.items()})
 
 
+def stored(folder: Path) -> list[pd.DataFrame]:
+    """The sweeps of a folder, as `sweep` wrote them, in the order of their names."""
+    return [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
+
+
+def ranges(runs: pd.DataFrame) -> str:
+    """What a stored sweep found, in one line: of each number, the best value and the range that is nearly as good."""
+    names, env = list(runs.columns[: list(runs.columns).index("seed")]), str(runs.env.iloc[0])
+    worst, said = worst_score(runs, names, env), []
+    for name in names:
+        found = best_of_each(runs, names, name)
+        low, high = good_range(found, worst)
+        best = max(found, key=lambda each: each.mean).value
+        span = f"from {low:g} to {high:g}" if low < high else "nowhere else"
+        said.append(f"`{name}` is best at {best:g}, and within 5% of that {span}")
+    seeds = len(runs) // runs[names].drop_duplicates().shape[0]
+    return f"`{runs.rung.iloc[0]}` on {env}, {seeds} seeds a combination: {'; '.join(said)}."
+
+
+def worst_score(runs: pd.DataFrame, names: Sequence[str], env: str) -> float:
+    """The score that counts as 0: a random policy's if it is known, else that of the worst combination."""
+    return SCALES[env].random if env in SCALES else float(means(runs, names).min())
+
+
 def in_words(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], env: str) -> str:
     """The tables as Markdown: for each number the best score at each value, and the range that is nearly as good."""
     names, parts = list(grid), []
-    worst = SCALES[env].random if env in SCALES else float(means(runs, names).min())
+    worst = worst_score(runs, names, env)
     for name in names:
         found = best_of_each(runs, names, name)
         others = [other for other in names if other != name]

@@ -8,6 +8,7 @@ import pytest
 
 from ablations.analysis.sweeps import Best, best_of_each, good_range
 from ablations.cli import main
+from ablations.experiments.sweep import ranges
 
 
 def runs() -> pd.DataFrame:
@@ -57,3 +58,11 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     first = path.read_text()
     assert main(arguments) == 0
     assert path.read_text() == first
+
+
+def test_a_stored_sweep_is_told_in_one_line() -> None:
+    found = runs()[["a", "b"]].assign(seed=0, score=runs().score, env="tricks/Corridor-v0", rung="ppo")
+    assert ranges(found) == (
+        "`ppo` on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2, and within 5% of that nowhere else; "
+        "`b` is best at 20, and within 5% of that nowhere else."
+    )
