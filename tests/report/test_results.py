@@ -11,6 +11,7 @@ from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.designs import SB3
 from ablations.design.suites import PUBLISHED, SUITES
+from ablations.experiments.sweep import ranges, stored
 from ablations.report import sentences, tables
 from ablations.report.games_section import games_in_words
 from ablations.report.trials_section import tally
@@ -73,3 +74,7 @@ def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
         path = RESULTS / study.name / f"{design.name}.md"
         if path.exists():
             assert path.read_text() == tables.arms_text(tables.arms_table(study, design), study) + "\n"
+
+
+def test_the_pages_say_of_the_sweeps_what_they_found() -> None:
+    assert region("sweeps") == "".join(f"- {ranges(runs)}\n" for runs in stored(RESULTS))  # else paste this
