@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,7 @@ def _dispatch(arguments: list[str]) -> int:
     if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0
+    warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
     if name not in COMMANDS:
         raise InputError(f"unknown command {name!r}; the commands are {', '.join(COMMANDS)}")

@@ -46,7 +46,7 @@ class Options:
 
 def main(chosen: Options, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    from ablations.figures.choices import choices_figure
+    from ablations.figures.choice_panels import choices_figure
 
     if not 2 * PER_SET <= chosen.draws <= MOST or chosen.draws % PER_SET:
         raise InputError(f"--draws must be a multiple of {PER_SET} from {2 * PER_SET} to {MOST:,}, not {chosen.draws}")

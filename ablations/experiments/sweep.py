@@ -54,7 +54,7 @@ class Options:
 
 def main(chosen: Options, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    from ablations.figures.sweeps import sweep_figure
+    from ablations.figures.sweep_panels import sweep_figure
 
     start, tricks, grid = time.perf_counter(), named(chosen.rung), parse(chosen.vary)
     if not grid:

@@ -55,7 +55,7 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ({"compile": 1}, "compile must be True or False, not 1"),
         ({"lr": "a"}, "lr must be a number or a list of numbers such as (0.1, 0.2), not 'a'"),
         ({"lr": 10**400}, "lr must be within"),
-        ({"gamma": None}, "gamma must be a number, not None"),
+        ({"gamma": None}, "gamma must be a number or a list of numbers such as (0.1, 0.2), not None"),
         ({"lrr": 1}, "Config has no 'lrr' (did you mean lr?)"),
         ({"zzz": 1}, "Config has no 'zzz'; it has env, backend"),
     ],

@@ -52,7 +52,6 @@ USUAL = {  # values that are right, and quick; of numbers that are not here: 1 a
     "tricks": ARMS,
     "suite": ("worlds",),
     "games": ("5", "6"),
-    "draws": ("20",),
     "rung": (*PRESETS, "gae"),
     "against": ("sb3",),
     "scheduler": ("nowhere:1",),
