@@ -272,7 +272,7 @@ for env, part in rows.groupby("env", sort=False):
 # it, and taking it out takes the clip along, so that the whole full agent is left with one step a batch.
 #
 # `Parity3` has a budget of a dozen batches, and a task without an easy first step: the action must be the parity of three
-# bits. A step per batch is too few there, whatever its length.
+# bits. With a step per batch the agents get there, too, but only at the end of it; the score is the area under the curve.
 #
 # **What it does not say:** what more epochs would do. These runs have 4. Nor what a step of play costs: where play is
 # cheap and many copies run at once, fresh data may be the better buy.

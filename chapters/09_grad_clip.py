@@ -297,7 +297,7 @@ print(evidence("grad_clip").summary())
 # one fixed rate.
 #
 # `CartPoleShockPairs100000` has shocks a hundred times larger, and takes each one back a step later, so that scores stay
-# clean. No learning rate makes up for those.
+# clean. At its own best rate of the grid, the arm without the limit stays behind.
 #
 # **What it does not say:** that clipping is useless. It is an insurance. It costs nothing where gradients are tame, and
 # in the small run they were, shocks included: it printed how much longer its longest gradients are, and it is nothing like

@@ -241,7 +241,8 @@ for row in evidence("bootstrap").table.itertuples():
 # %% [markdown]
 # `Commute` is the big sister of the nine cells, with 21 cells and a limit of 10. There the hard part is to find the right
 # end at all: a seed either does or does not, the interval is as wide as that, and twenty seeds are not enough to detect what
-# decided the small run. `Shuttle4` makes the way short and the limit shorter: four steps. On CartPole a good agent meets the
+# decided the small run. In `Shuttle4`, lanes are moved
+# to random cells now and then, so that finding the right end is easy, and the limit is four steps. On CartPole a good agent meets the
 # limit in nearly every episode. On Acrobot only a bad one does, since an episode terminates when the arm is up. Where
 # nothing ever terminates, every episode ends at the limit.
 #

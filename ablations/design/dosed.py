@@ -19,6 +19,12 @@ def world(name: str, steps: int, **numbers: Any) -> Config:
     return Config(f"tricks/{name}-v0", steps=steps, **{"lanes": 32, "horizon": 32, "hidden": SMALL, **numbers})
 
 
+def mails(delays: Sequence[float], gae_lambda: float) -> tuple[Level, ...]:
+    """The mail that takes so many steps; what is posted in the last ones never arrives."""
+    numbers = {"lanes": 8, "horizon": 128, "gamma": 0.995, "gae_lambda": gae_lambda}
+    return levels(delays, lambda delay: world(f"Mail{delay:g}", 60_000, **numbers), lambda delay: 200 - delay)
+
+
 DOSED = (
     Trial(
         "baseline",
@@ -47,11 +53,7 @@ DOSED = (
     Trial(
         "gae",
         ("baseline", "reuse", "clip", "advantage_norm"),
-        levels(
-            (6, 3, 1),
-            lambda delay: world(f"Mail{delay:g}", 60_000, lanes=8, horizon=128, gamma=0.995, gae_lambda=0.9),
-            lambda delay: 200 - delay,
-        ),
+        mails((6, 3, 1), gae_lambda=0.9),
         1,
         "a λ with a memory a little longer than the delay has the pay, and little of the later noise",
         dose="delay",
@@ -59,11 +61,7 @@ DOSED = (
     Trial(
         "gae",
         ("baseline", "reuse", "clip", "advantage_norm"),
-        levels(
-            (1, 3, 6),
-            lambda delay: world(f"Mail{delay:g}", 60_000, lanes=8, horizon=128, gamma=0.995, gae_lambda=0.0),
-            lambda delay: 200 - delay,
-        ),
+        mails((1, 3, 6), gae_lambda=0.0),
         -1,
         "a bare TD error holds the reward of this very step, which the action has nothing to do with",
         dose="delay",

@@ -1,7 +1,7 @@
 """Grids of numbers: which numbers to vary, and how their combinations are dealt into stacks of agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import Field, fields, replace
+from dataclasses import fields, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -10,7 +10,6 @@ from tricks.errors import InputError
 from tricks.values import fitted
 
 STACK = 100  # agents of one stack at most, unless one combination has more seeds: larger stacks gain nothing
-FIXED = ("env", "backend", "device", "compile", "seeds", "steps")  # not what a grid is about
 SIDE_BY_SIDE = tuple(f.name for f in fields(Config) if f.type == Number)  # these may differ from seed to seed
 
 Cell = Mapping[str, Any]  # a number's name -> its value
@@ -29,17 +28,16 @@ def parse(given: Sequence[str]) -> dict[str, tuple[Any, ...]]:
 
     Raises InputError for an unknown number, a value that does not fit it, and one that is given twice.
     """
-    kinds: dict[str, Field[Any]] = {f.name: f for f in fields(Config) if f.name not in FIXED}
+    kinds = {f.name: f.type for f in fields(Config) if f.type in (int, Number) and f.name != "steps"}
     grid: dict[str, tuple[Any, ...]] = {}
     for text in given:
         name, _, listed = text.partition("=")
         name = name.replace("-", "_")
-        if name not in kinds or kinds[name].type not in (int, Number):
-            known = ", ".join(k for k, f in kinds.items() if f.type in (int, Number))
-            raise InputError(f"--vary has no number {name!r}; it has {known}")
+        if name not in kinds:
+            raise InputError(f"--vary has no number {name!r}; it has {', '.join(kinds)}")
         if name in grid:
             raise InputError(f"--vary has {name} twice")
-        kind = int if kinds[name].type is int else float
+        kind = int if kinds[name] is int else float
         try:
             values = tuple(fitted(name, kind, float(part)) for part in listed.split(","))
         except ValueError:

@@ -13,7 +13,7 @@ from ablations.report.tables import markdown
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
-from ablations.training.scores import area, late, on_grid
+from ablations.training.scores import scored
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -82,15 +82,10 @@ def rows(k: int, each: Drawn, names: list[str], store: Store) -> pd.DataFrame:
     result = store.scored(Job(each.config, each.tricks))
     assert result is not None
     config, seeds = each.config, list(each.config.seed_list)
-    found = pd.DataFrame({"set": k, "seed": seeds})
-    for name in names:
-        found[name] = getattr(each.tricks, name)
-    for name in (*RANGES, *VALUES, *WHOLE):
-        found[name] = config.each(name)
-    found["score"] = area(on_grid(result.curve, config.steps, result.diverged)).reindex(seeds).to_numpy()
-    found["late"] = late(result.curve, config.steps, result.diverged).reindex(seeds).to_numpy()
-    found["diverged"] = pd.Series(result.diverged, dtype=float).reindex(seeds).to_numpy()
-    return found
+    flags = {name: getattr(each.tricks, name) for name in names}
+    numbers = {name: config.each(name) for name in (*RANGES, *VALUES, *WHOLE)}
+    chosen = pd.DataFrame({"set": k, "seed": seeds, **flags, **numbers}, index=seeds)
+    return pd.concat([chosen, scored(result.curve, config.steps, result.diverged, seeds)], axis=1)
 
 
 def in_words(table: pd.DataFrame) -> str:
@@ -109,12 +104,12 @@ def caption(runs: pd.DataFrame, chosen: Options) -> str:
     """What the table shows, in words."""
     diverged, silent = int(runs.diverged.notna().sum()), int(runs.score.isna().sum())
     text = (
-        f"{len(runs):,} agents with random flags and numbers, {chosen.steps:,} steps each; scores are areas under the"
+        f"{len(runs):,} agents with random flags and numbers, {chosen.steps:,} steps each. The score is the area under"
     )
-    text += " curve. Quantiles of the scores of all agents with this level, and the share of the variance of all scores"
+    text += " the curve. Quantiles of the scores of all agents with this level, and the share of the variance of all"
     text += (
-        " that the choice explains alone (ω²), with 95% intervals, bootstrapped over sets of flags. A flag is judged"
+        " scores that the choice explains alone (ω²), with 95% intervals, bootstrapped over sets of flags. A flag is"
     )
-    text += " among the agents that have what it needs, and a trick's number among those that have the trick."
+    text += " judged among the agents that have what it needs, and a trick's number among those that have the trick."
     text += f" {diverged} agents diverged."
     return text + (f" {silent} agents ended no episode and count as the worst." if silent else "")

@@ -19,7 +19,7 @@ from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
 from ablations.training.rate_table import GRID
-from ablations.training.scores import area, late, on_grid
+from ablations.training.scores import scored
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -102,14 +102,9 @@ def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
     """One row per agent of a stack: its numbers, its seed, its scores, and when it diverged."""
     result = store.scored(Job(stack.config, tricks))
     assert result is not None
-    steps, seeds = stack.config.steps, stack.config.seed_list
-    scored: dict[str, Any] = {
-        "score": area(on_grid(result.curve, steps, result.diverged)),
-        "late": late(result.curve, steps, result.diverged),
-        "diverged": pd.Series(result.diverged, dtype=float),
-    }
-    found = pd.DataFrame(stack.cells, index=list(seeds))
-    return found.assign(seed=list(seeds), **{name: column.reindex(seeds) for name, column in scored.items()})
+    seeds = stack.config.seed_list
+    own = scored(result.curve, stack.config.steps, result.diverged, seeds)
+    return pd.concat([pd.DataFrame(stack.cells, index=list(seeds)).assign(seed=list(seeds)), own], axis=1)
 
 
 def stored(folder: Path) -> list[pd.DataFrame]:

@@ -1,6 +1,6 @@
 """From a learning curve to numbers, one value per seed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -46,3 +46,9 @@ def late(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.Ser
         return found
     first = curve.dropna(subset="return").groupby("seed")["return"].first()
     return found.where(~seeds.isin(list(diverged)), first.reindex(seeds))
+
+
+def scored(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int], seeds: Sequence[int]) -> pd.DataFrame:
+    """A row per seed: `score`, the area under its curve, `late`, and `diverged`, the step at which it did or NaN."""
+    columns = {"score": area(on_grid(curve, steps, diverged)), "late": late(curve, steps, diverged)}
+    return pd.DataFrame(columns | {"diverged": pd.Series(diverged, dtype=float)}).reindex(list(seeds))

@@ -4,14 +4,14 @@ A cue, −1 or 1, is drawn at every step, and the action that matches it pays PA
 and shown: the first step lends z·LOAN on top of its pay, and the last step takes it back. Episodes have LENGTH
 steps, so the loan leaves every score as it is.
 
-Why: every return after the first step holds −z·LOAN, which says nothing about the action, and with LOAN = 60·PAY it is
-most of the gradient's variance. V(s), which sees z and the time left, takes it out (Williams 1992,
+Why: every return after the first step holds −z·LOAN, which says nothing about the action, and a loan of 60 times the
+pay is most of the gradient's variance. V(s), which sees z and the time left, takes it out (Williams 1992,
 10.1007/BF00992696). It has to learn it first: a V that moves at most 0.2 an update is slow to reach a loan of 30.
 Predicted: better with baseline, the more so the larger the loan, and as without if there is none; worse with
 value_clip, likewise.
 
 Seen on seeds 10 to 29: baseline better with; value_clip better with, against the prediction. Both arms of value_clip
-ran at the largest rate of the grid, at which V gets to 30 in time, and the clip seems to keep it steady.
+ran at the largest rate of the grid; what smaller ones would show, these runs do not say.
 """
 
 import gymnasium as gym

@@ -4,9 +4,10 @@ CartPole, where one step in SELDOM pays SIZE more or SIZE less, with equal proba
 A step that ends the episode by a fall pays no shock; one on the last step before the time limit stays. So returns from
 before a shock and after it are those of CartPole, and so are nearly all scores.
 
-Why: one batch in a few holds a return of SIZE, and its gradient is SIZE times the usual one. Adam's second moments
-remember it for about a thousand steps, and all that time divide by it. A limit on the norm keeps both the step and this
-memory small (Pascanu et al. 2012, arXiv:1211.5063). Predicted: better with, the more so the larger the shocks.
+Why: one batch in four holds a shock, and its gradient is larger than the usual one by orders of magnitude. Adam's
+second moments remember it for about a thousand steps, and all that time divide by it. A limit on the norm keeps both
+the step and this memory small (Pascanu et al. 2012, arXiv:1211.5063). Predicted: better with, the more so the larger
+the shocks.
 
 Seen on seeds 10 to 29: grad_clip better with, and by more the larger the shocks.
 """

@@ -7,8 +7,8 @@ rewards, but none of them is adjusted. Standardized advantages are scale-free, a
 standardized returns (van Hasselt et al. 2016, arXiv:1602.07714). A value that moves 0.2 at a time never gets to 10⁴
 (Andrychowicz et al. 2020, arXiv:2006.05990). Predicted: advantage_norm and return_norm better with, value_clip worse.
 
-Seen on seeds 10 to 29: advantage_norm at 0.0001 better with; advantage_norm at 0.01 no detectable effect, since a tuned
-rate undoes the scale; return_norm better with; value_clip no detectable effect.
+Seen on seeds 10 to 29: advantage_norm at 0.0001 better with; advantage_norm at 0.01 no detectable effect; return_norm
+better with; value_clip no detectable effect.
 """
 
 from dataclasses import replace
