@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tricks.config import Config, Number
 from tricks.errors import InputError
+from tricks.flags import meant
 from tricks.values import fitted
 
 STACK = 100  # agents of one stack at most, unless one combination has more seeds: larger stacks gain nothing
@@ -34,7 +35,7 @@ def parse(given: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         name, _, listed = text.partition("=")
         name = name.replace("-", "_")
         if name not in kinds:
-            raise InputError(f"--vary has no number {name!r}; it has {', '.join(kinds)}")
+            raise InputError(f"--vary has no number {name!r}{meant(name, kinds) or '; it has ' + ', '.join(kinds)}")
         if name in grid:
             raise InputError(f"--vary has {name} twice")
         kind = int if kinds[name] is int else float
