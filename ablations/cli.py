@@ -10,7 +10,7 @@ from pathlib import Path
 from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
 from ablations.experiments import design_runs
 from ablations.experiments.design_runs import Options, TuneOptions
-from ablations.training.plan import parse_seeds
+from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import prepare
 from ablations.training.workers import worker_count
 from tricks.cli.shell import guarded, options

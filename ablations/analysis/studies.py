@@ -19,6 +19,7 @@ from ablations.training.jobs import Count, Job, Result
 from ablations.training.plan import Plan
 from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, late, on_grid
+from ablations.training.seed_ranges import further
 from ablations.training.store import Store
 from tricks.errors import InputError
 from tricks.ladder import Tricks
@@ -78,6 +79,12 @@ class Study:
     def steps(self) -> int:
         return int(self.runs.steps.iloc[0])
 
+    @property
+    def seeds(self) -> int:
+        """How many were asked for; arms that half of a design's comparisons share have twice as many."""
+        first, end = self.about["seeds"]
+        return end - first
+
     def of(self, tricks: Tricks) -> pd.DataFrame:
         """The runs of one arm, one row per seed; empty if there are none."""
         return self._arms.get(flags(tricks), self.runs.iloc[:0])
@@ -93,7 +100,8 @@ class Study:
     def missing(self, design: Design) -> list[str]:
         """The names of the design's arms that lack some of the requested seeds."""
         first, end = self.about["seeds"]
-        return [arm.name for arm in design.arms if len(self.of(arm.tricks)) < end - first]
+        counts = {arm.name: int(self.of(arm.tricks).seed.between(first, end - 1).sum()) for arm in design.arms}
+        return [name for name, count in counts.items() if count < self.seeds]
 
     @property
     def is_whole(self) -> bool:
@@ -121,7 +129,7 @@ def study_of(plan: Plan, store: Store, command: str) -> Study:
     done = [Done(job, rate.reservation, result) for job, rate, result in read if result is not None]
     about = about_runs(command, done, plan.seeds)
     about["left out"] = plan.left_out
-    return Study(plan.name, plan.designs, gather(done, plan.seeds), about)
+    return Study(plan.name, plan.designs, gather(done, [*plan.seeds, *further(plan.seeds)]), about)
 
 
 def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:

@@ -109,7 +109,7 @@ def _fault(runs: pd.DataFrame, about: About, designed: bool) -> str:
     if not (runs.lr > 0).all() or not (runs.steps > 0).all():
         return "a learning rate or a budget is not positive"
     first, end = about["seeds"]
-    if not runs.seed.between(first, end - 1).all():
+    if (runs.seed < first).any() or not runs.seed.between(first, end - 1).any():
         return "the seeds are not those of its first line"
     if runs.duplicated([*COLUMNS[:4], "seed"]).any():
         return "a run is there twice"

@@ -127,3 +127,10 @@ class Design:
     def beyond(self) -> bool:
         """Whether it is about tricks beyond the ladder."""
         return any(name not in LADDER for name in self.names)
+
+    @property
+    def shared(self) -> tuple[Tricks, ...]:
+        """The arms that at least half of the comparisons (and three) have in common: their luck is in all of them."""
+        sides = [arm for pair in self.comparisons for arm in (pair.without, pair.having)]
+        least = max(3, len(self.comparisons) / 2)
+        return tuple(arm for arm in dict.fromkeys(sides) if sides.count(arm) >= least)

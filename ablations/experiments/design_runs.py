@@ -12,9 +12,10 @@ from ablations.design.flag_sets import flags, in_words
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan, What, plans
-from ablations.training.rate_table import GRID
-from ablations.training.rates import FIRST_TUNING_SEED, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
+from ablations.training.rates import best_rate
+from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store, prepare
+from ablations.training.tuning import FINALISTS, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
 from ablations.training.workers import run_jobs, worker_count
 from tricks.errors import InputError
 
@@ -37,7 +38,7 @@ class TuneOptions(What):
     """Which arms to tune."""
 
     seeds_per_rate: int = SEEDS_PER_RATE
-    """Tuning seeds per rate of the grid."""
+    """Tuning seeds per rate of the grid; the best three get as many again."""
 
 
 def main(chosen: Options, command: str) -> int:
@@ -119,8 +120,12 @@ def choose_rates(chosen: TuneOptions) -> int:
     store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
     prepare(chosen.out)
     scores = tune(arms, store, worker_count(chosen.workers), each)
-    print(f"area under the curve by learning rate ({each} seeds per rate, from seed {FIRST_TUNING_SEED} on)")
+    print(
+        f"area under the curve by learning rate ({each} seeds per rate, {2 * each} for the best {FINALISTS}, "
+        f"from seed {FIRST_TUNING_SEED} on)"
+    )
     for plan, tricks in settings:
-        row = scores[(scores.env == plan.config.env) & (scores.tricks == flags(tricks))].set_index("lr").area
-        print(f"{plan.config.env}  {in_words(tricks)}" + "".join(f"  {lr:g}: {row[lr]:.1f}" for lr in GRID))
+        row = scores[(scores.env == plan.config.env) & (scores.tricks == flags(tricks))].sort_values("lr")
+        shown = "".join(f"  {lr:g}: {area:.1f}" for lr, area in zip(row.lr, row.area, strict=True))
+        print(f"{plan.config.env}  {in_words(tricks)}{shown}; best {best_rate(plan.config, tricks).value:g}")
     return 0

@@ -18,7 +18,6 @@ from ablations.report.tables import markdown
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
-from ablations.training.rate_table import GRID
 from ablations.training.scores import scored
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
@@ -29,6 +28,7 @@ from tricks.ladder import Tricks, named
 from tricks.runs.files import write_whole
 
 MOST = 100_000  # agents of one sweep
+RATES = (0.001, 0.003, 0.01, 0.03)  # unless others are named
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def main(chosen: Options, command: str) -> int:
         raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
     if chosen.seeds < 1:
         raise InputError(f"--seeds must be at least 1, not {chosen.seeds}")
-    grid = {**grid, "lr": grid.get("lr", GRID)}
+    grid = {**grid, "lr": grid.get("lr", RATES)}
     combinations = prod(len(values) for values in grid.values())
     if combinations * chosen.seeds > MOST:
         raise InputError(f"that is {combinations * chosen.seeds:,} agents; a sweep has at most {MOST:,}")

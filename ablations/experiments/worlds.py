@@ -13,9 +13,11 @@ from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
-from ablations.training.rates import FIXED, Rate, best_rate, tune
+from ablations.training.rates import FIXED, Rate, best_rate
+from ablations.training.seed_ranges import blocks
 from ablations.training.store import Store, prepare
-from ablations.training.workers import blocks, run_jobs
+from ablations.training.tuning import tune
+from ablations.training.workers import run_jobs
 from tricks import Tricks
 from tricks.errors import InputError
 

@@ -1,5 +1,6 @@
 """Small multiples of a design: learning curves, share of seeds that solved it, robustness to the learning rate."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags
 from ablations.design.story import Design, Panels
 from ablations.figures.panels import Line, Words, behind, multiples, panels, save, thousands, warning
-from ablations.training.rate_table import GRID, table
+from ablations.training.rate_table import table
 from tricks.ladder import Tricks
 
 
@@ -76,7 +77,8 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     lines = {arm.tricks: line for arm in design.arms if len((line := _by_rate(study, arm.tricks)).x)}
     if not lines:
         return []
-    shown = panels(design, lines, {tricks: _best_and_mean(line) for tricks, line in lines.items()})
+    common = sorted(set.intersection(*({*line.x} for line in lines.values())))
+    shown = panels(design, lines, {tricks: _best_and_mean(line, common) for tricks, line in lines.items()})
     seeds = " or ".join(f"{count}" for count in sorted(set(_tuned(study).seeds)))
     score = (
         "normalized area under the curve\n(0: random policy, 1: ceiling)"
@@ -90,7 +92,7 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
         score,
         design.panels.lines,
         f"dots: means of {seeds} tuning seeds,\nwithout intervals; {study.steps:,} steps.\n"
-        f"mean: over the rates\n{', '.join(f'{lr:g}' for lr in GRID)}",
+        f"mean: over the rates\n{', '.join(f'{lr:g}' for lr in common)}",
     )
 
     rates = sorted({lr for line in lines.values() for lr in line.x})  # some arms were tried beyond the grid
@@ -137,7 +139,7 @@ def _tuned(study: Study) -> pd.DataFrame:
 
 
 def _by_rate(study: Study, tricks: Tricks) -> Line:
-    """An arm's tuned scores by learning rate; empty if there are none."""
+    """An arm's tuned scores by learning rate; empty if there are none. `low` and `high` are NaN."""
     scores = _tuned(study)
     mine = scores[scores.tricks == flags(tricks)].sort_values("lr")
     area, scale = mine.area.to_numpy(dtype=float), SCALES.get(study.env)
@@ -145,11 +147,11 @@ def _by_rate(study: Study, tricks: Tricks) -> Line:
     return Line(mine.lr.to_numpy(dtype=float), score, *np.full((2, len(mine)), np.nan))
 
 
-def _best_and_mean(line: Line) -> str:
+def _best_and_mean(line: Line, common: Sequence[float]) -> str:
     by_rate = dict(zip(line.x, line.y, strict=True))
     if np.isnan(line.y).all():
         return "no episode ended"
-    best, mean = np.nanargmax(line.y), np.mean([by_rate.get(lr, np.nan) for lr in GRID])
+    best, mean = np.nanargmax(line.y), np.mean([by_rate.get(lr, np.nan) for lr in common])
     said = f"best {_short(line.y[best])} at {line.x[best]:g}"
     return said if np.isnan(mean) else f"{said}, mean {_short(mean)}"
 
@@ -164,7 +166,7 @@ def _grids(study: Study, design: Design) -> dict[Tricks, pd.DataFrame]:
 
 
 def _words(study: Study, design: Design, told: Panels, what: str, y: str, band: str) -> Words:
-    seeds = study.runs.seed.nunique()
+    seeds = study.seeds
     return Words(
         f"{told.title}: {study.env}, {seeds} seeds, {what}" + warning("lacks runs of", study.missing(design)),
         "environment steps (thousands)",

@@ -73,7 +73,7 @@ def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """The section of one environment, and its files."""
     numbers = f", {plain(study.runs.numbers.iloc[0])}" if study.runs.numbers.iloc[0] else ""
     designs = ", ".join(design.name for design in study.designs)
-    size = f"{study.runs.seed.nunique()} seeds, {study.steps:,} steps per seed"
+    size = f"{study.seeds} seeds, {study.steps:,} steps per seed"
     parts = [f"## {plain(study.env)}: {designs}\n\n{size}{numbers}."]
     place, paths = folder / study.name, []
     make_folder(place)
@@ -179,8 +179,10 @@ SECTIONS = {"designs": _environment, "games": _games, "worlds": _worlds}
 
 def _made(study: Study) -> str:
     """The command that trained a study, its seeds, its time, and its versions."""
-    about, seeds = study.about, sorted(study.runs.seed.unique())
-    facts = [f"made by {code(about['command'])}", f"seed{f's {seeds[0]} to' * (len(seeds) > 1)} {seeds[-1]}"]
+    about, (first, end) = study.about, study.about["seeds"]
+    facts = [f"made by {code(about['command'])}", f"seed{f's {first} to' * (end - first > 1)} {end - 1}"]
+    if more := sorted({*study.runs.seed} - {*range(first, end)}):
+        facts.append(f"seeds {more[0]} to {more[-1]} as well for arms that many comparisons share")
     time = f"{about['seconds'] / 60:.0f} worker minutes"
     whole = "" if study.kind == "games" else " (whole blocks of seeds)"
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")

@@ -21,7 +21,7 @@ def of(study: Study) -> list[str]:
     told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
     said = [_climb(study, design, frame) for design, frame in told if design.phrases.climb]
     said += [_shared(told)] if any(design.phrases.detected for design, _ in told) else []
-    return [f"On {plain(study.env)} ({study.runs.seed.nunique()} seeds), {sentence}" for sentence in said]
+    return [f"On {plain(study.env)} ({study.seeds} seeds), {sentence}" for sentence in said]
 
 
 def _by_rank(studies: Sequence[Study]) -> list[Design]:

@@ -14,8 +14,7 @@ from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from ablations.design.suites import PUBLISHED
 from ablations.report.markup import plain
-from ablations.training.rate_table import GRID
-from ablations.training.rates import FIXED
+from ablations.training.rates import FIXED, at_edge
 
 
 @cache
@@ -38,6 +37,8 @@ def arms_table(study: Study, design: Design) -> pd.DataFrame:
         ):
             low, high = interval(values, statistic)
             row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
+        first = runs.iloc[0]
+        row |= {"edge": at_edge(first.env, first.steps, first.numbers, first.tricks, first.lr)}
         row |= {"score": found.score.mean() if study.env in SCALES else np.nan}
         row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
         row |= {"steps_within_budget": np.nan if goal is None else restricted_mean(found.reached, study.steps)}
@@ -54,7 +55,7 @@ def arms_text(frame: pd.DataFrame, study: Study) -> str:
     for row in frame.to_dict("records"):
         cells = [
             row["arm"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
-            f"{row['lr']:g}" + _about_rate(row["lr"], row["tuned"]),
+            f"{row['lr']:g}" + _about_rate(row["tuned"], row["edge"]),
             *(_spanned(row, name, "{:.1f}") for name in ("area", "iqm", "last_10%")),
         ]
         if goal is not None:
@@ -64,9 +65,9 @@ def arms_text(frame: pd.DataFrame, study: Study) -> str:
     return markdown(lines)
 
 
-def _about_rate(lr: float, tuned: str) -> str:
-    """A caveat about a learning rate; if it is at the edge of the grid, a better one may lie beyond."""
-    said = tuned or ("the grid's edge" if lr in (GRID[0], GRID[-1]) else "")
+def _about_rate(tuned: str, edge: bool) -> str:
+    """A caveat about a learning rate."""
+    said = tuned or ("the grid's edge" if edge else "")
     return f" ({plain(said)})" if said else ""
 
 

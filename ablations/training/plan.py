@@ -15,8 +15,8 @@ from ablations.design.designs import DESIGNS
 from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
 from ablations.training.jobs import Job
-from ablations.training.rates import FIRST_TUNING_SEED, FIXED, NOT_TUNED, ONCE_TUNED, Rate, best_rate
-from ablations.training.workers import FIRST, blocks
+from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate
+from ablations.training.seed_ranges import blocks, further, parse_seeds
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -27,7 +27,6 @@ ABOUT_DESIGNS = (
     "(default: the suite's own, or ladder)."
 )
 
-MOST_SEEDS = 100_000  # of one request
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
@@ -76,8 +75,13 @@ class Plan:
         return {
             Job(replace(self.config, seeds=block, lr=rate.value), tricks): rate
             for tricks, rate in self.rates.items()
-            for block in blocks(self.seeds)
+            for block in blocks(self.seeds_of(tricks))
         }
+
+    def seeds_of(self, tricks: Tricks) -> tuple[int, ...]:
+        """The reported seeds of an arm: twice as many if half of a design's comparisons share it."""
+        shared = any(tricks in design.shared for design in self.designs)
+        return (*self.seeds, *(further(self.seeds) if shared else ()))
 
     @cached_property
     def rates(self) -> dict[Tricks, Rate]:
@@ -130,7 +134,7 @@ def plans(chosen: What, seeds: str = "") -> list[Plan]:
 def _suite(chosen: What) -> Suite:
     """The requested suite, or a suite of a single environment."""
     if not chosen.suite:
-        return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend), FIRST),))
+        return Suite((Setting(Config(chosen.env or "CartPole-v1", chosen.backend)),))
     if chosen.suite not in SUITES:
         raise InputError(f"unknown suite {chosen.suite!r}; the suites are {', '.join([*SUITES, 'worlds'])}")
     if chosen.backend != "auto":
@@ -163,7 +167,7 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
         designs = tuple(DESIGNS[made.name](suite.beyond) if made.beyond else made for made in designs)
     if chosen.tricks and (fixed := [design.name for design in designs if design.own_arms]):
         raise InputError(f"the design {fixed[0]} has its own arms; leave out --tricks")
-    return Plan(config, designs, parse_seeds(seeds or str(setting.seeds)), setting.fixed, names == able)
+    return Plan(config, designs, parse_seeds(seeds or setting.seeds), setting.fixed, names == able)
 
 
 def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[str]:
@@ -177,24 +181,6 @@ def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[st
     if idle := [name for name in names if name not in able]:
         raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} has no effect there")
     return names
-
-
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """ "10" is 0 to 9, "10:30" is 10 to 29. Raises InputError for anything else."""
-    try:
-        first, last = (int(part) for part in (text.split(":") if ":" in text else ("0", text)))
-    except ValueError:
-        raise InputError(f"--seeds must be a count (10) or a range (10:30), not {text!r}") from None
-    if not 0 <= first < last:
-        raise InputError(f"--seeds must name at least one seed, not {text!r}")
-    if last - first > MOST_SEEDS:
-        raise InputError(f"--seeds must name at most {MOST_SEEDS:,} seeds, not {last - first:,}")
-    for tuned in (range(FIRST_TUNING_SEED, last), ONCE_TUNED):
-        if first < tuned.stop and tuned.start < last and len(tuned):
-            raise InputError(
-                f"seeds {tuned.start} to {tuned.stop - 1} are for tuning only, so --seeds {text} cannot be reported"
-            )
-    return tuple(range(first, last))
 
 
 def name_of(*parts: str, first: int) -> str:

@@ -4,6 +4,7 @@ A first line `# {json}` holds the number of rows and a checksum, so that a table
 Elsewhere, read it with `pandas.read_csv(path, comment="#")`.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
@@ -17,10 +18,10 @@ from tricks.errors import InputError
 from tricks.runs.files import write_whole
 
 TABLE = Path(__file__).parents[1] / "learning_rates.csv"
-GRID = (0.001, 0.003, 0.01, 0.03)
+GRID = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 KEY = ["env", "steps", "numbers", "tricks", "lr"]
-COLUMNS = [*KEY, "area", "late", "seeds"]
-TEXTS = dict.fromkeys(("env", "numbers", "tricks"), str)
+COLUMNS = [*KEY, "area", "late", "seeds", "areas"]
+TEXTS = dict.fromkeys(("env", "numbers", "tricks", "areas"), str)
 EMPTY = {"area": "", "late": ""}  # no episode ended
 
 
@@ -33,9 +34,10 @@ class Header(TypedDict):
 
 @cache
 def table() -> pd.DataFrame:
-    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds.
+    """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds, areas.
 
-    Raises InputError if the file is damaged.
+    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. Raises InputError
+    if the file is damaged.
     """
     try:
         return _parsed(TABLE.read_bytes().decode())
@@ -82,4 +84,24 @@ def _fault(scores: pd.DataFrame) -> str:
         return "a score is infinite, or an environment has no name"
     if scores.duplicated(KEY).any():
         return "a row is there twice"
+    if not all(_agree(*row) for row in zip(scores.areas, scores.seeds, scores.area, strict=True)):
+        return "the areas of a row are not those of its seeds"
     return ""
+
+
+def joined(areas: Sequence[float]) -> str:
+    """The scores of a row's seeds as text."""
+    return " ".join(f"{area:.5g}" for area in areas)
+
+
+def split(areas: str) -> np.ndarray:
+    """The inverse of `joined`. Raises ValueError for anything else."""
+    return np.array(areas.split(), dtype=float)
+
+
+def _agree(areas: str, seeds: int, area: float) -> bool:
+    """Whether there is one score per seed, with this mean."""
+    if not areas:
+        return True
+    each = split(areas)
+    return len(each) == seeds and bool(np.isclose(each.mean(), area, rtol=1e-3, equal_nan=True))

@@ -5,26 +5,14 @@ between success and collapse. The table `learning_rates.csv` holds the score at 
 how robust an arm is to its rate.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
-from ablations.training.jobs import Job
-from ablations.training.rate_table import COLUMNS, GRID, KEY, store_table, table
-from ablations.training.scores import area, late, on_grid
-from ablations.training.store import Store
-from ablations.training.workers import run_jobs
+from ablations.training.rate_table import table
 from tricks import Config, Tricks
-from tricks.errors import InputError
 
-SEEDS_PER_RATE = 5  # by default
-MOST_SEEDS_PER_RATE = 10_000
-FIRST_TUNING_SEED = 1_000_000_000  # all reported seeds are below
-ONCE_TUNED = range(1000, 1100)  # the stored rates were chosen on these, before that number was raised
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 
 
@@ -44,48 +32,23 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
 
     Its reservation is empty if it was tuned for this budget. Otherwise it says for which, or that it was not tuned.
     """
-    scores = table()
-    mine = (scores.env == config.env) & (scores.numbers == numbers(config)) & (scores.tricks == flags(tricks))
-    scores = scores[mine]
-    if scores.empty:
+    every = table()
+    every = every[(every.env == config.env) & (every.numbers == numbers(config)) & (every.tricks == flags(tricks))]
+    if every.empty:
         return NOT_TUNED
-    budget = config.steps if (scores.steps == config.steps).any() else int(scores.steps.max())
-    scores = scores[scores.steps == budget]
+    budget = config.steps if (every.steps == config.steps).any() else int(every.steps.max())
+    every = every[every.steps == budget]
+    scores = every[every.seeds == every.seeds.max()]  # the others were left behind after a first look
     best = float(scores.lr.to_numpy()[scores[score].fillna(-np.inf).to_numpy().argmax()])
     return Rate(best, "" if budget == config.steps else f"tuned at {budget:,} steps")
 
 
-def tune(
-    settings: Sequence[tuple[Config, Tricks]], store: Store, workers: int, seeds: int = SEEDS_PER_RATE
-) -> pd.DataFrame:
-    """Train every setting at every rate of the grid, and put the scores into the table. seeds: tuning seeds per rate.
+def at_edge(env: str, steps: int, given: str, tricks: str, lr: float) -> bool:
+    """Whether a tuned rate is the lowest or the highest that was tried, so that a better one may lie beyond.
 
-    Each setting is one job, in which its rates are trained side by side, each on its own seeds. All earlier scores of
-    the setting are replaced, whatever their rates and seeds. Raises InputError if a job fails.
+    given: the numbers, and tricks: the flags, as `flag_sets` writes them.
     """
-    jobs = {setting: tuning_job(*setting, seeds) for setting in settings}
-    failed = run_jobs(list(jobs.values()), store, workers)
-    if failed:
-        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    rows = []
-    for (config, tricks), job in jobs.items():
-        result = store.scored(job)
-        assert result is not None
-        whole = area(on_grid(result.curve, config.steps, result.diverged))
-        scores = (whole, late(result.curve, config.steps, result.diverged))
-        rate = pd.Series(job.config.rates, job.config.seed_list)
-        for lr in GRID:
-            means = (float(f"{score[rate == lr].mean(skipna=False):.5g}") for score in scores)
-            rows.append((config.env, config.steps, numbers(config), flags(tricks), lr, *means, seeds))
-    fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
-    setting, before = KEY[:-1], table()
-    others = before[~before.set_index(setting).index.isin(fresh.set_index(setting).index)]
-    both = pd.concat([part for part in (fresh, others) if len(part)])
-    store_table(both)
-    return fresh
-
-
-def tuning_job(config: Config, tricks: Tricks, seeds: int = SEEDS_PER_RATE) -> Job:
-    """All rates of the grid in one stack. seeds: how many there are for each rate."""
-    rates = tuple(lr for lr in GRID for _ in range(seeds))
-    return Job(replace(config, seeds=tuple(range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + len(rates))), lr=rates), tricks)
+    every = table()
+    here = (every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)
+    tried = every.lr[here]
+    return bool(len(tried)) and lr in (tried.min(), tried.max())

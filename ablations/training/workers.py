@@ -25,7 +25,6 @@ from tricks.core.orphans import follow_parent
 from tricks.core.sizes import Need, needs, refuse_too_large
 from tricks.errors import InputError
 
-FIRST, BLOCK = 10, 20  # seeds of an arm's first job, and of each later one, which trains a seed in 5/6 of the time
 MOST = 10_000  # worker processes of one machine
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
 TRIES = 3  # give up when this many pools in a row break without finishing a job
@@ -33,15 +32,6 @@ TRIES = 3  # give up when this many pools in a row break without finishing a job
 T = TypeVar("T")
 
 tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
-
-
-def blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
-    """The whole blocks that contain the seeds: 0 to 9, 10 to 29, 30 to 49, ...
-
-    Rounding depends on which seeds share a stack, so a job is a fixed block, whichever seeds were requested.
-    """
-    starts = {FIRST + (seed - FIRST) // BLOCK * BLOCK for seed in seeds}  # of the first block: below 0
-    return [tuple(range(max(0, start), start + BLOCK)) for start in sorted(starts)]
 
 
 def worker_count(asked: int) -> int:

@@ -117,7 +117,7 @@ def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
 
 def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = ((0.001, 5.0, 1.0), (0.01, 4.0, 2.0), (0.03, 3.0, None))
-    rows = [("x", 9, "", "", *score, 8) for score in scores]
+    rows = [("x", 9, "", "", *score, 8, "") for score in scores]
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     rate_table.store_table(pd.DataFrame(rows, columns=rate_table.COLUMNS))
     found = [rates.best_rate(Config(env="x", steps=9), TRIAL.without, score)[0] for score in ("area", "late")]

@@ -120,18 +120,20 @@ def test_solved_is_the_share_of_seeds_that_have_reached_the_threshold(tmp_path: 
 
 
 def tuned(design: Design, without: str) -> pd.DataFrame:
-    """Scores of 5 seeds at four rates and a fifth that is best, at two budgets; one lacks the arm `without`."""
+    """Scores at four rates, and for one arm at a fifth that is best, at two budgets; one lacks the arm `without`."""
     rows = [
         ("CartPole-v1", steps, "", flags(arm.tricks), lr, area, area, 5)
         for steps in (1000, 2000)
         for arm in design.arms
         if steps == 2000 or arm.name != without
         for lr, area in ((0.001, 100.0), (0.003, 300.0), (0.01, 200.0), (0.03, 80.0), (0.1, 450.0))
+        if lr < 0.1 or arm.name == "+ clip"
     ]
-    return pd.DataFrame(rows, columns=["env", "steps", "numbers", "tricks", "lr", "area", "late", "seeds"])
+    columns = ["env", "steps", "numbers", "tricks", "lr", "area", "late", "seeds"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def test_robustness_shows_every_tuned_rate_the_best_and_the_grids_mean(
+def test_robustness_shows_every_tuned_rate_the_best_and_the_mean_over_those_that_all_arms_have(
     tmp_path: Path, figures: list[Figure], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = ladder(NAMES)

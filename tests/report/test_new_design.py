@@ -47,7 +47,7 @@ def made() -> Iterator[Design]:
 
 
 def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
-    (plan,) = plans(What(design="two-on-gae"))
+    (plan,) = plans(What(design="two-on-gae"), "10")
     assert plan.designs == (made,)
     assert len(plan.jobs) == 3
     # seeds differ by tens, so that unpaired a difference of 60 shows and one of 5 does not

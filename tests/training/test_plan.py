@@ -7,10 +7,10 @@ import pytest
 import ablations.training.plan as planning
 from ablations.cli import again, main
 from ablations.design.suites import SUITES
-from ablations.training.plan import What, parse_seeds, plans
+from ablations.training.plan import What, plans
 from ablations.training.rates import UNTUNED
-from ablations.training.workers import blocks
-from tricks import Config, InputError
+from ablations.training.seed_ranges import blocks, further, parse_seeds
+from tricks import REINFORCE, Config, InputError
 from tricks.core.env import Env
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
@@ -48,7 +48,7 @@ def test_studies_that_differ_have_names_that_differ() -> None:
     names = [plans(what, seeds)[0].name for what, seeds in asked]
     assert len(set(names)) == len(names)
     assert names[0] == "ladder_CartPole-v1"
-    assert plans(What(suite="cartpole"))[0].name == names[0]
+    assert plans(What(suite="cartpole"))[0].name == "ladder_CartPole-v1_from30"
 
 
 def test_an_environment_that_cannot_be_made_is_left_out_of_a_suite_and_said(
@@ -111,7 +111,8 @@ def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
 
 
 def test_seeds_come_in_fixed_blocks() -> None:
-    assert blocks(range(5, 31)) == [tuple(range(10)), tuple(range(10, 30)), tuple(range(30, 50))]
+    assert blocks(range(5, 31)) == [tuple(range(10)), tuple(range(10, 30)), tuple(range(30, 40))]
+    assert blocks(range(40, 70)) == [tuple(range(40, 60)), tuple(range(60, 70))]
     assert blocks([29, 10]) == [tuple(range(10, 30))]
     assert blocks([9]) == [tuple(range(10))]
     assert parse_seeds("10:12") == (10, 11)
@@ -124,3 +125,14 @@ def test_seeds_come_in_fixed_blocks() -> None:
             parse_seeds(text)
     with pytest.raises(InputError, match="at most 100,000 seeds, not 200,000"):
         parse_seeds("5000:205000")
+
+
+def test_an_arm_that_half_of_the_comparisons_share_has_as_many_seeds_again_that_no_other_arm_has() -> None:
+    (plan,) = plans(What(design="ladder,leave-one-out"), "30:60")
+    counts = {arm.name: len(plan.seeds_of(arm.tricks)) for design in plan.designs for arm in design.arms}
+    assert counts.pop("all") == counts.pop("+ clip_anneal") == 60  # the last rung is the full set, too
+    assert set(counts.values()) == {30}
+    trained = {seed for job in plan.jobs for seed in job.config.seed_list}
+    assert trained == {*range(30, 60), *range(90, 120)}
+    assert plans(What(), "100")[0].seeds_of(REINFORCE) == tuple(range(100))
+    assert not {*range(100)} & {*further(range(100))}

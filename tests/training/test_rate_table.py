@@ -36,7 +36,7 @@ def test_a_table_of_learning_rates_that_is_not_whole_is_refused_in_one_line(rate
         "".join(lines[: len(lines) // 2]),
         whole + lines[-1],
     ]
-    damaged += ["".join(lines[1:]), "# [1]\n" + whole, whole.replace(",5\n", ",-5\n", 1)]
+    damaged += ["".join(lines[1:]), "# [1]\n" + whole, whole.replace(",5,\n", ",-5,\n", 1)]
     impossible: list[tuple[str, Any]] = [
         ("lr", -1.0),
         ("lr", 0.0),
@@ -45,6 +45,8 @@ def test_a_table_of_learning_rates_that_is_not_whole_is_refused_in_one_line(rate
         ("seeds", -5),
         ("steps", 0),
         ("env", ""),
+        ("areas", "1 2 3"),
+        ("areas", "one two three four five"),
     ]
     damaged += [tagged({"rows": len(rows)}, rows.assign(**{name: x}), digits=None) for name, x in impossible]
     twice = pd.concat([rows, rows[:1]])
@@ -60,9 +62,11 @@ def test_a_table_of_learning_rates_that_is_not_whole_is_refused_in_one_line(rate
 
 
 def test_a_table_that_was_tuned_has_a_checksum_and_loses_no_row(rates: Path) -> None:
-    scores = pd.DataFrame([("x", 9, "", arm, lr, 0.1, None, 5) for arm in ("", "gae") for lr in GRID], columns=COLUMNS)
+    scores = pd.DataFrame(
+        [("x", 9, "", arm, lr, 0.1, None, 5, "") for arm in ("", "gae") for lr in GRID], columns=COLUMNS
+    )
     store_table(scores)
-    assert len(table()) == 8
+    assert len(table()) == 2 * len(GRID)
     whole = rates.read_bytes()
     for damaged in [*flips(whole), whole[: whole.index(b"x,9,,gae")]]:
         rates.write_bytes(damaged)

@@ -17,8 +17,9 @@ from tqdm import tqdm
 
 from ablations.training import workers as running
 from ablations.training.jobs import Job, compute
+from ablations.training.seed_ranges import blocks
 from ablations.training.store import Store
-from ablations.training.workers import blocks, in_pool, longest_first, record, run_jobs
+from ablations.training.workers import in_pool, longest_first, record, run_jobs
 from tricks import PPG, PPO, REINFORCE, Config, InputError
 from tricks.runs.files import HOST, write_whole
 

@@ -1,0 +1,46 @@
+"""Which seeds: those that a request names, more for shared arms, the blocks in which they train, the tuning seeds."""
+
+from collections.abc import Sequence
+
+from tricks.errors import InputError
+
+FIRST_TUNING_SEED = 1_000_000_000  # all reported seeds are below
+ONCE_TUNED = range(1000, 1100)  # some stored rates were chosen on these, before that number was raised
+MOST_SEEDS = 100_000  # of one request
+TEN, THIRTY = 10, 30  # of each thirty seeds, the first ten are one job, and the other twenty another
+APART = 60  # between an arm's seeds and those that it has in addition
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """ "10" is 0 to 9, "10:30" is 10 to 29. Raises InputError for anything else."""
+    try:
+        first, last = (int(part) for part in (text.split(":") if ":" in text else ("0", text)))
+    except ValueError:
+        raise InputError(f"--seeds must be a count (10) or a range (10:30), not {text!r}") from None
+    if not 0 <= first < last:
+        raise InputError(f"--seeds must name at least one seed, not {text!r}")
+    if last - first > MOST_SEEDS:
+        raise InputError(f"--seeds must name at most {MOST_SEEDS:,} seeds, not {last - first:,}")
+    for tuned in (range(FIRST_TUNING_SEED, last), ONCE_TUNED):
+        if first < tuned.stop and tuned.start < last and len(tuned):
+            raise InputError(
+                f"seeds {tuned.start} to {tuned.stop - 1} are for tuning only, so --seeds {text} cannot be reported"
+            )
+    return tuple(range(first, last))
+
+
+def further(seeds: Sequence[int]) -> tuple[int, ...]:
+    """As many seeds again, a multiple of 60 later: the thirty seeds in between are for a confirmation."""
+    shift = -(-len(seeds) // APART) * APART
+    return tuple(seed + shift for seed in seeds)
+
+
+def blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
+    """The whole blocks that contain the seeds: 0 to 9, 10 to 29, 30 to 39, 40 to 59, ...
+
+    Rounding depends on which seeds share a stack, so a job is a fixed block, whichever seeds were requested. Ten are
+    quick to look at, and twenty train a seed in 5/6 of the time.
+    """
+    starts = sorted({seed - seed % THIRTY for seed in seeds})
+    every = [range(start + low, start + high) for start in starts for low, high in ((0, TEN), (TEN, THIRTY))]
+    return [tuple(block) for block in every if not set(block).isdisjoint(seeds)]

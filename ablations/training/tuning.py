@@ -1,0 +1,120 @@
+"""Tuning: train each arm at a grid of learning rates, look closer at the best three, and move on past the grid's edges.
+
+One look at ten seeds confuses luck with quality: with so few, the best and the second rate are often closer than their
+standard error. So the best rates are trained on as many seeds again, and the choice is made on all of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ablations.design.flag_sets import flags, numbers
+from ablations.training.jobs import Job
+from ablations.training.rate_table import COLUMNS, GRID, KEY, joined, store_table, table
+from ablations.training.scores import scored
+from ablations.training.seed_ranges import FIRST_TUNING_SEED
+from ablations.training.store import Store
+from ablations.training.workers import run_jobs
+from tricks import Config, Tricks
+from tricks.errors import InputError
+
+SEEDS_PER_RATE = 10  # at first
+MOST_SEEDS_PER_RATE = 10_000
+FINALISTS = 3  # rates that are trained on as many seeds again
+EVERY = (1e-5, 3e-5, 1e-4, *GRID, 1.0)  # the grid, and where it may be extended to
+Setting = tuple[Config, Tricks]
+
+
+class Seen(NamedTuple):
+    """The scores of one arm at one rate: a value per tuning seed."""
+
+    areas: tuple[float, ...]
+    lates: tuple[float, ...]
+
+    @property
+    def area(self) -> float:
+        """The mean area; -∞ if in some seed no episode ended."""
+        return -np.inf if np.isnan(self.areas).any() else float(np.mean(self.areas))
+
+
+def tune(settings: Sequence[Setting], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
+    """Train every setting at the rates of the grid, and put the scores into the table.
+
+    seeds: tuning seeds per rate, and as many again for the best FINALISTS. All earlier scores of the setting are
+    replaced, whatever their rates and seeds. Raises InputError if a job fails.
+    """
+    seen: dict[Setting, dict[float, Seen]] = {setting: {} for setting in dict.fromkeys(settings)}
+    while jobs := {setting: job for setting in seen if (job := next_job(setting, seen[setting], seeds))}:
+        failed = run_jobs(list(jobs.values()), store, workers)
+        if failed:
+            raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+        for setting, job in jobs.items():
+            for rate, new in _by_rate(job, store).items():
+                old = seen[setting].get(rate, Seen((), ()))
+                seen[setting][rate] = Seen(old.areas + new.areas, old.lates + new.lates)
+    rows = [_row(setting, rate, each) for setting, found in seen.items() for rate, each in found.items()]
+    fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
+    arm, before = KEY[:-1], table()
+    others = before[~before.set_index(arm).index.isin(fresh.set_index(arm).index)]
+    store_table(pd.concat([part for part in (fresh, others) if len(part)]))
+    return fresh
+
+
+def next_job(setting: Setting, seen: Mapping[float, Seen], seeds: int) -> Job | None:
+    """What to train next, with all its rates in one stack; None if the setting is tuned."""
+    config, tricks = setting
+    wanted = still_wanted(seen, seeds)
+    agents = [
+        (rate, FIRST_TUNING_SEED + EVERY.index(rate) * 2 * MOST_SEEDS_PER_RATE + k)
+        for rate, places in sorted(wanted.items())
+        for k in places
+    ]
+    if not agents:
+        return None
+    rates, own = zip(*agents, strict=True)
+    return Job(replace(config, seeds=own, lr=rates), tricks)
+
+
+def still_wanted(seen: Mapping[float, Seen], seeds: int) -> dict[float, range]:
+    """Which seeds, counted from 0, each rate still needs: first the grid, then past its edge, then the best again."""
+    if missing := [rate for rate in GRID if rate not in seen]:
+        return dict.fromkeys(missing, range(seeds))
+    first = {rate: Seen(each.areas[:seeds], ()).area for rate, each in seen.items()}
+    if beyond := _past_the_edge(max(first, key=first.__getitem__), seen):
+        return {beyond: range(seeds)}
+    finalists = sorted(first, key=first.__getitem__, reverse=True)[:FINALISTS]
+    if missing := [rate for rate in finalists if len(seen[rate].areas) == seeds]:
+        return dict.fromkeys(missing, range(seeds, 2 * seeds))
+    whole = {rate: each.area for rate, each in seen.items() if len(each.areas) > seeds}
+    beyond = _past_the_edge(max(whole, key=whole.__getitem__), seen)
+    return {beyond: range(2 * seeds)} if beyond else {}
+
+
+def _past_the_edge(best: float, seen: Mapping[float, Seen]) -> float | None:
+    """The next rate if the best is the lowest or the highest so far; None if it is inside, or at the last of all."""
+    k = EVERY.index(best)
+    for edge, beyond in ((min(seen), k - 1), (max(seen), k + 1)):
+        if best == edge and 0 <= beyond < len(EVERY):
+            return EVERY[beyond]
+    return None
+
+
+def _by_rate(job: Job, store: Store) -> dict[float, Seen]:
+    """The scores of a job's agents, by their rates."""
+    result = store.scored(job)
+    assert result is not None
+    config = job.config
+    scores = scored(result.curve, config.steps, result.diverged, config.seed_list)
+    rates = pd.Series(config.rates, scores.index)
+    own = {rate: scores[rates == rate] for rate in dict.fromkeys(config.rates)}
+    return {rate: Seen(tuple(found.score), tuple(found.late)) for rate, found in own.items()}
+
+
+def _row(setting: Setting, rate: float, seen: Seen) -> tuple[object, ...]:
+    config, tricks = setting
+    means = (float(f"{np.mean(values):.5g}") for values in seen)
+    arm = (config.env, config.steps, numbers(config), flags(tricks))
+    return (*arm, rate, *means, len(seen.areas), joined(seen.areas))

@@ -1,0 +1,80 @@
+"""Tuning: seven rates at first, past the edge if the best lies there, the best three again, on seeds of their own."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ablations.training import rate_table
+from ablations.training.rate_table import GRID, split
+from ablations.training.rates import at_edge, best_rate
+from ablations.training.seed_ranges import FIRST_TUNING_SEED
+from ablations.training.store import Store
+from ablations.training.tuning import EVERY, Seen, next_job, still_wanted, tune
+from tricks import PPO, REINFORCE, Config
+
+TINY = Config(steps=200, lanes=2, horizon=16)
+
+
+def race(peak: float, seeds: int = 4) -> tuple[dict[float, int], list[dict[float, range]]]:
+    """How many seeds each rate gets if scores fall off from the peak, and the rounds in which it gets them."""
+    counts: dict[float, int] = {}
+    rounds: list[dict[float, range]] = []
+    for _ in range(20):
+        seen = {rate: Seen((-abs(np.log(rate / peak)),) * count, ()) for rate, count in counts.items()}
+        wanted = still_wanted(seen, seeds)
+        if not wanted:
+            return counts, rounds
+        rounds.append(wanted)
+        counts |= {rate: places.stop for rate, places in wanted.items()}
+    raise AssertionError("the race does not end")
+
+
+def test_every_rate_gets_a_first_look_and_the_best_three_a_second_on_other_seeds() -> None:
+    counts, rounds = race(0.003)
+    assert rounds == [dict.fromkeys(GRID, range(4)), dict.fromkeys((0.003, 0.001, 0.01), range(4, 8))]
+    assert counts == dict.fromkeys(GRID, 4) | dict.fromkeys((0.001, 0.003, 0.01), 8)
+
+
+def test_where_the_best_rate_is_at_the_edge_the_grid_grows_until_it_is_not() -> None:
+    low, rounds = race(3e-5)
+    assert [list(wanted) for wanted in rounds[1:-1]] == [[1e-4], [3e-5], [1e-5]]
+    assert {rate for rate, count in low.items() if count == 8} == {1e-5, 3e-5, 1e-4}
+    high, _ = race(50.0)
+    assert max(high) == max(EVERY)  # there is an end to it
+
+
+def test_a_rate_at_which_no_episode_ends_in_some_seed_is_never_best() -> None:
+    nothing = Seen((np.nan, 500.0), ())
+    assert nothing.area == -np.inf
+    seen = {rate: nothing if rate == 0.01 else Seen((-abs(np.log(rate / 0.003)),) * 2, ()) for rate in GRID}
+    assert 0.01 not in still_wanted(seen, 2)
+
+
+def test_no_two_rates_share_a_seed_and_none_is_ever_reported() -> None:
+    first = next_job((TINY, PPO), {}, 4)
+    assert first is not None
+    assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
+    assert len(set(first.config.seed_list)) == 4 * len(GRID)
+    again = next_job((TINY, PPO), {rate: Seen((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}, 4)
+    assert again is not None
+    assert set(again.config.rates) == {1e-5, 3e-5, 1e-4}
+    assert min(first.config.seed_list + again.config.seed_list) >= FIRST_TUNING_SEED
+    assert not set(first.config.seed_list) & set(again.config.seed_list)
+
+
+def test_tuning_keeps_every_seed_s_score_and_replaces_what_was_known_of_the_arm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    rate_table.table.cache_clear()
+    store, arms = Store(tmp_path), [(TINY, REINFORCE), (TINY, PPO)]
+    scores = tune(arms, store, workers=1, seeds=2)
+    assert {len(split(areas)) for areas in scores.areas} == {2, 4}
+    mine = scores[(scores.seeds == 4) & scores.tricks.eq("")]
+    best = float(mine.lr.to_numpy()[mine.area.to_numpy().argmax()])
+    assert best_rate(*arms[0]) == (best, "")
+    assert not at_edge(TINY.env, TINY.steps, scores.numbers.iloc[0], "", best)
+    tune(arms[:1], store, workers=1, seeds=1)
+    assert rate_table.table().groupby("tricks").seeds.max().to_dict() == {"": 2, scores.tricks.iloc[-1]: 4}
+    rate_table.table.cache_clear()
