@@ -1,4 +1,4 @@
-"""What each trick does: the scores of every run, and the differences between arms, paired by seed."""
+"""What each trick does: the scores of every run, and the differences between arms."""
 
 from functools import cache
 from typing import Any
@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ablations.analysis.choosing import choice_variance
 from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.stats import Estimate, holm, improvement, normalized, paired, reached, unpaired
+from ablations.analysis.stats import holm, improvement, normalized, reached, unpaired
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.story import Comparison, Design
 from tricks.ladder import Tricks
 
 LEVEL = 0.05
+HELPS, HURTS, NOTHING, UNKNOWN = "helps", "hurts", "practically nothing", "unknown"  # verdicts
+MARGIN = 0.05  # of normalized area: a trick that certainly does less does practically nothing
 
 
 @cache
@@ -38,39 +41,62 @@ def _reservation(study: Study, pair: Comparison) -> str:
 
 @cache
 def effects(study: Study, design: Design) -> pd.DataFrame:
-    """One row per comparison of a design: its Label, the difference in score, its 95% interval, whether it is detected.
+    """One row per comparison of a design: its Label, the difference in score, its 95% interval, and a verdict.
 
-    Detected (1 up, -1 down, 0 no) is corrected for the number of comparisons in the design by Holm's method.
-    A seed that either arm lacks is left out of their comparison, and so is a comparison without any seeds. In an
-    unpaired design, every seed of both arms counts.
+    Intervals and tests are Welch's, and include the variance of choosing the arms' learning rates where it is known
+    (see `choosing`). Detected (1 up, -1 down, 0 no) is corrected for the number of comparisons in the design by Holm's
+    method. A comparison without any seeds is left out. If the study was tried again on other seeds, every effect that
+    was detected has the difference seen there, and `confirmed` (1 or 0): whether that has p < 0.05 and the same sign.
     """
-    rows: list[dict[str, Any]] = []
-    for pair in design.comparisons:
-        without, having = scores(study, pair.without), scores(study, pair.having)
-        if design.paired:
-            seeds = without.index.intersection(having.index)
-            without, having = without.loc[seeds], having.loc[seeds]
-        if without.empty or having.empty:
-            continue
-        found, later = (_difference(having[name], without[name], design.paired) for name in ("score", "late"))
-        better = improvement(having.score.to_numpy(), without.score.to_numpy(), design.paired)
-        rows.append(
-            {"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label}
-            | {"without": without.score.mean(), "with": having.score.mean(), "difference": found.mean}
-            | {"low": found.low, "high": found.high, "p": found.p, "seeds": min(len(without), len(having))}
-            | {"tuned": _reservation(study, pair)}
-            | {"improvement": better.share, "improvement_low": better.low, "improvement_high": better.high}
-            | {"late_difference": later.mean, "late_low": later.low, "late_high": later.high}
-        )
+    rows = [row for pair in design.comparisons if (row := _row(study, design, pair))]
     frame = pd.DataFrame(rows)
-    if not frame.empty:
-        frame["p_holm"] = holm(frame.p.to_numpy())
-        frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
-    return frame
+    if frame.empty:
+        return frame
+    frame["p_holm"] = holm(frame.p.to_numpy())
+    frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
+    small = frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & (study.env in SCALES)
+    undecided = np.where(frame.low.isna(), "", np.where(small, NOTHING, UNKNOWN))
+    frame["verdict"] = np.select([frame.detected > 0, frame.detected < 0], [HELPS, HURTS], undecided)
+    return pd.concat([frame, _again(study, design, frame)], axis=1)
 
 
-def _difference(having: pd.Series, without: pd.Series, together: bool) -> Estimate:
-    """With minus without. together: whether equal seeds of the two arms form pairs."""
-    if together:
-        return paired((having - without).to_numpy())
-    return unpaired(having.to_numpy(), without.to_numpy())
+def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | None:
+    """A comparison's row; None if an arm has no runs."""
+    without, having = scores(study, pair.without), scores(study, pair.having)
+    if without.empty or having.empty:
+        return None
+    variances = [_choice(study, arm) for arm in (pair.without, pair.having)]
+    found = unpaired(having.score.to_numpy(), without.score.to_numpy(), float(np.nansum(variances)))
+    later = unpaired(having.late.to_numpy(), without.late.to_numpy())
+    better = improvement(having.score.to_numpy(), without.score.to_numpy())
+    return (
+        {"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label}
+        | {"without": without.score.mean(), "with": having.score.mean(), "difference": found.mean}
+        | {"low": found.low, "high": found.high, "p": found.p, "seeds": min(len(without), len(having))}
+        | {"tuned": _reservation(study, pair), "choosing": float(np.sum(variances)) ** 0.5}
+        | {"improvement": better.share, "improvement_low": better.low, "improvement_high": better.high}
+        | {"late_difference": later.mean, "late_low": later.low, "late_high": later.high}
+    )
+
+
+def _choice(study: Study, tricks: Tricks) -> float:
+    """The variance of an arm's score over the choice of its learning rate; NaN if unknown."""
+    first, scale = study.of(tricks).iloc[0], SCALES.get(study.env)
+    unit = scale.ceiling - scale.random if scale else 1.0
+    arm = (study.env, study.steps, str(first.numbers), str(first.tricks))
+    return choice_variance(*arm, float(first.lr)) / unit**2
+
+
+def _again(study: Study, design: Design, found: pd.DataFrame) -> pd.DataFrame:
+    """What a second try showed: `again`, `again_low`, `again_high`, `confirmed`; NaN where there was none."""
+    columns = ["again", "again_low", "again_high", "confirmed"]
+    rows = np.full((len(found), len(columns)), np.nan)
+    pairs = {pair.label: pair for pair in design.comparisons}
+    for k, effect in enumerate(found.to_dict("records")):
+        if study.again is None or not effect["detected"]:
+            continue
+        row = _row(study.again, design, pairs[effect["label"]])
+        if row is not None:
+            same = row["p"] < LEVEL and np.sign(row["difference"]) == effect["detected"]
+            rows[k] = row["difference"], row["low"], row["high"], same
+    return pd.DataFrame(rows, columns=columns, index=found.index)

@@ -14,6 +14,7 @@ FEWEST = 5  # seeds needed for an interval: with 3, a nominal 95% interval cover
 Statistic = Callable[..., Any]  # of samples, along `axis`
 RESAMPLES = 5000  # per bootstrap: at n = FEWEST the tail is 0.1%, or five resamples
 MANY = 50  # seeds from which on curves' intervals are worth another order of summation, with other last bits
+TINY = 1e-300  # in place of 0 in a denominator
 BATCH = 100  # resamples at a time: fits in the cache, several times as fast as all at once
 
 
@@ -58,15 +59,13 @@ def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
     return np.where(np.isnan(ordered[..., -1]), np.nan, middle)[()]  # NaN sorts last and would be cut off
 
 
-def _bootstrap(
-    samples: Sequence[np.ndarray], statistic: Callable[..., np.ndarray], paired: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def _bootstrap(samples: Sequence[np.ndarray], statistic: Callable[..., np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """95% expanded percentile bootstrap interval over the samples' first axes; NaN with too few values, or a NaN.
 
-    statistic: from which values of each sample were drawn, [BATCH, n] integers, to [..., BATCH]. paired: all samples
-    are drawn alike. The plain percentile interval is too narrow, as if σ were known and estimated with 1/n. With the
-    tail Φ(-t₀.₉₇₅,ₙ₋₁ √(n / (n - 1))) in place of 0.025, it becomes Student's interval for the mean of normal values. n
-    is the size of the smallest sample. Hesterberg 2015, arXiv:1411.5279, section on the expanded percentile interval.
+    statistic: from which values of each sample were drawn, [BATCH, n] integers, to [..., BATCH]. The plain percentile
+    interval is too narrow, as if σ were known and estimated with 1/n. With the tail Φ(-t₀.₉₇₅,ₙ₋₁ √(n / (n - 1))) in
+    place of 0.025, it becomes Student's interval for the mean of normal values. n is the size of the smallest sample.
+    Hesterberg 2015, arXiv:1411.5279, section on the expanded percentile interval.
     """
     from scipy import stats  # takes most of a second to import
 
@@ -77,8 +76,7 @@ def _bootstrap(
     tail = stats.norm.cdf(-stats.t.ppf(0.975, min(sizes) - 1) * (min(sizes) / (min(sizes) - 1)) ** 0.5)
     rng, found = np.random.default_rng(0), []
     for _ in range(RESAMPLES // BATCH):
-        drawn = [rng.integers(0, size, (BATCH, size)) for size in (sizes[:1] if paired else sizes)]
-        found.append(statistic(*(drawn * len(samples) if paired else drawn)))
+        found.append(statistic(*(rng.integers(0, size, (BATCH, size)) for size in sizes)))
     ends = stats.quantile(np.concatenate(found, axis=-1), np.array([tail, 1 - tail]), axis=-1)
     return ends[..., 0], ends[..., 1]
 
@@ -153,18 +151,21 @@ def paired(difference: np.ndarray) -> Estimate:
     return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
 
 
-def unpaired(having: np.ndarray, without: np.ndarray) -> Estimate:
-    """Welch's t on two independent arms, one value per seed; NaN as in `paired`. Welch 1947, Biometrika 34, 28-35."""
+def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0) -> Estimate:
+    """Welch's t on two independent arms, one value per seed; NaN as in `paired`. Welch 1947, Biometrika 34, 28-35.
+
+    more: a variance of the difference that these values do not show. It is taken as known.
+    """
     from scipy import special
 
     mean = float(having.mean() - without.mean())
     if min(len(having), len(without)) < FEWEST:
         return Estimate(mean, np.nan, np.nan, np.nan)
     parts = [(float(arm.var(ddof=1)) / len(arm), len(arm) - 1) for arm in (having, without)]  # squared errors
-    squared = sum(error for error, _ in parts)
+    squared = sum(error for error, _ in parts) + more
     if squared == 0:
         return Estimate(mean, mean, mean, float(mean == 0))
-    freedom = squared**2 / sum(error**2 / free for error, free in parts)
+    freedom = squared**2 / max(sum(error**2 / free for error, free in parts), TINY)
     reach = special.stdtrit(freedom, 0.975) * squared**0.5
     p = 2 * special.stdtr(freedom, -abs(mean) / squared**0.5)
     return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
@@ -178,10 +179,10 @@ class Improvement(NamedTuple):
     high: float
 
 
-def improvement(having: np.ndarray, without: np.ndarray, paired: bool = True) -> Improvement:
+def improvement(having: np.ndarray, without: np.ndarray) -> Improvement:
     """P(Y > X) + P(Y = X) / 2 for a seed Y of `having` and any seed X of `without`: Mann-Whitney's U / (n m).
 
-    Both have one value per seed. Paired arms are resampled in pairs. Agarwal et al. 2021, arXiv:2108.13264.
+    Both have one value per seed. Agarwal et al. 2021, arXiv:2108.13264.
     """
 
     if np.isnan(having).any() or np.isnan(without).any():
@@ -196,7 +197,7 @@ def improvement(having: np.ndarray, without: np.ndarray, paired: bool = True) ->
         share: np.ndarray = ((ys * (below - above)).sum(axis=-1) / (len(y) * len(x)) + 1) / 2
         return share
 
-    low, high = _bootstrap((having, without), wins, paired)
+    low, high = _bootstrap((having, without), wins)
     (share,) = wins(np.arange(len(y))[None], np.arange(len(x))[None])
     return Improvement(float(share), float(low), float(high))
 

@@ -44,6 +44,7 @@ About = TypedDict(  # the first line of a run file, under the file's keys
         "made with": MadeWith,
         "seeds": Annotated[list[Count], msgspec.Meta(min_length=2, max_length=2)],  # the first, and one past the last
         "left out": NotRequired[Sequence[str]],
+        "confirms": NotRequired[str],  # the name of the study whose detected effects these runs try again
         # games only: the run's name, scores of whole games, whether the agents took their most likely actions
         "run": NotRequired[str],
         "games": NotRequired[Games],
@@ -63,6 +64,8 @@ class Study:
     designs: tuple[Design, ...]
     runs: pd.DataFrame
     about: About
+    again: "Study | None" = None
+    """The arms of detected effects, tried again on seeds that come after those of `runs`."""
 
     @property
     def kind(self) -> Literal["designs", "games", "worlds"]:

@@ -116,8 +116,6 @@ class Design:
     """Its place among several designs, in the rows of a figure and in sentences: lowest first."""
     crossed: Literal["", "whole", "fraction"] = ""
     """Whether tricks are crossed, in all combinations or in a balanced fraction. If so, it has main effects."""
-    paired: bool = True
-    """Whether seed k of one arm pairs with seed k of another. If not, the arms are independent groups."""
     published: bool = False
     """Whether its arms are shown next to published scores."""
     own_arms: bool = False

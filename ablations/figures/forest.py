@@ -22,7 +22,7 @@ from tricks.ladder import NEEDS
 def forest_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """One environment's effects: one row per trick, one mark per design, Student's 95% interval, paired by seed.
+    """One environment's effects: one row per trick, one mark per design, Welch's 95% interval.
 
     effects: rows of `ablations.analysis.effects`, of one or more of the designs. missing: names of arms that lack
     runs; by default, comparisons that one design has and another lacks. path: without suffix.
@@ -42,8 +42,7 @@ def forest_figure(
     name_rows(axis, tricks, f"{difference_of(effects.env.iloc[0])}, with minus without")
     _key(axis, shown)
     seeds = effects.seeds.max()
-    test = "Student's t, paired by seed" if all(design.paired for design in shown) else "Student's or Welch's t"
-    bars = f"95% intervals ({test})" if seeds >= FEWEST else f"no intervals: under {FEWEST} seeds"
+    bars = "95% intervals (Welch's t)" if seeds >= FEWEST else f"no intervals: under {FEWEST} seeds"
     said = f"What each trick does: {effects.env.iloc[0]}, {seeds} seeds, {bars}{about_rates(effects)}"
     title(figure, said + warning("lacks runs of", missing or gaps(effects)))
     columns = ["design", "trick", "label", "difference", "low", "high", "p", "p_holm", "detected", "seeds"]

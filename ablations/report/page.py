@@ -59,13 +59,16 @@ reached the threshold, and *steps to solve* is where the first such tenth ended,
 **Differences** are with minus without, in normalized area (0 is a random policy, 1 the ceiling) if the environment \
 has a scale. P(better) is the probability that a seed with the trick beats one without. **\\*** marks differences that \
 are detected after Holm's correction over the tricks in a column. All leave-one-out differences share one arm, the \
-full set: if that arm was unlucky, they all move together.
+full set, which therefore has twice as many seeds.
 
 **Intervals** are 95%. For single arms they come from the expanded percentile bootstrap over seeds, for differences \
-from Student's t, paired by seed.
+from Welch's t. They include the noise of choosing the learning rates where the scores of the tuning seeds are known.
+
+**Verdicts.** A trick *helps* or *hurts* if its difference is detected. It does *practically nothing* if the interval \
+lies within ±0.05. Otherwise its effect is *unknown*: these seeds cannot tell.
 
 **Learning rates.** Unless its table says otherwise, each arm runs at the best rate of a grid, chosen on seeds that \
-are not reported. The intervals do not include the noise of that choice. Whole episodes make larger batches than \
+are not reported. Whole episodes make larger batches than \
 segments do, and so allow fewer updates in the same number of steps."""
 
 
@@ -124,8 +127,6 @@ def _notes(study: Study, design: Design) -> list[str]:
         notes.append(f"With arms dropped, this {design.name} confounds main effects with pairwise interactions.")
     if design.base:
         notes.append(f"In every arm: {', '.join(design.base)} (what the chosen tricks need).")
-    if not design.paired:
-        notes.append("This design compares independent seeds, so its intervals use Welch's t instead of Student's.")
     if set(LADDER) - set(design.names) == {"action_mask"}:
         notes.append(f"Left out: action_mask ({plain(study.env)} gives no action mask).")
     for arm in design.arms:

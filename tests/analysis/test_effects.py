@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from support.studies import study
 
 from ablations.analysis.effects import effects, scores
@@ -32,20 +33,47 @@ def test_a_score_is_the_area_between_the_random_policy_and_the_ceiling() -> None
     assert np.isnan(found.reached[3])
 
 
-def test_an_effect_is_paired_by_seed_and_corrected_for_how_many_there_are() -> None:
+def test_an_effect_is_welchs_and_corrected_for_how_many_there_are() -> None:
     design = ladder(["baseline", "entropy", "lr_anneal"])
-    noise = np.random.default_rng(0).normal(size=8)
-    noise = (noise - noise.mean()) / noise.std(ddof=1) + 2.6 / 8**0.5  # t = 2.6: p = 0.035
-    made = study(design, lambda on: 50 * ("baseline" in on))
-    late = made.runs.tricks.str.contains("lr_anneal")
-    made.runs.loc[late, SHARES] = made.runs.loc[late, SHARES].add(noise[made.runs.seed[late]], axis=0)
+    made = study(design, lambda on: 90 * ("baseline" in on) + 30 * ("lr_anneal" in on))
     found = effects(made, design).set_index("trick")
     unit = SCALE.ceiling - SCALE.random
-    assert found.difference["baseline"] == pytest.approx(50 / unit)
+    assert found.difference["baseline"] == pytest.approx(90 / unit)
     assert found.detected.to_dict() == {"baseline": 1, "entropy": 0, "lr_anneal": 0}
-    assert found.p["lr_anneal"] == pytest.approx(0.0354, abs=1e-4)  # alone it would be detected
+    spread = 10 * np.arange(8.0)
+    assert found.p["lr_anneal"] == pytest.approx(stats.ttest_ind(spread + 30, spread, equal_var=False).pvalue)
+    assert found.p["lr_anneal"] < 0.05 < found.p_holm["lr_anneal"]  # alone it would be detected
     assert found.p_holm["lr_anneal"] == pytest.approx(2 * found.p["lr_anneal"])
     assert found.improvement["entropy"] == 0.5
+
+
+def test_an_effect_helps_or_hurts_or_is_practically_nothing_or_unknown() -> None:
+    design = ladder(["baseline", "entropy", "lr_anneal", "grad_clip"])
+    made = study(design, lambda on: 200 * ("baseline" in on) - 200 * ("lr_anneal" in on))
+    both = made.runs.tricks.str.contains("entropy") | made.runs.tricks.eq("baseline")
+    calm = made.runs.assign(**{name: made.runs[name] - 9.5 * made.runs.seed * both for name in SHARES})
+    found = effects(replace(made, runs=calm), design).set_index("trick").verdict
+    assert found.to_dict() == {
+        "baseline": "helps",
+        "entropy": "practically nothing",  # within ±0.05 for sure
+        "lr_anneal": "hurts",
+        "grad_clip": "practically nothing",
+    }
+    assert set(effects(made, design).verdict) == {"helps", "hurts", "unknown"}
+    assert set(effects(study(design, lambda on: 0, seeds=3), design).verdict) == {""}
+    elsewhere = effects(study(design, lambda on: 0, env="Elsewhere-v0"), design)
+    assert set(elsewhere.verdict) == {"unknown"}  # in units of return, nobody knows what is little
+
+
+def test_a_detected_effect_is_confirmed_if_other_seeds_show_it_again() -> None:
+    design = ladder(["baseline", "entropy", "lr_anneal"])
+    first = study(design, lambda on: 90 * ("baseline" in on) - 90 * ("lr_anneal" in on))
+    second = study(design, lambda on: 70 * ("baseline" in on))
+    found = effects(replace(first, again=second), design).set_index("trick")
+    assert found.confirmed.fillna(-1).to_dict() == {"baseline": 1, "entropy": -1, "lr_anneal": 0}
+    assert found.again["baseline"] == pytest.approx(70 / (SCALE.ceiling - SCALE.random))
+    assert found.again_low["baseline"] < found.again["baseline"] < found.again_high["baseline"]
+    assert effects(first, design).confirmed.isna().all()
 
 
 def test_a_comparison_without_runs_is_left_out_and_one_with_fewer_seeds_takes_those_it_has() -> None:

@@ -79,7 +79,7 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
         assert round(corner(mark)[1]) == ["baseline", "clip"].index(row["trick"])
     assert [text.get_text() for text in axis.texts] == ["□ − clip, clip_anneal"]
     assert axis.get_xlabel() == "difference in normalized area under the curve, with minus without"
-    assert "Student's t, paired by seed" in heading(figures[0])
+    assert "95% intervals (Welch's t)" in heading(figures[0])
     assert "INCOMPLETE" not in heading(figures[0])
 
 

@@ -34,7 +34,6 @@ def two_on_gae(names: Sequence[str]) -> Design:
         phrases=Phrases(
             detected="when {a_trick} is put on gae: {up} welcome, {down} not", place="put on gae", nowhere="on gae"
         ),
-        paired=False,
         own_arms=True,
     )
 
@@ -74,10 +73,10 @@ def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> Non
     assert load(path).designs == (made,)
 
 
-def test_differences_of_an_unpaired_design_are_those_of_independent_groups(made: Design) -> None:
+def test_differences_are_those_of_independent_groups(made: Design) -> None:
     both = study(made, lambda on: 5 * ("entropy" in on))
     shifted = both.runs.tricks.str.contains("entropy")
-    both.runs.loc[shifted, "seed"] += 100  # other seeds, which a paired design would have nothing to compare with
+    both.runs.loc[shifted, "seed"] += 100  # other seeds, which pairs would have nothing to compare with
     found = effects(both, made).set_index("trick")
     assert found.seeds["entropy"] == 8
     assert found.difference["entropy"] == pytest.approx(5 / (500 - 22.3))

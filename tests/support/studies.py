@@ -16,7 +16,7 @@ def study(design: Design, value: Callable[[set[str]], float], env: str = "CartPo
     for arm in design.arms:
         for seed in range(seeds):
             score = 100.0 + 10 * seed + value(set(arm.tricks.on))
-            rows.append([env, 100_000, "", flags(arm.tricks), 0.01, "", seed, np.nan, score, *[score] * 100])
+            rows.append([env, 100_000, "", flags(arm.tricks), 0.02, "", seed, np.nan, score, *[score] * 100])
     return Study(f"made_{env}", (design,), pd.DataFrame(rows, columns=COLUMNS), about(seeds))
 
 

@@ -1,0 +1,60 @@
+"""How uncertain the choice of a learning rate is, and what that adds to the error of a result.
+
+Had other tuning seeds been drawn, another rate might have been chosen, with another mean. That happens often: the two
+best rates of an arm are usually closer together than their standard errors. An interval over the reported seeds alone
+does not contain it, because they all ran at the one rate that was chosen.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from ablations.training.rate_table import split, table
+from ablations.training.tuning import FINALISTS
+
+RESAMPLES = 4000
+
+
+@cache
+def choice_variance(env: str, steps: int, given: str, tricks: str, lr: float) -> float:
+    """The variance of an arm's mean area over the choice of its rate, in squared units of return.
+
+    NaN if the scores of the tuning seeds are not known, or if they would not have chosen lr, the rate that the arm ran
+    at. given: the numbers, and tricks: the flags, as in the table of rates.
+    """
+    every = table()
+    mine = every[(every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)]
+    if mine.empty or mine.areas.eq("").any():
+        return np.nan
+    areas = [split(each) for each in mine.areas]
+    means = np.array([each.mean() for each in areas])
+    finalists = mine.seeds.eq(mine.seeds.max()).to_numpy()
+    if mine.lr.to_numpy()[np.where(finalists, means, -np.inf).argmax()] != lr:
+        return np.nan
+    chosen = means[choices(areas)]
+    return float(np.var(chosen))
+
+
+def choices(areas: Sequence[np.ndarray], resamples: int = RESAMPLES) -> np.ndarray:
+    """Which rate wins when the tuning seeds are drawn again: an index for each resample.
+
+    areas: of each rate, the scores of its seeds; those of the finalists start with the seeds of the first look. Both
+    looks are drawn again, so a rate that was left behind can win, too.
+    """
+    rng, count = np.random.default_rng(0), min(len(each) for each in areas)
+    areas = [np.nan_to_num(each, nan=-1e9) for each in areas]  # no episode ended: never the best
+
+    def drawn(seeds: np.ndarray) -> np.ndarray:
+        mean: np.ndarray = seeds[rng.integers(0, len(seeds), (resamples, count))].mean(axis=1)
+        return mean
+
+    first = np.stack([drawn(each[:count]) for each in areas], axis=1)  # [resamples, rates]
+    if all(len(each) == count for each in areas):
+        best: np.ndarray = first.argmax(axis=1)
+        return best
+    second = np.stack([drawn(each[count:] if len(each) > count else each) for each in areas], axis=1)
+    whole = (first + second) / 2
+    behind = np.argsort(np.argsort(-first, axis=1), axis=1) >= FINALISTS
+    best = np.where(behind, -np.inf, whole).argmax(axis=1)
+    return best

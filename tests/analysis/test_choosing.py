@@ -1,0 +1,58 @@
+"""The noise of choosing a learning rate: none where one rate is clearly best, and found where several are close."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ablations.analysis import choosing
+from ablations.analysis.choosing import choice_variance, choices
+from ablations.training import rate_table
+from ablations.training.rate_table import COLUMNS, joined, store_table
+
+ARM = ("x", 9, "", "gae")
+
+
+def stored(by_rate: dict[float, list[float]]) -> None:
+    rows = [
+        (*ARM, lr, float(np.mean(areas)), float(np.mean(areas)), len(areas), joined(areas))
+        for lr, areas in by_rate.items()
+    ]
+    store_table(pd.DataFrame(rows, columns=COLUMNS))
+    choice_variance.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    monkeypatch.setattr(choosing, "table", rate_table.table)
+
+
+def test_a_rate_that_is_clearly_best_is_always_chosen() -> None:
+    stored({0.01: [90.0, 100.0, 110.0], 0.03: [10.0, 20.0, 30.0]})
+    assert choice_variance(*ARM, 0.01) == 0
+
+
+def test_two_rates_that_are_equally_good_cost_a_quarter_of_their_squared_distance() -> None:
+    even = [0.0, 10.0] * 500
+    stored({0.01: [x + 0.002 for x in even], 0.03: even})
+    assert choice_variance(*ARM, 0.01) == pytest.approx(0.002**2 / 4, rel=0.01)
+
+
+def test_a_rate_left_behind_after_the_first_look_can_still_win_another_time() -> None:
+    noise = np.random.default_rng(0).normal(size=10)
+    areas = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
+    share = np.bincount(choices(areas), minlength=4) / choosing.RESAMPLES
+    assert share.argmax() == 0
+    assert share[3] > 0.05
+
+
+def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
+    stored({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
+    assert np.isnan(choice_variance(*ARM, 0.01))
+    assert np.isnan(choice_variance("y", 9, "", "gae", 0.03))
+    assert choice_variance(*ARM, 0.03) >= 0
+    store_table(pd.DataFrame([(*ARM, 0.03, 1.0, 1.0, 5, "")], columns=COLUMNS))
+    choice_variance.cache_clear()
+    assert np.isnan(choice_variance(*ARM, 0.03))
