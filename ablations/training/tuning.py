@@ -47,11 +47,11 @@ def tune(settings: Sequence[Setting], store: Store, workers: int, seeds: int = S
     replaced, whatever their rates and seeds. Raises InputError if a job fails.
     """
     seen: dict[Setting, dict[float, Seen]] = {setting: {} for setting in dict.fromkeys(settings)}
-    while jobs := {setting: job for setting in seen if (job := next_job(setting, seen[setting], seeds))}:
-        failed = run_jobs(list(jobs.values()), store, workers)
+    while jobs := [(setting, job) for setting in seen for job in next_jobs(setting, seen[setting], seeds)]:
+        failed = run_jobs([job for _, job in jobs], store, workers)
         if failed:
             raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-        for setting, job in jobs.items():
+        for setting, job in jobs:
             for rate, new in _by_rate(job, store).items():
                 old = seen[setting].get(rate, Seen((), ()))
                 seen[setting][rate] = Seen(old.areas + new.areas, old.lates + new.lates)
@@ -63,19 +63,26 @@ def tune(settings: Sequence[Setting], store: Store, workers: int, seeds: int = S
     return fresh
 
 
-def next_job(setting: Setting, seen: Mapping[float, Seen], seeds: int) -> Job | None:
-    """What to train next, with all its rates in one stack; None if the setting is tuned."""
+def next_jobs(setting: Setting, seen: Mapping[float, Seen], seeds: int) -> list[Job]:
+    """What to train next; nothing if the setting is tuned.
+
+    All rates share one stack if rollouts have a fixed length. Whole episodes get a stack per rate: where some rates
+    learn and others collapse, the short episodes would be padded to the long ones, and training takes twice as long.
+    """
     config, tricks = setting
     wanted = still_wanted(seen, seeds)
-    agents = [
-        (rate, FIRST_TUNING_SEED + EVERY.index(rate) * 2 * MOST_SEEDS_PER_RATE + k)
-        for rate, places in sorted(wanted.items())
-        for k in places
+    agents = [(rate, _seed(rate, k)) for rate, places in sorted(wanted.items()) for k in places]
+    stacks = [agents] if tricks.segments else [[a for a in agents if a[0] == rate] for rate in sorted(wanted)]
+    return [
+        Job(replace(config, seeds=tuple(seed for _, seed in some), lr=tuple(rate for rate, _ in some)), tricks)
+        for some in stacks
+        if some
     ]
-    if not agents:
-        return None
-    rates, own = zip(*agents, strict=True)
-    return Job(replace(config, seeds=own, lr=rates), tricks)
+
+
+def _seed(rate: float, k: int) -> int:
+    """The k-th tuning seed of a rate; no other rate has it."""
+    return FIRST_TUNING_SEED + EVERY.index(rate) * 2 * MOST_SEEDS_PER_RATE + k
 
 
 def still_wanted(seen: Mapping[float, Seen], seeds: int) -> dict[float, range]:

@@ -10,7 +10,7 @@ from ablations.training.rate_table import GRID, split
 from ablations.training.rates import at_edge, best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
-from ablations.training.tuning import EVERY, Seen, next_job, still_wanted, tune
+from ablations.training.tuning import EVERY, Seen, next_jobs, still_wanted, tune
 from tricks import PPO, REINFORCE, Config
 
 TINY = Config(steps=200, lanes=2, horizon=16)
@@ -52,15 +52,16 @@ def test_a_rate_at_which_no_episode_ends_in_some_seed_is_never_best() -> None:
 
 
 def test_no_two_rates_share_a_seed_and_none_is_ever_reported() -> None:
-    first = next_job((TINY, PPO), {}, 4)
-    assert first is not None
+    (first,) = next_jobs((TINY, PPO), {}, 4)
     assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
     assert len(set(first.config.seed_list)) == 4 * len(GRID)
-    again = next_job((TINY, PPO), {rate: Seen((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}, 4)
-    assert again is not None
+    (again,) = next_jobs((TINY, PPO), {rate: Seen((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}, 4)
     assert set(again.config.rates) == {1e-5, 3e-5, 1e-4}
     assert min(first.config.seed_list + again.config.seed_list) >= FIRST_TUNING_SEED
     assert not set(first.config.seed_list) & set(again.config.seed_list)
+    apart = next_jobs((TINY, REINFORCE), {}, 4)  # whole episodes: a stack per rate
+    assert [set(job.config.rates) for job in apart] == [{rate} for rate in GRID]
+    assert {seed for job in apart for seed in job.config.seed_list} == set(first.config.seed_list)
 
 
 def test_tuning_keeps_every_seed_s_score_and_replaces_what_was_known_of_the_arm(
