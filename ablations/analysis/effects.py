@@ -60,6 +60,16 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     return pd.concat([frame, _again(study, design, frame)], axis=1)
 
 
+def detected_arms(study: Study) -> frozenset[Tricks]:
+    """Both arms of every comparison in which an effect is detected."""
+    found: set[Tricks] = set()
+    for design in study.designs:
+        frame = effects(study, design)
+        labels = set() if frame.empty else {*frame.label[frame.detected != 0]}
+        found |= {arm for pair in design.comparisons if pair.label in labels for arm in (pair.without, pair.having)}
+    return frozenset(found)
+
+
 def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | None:
     """A comparison's row; None if an arm has no runs."""
     without, having = scores(study, pair.without), scores(study, pair.having)

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NotRequired
 
@@ -47,6 +48,14 @@ def save(study: Study, folder: Path) -> tuple[Study, Path]:
     else:
         write_whole(path, gzip.compress(text.encode(), mtime=0))
     return _parse(text, path), path
+
+
+def save_again(again: Study, first: Study, folder: Path) -> Study:
+    """Write what tries a study's effects again as `<name>_again.runs.csv.gz`. Returns it as it will be read back."""
+    about = again.about.copy()
+    about["confirms"] = first.name
+    saved, _ = save(replace(again, name=f"{first.name}_again", about=about), folder)
+    return saved
 
 
 def refuse_another(path: Path, config: Config) -> None:
@@ -135,8 +144,14 @@ def _damaged(path: Path, error: Exception) -> InputError:
 
 
 def load_all(folder: Path) -> list[Study]:
-    """All studies in a folder, `merged`, with the worlds last. Raises InputError if a file is damaged."""
-    studies = merged([load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))])
+    """All studies in a folder, `merged`, with the worlds last; what confirms a study is its `again`.
+
+    Raises InputError if a file is damaged.
+    """
+    every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
+    studies = merged([study for study in every if "confirms" not in study.about])
+    studies = [replace(study, again=again.get(study.name)) for study in studies]
     return sorted(studies, key=lambda study: study.kind == "worlds")
 
 
@@ -176,4 +191,5 @@ def _joined(one: Study, other: Study) -> Study:
     about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
     both, last = one.about["made with"], other.about["made with"]
     about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
-    return Study(one.name, one.designs, pd.concat([one.runs, other.runs], ignore_index=True), about)
+    runs = pd.concat([one.runs, other.runs], ignore_index=True)
+    return Study(one.name, one.designs, runs, about)

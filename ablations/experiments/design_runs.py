@@ -3,17 +3,18 @@
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ablations.analysis.effects import detected_arms
 from ablations.analysis.studies import Study, study_of
-from ablations.analysis.study_files import SUFFIX, refuse_another, save
+from ablations.analysis.study_files import SUFFIX, refuse_another, save, save_again
 from ablations.design.flag_sets import flags, in_words
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan, What, plans
 from ablations.training.rates import best_rate
-from ablations.training.seed_ranges import FIRST_TUNING_SEED
+from ablations.training.seed_ranges import FIRST_TUNING_SEED, following
 from ablations.training.store import Store, prepare
 from ablations.training.tuning import FINALISTS, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
 from ablations.training.workers import run_jobs, worker_count
@@ -29,6 +30,8 @@ class Options(What):
     Training covers whole blocks (0 to 9, 10 to 29, 30 to 49, ...), but only these seeds are reported."""
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
+    confirm: bool = False
+    """Then try the arms of every detected effect again, on as many seeds that come right after these."""
     dry_run: bool = False
     """Only print what would be trained, and roughly how long it would take."""
 
@@ -65,9 +68,30 @@ def main(chosen: Options, command: str) -> int:
     saved = [save(study_of(plan, store, command), chosen.out) for plan in done]
     if not saved:
         raise InputError("no arm could be trained")
-    print(f"{time.perf_counter() - start:.0f} seconds")
     studies, paths = [study for study, _ in saved], [path for _, path in saved]
+    if chosen.confirm:
+        seconds = [confirm(plan, study, store, chosen, command) for plan, study in zip(done, studies, strict=True)]
+        studies = [replace(study, again=again) for study, again in zip(studies, seconds, strict=True)]
+    print(f"{time.perf_counter() - start:.0f} seconds")
     return max(document(studies, chosen.out, paths, command), int(bool(failed)))
+
+
+def confirm(plan: Plan, study: Study, store: Store, chosen: Options, command: str) -> Study | None:
+    """Try the arms of the detected effects again, and save them beside the study. None if nothing was detected.
+
+    Raises InputError if a job fails.
+    """
+    arms = detected_arms(study)
+    if not arms:
+        print(f"{study.name}: no effect was detected, so there is none to confirm")
+        return None
+    again = replace(plan, seeds=following(plan.seeds), only=arms)
+    jobs = list(again.jobs)
+    print(f"{study.name}: {len(arms)} arms of detected effects again, on seeds {again.seeds[0]} to {again.seeds[-1]}")
+    failed = run_jobs(jobs, store, worker_count(chosen.workers), chosen.scheduler)
+    if failed:
+        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+    return save_again(study_of(again, store, command), study, chosen.out)
 
 
 def _span(job: Job) -> str:

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from ablations.figures import style
 from ablations.figures.cells import names
+
+AGAIN = 0.1  # rows from an effect to its second try
 
 
 def draw_effect(axis: Axes, y: float, row: dict[Any, Any], shape: str, filled: bool) -> None:
@@ -15,6 +18,14 @@ def draw_effect(axis: Axes, y: float, row: dict[Any, Any], shape: str, filled: b
     color = style.color(row["trick"])
     axis.plot([row["low"], row["high"]], [y, y], color=color, lw=1.6, zorder=2)
     axis.plot(row["difference"], y, shape, color=color, mfc=color if filled else "white", mew=1.4, ms=5.5, zorder=3)
+
+
+def draw_again(axis: Axes, y: float, row: dict[Any, Any]) -> None:
+    """Draw what a second try of an effect showed, thin and below it; nothing if there was none."""
+    if np.isfinite(row["again"]):
+        color, below = style.color(row["trick"]), y + AGAIN
+        axis.plot([row["again_low"], row["again_high"]], [below, below], color=color, lw=1, alpha=0.6, zorder=2)
+        axis.plot(row["again"], below, "|", color=color, ms=5, mew=1.4, zorder=3)
 
 
 def name_rows(axis: Axes, tricks: Sequence[str], label: str) -> None:

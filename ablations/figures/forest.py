@@ -14,7 +14,7 @@ from ablations.analysis.stats import FEWEST
 from ablations.design.story import Design
 from ablations.figures import style
 from ablations.figures.cells import difference_of, gaps
-from ablations.figures.effect_rows import about_rates, draw_effect, name_rows
+from ablations.figures.effect_rows import about_rates, draw_again, draw_effect, name_rows
 from ablations.figures.panels import save, title, warning
 from tricks.ladder import NEEDS
 
@@ -36,25 +36,29 @@ def forest_figure(
         place, label = places[effect["design"]], effect["label"]
         y = tricks.index(effect["trick"]) + 0.27 * (place - (len(shown) - 1) / 2)
         draw_effect(axis, y, effect, shown[place].mark.shape, bool(effect["detected"]))
+        draw_again(axis, y, effect)
         if label.sign == "−" and label.others:
             said = fill(f"{shown[place].mark.glyph} {label}", 42, subsequent_indent="     ")
             axis.annotate(said, (1.01, y), xycoords=("axes fraction", "data"), va="center", size=7.5, color=style.SOFT)
     name_rows(axis, tricks, f"{difference_of(effects.env.iloc[0])}, with minus without")
-    _key(axis, shown)
+    _key(axis, shown, bool(effects.again.notna().any()))
     seeds = effects.seeds.max()
     bars = "95% intervals (Welch's t)" if seeds >= FEWEST else f"no intervals: under {FEWEST} seeds"
     said = f"What each trick does: {effects.env.iloc[0]}, {seeds} seeds, {bars}{about_rates(effects)}"
     title(figure, said + warning("lacks runs of", missing or gaps(effects)))
-    columns = ["design", "trick", "label", "difference", "low", "high", "p", "p_holm", "detected", "seeds"]
+    columns = ["design", "trick", "label", "difference", "low", "high", "p", "p_holm", "detected", "verdict", "seeds"]
+    columns += ["choosing", "again", "again_low", "again_high", "confirmed"]
     return save(figure, path, effects[columns])
 
 
-def _key(axis: Axes, shown: Sequence[Design]) -> None:
+def _key(axis: Axes, shown: Sequence[Design], tried_again: bool) -> None:
     look: Any = {"ls": "", "color": style.INK, "mew": 1.4, "ms": 5.5}
     handles = [
         Line2D([], [], marker=design.mark.shape, mfc="white", label=f"{design.name}: {design.mark.meaning}", **look)
         for design in shown
     ]
     handles.append(Line2D([], [], marker=shown[0].mark.shape, label="filled: detected after Holm's correction", **look))
+    if tried_again:
+        handles.append(Line2D([], [], marker="|", label="thin: the same on other seeds", **look))
     place: Any = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1), "borderaxespad": 0.2}
     axis.legend(handles=handles, ncols=4, frameon=False, fontsize=8, handletextpad=0.2, columnspacing=1.6, **place)

@@ -22,14 +22,15 @@ from tricks.ladder import LADDER, NEEDS
 def heatmap_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Differences: one row per trick, one column per environment, one panel per design; hatched if not detected.
+    """Differences: one row per trick, one column per environment, one panel per design; hatched if not detected or
+    not confirmed.
 
     Detected: at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
     gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
     """
     style.use()
     effects = effects.assign(p_fdr=discovered(effects.p.to_numpy()))
-    effects["hatched"] = ~(effects.p_fdr < LEVEL)
+    effects["hatched"] = ~(effects.p_fdr < LEVEL) | effects.confirmed.eq(0)
     tricks = [name for name in NEEDS if name in set(effects.trick)]
     shown = [design for design in designs if design.name in set(effects.design)]
     envs = list(dict.fromkeys(effects.env))
@@ -55,7 +56,8 @@ def heatmap_figure(
     seeds = " or ".join(str(count) for count in sorted(set(effects.seeds)))
     unit = "Difference in normalized area under the curve" + ("" if set(envs) <= set(SCALES) else ", or as named")
     words = f"{unit}, with minus without, {seeds} seeds. Hatched: no effect detected (false discovery rate 5%,"
-    caption(figure, f"{words} over all cells). –: not in the design, or not run.")
+    failed = ", or not seen again on other seeds" * bool(effects.confirmed.notna().any())
+    caption(figure, f"{words} over all cells){failed}. –: not in the design, or not run.")
     columns = ["design", "env", "trick", "label", "difference", "p", "p_fdr", "hatched", "seeds"]
     return save(figure, path, effects[columns])
 

@@ -1,6 +1,7 @@
 """What studies show, in sentences. The docs quote them, and a test regenerates them from the stored runs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -101,8 +102,8 @@ def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
     for sign, verb in ((1, "helps"), (-1, "hurts")):
         seen = rows[rows.detected == sign]
         if len(seen):
-            places = zip(seen.env, seen.difference, strict=True)
-            found.append(f"{verb} on {_listed([f'{plain(env)} ({signed(size)})' for env, size in places])}")
+            places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
+            found.append(f"{verb} on {_listed(places)}")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
 
 
@@ -114,9 +115,17 @@ def spoken(seconds: float) -> str:
 
 
 def _named(rows: pd.DataFrame, sizes: bool = False) -> str:
-    return _listed(
-        [f"`{r['trick']}`" + (f" ({signed(r['difference'])})" if sizes else "") for r in rows.to_dict("records")]
-    )
+    """The tricks of detected effects, with their sizes if asked for, and with what became of them on other seeds."""
+    return _listed([f"`{row['trick']}`" + _small_print(row, sizes) for row in rows.to_dict("records")])
+
+
+def _small_print(row: dict[Any, Any], sizes: bool) -> str:
+    said = [signed(row["difference"])] * sizes
+    if sizes and pd.notna(row["again"]):
+        said.append(f"again {signed(row['again'])}")
+    if row["confirmed"] == 0:
+        said.append("not confirmed")
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _listed(words: Sequence[str]) -> str:

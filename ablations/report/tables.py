@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import scores
+from ablations.analysis.effects import NOTHING, scores
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import interval, iqm, median_reached, restricted_mean, share_reached, stratified_interval
 from ablations.analysis.studies import Study
@@ -82,7 +82,10 @@ def _spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = Non
 
 
 def effects_text(frames: Sequence[pd.DataFrame]) -> str:
-    """Effects in one environment: one row per trick, one column per design, `*` if detected."""
+    """Effects in one environment: one row per trick, one column per design.
+
+    `*` marks what is detected, with what was seen when it was tried again; `≈` what is practically nothing.
+    """
     both = pd.concat(frames)
     designs = list(dict.fromkeys(both.design))
     lines = [("trick", *(f"{design}: difference, P(better)" for design in designs))]
@@ -97,8 +100,12 @@ def effects_text(frames: Sequence[pd.DataFrame]) -> str:
 
 def _effect(row: dict[Any, Any]) -> str:
     span = f" [{row['low']:+.3f}, {row['high']:+.3f}]" if np.isfinite(row["low"]) else ""
-    star = " **\\***" if row["detected"] else ""
-    return f"{row['difference']:+.3f}{span}, {row['improvement']:.0%}{star}"
+    mark = " **\\***" if row["detected"] else " ≈" if row["verdict"] == NOTHING else ""
+    again = ""
+    if np.isfinite(row["again"]):
+        failed = "" if row["confirmed"] else ": not confirmed"
+        again = f"; again {row['again']:+.3f} [{row['again_low']:+.3f}, {row['again_high']:+.3f}]{failed}"
+    return f"{row['difference']:+.3f}{span}, {row['improvement']:.0%}{mark}{again}"
 
 
 def main_text(frame: pd.DataFrame) -> str:

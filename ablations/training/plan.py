@@ -64,10 +64,13 @@ class Plan:
     """Whether the designs are about every trick that can have an effect."""
     left_out: tuple[str, ...] = ()
     """Environments of the suite that cannot be made here, each with the reason."""
+    only: frozenset[Tricks] | None = None
+    """The arms to train; None: all of the designs'."""
 
     @property
     def arms(self) -> list[Tricks]:
-        return list(dict.fromkeys(arm.tricks for design in self.designs for arm in design.arms))
+        every = dict.fromkeys(arm.tricks for design in self.designs for arm in design.arms)
+        return [arm for arm in every if self.only is None or arm in self.only]
 
     @cached_property
     def jobs(self) -> dict[Job, Rate]:

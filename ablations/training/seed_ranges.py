@@ -35,6 +35,11 @@ def further(seeds: Sequence[int]) -> tuple[int, ...]:
     return tuple(seed + shift for seed in seeds)
 
 
+def following(seeds: Sequence[int]) -> tuple[int, ...]:
+    """As many seeds again, right after these."""
+    return tuple(seed + len(seeds) for seed in seeds)
+
+
 def blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
     """The whole blocks that contain the seeds: 0 to 9, 10 to 29, 30 to 39, 40 to 59, ...
 

@@ -46,15 +46,21 @@ def effect(
 ) -> dict[str, Any]:
     detected = int(np.sign(difference) * (p < 0.01))
     row = {"design": design, "env": env, "trick": trick, "label": label or added([trick]), "difference": difference}
-    return row | {
-        "low": difference - 0.1,
-        "high": difference + 0.1,
-        "p": p,
-        "p_holm": p,
-        "detected": detected,
-        "seeds": 9,
-        "tuned": "",
-    }
+    return (
+        row
+        | {
+            "low": difference - 0.1,
+            "high": difference + 0.1,
+            "p": p,
+            "p_holm": p,
+            "detected": detected,
+            "verdict": "unknown",
+            "seeds": 9,
+            "tuned": "",
+            "choosing": np.nan,
+        }
+        | dict.fromkeys(("again", "again_low", "again_high", "confirmed"), np.nan)
+    )
 
 
 def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, figures: list[Figure]) -> None:
@@ -81,6 +87,23 @@ def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, 
     assert axis.get_xlabel() == "difference in normalized area under the curve, with minus without"
     assert "95% intervals (Welch's t)" in heading(figures[0])
     assert "INCOMPLETE" not in heading(figures[0])
+
+
+def test_what_other_seeds_showed_stands_thin_below_and_a_cell_that_they_do_not_confirm_is_hatched(
+    tmp_path: Path, figures: list[Figure]
+) -> None:
+    second = {"again": 0.1, "again_low": 0.02, "again_high": 0.18, "confirmed": 1.0}
+    refuted = {"again": -0.1, "again_low": -0.18, "again_high": -0.02, "confirmed": 0.0}
+    rows = [
+        effect("add-one-in", "CartPole-v1", "clip", 0.3, 0.001) | second,
+        effect("add-one-in", "CartPole-v1", "gae", 0.3, 0.001) | refuted,
+    ]
+    forest_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    marks = [corner(line) for line in figures[0].axes[0].lines if line.get_marker() == "|"]
+    assert marks == [(0.1, 0.1), (-0.1, 1.1)]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
+    assert {at: hatched for at, (_, _, hatched) in cells(figures[1].axes[0]).items()} == {(0, 0): False, (0, 1): True}
+    assert "not seen again on other seeds" in " ".join(text.get_text() for text in figures[1].texts)
 
 
 def corner(line: Line2D) -> tuple[float, float]:
@@ -116,18 +139,8 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     paths = heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
     assert pd.read_csv(paths[-1]).hatched.tolist() == [False, True, False, True, False, True]
     one, two = (cells(axis) for axis in figures[0].axes[:2])  # columns CartPole, Taxi; rows clip, gae
-    assert {at: hatched for at, (_, _, hatched) in one.items()} == {
-        (0, 0): True,
-        (0, 1): False,
-        (1, 0): False,
-        (1, 1): False,
-    }
-    assert {at: hatched for at, (_, _, hatched) in two.items()} == {
-        (0, 0): False,
-        (0, 1): True,
-        (1, 0): False,
-        (1, 1): True,
-    }
+    hatched_of = [{at for at, (_, _, hatched) in found.items() if hatched} for found in (one, two)]
+    assert hatched_of == [{(0, 0)}, {(0, 1), (1, 1)}]
     assert [one[at][0] for at in ((0, 0), (0, 1), (1, 0), (1, 1))] == ["−0.20", "+0.40", "–", "+0.10"]
     assert two[0, 1][0] == "0"
     assert one[1, 0][1] == UNKNOWN
