@@ -7,10 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ablations.analysis.by_rate import common_rate, effects_by_rate
     from ablations.analysis.effects import effects, scores
+    from ablations.analysis.estimates import holm
     from ablations.analysis.outcomes import Outcome, judged, outcomes, place
     from ablations.analysis.scales import SCALES
-    from ablations.analysis.stats import holm, interval
+    from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
     from ablations.design.flag_sets import flags, numbers
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from ablations.figures.curves import curve
     from ablations.figures.game_curve import draw_games
     from ablations.figures.panels import DASHED, band, thousands
+    from ablations.figures.rate_map import rate_map
     from ablations.report import sentences
     from ablations.report.games_section import games_in_words
     from ablations.report.tables import markdown
@@ -42,9 +45,11 @@ __all__ = [
     "area",
     "band",
     "best_rate",
+    "common_rate",
     "curve",
     "draw_games",
     "effects",
+    "effects_by_rate",
     "flags",
     "games_in_words",
     "holm",
@@ -57,6 +62,7 @@ __all__ = [
     "on_grid",
     "outcomes",
     "place",
+    "rate_map",
     "scores",
     "sentences",
     "style",
@@ -64,10 +70,12 @@ __all__ = [
     "thousands",
 ]
 HOMES = {
+    "analysis.by_rate": ("common_rate", "effects_by_rate"),
     "analysis.effects": ("effects", "scores"),
     "analysis.outcomes": ("Outcome", "judged", "outcomes", "place"),
     "analysis.scales": ("SCALES",),
-    "analysis.stats": ("holm", "interval"),
+    "analysis.estimates": ("holm",),
+    "analysis.stats": ("interval",),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
     "design.flag_sets": ("flags", "numbers"),
@@ -78,6 +86,7 @@ HOMES = {
     "figures.curves": ("curve",),
     "figures.game_curve": ("draw_games",),
     "figures.panels": ("DASHED", "band", "thousands"),
+    "figures.rate_map": ("rate_map",),
     "report": ("sentences",),
     "report.games_section": ("games_in_words",),
     "report.tables": ("markdown",),

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import choice_variance
+from ablations.analysis.estimates import holm, unpaired
 from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.stats import holm, improvement, normalized, reached, unpaired
+from ablations.analysis.stats import improvement, normalized, reached
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.story import Comparison, Design
 from tricks.ladder import Tricks

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.effects import LEVEL, scores
-from ablations.analysis.stats import holm, paired
+from ablations.analysis.estimates import holm, paired
 from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from tricks.errors import InputError

@@ -4,7 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from ablations.analysis.stats import FEWEST, Estimate, paired
+from ablations.analysis.estimates import Estimate, paired
+from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import Study
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.stats import holm, paired
+from ablations.analysis.estimates import holm, paired
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.trial import Level, Trial

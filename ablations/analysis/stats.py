@@ -1,4 +1,4 @@
-"""Curves to numbers, one per seed; numbers to intervals over seeds and tests of one arm against another."""
+"""Curves to numbers, one per seed; numbers to bootstrap intervals over seeds."""
 
 from collections.abc import Callable, Sequence
 from math import lcm
@@ -14,7 +14,6 @@ FEWEST = 5  # seeds needed for an interval: with 3, a nominal 95% interval cover
 Statistic = Callable[..., Any]  # of samples, along `axis`
 RESAMPLES = 5000  # per bootstrap: at n = FEWEST the tail is 0.1%, or five resamples
 MANY = 50  # seeds from which on curves' intervals are worth another order of summation, with other last bits
-TINY = 1e-300  # in place of 0 in a denominator
 BATCH = 100  # resamples at a time: fits in the cache, several times as fast as all at once
 
 
@@ -127,50 +126,6 @@ def stratified_interval(groups: Sequence[np.ndarray], statistic: Statistic = iqm
     return Aggregate(float(together(*groups, axis=0)), float(low), float(high))
 
 
-class Estimate(NamedTuple):
-    """A mean or a difference of means, its 95% interval, and its two-sided p-value against 0."""
-
-    mean: float
-    low: float
-    high: float
-    p: float
-
-
-def paired(difference: np.ndarray) -> Estimate:
-    """Student's t on two arms' differences, one value per seed; NaN with fewer than FEWEST seeds, or with a NaN."""
-    from scipy import special  # a hundred times as fast as stats.t, and the same numbers
-
-    count, mean = len(difference), float(difference.mean())
-    if count < FEWEST:
-        return Estimate(mean, np.nan, np.nan, np.nan)
-    if np.ptp(difference) == 0:  # no variance at all: t is infinite, or 0 / 0
-        return Estimate(mean, mean, mean, float(mean == 0))
-    error = float(difference.std(ddof=1)) / count**0.5
-    reach = special.stdtrit(count - 1, 0.975) * error
-    p = 2 * special.stdtr(count - 1, -abs(mean) / error)
-    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
-
-
-def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0) -> Estimate:
-    """Welch's t on two independent arms, one value per seed; NaN as in `paired`. Welch 1947, Biometrika 34, 28-35.
-
-    more: a variance of the difference that these values do not show. It is taken as known.
-    """
-    from scipy import special
-
-    mean = float(having.mean() - without.mean())
-    if min(len(having), len(without)) < FEWEST:
-        return Estimate(mean, np.nan, np.nan, np.nan)
-    parts = [(float(arm.var(ddof=1)) / len(arm), len(arm) - 1) for arm in (having, without)]  # squared errors
-    squared = sum(error for error, _ in parts) + more
-    if squared == 0:
-        return Estimate(mean, mean, mean, float(mean == 0))
-    freedom = squared**2 / max(sum(error**2 / free for error, free in parts), TINY)
-    reach = special.stdtrit(freedom, 0.975) * squared**0.5
-    p = 2 * special.stdtr(freedom, -abs(mean) / squared**0.5)
-    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
-
-
 class Improvement(NamedTuple):
     """The probability that one arm beats another, with its 95% interval."""
 
@@ -200,15 +155,3 @@ def improvement(having: np.ndarray, without: np.ndarray) -> Improvement:
     low, high = _bootstrap((having, without), wins)
     (share,) = wins(np.arange(len(y))[None], np.arange(len(x))[None])
     return Improvement(float(share), float(low), float(high))
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """p-values adjusted for their number: the k-th smallest of m times m - k + 1, non-decreasing, at most 1.
-
-    NaN stays NaN and is not counted. Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
-    """
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known])]
-    adjusted = np.full(len(p), np.nan)
-    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)).clip(max=1)
-    return adjusted

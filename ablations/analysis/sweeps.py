@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.stats import paired
+from ablations.analysis.estimates import paired
 
 NEAR = 0.05  # of the range from the worst to the best mean: what still counts as good
 

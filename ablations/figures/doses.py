@@ -7,8 +7,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from ablations.analysis.estimates import paired
 from ablations.analysis.outcomes import Outcome
-from ablations.analysis.stats import paired
 from ablations.figures import style
 from ablations.figures.panels import DASHED, save, title
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ablations.analysis.estimates import Estimate
 from ablations.analysis.game_scores import mean_score
-from ablations.analysis.stats import FEWEST, Estimate
+from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import Study
 from ablations.figures.game_curve import games_figure
 from ablations.report.markup import plain

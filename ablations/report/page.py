@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ablations.analysis.by_rate import common_rate, effects_by_rate
 from ablations.analysis.effects import effects
 from ablations.analysis.factors import interactions, main_effects
 from ablations.analysis.scales import SCALES
@@ -14,6 +15,7 @@ from ablations.figures import curves
 from ablations.figures.forest import forest_figure
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.interactions import interactions_figure
+from ablations.figures.rate_map import rate_map
 from ablations.report import sentences, tables
 from ablations.report.games_section import write_games
 from ablations.report.markup import as_html, code, picture, plain
@@ -53,8 +55,9 @@ def _how_to_read() -> str:
     return """**Scores.** *Area under the curve* is a seed's mean return over training. Until its first episode ends, \
 a seed counts with the return of that episode; after it diverges, it does so again. *Interquartile mean* is the mean \
 of the seeds' areas without the lowest and the highest quarter. *Last 10%* is the mean return of the episodes that \
-ended in the last tenth of the budget. *Solved* is the share of seeds whose mean return over some tenth of the budget \
-reached the threshold, and *steps to solve* is where the first such tenth ended, as the median over seeds.
+ended in the last tenth of the budget. Where half of the seeds are at the ceiling, *failing* is the share of seeds \
+that end below the threshold, with Wilson's interval. *Solved* is the share of seeds whose mean return over some tenth \
+of the budget reached the threshold, and *steps to solve* is where the first such tenth ended, as the median over seeds.
 
 **Differences** are with minus without, in normalized area (0 is a random policy, 1 the ceiling) if the environment \
 has a scale. P(better) is the probability that a seed with the trick beats one without. **\\*** marks differences that \
@@ -107,6 +110,8 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
         "Share of seeds that solved it": curves.solved_figure(study, design, place / f"solved_{name}"),
         "Score by learning rate": curves.robustness_figure(study, design, place / f"rates_{name}"),
     }
+    by_rate, common = effects_by_rate(study, design), common_rate(study)
+    figures["Effects by learning rate"] = rate_map(by_rate, design, common, place / f"effects_by_rate_{name}")
     if design.crossed:
         main, pairs = main_effects(study, design), interactions(study, design)
         path = place / f"interactions_{name}"

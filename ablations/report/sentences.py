@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from ablations.analysis.by_rate import AT_BEST, OVER_ALL
 from ablations.analysis.effects import effects
 from ablations.analysis.studies import Study
 from ablations.design.labels import Label
@@ -105,6 +106,20 @@ def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
             places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
             found.append(f"{verb} on {_listed(places)}")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
+
+
+def by_rate(found: pd.DataFrame, trick: str) -> str:
+    """What a trick does at each learning rate, in one sentence. found: of `effects_by_rate`, of one design."""
+    rows = found[found.trick == trick].set_index("at")
+    at = [f"{signed(rows.difference[lr])} at {lr}" for lr in rows.index if lr not in (OVER_ALL, AT_BEST)]
+    over, best = (
+        f"{signed(rows.difference[name])} [{signed(rows.low[name])}, {signed(rows.high[name])}]"
+        for name in (OVER_ALL, AT_BEST)
+    )
+    return (
+        f"On {plain(found.env.iloc[0])}, `{trick}` does {', '.join(at)}; {over} on average over these learning rates, "
+        f"and {best} with each arm at its own best."
+    )
 
 
 def spoken(seconds: float) -> str:

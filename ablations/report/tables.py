@@ -9,7 +9,15 @@ import pandas as pd
 
 from ablations.analysis.effects import NOTHING, scores
 from ablations.analysis.scales import SCALES, threshold
-from ablations.analysis.stats import interval, iqm, median_reached, restricted_mean, share_reached, stratified_interval
+from ablations.analysis.stats import (
+    FEWEST,
+    interval,
+    iqm,
+    median_reached,
+    restricted_mean,
+    share_reached,
+    stratified_interval,
+)
 from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from ablations.design.suites import PUBLISHED
@@ -43,8 +51,24 @@ def arms_table(study: Study, design: Design) -> pd.DataFrame:
         row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
         row |= {"steps_within_budget": np.nan if goal is None else restricted_mean(found.reached, study.steps)}
         row |= {"solved": np.nan if goal is None else share_reached(found.reached, np.array([study.steps]))[0]}
+        row |= failures(found["late"].to_numpy(), study.env)
         rows.append(row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)})
     return pd.DataFrame(rows)
+
+
+def failures(late: np.ndarray, env: str) -> dict[str, float]:
+    """The share of seeds that end below the threshold, with Wilson's 95% interval, if half of them are at the ceiling.
+
+    There, a bootstrap of the mean says nothing: thirty seeds at the ceiling still allow for one seed in ten that fails.
+    """
+    from scipy.stats import binomtest
+
+    goal, scale = threshold(env), SCALES.get(env)
+    if goal is None or scale is None or len(late) < FEWEST or not np.median(late) >= scale.ceiling:
+        return dict.fromkeys(("failing", "failing_low", "failing_high"), np.nan)
+    failing = int((late < goal).sum())
+    span = binomtest(failing, len(late)).proportion_ci(0.95, "wilson")
+    return {"failing": failing / len(late), "failing_low": span.low, "failing_high": span.high}
 
 
 def arms_text(frame: pd.DataFrame, study: Study) -> str:
@@ -56,13 +80,21 @@ def arms_text(frame: pd.DataFrame, study: Study) -> str:
         cells = [
             row["arm"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
             f"{row['lr']:g}" + _about_rate(row["tuned"], row["edge"]),
-            *(_spanned(row, name, "{:.1f}") for name in ("area", "iqm", "last_10%")),
+            *(_spanned(row, name, "{:.1f}") for name in ("area", "iqm")),
+            _late(row),
         ]
         if goal is not None:
             steps = row["steps_to_solve"]
             cells += [f"{row['solved']:.0%}", f"{steps:,.0f}" if np.isfinite(steps) else f"> {study.steps:,}"]
         lines.append(tuple(cells))
     return markdown(lines)
+
+
+def _late(row: dict[Any, Any]) -> str:
+    """The last 10% with its interval; at a ceiling, how many seeds are not there instead of an interval."""
+    if np.isnan(row["failing"]):
+        return _spanned(row, "last_10%", "{:.1f}")
+    return f"{row['last_10%']:.1f}, failing {_spanned(row, 'failing', '{:.0%}')}"
 
 
 def _about_rate(tuned: str, edge: bool) -> str:

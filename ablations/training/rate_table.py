@@ -4,7 +4,7 @@ A first line `# {json}` holds the number of rows and a checksum, so that a table
 Elsewhere, read it with `pandas.read_csv(path, comment="#")`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
@@ -89,7 +89,7 @@ def _fault(scores: pd.DataFrame) -> str:
     return ""
 
 
-def joined(areas: Sequence[float]) -> str:
+def joined(areas: Iterable[float]) -> str:
     """The scores of a row's seeds as text."""
     return " ".join(f"{area:.5g}" for area in areas)
 

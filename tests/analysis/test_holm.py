@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from support.studies import bimodal
 
-from ablations.analysis.stats import (
-    holm,
-    paired,
-)
+from ablations.analysis.estimates import holm, paired
 
 
 def test_holm_by_hand() -> None:

@@ -25,6 +25,7 @@ import pytest
 from scipy import stats
 from support.studies import bimodal
 
+from ablations.analysis.estimates import paired, unpaired
 from ablations.analysis.stats import (
     FEWEST,
     improvement,
@@ -32,12 +33,10 @@ from ablations.analysis.stats import (
     iqm,
     median_reached,
     normalized,
-    paired,
     reached,
     restricted_mean,
     share_reached,
     stratified_interval,
-    unpaired,
 )
 
 SEEDS: dict[str, Callable] = {  # quantile functions: where the truth is known, and samples are drawn

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
+import pytest
 from support.studies import study
 
 from ablations.analysis.studies import Study
 from ablations.design.designs import add_one_in, beyond, beyond_normed, ladder, leave_one_out
 from ablations.report import sentences
+from ablations.report.tables import arms_table, arms_text, failures
 
 NAMES = ["baseline", "clip", "entropy"]
 THREE = ["shared_trunk", "ppg", "ppg_buffers"]
@@ -66,3 +69,17 @@ def test_of_what_is_beyond_the_ladder_it_is_said_where_it_helps_and_where_it_hur
     assert sentences.beyond([several("CartPole-v1", 60)]) == []
     assert sentences.beyond([study(beyond(THREE), lambda on: 0, seeds=2)]) == []  # too few to detect anything
     assert sentences.beyond([replace(here, runs=here.runs[here.runs.tricks.str.contains("ppg")])]) == []
+
+
+def test_at_a_ceiling_the_share_of_failing_seeds_stands_in_place_of_an_interval_without_width() -> None:
+    late = np.full(30, 500.0)
+    assert failures(late, "CartPole-v1")["failing_high"] == pytest.approx(0.1135, abs=1e-4)  # Wilson, 0 of 30
+    late[:3] = 100
+    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(0.1)
+    assert np.isnan(failures(late - 50, "CartPole-v1")["failing"])  # below the ceiling the mean says enough
+    assert np.isnan(failures(late, "MiniGrid-Unlock-v0")["failing"])  # no threshold
+    design = ladder(["baseline"])
+    made = study(design, lambda on: 0)
+    runs = made.runs.assign(late=500.0)
+    text = arms_text(arms_table(replace(made, runs=runs), design), made)
+    assert "500.0, failing 0% [0%, 32%]" in text

@@ -1,0 +1,75 @@
+"""Tests of one arm against another: Student's, Welch's and the normal one, and Holm's correction for their number."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ablations.analysis.stats import FEWEST
+
+Z = 1.959964  # the normal distribution's 97.5% quantile
+TINY = 1e-300  # in place of 0 in a denominator
+
+
+class Estimate(NamedTuple):
+    """A mean or a difference of means, its 95% interval, and its two-sided p-value against 0."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def paired(difference: np.ndarray) -> Estimate:
+    """Student's t on two arms' differences, one value per seed; NaN with fewer than FEWEST seeds, or with a NaN."""
+    from scipy import special  # a hundred times as fast as stats.t, and the same numbers
+
+    count, mean = len(difference), float(difference.mean())
+    if count < FEWEST:
+        return Estimate(mean, np.nan, np.nan, np.nan)
+    if np.ptp(difference) == 0:  # no variance at all: t is infinite, or 0 / 0
+        return Estimate(mean, mean, mean, float(mean == 0))
+    error = float(difference.std(ddof=1)) / count**0.5
+    reach = special.stdtrit(count - 1, 0.975) * error
+    p = 2 * special.stdtr(count - 1, -abs(mean) / error)
+    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
+
+
+def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0) -> Estimate:
+    """Welch's t on two independent arms, one value per seed; NaN as in `paired`. Welch 1947, Biometrika 34, 28-35.
+
+    more: a variance of the difference that these values do not show. It is taken as known.
+    """
+    from scipy import special
+
+    mean = float(having.mean() - without.mean())
+    if min(len(having), len(without)) < FEWEST:
+        return Estimate(mean, np.nan, np.nan, np.nan)
+    parts = [(float(arm.var(ddof=1)) / len(arm), len(arm) - 1) for arm in (having, without)]  # squared errors
+    squared = sum(error for error, _ in parts) + more
+    if squared == 0:
+        return Estimate(mean, mean, mean, float(mean == 0))
+    freedom = squared**2 / max(sum(error**2 / free for error, free in parts), TINY)
+    reach = special.stdtrit(freedom, 0.975) * squared**0.5
+    p = 2 * special.stdtr(freedom, -abs(mean) / squared**0.5)
+    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
+
+
+def known(mean: float, variance: float) -> Estimate:
+    """The normal interval and test of a difference whose variance is as good as known; NaN if that is NaN."""
+    from scipy import special
+
+    error = variance**0.5
+    z = abs(mean) / max(error, TINY)
+    return Estimate(mean, mean - Z * error, mean + Z * error, float(2 * special.ndtr(-z)) if error == error else np.nan)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values adjusted for their number: the k-th smallest of m times m - k + 1, non-decreasing, at most 1.
+
+    NaN stays NaN and is not counted. Holm 1979, Scandinavian Journal of Statistics 6, 65-70.
+    """
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known])]
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)).clip(max=1)
+    return adjusted

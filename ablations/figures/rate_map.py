@@ -1,0 +1,60 @@
+"""What each trick does at each learning rate: one row per trick, one column per rate, and two more columns."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.patches import Rectangle
+
+from ablations.analysis.by_rate import AT_BEST, OVER_ALL
+from ablations.analysis.effects import LEVEL
+from ablations.design.story import Design
+from ablations.figures import style
+from ablations.figures.cells import bare, caption, cell, colorbar, difference_of, discovered, furthest, names
+from ablations.figures.panels import save, title
+
+SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
+
+
+def rate_map(found: pd.DataFrame, design: Design, common: float | None, path: Path) -> list[Path]:
+    """Draw the rows of `effects_by_rate` as cells, hatched where no effect is detected.
+
+    Detected: at a false discovery rate of 5% over all cells. common: the rate whose column is framed. path: without
+    suffix. Draws nothing if there are no rows.
+    """
+    if found.empty:
+        return []
+    style.use()
+    found = found.assign(p_fdr=discovered(found.p.to_numpy()))
+    found["hatched"] = ~(found.p_fdr < LEVEL)
+    env, columns = found.env.iloc[0], list(dict.fromkeys(found["at"]))
+    tricks = list(dict.fromkeys(found.trick))
+    figure, axes = plt.subplots(
+        1,
+        2,
+        figsize=(0.72 * len(columns) + 3.2, 0.29 * len(tricks) + 2.1),
+        width_ratios=(len(columns) - 2, 2),
+        sharey=True,
+        layout="constrained",
+    )
+    limit = furthest(found.difference.tolist())
+    for axis, shown in zip(axes, (columns[:-2], columns[-2:]), strict=True):
+        bare(axis, [SAID.get(at, at) for at in shown], tricks, 0.42)
+        for row in found[found["at"].isin(shown)].to_dict("records"):
+            at = (shown.index(row["at"]), tricks.index(row["trick"]))
+            cell(axis, at, row["difference"], limit, row["hatched"])
+    if common is not None:
+        k = columns.index(f"{common:g}")
+        axes[0].add_patch(Rectangle((k - 0.5, -0.5), 1, len(tricks), facecolor="none", edgecolor=style.INK, lw=1.6))
+    axes[0].set_title("both arms at this learning rate", pad=8)
+    names(axes[0].get_yticklabels(), tricks)
+    colorbar(figure, list(axes), limit)
+    title(figure, f"What each trick does at each learning rate: {env}, {design.name}, {design.mark.meaning}")
+    first, last = (int(found[found["at"] == at].seeds.iloc[0]) for at in (columns[0], AT_BEST))
+    framed = ". Framed: the rate at which all arms do best on average" if common is not None else ""
+    caption(
+        figure,
+        f"{difference_of(env).capitalize()}, with minus without; {first} seeds at each rate, {last} at each arm's own "
+        f"best. Hatched: no effect detected (false discovery rate 5%, over all cells){framed}.",
+    )
+    return save(figure, path, found.drop(columns="label").assign(label=found.label.map(str)))
