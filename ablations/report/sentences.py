@@ -59,8 +59,17 @@ def _shared(told: Sequence[tuple[Design, pd.DataFrame]]) -> str:
 
 
 def across(studies: Sequence[Study]) -> str:
-    """Which tricks help in one environment and hurt in another; empty with fewer than two environments."""
+    """Which tricks help in one environment and hurt in another; empty with fewer than two environments.
+
+    Environments with different numbers of seeds get a sentence each: with more seeds, more is detected.
+    """
     kept = distinct(studies)
+    counts = sorted({study.seeds for study in kept}, reverse=True)
+    return " ".join(filter(None, (_tally([study for study in kept if study.seeds == n], n) for n in counts)))
+
+
+def _tally(kept: Sequence[Study], seeds: int) -> str:
+    """The sentence for environments with equally many seeds; empty with fewer than two."""
     designs = [design for design in _by_rank(kept) if design.phrases.place]
     frames = [frame for study in kept for design in designs if len(frame := _effects(study, design.name))]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
@@ -72,9 +81,9 @@ def across(studies: Sequence[Study]) -> str:
     nowhere = [design.phrases.nowhere for design in designs]
     silent = f"Detected neither {' nor '.join(nowhere)}" if len(nowhere) > 1 else f"Never detected {nowhere[0]}"
     return (
-        f"In {both.env.nunique()} environments, {' or '.join(design.phrases.place for design in designs)}, detected as "
-        f"helping in one place and hurting in another: {_listed(mixed) or 'none'}. {silent}: "
-        f"{_listed(never) or 'none'}."
+        f"In {both.env.nunique()} environments ({seeds} seeds), "
+        f"{' or '.join(design.phrases.place for design in designs)}, detected as helping in one place and hurting in "
+        f"another: {_listed(mixed) or 'none'}. {silent}: {_listed(never) or 'none'}."
     )
 
 

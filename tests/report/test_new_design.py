@@ -66,7 +66,7 @@ def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> Non
         "On CartPole-v1 (8 seeds), detected when a trick is put on gae: `entropy` welcome, none not."
     ]
     assert sentences.across(both) == (
-        "In 2 environments, put on gae, detected as helping in one place and hurting in another: none. "
+        "In 2 environments (8 seeds), put on gae, detected as helping in one place and hurting in another: none. "
         "Never detected on gae: `grad_clip`."
     )
     _, path = save(both[0], tmp_path)
