@@ -54,14 +54,12 @@ def test_environments_are_set_against_each_other() -> None:
 def test_environments_with_more_seeds_are_not_counted_together_with_those_that_have_fewer() -> None:
     here, there = several("CartPole-v1", 90), several("Acrobot-v1", -90)
     about = there.about | {"seeds": [0, 7]}
-    fewer = replace(there, about=about, runs=there.runs[there.runs.seed < 7])  # type: ignore[arg-type]
+    fewer = replace(there, about=about, runs=there.runs[there.runs.seed < 7])
     assert sentences.across([here, fewer]) == ""
     third = replace(several("Pendulum-v1", 0), name="third")
     said = sentences.across([here, fewer, third, replace(fewer, runs=fewer.runs.assign(env="Taxi-v4"))])
-    assert [part[:30] for part in said.split(". In ")] == [
-        "In 2 environments (8 seeds), a",
-        "2 environments (7 seeds), alon",
-    ]
+    assert said.startswith("In 2 environments (8 seeds), ")
+    assert ". In 2 environments (7 seeds), " in said
 
 
 def test_with_runs_missing_nothing_is_said() -> None:
