@@ -31,7 +31,7 @@ from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
 from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
 from tricks.ppg_buffers import ages, dealt_apart
-from tricks.return_norm import move_stats
+from tricks.return_norm import move_stats, per_task
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.runs.checkpoint import Checkpoints
 from tricks.runs.evaluation import Evaluation
@@ -147,6 +147,8 @@ def train_in(
                 old, agent.returns = agent.returns, move_stats(agent.returns, target, rollout.valid, config.return_beta)
                 value, target = normalize(value, old), normalize(target, agent.returns)
                 log.note(return_mean=agent.returns.mean, return_std=agent.returns.std)
+                if agent.spaces.tasks > 1:
+                    advantage = per_task(advantage, agent.returns)
             if tricks.popart:
                 value = renormalize(value, old, agent.returns)
                 preserve_outputs_(agent.value_net, old, agent.returns)

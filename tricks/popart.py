@@ -14,8 +14,8 @@ def preserve_outputs_(net: Net, old: ReturnStats, new: ReturnStats) -> None:
     Adam's moments are left alone: in normalized units, gradients are of order one before and after.
     van Hasselt et al. 2016, arXiv:1602.07714, proposition 1.
     """
-    weight, bias = net.layers[-1]  # [S, D, 1] float32, [S, 1, 1] float64
-    (mu, sigma), (new_mu, new_sigma) = ((s.mean.view(-1, 1, 1), s.std.view(-1, 1, 1)) for s in (old, new))
+    weight, bias = net.layers[-1]  # [S, D, K] float32, [S, 1, K] float64: an output for each of K tasks
+    (mu, sigma), (new_mu, new_sigma) = ((s.mean.view(bias.shape), s.std.view(bias.shape)) for s in (old, new))
     weight.copy_(weight * (sigma / new_sigma))
     bias.copy_((sigma * bias + mu - new_mu) / new_sigma)
 

@@ -26,7 +26,7 @@ CHUNK = 1024  # rows per forward pass over a memory
 def add_auxiliary_head_(agent: Agent) -> None:
     """Add a second value head, on the body of the policy net. Only the auxiliary phase trains it."""
     generators = [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_init uses 0 and 1
-    agent.auxiliary_net = agent.policy_net.with_value_head(generators)
+    agent.auxiliary_net = agent.policy_net.with_value_head(generators, agent.spaces.tasks)
 
 
 def auxiliary_minibatches(

@@ -166,7 +166,8 @@ def _call(function: str, folder: Path, argument: str) -> str:
 def _spaces(about: About, config: Config, make: MakeEnv | None) -> Spaces:
     """The run's spaces; an older run did not save them, so they are read from its environment."""
     if about.spaces:
-        return Spaces(config.env, *about.gym_spaces())
+        observation, action = about.gym_spaces()
+        return Spaces(config.env, observation, action, about.spaces.tasks)
     one = replace(config.only(0), lanes=1, device="cpu")
     with closing(make_env(one, make=make)) as env:
         return env.spaces

@@ -1,9 +1,9 @@
 """return_norm: the value net learns standardized returns (ART), so the scale of the rewards does not matter."""
 
-from torch import Tensor
+from torch import Tensor, stack
 
 from tricks.config import Number
-from tricks.core.moments import ReturnStats
+from tricks.core.moments import ReturnStats, per_row
 from tricks.core.numbers import per_seed
 from tricks.core.reductions import mean
 
@@ -12,8 +12,14 @@ def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: Number) 
     """μ ← (1 − β)μ + β·E[G], and the same for E[G²], in a numerically stable form. target, valid [S, T, N].
 
     The variance is that of a mixture of old and new, with weights 1 − β and β; computing it as E[G²] − μ² would lose
-    it to rounding when μ is large. van Hasselt et al. 2016, arXiv:1602.07714.
+    it to rounding when μ is large. van Hasselt et al. 2016, arXiv:1602.07714. Each task has statistics of its own:
+    Hessel et al. 2018, arXiv:1809.04474.
     """
+    if stats.task is not None:
+        each = [ReturnStats(*column) for column in zip(stats.mean.unbind(1), stats.variance.unbind(1), strict=True)]
+        moved = [move_stats(one, target, valid & (stats.task == k), beta) for k, one in enumerate(each)]
+        mean_of, variance_of, _ = zip(*moved, strict=True)
+        return ReturnStats(stack(mean_of, 1), stack(variance_of, 1), stats.task)
     target, valid = target.flatten(1).double(), valid.flatten(1)
     new = mean(target, valid)
     spread = mean((target - new.unsqueeze(1)).square(), valid)
@@ -22,3 +28,11 @@ def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: Number) 
     return ReturnStats(
         (1 - weight) * stats.mean + weight * new, (1 - weight) * stats.variance + weight * spread + between
     )
+
+
+def per_task(advantage: Tensor, stats: ReturnStats) -> Tensor:
+    """A/σ of each row's task, so that tasks of different magnitude weigh alike in the policy's gradient. [S, T, N].
+
+    Hessel et al. 2018, arXiv:1809.04474.
+    """
+    return advantage / per_row(stats.std, advantage, stats.task)

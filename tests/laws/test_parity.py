@@ -108,6 +108,31 @@ def test_popart_equals_di_engine() -> None:
             torch.testing.assert_close(value.double(), torch.tensor(theirs[name]).double(), **TIGHT)
 
 
+def test_popart_of_three_tasks_equals_di_engine_and_rlax() -> None:
+    stored = STORED["tasks"]
+    given = {name: torch.tensor(x).double() for name, x in stored.items() if name in ("hidden", "weight", "bias")}
+    net = mlp([np.random.default_rng(0)], (4, 3), exact=True)
+    weight, bias = net.layers[-1]
+    weight.data, bias.data = given["weight"].T.unsqueeze(0).clone(), given["bias"].view(1, 1, 3).clone()
+    zero, task = torch.zeros(1, 3).double(), torch.arange(3).expand(1, 8, 3)
+    stats = ReturnStats(zero, zero + 1)
+    for target, theirs in zip(stored["targets"], stored["steps"], strict=True):
+        batch = torch.tensor(target).double().unsqueeze(0)  # eight rows of each task
+        moved = move_stats(stats.of(task), batch, torch.ones_like(batch, dtype=torch.bool), beta=0.5)
+        preserve_outputs_(net, stats, moved)
+        stats = moved
+        output = given["hidden"] @ weight[0].detach() + bias[0].detach()
+        found = SimpleNamespace(
+            mu=stats.mean[0],
+            sigma=stats.std[0],
+            weight=weight.detach()[0].T,
+            bias=bias.detach()[0, 0],
+            unnormalized=output * stats.std + stats.mean,
+        )
+        for name, value in vars(found).items():
+            torch.testing.assert_close(value, torch.tensor(theirs[name]).double(), **TIGHT)
+
+
 def test_masked_categorical_equals_sb3_contrib() -> None:
     masked = pytest.importorskip("sb3_contrib.common.maskable.distributions")
     rng = np.random.default_rng(0)

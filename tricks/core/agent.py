@@ -46,7 +46,7 @@ class Agent(nn.Module):
         generators = [stream(seed, "init") for seed in self.seeds]
         self.policy_net, self.value_net = (
             Net(features := _body(generators, spaces, config, body), Head(generators, features.width, outputs, exact))
-            for outputs, exact in ((spaces.actions, False), (1, True))
+            for outputs, exact in ((spaces.actions, False), (spaces.tasks, True))
         )
         if not spaces.discrete:  # the standard deviation does not depend on the state
             self.log_std = nn.Parameter(torch.zeros(len(self.seeds), 1, spaces.actions))
@@ -55,11 +55,13 @@ class Agent(nn.Module):
         ):
             self.register_buffer(name, moment)
         self.standardizes = False
+        self._task: Tensor | None = None
         for name in ("obs_mean", "obs_scale"):  # derived from the moments
             self.register_buffer(name, torch.empty(0), persistent=False)
         self.register_load_state_dict_post_hook(_see_again)
-        self.register_buffer("return_mean", torch.zeros(len(self.seeds), dtype=torch.float64))
-        self.register_buffer("return_variance", torch.ones(len(self.seeds), dtype=torch.float64))
+        shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)
+        self.register_buffer("return_mean", torch.zeros(shape, dtype=torch.float64))
+        self.register_buffer("return_variance", torch.ones(shape, dtype=torch.float64))
 
     @property
     def obs_moments(self) -> Moments:
@@ -75,12 +77,15 @@ class Agent(nn.Module):
 
     @property
     def returns(self) -> ReturnStats:
-        """Mean and variance of the returns, the units of the value net's output; 0 and 1 until they move."""
-        return ReturnStats(self.return_mean, self.return_variance)
+        """Mean and variance of the returns, the units of the value net's output; 0 and 1 until they move.
+
+        With several tasks, they are for the rows of the rollout that was judged last.
+        """
+        return ReturnStats(self.return_mean, self.return_variance, self._task)
 
     @returns.setter
     def returns(self, stats: ReturnStats) -> None:
-        self.return_mean, self.return_variance = stats
+        self.return_mean, self.return_variance, self._task = stats
 
     def features(self, obs: Tensor) -> Tensor:
         """Observations as the nets see them, standardized under `state_norm`: [S, B, D] or [S, B, C, H, W]."""
@@ -103,12 +108,20 @@ class Agent(nn.Module):
         return torch.cat([logits, self.log_std.expand_as(logits)], -1)
 
     def value(self, seen: Tensor | Seen) -> Tensor:
-        """The value net's output, V(s) in the units of `returns`: [S, B, D] -> [S, B] float64."""
-        return self._read(self.value_net, seen).squeeze(-1)
+        """The value net's output, V(s) in the units of `returns`: [S, B, D] -> [S, B] float64.
+
+        With several tasks, each has a head, and a row gets the output of its own.
+        """
+        return self._of_task(self._read(self.value_net, seen), seen)
 
     def auxiliary_value(self, seen: Tensor | Seen) -> Tensor:
         """The output of the policy net's second head, which `ppg` adds: [S, B, D] -> [S, B] float64."""
-        return self._read(self.auxiliary_net, seen).squeeze(-1)
+        return self._of_task(self._read(self.auxiliary_net, seen), seen)
+
+    def _of_task(self, outputs: Tensor, seen: Tensor | Seen) -> Tensor:
+        """Each row's output of the head of its task: [S, B, K] -> [S, B]."""
+        task = self.spaces.task(seen.obs if isinstance(seen, Seen) else seen)
+        return outputs.squeeze(-1) if task is None else outputs.gather(-1, task.unsqueeze(-1)).squeeze(-1)
 
     def _read(self, net: Net, seen: Tensor | Seen) -> Tensor:
         """The net's output; its body runs only if `seen` does not already hold its features."""
@@ -123,7 +136,9 @@ class Agent(nn.Module):
     def values(self, rollout: "Rollout") -> tuple[Tensor, Tensor]:
         """V(s) and V(s') for each row, in units of reward: [S, T, N] each."""
         rows = rollout.obs.shape[:3]  # [S, T+1, N]
-        value = denormalize(self.value(rollout.obs.flatten(1, 2)), self.returns).view(rows)
+        obs = rollout.obs.flatten(1, 2)
+        value = denormalize(self.value(obs), self.returns.of(self.spaces.task(obs))).view(rows)
+        self._task = rollout.task
         return value[:, :-1], value[:, 1:]
 
     @torch.no_grad()

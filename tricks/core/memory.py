@@ -23,19 +23,21 @@ class Memory:
     def add(self, batch: Batch, stats: ReturnStats, update: int) -> None:
         """Add a rollout whose value and target are in units of `stats`, and drop the oldest one if full."""
         new = Batch(**batch.columns)
-        new.value, new.target = denormalize(batch.value, stats), denormalize(batch.target, stats)
+        new.value = denormalize(batch.value, stats.of(batch.task))
+        new.target = denormalize(batch.target, stats.of(batch.task))
         new.born = torch.full_like(batch.valid, update, dtype=torch.int64)
         new.uses = torch.zeros_like(new.born)
         self.length = batch.valid.shape[1]
         kept = (self.rollouts - 1) * self.length
         for name, column in new.columns.items():
-            old = getattr(self.rows, name, column[:, :0])
+            old = self.rows.columns.get(name, column[:, :0])
             setattr(self.rows, name, torch.cat([old[:, max(0, old.shape[1] - kept) :], column], 1))
 
     def batch(self, stats: ReturnStats) -> Batch:
         """All rows, with value and target in units of `stats`."""
         batch = Batch(**self.rows.columns)
-        batch.value, batch.target = normalize(batch.value, stats), normalize(batch.target, stats)
+        batch.value = normalize(batch.value, stats.of(batch.task))
+        batch.target = normalize(batch.target, stats.of(batch.task))
         return batch
 
     def state_dict(self) -> dict[str, Any]:

@@ -36,26 +36,34 @@ class Moments(NamedTuple):
 
 
 class ReturnStats(NamedTuple):
-    """Mean μ [S] and variance [S] of the returns, float64."""
+    """Mean μ and variance of the returns, float64: [S], or [S, K] in an environment of K tasks."""
 
     mean: Tensor
     variance: Tensor
+    task: Tensor | None = None  # [S, ...] int64: which of K tasks each row of the rollout at hand belongs to
 
     @property
     def std(self) -> Tensor:
-        """σ [S], clamped to [1e-4, 1e6]."""
+        """σ [S] or [S, K], clamped to [1e-4, 1e6]."""
         return self.variance.sqrt().clamp(1e-4, 1e6)
+
+    def of(self, task: Tensor | None) -> "ReturnStats":
+        """The same statistics for other rows."""
+        return self._replace(task=task)
 
 
 def normalize(value: Tensor, stats: ReturnStats) -> Tensor:
     """(G − μ)/σ. value [S, ...]."""
-    return (value - _wide(stats.mean, value)) / _wide(stats.std, value)
+    return (value - per_row(stats.mean, value, stats.task)) / per_row(stats.std, value, stats.task)
 
 
 def denormalize(output: Tensor, stats: ReturnStats) -> Tensor:
     """σ·n + μ: the value net's output in units of reward. output [S, ...]."""
-    return output * _wide(stats.std, output) + _wide(stats.mean, output)
+    return output * per_row(stats.std, output, stats.task) + per_row(stats.mean, output, stats.task)
 
 
-def _wide(x: Tensor, like: Tensor) -> Tensor:
-    return x.view(-1, *(1,) * (like.dim() - 1))
+def per_row(x: Tensor, like: Tensor, task: Tensor | None = None) -> Tensor:
+    """The number of each row's seed, x [S], or of its seed and task, x [S, K], in a shape that goes with `like`."""
+    if task is None:
+        return x.view(-1, *(1,) * (like.dim() - 1))
+    return x.gather(1, task.flatten(1)).view(like.shape)

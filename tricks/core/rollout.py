@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,6 +38,7 @@ class Rollout:
     valid: Tensor  # [S, T, N] bool
     score: Tensor  # [S, T, N] float64: the reward as the game counts it
     over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
+    task: Tensor | None = None  # [S, T, N] int64: which of several tasks the row belongs to
     faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
     @property
@@ -50,8 +52,8 @@ class Rollout:
         """Without the rows at the end that are experience of no seed; at least one row is left."""
         rows = torch.arange(1, self.valid.shape[1] + 1, device=self.valid.device) * self.valid.any(2).any(0)
         length = max(1, int(rows.max()))
-        columns = {name: x for name, x in vars(self).items() if name != "faults"}
-        kept = {name: x[:, : length + (name == "obs")] for name, x in columns.items()}
+        columns: dict[str, Any] = {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
+        kept: dict[str, Any] = {name: x[:, : length + (name == "obs")] for name, x in columns.items()}
         return replace(self, **kept)
 
 
@@ -73,6 +75,7 @@ class Batch:
     old: Tensor  # [S, B, A] or [S, B, 2A]: the policy's logits before an auxiliary phase (ppg)
     born: Tensor  # [S, B] int64: the update in which the row was collected (ppg)
     uses: Tensor  # [S, B] int64: how many times the row has been used (ppg_buffers)
+    task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
     critic: "Batch"  # the value net's own rows (ppg_buffers)
 
     def __init__(self, **columns: Tensor) -> None:
@@ -86,12 +89,14 @@ class Batch:
         """The rows of a rollout, [S, T*N, ...]."""
         batch = cls()
         batch.add(obs=rollout.obs[:, :-1], legal=rollout.legal, action=rollout.action, valid=rollout.valid)
+        if rollout.task is not None:
+            batch.add(task=rollout.task)
         return batch
 
     @property
     def columns(self) -> dict[str, Tensor]:
         """The columns present, by name."""
-        return {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
+        return {name: column for name in COLUMNS if (column := getattr(self, name, None)) is not None}
 
     def add(self, **columns: Tensor) -> None:
         """Add columns given as [S, T, N, ...]."""
@@ -99,7 +104,7 @@ class Batch:
         vars(self).update(added.columns)
 
 
-COLUMNS = tuple(name for name, kind in Batch.__annotations__.items() if kind is Tensor)
+COLUMNS = tuple(name for name, kind in Batch.__annotations__.items() if kind in (Tensor, Tensor | None))
 
 
 class Player:
@@ -151,7 +156,8 @@ class Player:
         if last:
             self.rollouts, self._row = self.rollouts + 1, 0
         obs.masked_fill_(~seen(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
-        return Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over, faults)
+        task = self.env.spaces.task(obs[:, :-1])
+        return Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over, task, faults)
 
     def state_dict(self) -> dict[str, int]:
         """The state between two rollouts; each rollout draws fresh noise."""

@@ -23,6 +23,8 @@ class Spaces:
     env: str
     observation: gym.Space[Any]
     action: gym.Space[Any]
+    tasks: int = 1
+    """K. With more than one, the first K features of an observation say which task it belongs to, one-hot."""
 
     def __post_init__(self) -> None:
         for role, space in (("observation", self.observation), ("action", self.action)):
@@ -32,6 +34,17 @@ class Spaces:
                 )
             if gym.spaces.flatdim(space) == 0:
                 raise InputError(f"{self.env} has an empty {role} space, {space}")
+        if not isinstance(self.tasks, int) or self.tasks < 1:
+            raise InputError(f"{self.env}: the number of tasks must be a whole number from 1 on, not {self.tasks!r}")
+        if self.tasks > 1 and (self.pixels or self.tasks > self.features):
+            raise InputError(
+                f"{self.env}: the first {self.tasks} features of an observation must say which of {self.tasks} tasks "
+                f"it belongs to, but observations are {self.observation}"
+            )
+
+    def task(self, obs: Tensor) -> Tensor | None:
+        """Which task each observation belongs to: [..., D] -> [...] int64, or None in an environment of one task."""
+        return None if self.tasks == 1 else obs[..., : self.tasks].argmax(-1)
 
     @property
     def discrete(self) -> bool:

@@ -24,8 +24,9 @@ from tricks.errors import InputError, said
 class GymnasiumEnv:
     """S seeds × N lanes of one Gymnasium id, or of the environments that `make` returns; one vector env per seed.
 
-    Legal actions are read from `info["action_mask"]` and lives from `info["lives"]`; `infos` holds those of the seeds
-    that stepped last. If the environment raises or a worker process dies, everything is closed and InputError raised.
+    Legal actions are read from `info["action_mask"]`, lives from `info["lives"]`, and the number of tasks, if there are
+    several, from `metadata["tasks"]`; `infos` holds those of the seeds that stepped last. If the environment raises or
+    a worker process dies, everything is closed and InputError raised.
     """
 
     resumable = False
@@ -38,7 +39,8 @@ class GymnasiumEnv:
             for _ in self.seeds:
                 self._envs.append(make_vec(config.env, config.lanes, config.backend == "processes", make))
             first = self._envs[0]
-            self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space)
+            tasks = (first.metadata or {}).get("tasks", 1)
+            self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space, tasks)
         except BaseException:
             self.close()
             raise

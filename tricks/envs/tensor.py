@@ -30,7 +30,7 @@ class TensorEnv:
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
         self.world, self.purpose = world, purpose
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
-        self.spaces = Spaces(world.id, world.observation, world.action)
+        self.spaces = Spaces(world.id, world.observation, world.action, world.tasks)
         self.device = find_device(config.device)
         self._dynamics = world.dynamics
         if config.compile:
@@ -60,6 +60,7 @@ class TensorEnv:
         fresh, chance = self._chances()
         going = ~self.now.resetting
         state, reward, terminated = self._dynamics(self._state, action, chance)
+        score = self.world.score(self._state, reward)
         if self.world.carried:  # carried features change only in lanes that take a step
             moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
             carried = torch.where(moving, state, self._state)[..., self._kept :]
@@ -69,7 +70,7 @@ class TensorEnv:
         self._age = (self._age + 1) * going
         terminated, truncated = terminated & going, self._age >= self._limit
         ended = terminated | truncated
-        self.now = Step(*self._shown(), ended, ended, reward, terminated, truncated, reward)
+        self.now = Step(*self._shown(), ended, ended, reward, terminated, truncated, score)
         return self.now
 
     def close(self) -> None:

@@ -73,11 +73,13 @@ def decided(tricks: Tricks) -> dict[str, Part]:
 def _settled(shares: bool, masks: bool) -> Mapping[str, Part]:
     """Every definition, for observations that are vectors and closed doors; shares: whether two heads share a body."""
     known = closed_doors(DOORS) | {"shares": shares, "x.dtype == torch.uint8": False}
+    known |= {"task is None": True, "stats.task is not None": False, "agent.spaces.tasks > 1": False}
+    facts = ["task", *([] if masks else ["legal"])]
     if not shares:
         known["isinstance(seen, Seen)"] = False
     plain = _plain()
     callables = {name: function for name, part in plain.items() if (function := _called(part.node)) is not None}
-    changes = [Decide(known), CloseDoors(callables), _Rewritten(shares), *([] if masks else [_Without("legal")])]
+    changes = [Decide(known), CloseDoors(callables), _Rewritten(shares), *map(_Without, facts)]
     return {name: _changed(part, changes) for name, part in plain.items()}
 
 
@@ -153,6 +155,8 @@ class _Rewritten(cst.CSTTransformer):
         if isinstance(func, cst.Attribute):
             moves = func.attr.value == "to" and args and text(args[0].value).endswith("device")
             if moves or (func.attr.value == "cpu" and not args):
+                return func.value
+            if text(func) == "stats.of":
                 return func.value
             if func.attr.value == "see" and not self.shares:
                 return args[0].value

@@ -45,10 +45,11 @@ class Box(Struct, tag="Box", tag_field="kind", forbid_unknown_fields=True):
 
 
 class Both(Struct, forbid_unknown_fields=True):
-    """The observation space and the action space."""
+    """The observation space, the action space, and the number of tasks."""
 
     observation: Discrete | Box
     action: Discrete | Box
+    tasks: Annotated[int, Meta(ge=1, le=LARGEST)] = 1
 
 
 class About(Struct, forbid_unknown_fields=True):

@@ -62,7 +62,9 @@ class Log:
         return self._before + time.perf_counter() - self._start
 
     def note(self, **diagnostics: Tensor) -> None:
-        """Record diagnostics [S] of one minibatch; the curve shows their mean over the update (for max_ratio, the max).
+        """Record diagnostics of one minibatch, [S] or, of K tasks, [S, K].
+
+        The curve shows their mean over the update and over tasks (for max_ratio, the max).
 
         Raises KeyError for a diagnostic that is neither built in nor named in a trick's field in `ladder`.
         """
@@ -136,7 +138,7 @@ class Log:
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
-        notes = torch.stack(self._notes[name]).double()
+        notes = torch.stack([note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]).double()
         return notes.amax(0) if name == "max_ratio" else notes.mean(0)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:

@@ -97,7 +97,11 @@ class Run:
             "reasons": list(self.reasons.items()),
             "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
-            "spaces": {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)},
+            "spaces": {
+                "observation": to_plain(spaces.observation),
+                "action": to_plain(spaces.action),
+                "tasks": spaces.tasks,
+            },
             "own": own(None if isinstance(self.env, Unnamed) else self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
         }

@@ -26,6 +26,7 @@ from tricks.worlds.pendulum import PENDULUM
 from tricks.worlds.reward_scale import LARGE_REWARDS, SMALL_REWARDS
 from tricks.worlds.shocks import SHOCKS
 from tricks.worlds.shuttle import SHUTTLES
+from tricks.worlds.tasks import TASKS_NAMED, TASKS_UNNAMED
 from tricks.worlds.taxi import TAXI
 from tricks.worlds.tightrope import TIGHTROPE
 from tricks.worlds.trading import TRADING
@@ -55,6 +56,8 @@ SPECIMENS = {
         TRADING,
         REWARD_JUMP,
         MAGNITUDES,
+        TASKS_UNNAMED,
+        TASKS_NAMED,
         *WEATHERS,
         MARATHON,
         COMMUTE,

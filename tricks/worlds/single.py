@@ -22,6 +22,7 @@ class WorldEnv(gym.Env):
 
     def __init__(self, world: str) -> None:
         self.world = WORLDS[world]
+        self.metadata = {**self.metadata, "tasks": self.world.tasks}
         self.observation_space, self.action_space = deepcopy((self.world.observation, self.world.action))
         self._state: Tensor | None = None  # [1, 1, ...]
 

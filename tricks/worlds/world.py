@@ -15,6 +15,11 @@ def everything_legal(state: Tensor) -> None:
     """Every action is always legal."""
 
 
+def reward_itself(state: Tensor, reward: Tensor) -> Tensor:
+    """What is scored is what the agent learns from."""
+    return reward
+
+
 @dataclass(frozen=True)
 class World:
     """An environment's rules, for S seeds, N lanes and D features; a state is [S, N, ...] float32.
@@ -23,6 +28,8 @@ class World:
     dynamics: state, action, chance [S, N, step_chances] -> next state, reward [S, N] float64, terminated [S, N].
     observe: state -> observation [S, N, D].
     legal: state -> mask [S, N, A], or None if every action is legal.
+    score: state, reward -> what the curve reports [S, N]; by default, the reward. The agent learns from the reward.
+    tasks: how many there are. With more than one, the first features of an observation say which it is, one-hot.
 
     Chance is uniform in [0, 1). Box actions arrive unclipped; the dynamics clip them if necessary. The last `carried`
     features of a state, such as a clock or a position, are not reset when an episode ends.
@@ -39,3 +46,5 @@ class World:
     time_limit: int | None = None
     legal: Callable[[Tensor], Tensor | None] = everything_legal
     carried: int = 0
+    tasks: int = 1
+    score: Callable[[Tensor, Tensor], Tensor] = reward_itself
