@@ -5,11 +5,11 @@ step. In the first and third task the action that matches the cue pays, in the o
 is learned in one task does not help in the next. Episodes have LENGTH steps. The score is the number of actions that
 paid, whatever they paid, so that every task counts alike: LENGTH at best, and half of it at random.
 
-Why: with one value head and one deviation for all returns, the advantages of the largest task are a thousand times those
-of the smallest, which the policy therefore ignores; standardizing a minibatch keeps those proportions. `TasksNamed` says
-that there are four tasks. Each then has a value head and statistics of its own, and its advantages are in units of its
-own deviation (Hessel et al. 2018, arXiv:1809.04474). In `Tasks`, all share one head. Predicted: `return_norm` makes a
-large difference in `TasksNamed` and little in `Tasks`.
+Why: with one value head and one deviation for all returns, the advantages of the largest task are a thousand times
+those of the smallest, which the policy therefore ignores; standardizing a minibatch keeps those proportions.
+`TasksNamed` says that there are four tasks. Each then has a value head and statistics of its own, and its advantages
+are in units of its own deviation (Hessel et al. 2018, arXiv:1809.04474). In `Tasks`, all share one head. Predicted:
+`return_norm` makes a large difference in `TasksNamed` and little in `Tasks`.
 """
 
 from dataclasses import replace
