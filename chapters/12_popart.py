@@ -402,21 +402,21 @@ def share_right(run):
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, color in (("one head", style.COLORS["return_norm"]), ("+ popart", style.COLORS["popart"])):
     axis.plot(range(4), share_right(found[name]), "o-", color=color, label=name)
-axis.axhline(0.5, color=style.SOFT, lw=1)
-axis.set(xlabel="what the task pays", ylabel="share of its own best", ylim=(0.4, 1.03), xlim=(-0.2, 3.2))
+axis.axhline(0.5, color=style.SOFT, lw=1, label="at random")
+axis.set(xlabel="what the task pays", ylabel="share of its own best", ylim=(-0.03, 1.03), xlim=(-0.2, 3.2))
 axis.set_xticks(range(4), ["1", "10", "100", "1000"])
 label_lines(axis)
 plt.show()
 
-assert share_right(unnamed)[3] > 0.95 > 0.7 > share_right(unnamed)[0]
+assert share_right(unnamed)[3] > 0.95 > 0.5 > share_right(unnamed)[0]
 assert share_right(named).min() > 0.95
 assert found["+ return_norm"].late().mean() > found["a head per task"].late().mean() + 2
 assert abs(named.late().mean() - found["+ return_norm"].late().mean()) < 0.2
 
 # %% [markdown]
-# With one head, the agent learns the task that pays 1000 and guesses in the one that pays 1. Separate heads alone change
-# nothing, because nothing tells the policy that the small rewards matter. With statistics per task, all four are solved.
-# And what does POP add to ART here? Nothing that ten agents could show: each task's statistics settle within a few
+# With one head, the agent learns the task that pays 1000. In the one that pays 1 it is worse than random: it does what
+# the large task taught it, where that is wrong. Separate heads alone don't help, because nothing tells the policy that
+# the small rewards matter. With statistics per task, all four are solved. And what does POP add to ART here? Nothing that ten agents could show: each task's statistics settle within a few
 # batches, and after that there is nothing left to preserve. In this world, it is the *scale per task* that counts.
 #
 # ## When it does not help, or hurts
