@@ -39,6 +39,8 @@ class ReportOptions:
     """Folder with the run files that `run` and `worlds` wrote. The report goes there, too."""
     from_results: bool = False
     """Use the runs that ship with this package instead."""
+    all_figures: bool = False
+    """Draw every figure of every design, also as SVG, which takes several times as long."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,7 +93,7 @@ def _report(arguments: list[str]) -> int:
     if not studies:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     prepare(chosen.out)
-    return design_runs.document(studies, chosen.out, [], again("report", arguments))
+    return design_runs.document(studies, chosen.out, [], again("report", arguments), not chosen.all_figures)
 
 
 def _tune(arguments: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,12 @@ class Outcome:
         runs = arm.runs.set_index("seed").sort_index()
         return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
 
-    @property
+    @cached_property
     def differences(self) -> pd.Series:
         """With minus without, one value per seed."""
         return self.scores(self.having) - self.scores(self.without)
 
-    @property
+    @cached_property
     def shares(self) -> pd.DataFrame:
         """The differences at every level as shares of its best possible score: a row per seed, a column per dose."""
         every = {each.level.dose: each.differences / each.level.best for each in (*self.weaker, self)}

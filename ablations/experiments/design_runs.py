@@ -115,17 +115,17 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
     return 0
 
 
-def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str) -> int:
+def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, brief: bool = False) -> int:
     """Print the tables and write the report. Returns the exit status, 1 if runs are missing.
 
-    paths: files that were already written. made_by: the command that reproduces the report.
+    paths: files that were already written. made_by: the command that reproduces the report. brief: with fewer figures.
     """
     from ablations.report import page, tables
 
     for study in studies:
         for design in study.designs:
             print(f"\n{design.name} on {study.env}\n\n{tables.arms_text(tables.arms_table(study, design), study)}")
-    files = [*paths, *page.write(studies, folder, made_by)]
+    files = [*paths, *page.write(studies, folder, made_by, brief)]
     print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made from")
     return int(any(study.missing(design) for study in studies for design in study.designs))
 

@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from ablations.figures import style
-from ablations.figures.panels import save, title
+from ablations.figures.panels import title
+from ablations.figures.saving import save
 
 COLUMNS = 6
 

@@ -14,7 +14,8 @@ from ablations.analysis.stats import FEWEST, interval, normalized, reached, shar
 from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags
 from ablations.design.story import Design, Panels
-from ablations.figures.panels import Line, Words, behind, multiples, panels, save, thousands, warning
+from ablations.figures.panels import Line, Words, behind, multiples, panels, thousands, warning
+from ablations.figures.saving import save
 from ablations.training.rate_table import table
 from tricks.ladder import Tricks
 

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from ablations.analysis.estimates import paired
 from ablations.analysis.outcomes import Outcome
 from ablations.figures import style
-from ablations.figures.panels import DASHED, save, title
+from ablations.figures.panels import DASHED, title
+from ablations.figures.saving import save
 
 COLUMNS = 5
 

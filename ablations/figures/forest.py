@@ -15,7 +15,8 @@ from ablations.design.story import Design
 from ablations.figures import style
 from ablations.figures.cells import difference_of, gaps
 from ablations.figures.effect_rows import about_rates, draw_again, draw_effect, name_rows
-from ablations.figures.panels import save, title, warning
+from ablations.figures.panels import title, warning
+from ablations.figures.saving import save
 from tricks.ladder import NEEDS
 
 

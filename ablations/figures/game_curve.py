@@ -9,7 +9,8 @@ from ablations.analysis.game_scores import mean_score
 from ablations.analysis.stats import AVERAGED
 from ablations.analysis.studies import Study, grid
 from ablations.figures import style
-from ablations.figures.panels import DASHED, save, thousands, title
+from ablations.figures.panels import DASHED, thousands, title
+from ablations.figures.saving import save
 
 
 def games_figure(study: Study, path: Path) -> list[Path]:

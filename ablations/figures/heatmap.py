@@ -15,7 +15,8 @@ from ablations.design.story import Design
 from ablations.figures import style
 from ablations.figures.cells import bare, caption, cell, colorbar, discovered, furthest, gaps, names
 from ablations.figures.effect_rows import about_rates
-from ablations.figures.panels import save, title, warning
+from ablations.figures.panels import title, warning
+from ablations.figures.saving import save
 from tricks.ladder import LADDER, NEEDS
 
 

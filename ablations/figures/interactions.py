@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from ablations.figures import style
 from ablations.figures.cells import bare, caption, cell, colorbar, difference_of, furthest, names, number
 from ablations.figures.effect_rows import about_rates, draw_effect, name_rows
-from ablations.figures.panels import save, title, warning
+from ablations.figures.panels import title, warning
+from ablations.figures.saving import save
 
 
 def interactions_figure(

@@ -1,13 +1,11 @@
-"""Building blocks of figures: small multiples, their key, the title that names what is missing, the files.
+"""Building blocks of figures: small multiples, their key, the title that names what is missing.
 
 Small multiples have one panel per arm: its own line is bold, the line of the arm it is compared to is dashed, and all
 others are gray.
 """
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from textwrap import fill, wrap
 from typing import Any, NamedTuple
 
@@ -17,14 +15,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ablations.design.labels import Label
 from ablations.design.story import Design
 from ablations.figures import style
 from tricks.ladder import Tricks
-from tricks.runs.files import write_whole
 
 COLUMNS = 6
 DASHED: Any = (0, (3, 1.5))
@@ -170,22 +166,3 @@ def thousands(axis: Axes) -> None:
     """Label steps in thousands, with few ticks."""
     axis.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step / 1000:g}"))
     axis.xaxis.set_major_locator(MaxNLocator(3))
-
-
-def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list[Path]:
-    """Write a figure as PNG and SVG, and the numbers behind it as CSV. path: without suffix. Returns the paths."""
-    paths = [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]  # with_suffix would cut Reward0.01
-    for text in figure.findobj(Text):  # a $ in a name is only a $, and what cannot be printed is left out
-        text.set_parse_math(False)
-        if not (said := text.get_text()).replace("\n", "").isprintable():
-            text.set_text("".join(c for c in said if c.isprintable() or c == "\n"))
-    for target, kind in zip(paths, ("png", "svg"), strict=True):
-        box = io.BytesIO()
-        figure.savefig(box, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        write_whole(target, box.getvalue())
-        figure.set_layout_engine("none")  # lay out only once: that takes longer than drawing
-    plt.close(figure)
-    if behind is not None:
-        paths.append(path.with_name(path.name + ".csv"))
-        write_whole(paths[-1], behind.to_csv(index=False, float_format="%.6g"))
-    return paths

@@ -11,7 +11,8 @@ from ablations.analysis.effects import LEVEL
 from ablations.design.story import Design
 from ablations.figures import style
 from ablations.figures.cells import bare, caption, cell, colorbar, difference_of, discovered, furthest, names
-from ablations.figures.panels import save, title
+from ablations.figures.panels import title
+from ablations.figures.saving import save
 
 SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
 

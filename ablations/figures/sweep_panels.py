@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from ablations.analysis.sweeps import best_of_each, means
 from ablations.figures import style
-from ablations.figures.panels import save, title
+from ablations.figures.panels import title
+from ablations.figures.saving import save
 
 
 def sweep_figure(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], about: str, path: Path) -> list[Path]:

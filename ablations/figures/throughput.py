@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ablations.figures import style
-from ablations.figures.panels import DASHED, save, title
+from ablations.figures.panels import DASHED, title
+from ablations.figures.saving import save
 
 NAMES = {"tricks": "this package", "sb3": "stable-baselines3", "purejaxrl": "PureJaxRL"}
 

@@ -9,7 +9,8 @@ from ablations.analysis.outcomes import Outcome
 from ablations.analysis.stats import FEWEST
 from ablations.figures import style
 from ablations.figures.curves import curve
-from ablations.figures.panels import DASHED, band, save, thousands, title
+from ablations.figures.panels import DASHED, band, thousands, title
+from ablations.figures.saving import save
 
 WORLDS = 5  # panels per row, each with its own axes
 

@@ -1,6 +1,7 @@
 """Studies as one document, in Markdown and HTML: each environment, all of them together, and how it was made."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +17,7 @@ from ablations.figures.forest import forest_figure
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.interactions import interactions_figure
 from ablations.figures.rate_map import rate_map
+from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
 from ablations.report.games_section import write_games
 from ablations.report.markup import as_html, code, picture, plain
@@ -24,14 +26,20 @@ from tricks.ladder import LADDER
 from tricks.runs.files import make_folder, write_whole
 
 
-def write(studies: Sequence[Study], folder: Path, again: str) -> list[Path]:
+def write(studies: Sequence[Study], folder: Path, again: str, brief: bool = False) -> list[Path]:
     """Write report.md and report.html about all studies, and each study's tables and figures into a folder of its name.
 
-    again: the command that reproduces the document. Returns the paths.
+    again: the command that reproduces the document. brief: curves only of each study's main design, and figures only
+    as PNG. Returns the paths.
     """
+    with only_png() if brief else nullcontext():
+        return _write(studies, folder, again, brief)
+
+
+def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool) -> list[Path]:
     parts, paths = ["# Ablation report", _how_to_read()], []
     for study in studies:
-        text, files = SECTIONS[study.kind](study, folder)
+        text, files = SECTIONS[study.kind](study, folder, brief)
         parts.append(text)
         paths += files
     for beyond in (False, True):
@@ -75,8 +83,9 @@ are not reported. Whole episodes make larger batches than \
 segments do, and so allow fewer updates in the same number of steps."""
 
 
-def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
+def _environment(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     """The section of one environment, and its files."""
+    main = max(study.designs, key=lambda design: design.rank)
     numbers = f", {plain(study.runs.numbers.iloc[0])}" if study.runs.numbers.iloc[0] else ""
     designs = ", ".join(design.name for design in study.designs)
     size = f"{study.seeds} seeds, {study.steps:,} steps per seed"
@@ -90,13 +99,13 @@ def _environment(study: Study, folder: Path) -> tuple[str, list[Path]]:
         parts += ["### What each trick does", _image(paths, f"Effects of the tricks on {study.env}", place.name)]
         parts.append(tables.effects_text(found))
     for design in study.designs:
-        text, files = _design(study, design, place)
+        text, files = _design(study, design, place, brief, design is main)
         parts.append(text)
         paths = [*paths, *files]
     return "\n\n".join(parts), paths
 
 
-def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]:
+def _design(study: Study, design: Design, place: Path, brief: bool, is_main: bool) -> tuple[str, list[Path]]:
     """The section of one design: its table and figures, and what was dropped, is missing, or diverged."""
     frame, missing, name = tables.arms_table(study, design), study.missing(design), design.name
     table = tables.arms_text(frame, study)
@@ -105,13 +114,14 @@ def _design(study: Study, design: Design, place: Path) -> tuple[str, list[Path]]
     write_whole(paths[1], table + "\n")
     if missing:
         parts.append(f"**Incomplete**: some runs are missing for {', '.join(missing)}.")
-    figures = {
-        "Learning curves": curves.curves_figure(study, design, place / f"curves_{name}"),
-        "Share of seeds that solved it": curves.solved_figure(study, design, place / f"solved_{name}"),
-        "Score by learning rate": curves.robustness_figure(study, design, place / f"rates_{name}"),
-    }
-    by_rate, common = effects_by_rate(study, design), common_rate(study)
-    figures["Effects by learning rate"] = rate_map(by_rate, design, common, place / f"effects_by_rate_{name}")
+    figures: dict[str, list[Path]] = {}
+    if is_main or not brief:
+        figures["Learning curves"] = curves.curves_figure(study, design, place / f"curves_{name}")
+        by_rate, common = effects_by_rate(study, design), common_rate(study)
+        figures["Effects by learning rate"] = rate_map(by_rate, design, common, place / f"effects_by_rate_{name}")
+    if not brief:
+        figures["Share of seeds that solved it"] = curves.solved_figure(study, design, place / f"solved_{name}")
+        figures["Score by learning rate"] = curves.robustness_figure(study, design, place / f"rates_{name}")
     if design.crossed:
         main, pairs = main_effects(study, design), interactions(study, design)
         path = place / f"interactions_{name}"
@@ -142,7 +152,7 @@ def _notes(study: Study, design: Design) -> list[str]:
     return notes
 
 
-def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
+def _worlds(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     table, paths = write_trials(study, folder)
     doses = [path for path in paths if "_doses" in path.stem]
     images = [_image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
@@ -150,7 +160,7 @@ def _worlds(study: Study, folder: Path) -> tuple[str, list[Path]]:
     return "\n\n".join(["## A world for every trick", *images, table]), paths
 
 
-def _games(study: Study, folder: Path) -> tuple[str, list[Path]]:
+def _games(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     said, paths = write_games(study, folder)
     flags = f"Flags: {plain(study.runs.tricks.iloc[0].replace(' ', ', ')) or 'none'}."
     image = _image(paths, f"{study.about['run']}: the score during training, and of whole games after it")

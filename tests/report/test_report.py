@@ -12,7 +12,7 @@ from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.study_files import SUFFIX, save
 from ablations.cli import main
 from ablations.design.crossed import factorial
-from ablations.design.designs import ladder, leave_one_out, ppo
+from ablations.design.designs import add_one_in, ladder, leave_one_out, ppo
 from ablations.report import page, tables
 
 NAMES = ["baseline", "entropy"]
@@ -111,3 +111,15 @@ def test_thresholds_are_gymnasiums_where_there_is_no_scale() -> None:
     assert threshold("MountainCar-v0") == -110
     assert threshold("tricks/Corridor-v0") is None
     assert threshold("Elsewhere-v0") is None
+
+
+def test_a_report_on_stored_runs_draws_the_main_design_s_curves_and_all_only_if_asked(tmp_path: Path) -> None:
+    design, other = ladder(["baseline"]), add_one_in(["baseline"])
+    made = replace(study(design, lambda on: 0), designs=(design, other))
+    save(made, tmp_path)
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    drawn = {path.name for path in (tmp_path / made.name).iterdir() if path.suffix in (".png", ".svg")}
+    assert drawn == {"effects.png", "curves_ladder.png"}
+    assert main(["report", "--out", str(tmp_path), "--all-figures"]) == 0
+    drawn = {path.name for path in (tmp_path / made.name).iterdir() if path.suffix in (".png", ".svg")}
+    assert {"curves_add-one-in.png", "solved_ladder.svg", "effects.svg"} <= drawn
