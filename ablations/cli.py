@@ -1,4 +1,4 @@
-"""The commands of `python -m ablations [run|report|tune|worlds|sweep|random|games|speed]`."""
+"""The commands of `python -m ablations [run|report|tune|worlds|sweep|random|calibrate|games|speed]`."""
 
 import shlex
 import sys
@@ -18,16 +18,17 @@ from tricks.errors import InputError
 
 USAGE = """usage: python -m ablations [COMMAND] ...
 
-  run     train a design's arms over many seeds, then write tables, figures and a report (the default)
-  report  rebuild the tables, figures and report without training
-  tune    choose each arm's learning rate on tuning seeds
-  worlds  train with and without each trick in the world made for it
-  sweep   train every combination of some numbers, the learning rate among them
-  random  train agents with random flags and numbers, and say what each choice does
-  games   score the agents of a saved run in whole games, next to random actions
-  speed   measure environment steps per second, and where the time goes
+  run        train a design's arms over many seeds, then write tables, figures and a report (the default)
+  report     rebuild the tables, figures and report without training
+  tune       choose each arm's learning rate on tuning seeds
+  worlds     train with and without each trick in the world made for it
+  sweep      train every combination of some numbers, the learning rate among them
+  random     train agents with random flags and numbers, and say what each choice does
+  calibrate  simulate how often intervals and verdicts are wrong
+  games      score the agents of a saved run in whole games, next to random actions
+  speed      measure environment steps per second, and where the time goes
 
-Without arguments: the ladder on CartPole-v1, 10 seeds, 100,000 steps. `python -m ablations run --help` shows all
+Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations run --help` shows all
 options. To resume an interrupted run, give the same command again."""
 
 
@@ -129,6 +130,12 @@ def _random(arguments: list[str]) -> int:
     return random_design.main(chosen, again("random", arguments))
 
 
+def _calibrate(arguments: list[str]) -> int:
+    from ablations.experiments import calibrate
+
+    return calibrate.main(options(calibrate.Options, arguments, "python -m ablations calibrate"))
+
+
 def _games(arguments: list[str]) -> int:
     from ablations.experiments import games
 
@@ -149,6 +156,7 @@ COMMANDS = {
     "worlds": _worlds,
     "sweep": _sweep,
     "random": _random,
+    "calibrate": _calibrate,
     "games": _games,
     "speed": _speed,
 }

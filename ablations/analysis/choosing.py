@@ -27,13 +27,20 @@ def choice_variance(env: str, steps: int, given: str, tricks: str, lr: float) ->
     mine = every[(every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)]
     if mine.empty or mine.areas.eq("").any():
         return np.nan
-    areas = [split(each) for each in mine.areas]
+    areas = areas_of(env, steps, given, tricks)
     means = np.array([each.mean() for each in areas])
     finalists = mine.seeds.eq(mine.seeds.max()).to_numpy()
     if mine.lr.to_numpy()[np.where(finalists, means, -np.inf).argmax()] != lr:
         return np.nan
     chosen = means[choices(areas)]
     return float(np.var(chosen))
+
+
+def areas_of(env: str, steps: int, given: str, tricks: str) -> list[np.ndarray]:
+    """The scores of an arm's tuning seeds, one array per rate in the table's order; empty arrays if not kept."""
+    every = table()
+    mine = every[(every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)]
+    return [split(each) for each in mine.areas]
 
 
 def choices(areas: Sequence[np.ndarray], resamples: int = RESAMPLES) -> np.ndarray:

@@ -16,7 +16,7 @@ from ablations.analysis.study_files import RESULTS
 from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
-from ablations.experiments import design_runs, games, random_design, speed, sweep, worlds
+from ablations.experiments import calibrate, design_runs, games, random_design, speed, sweep, worlds
 from ablations.training.plan import plans
 from tricks import PPO, Config, Tricks, diff
 from tricks.cli.main import main
@@ -36,6 +36,7 @@ KINDS = {
     "worlds": worlds.Options,
     "sweep": sweep.Options,
     "random": random_design.Options,
+    "calibrate": calibrate.Options,
     "games": games.Options,
     "speed": speed.Options,
 }

@@ -20,7 +20,7 @@ from ablations.cli import main as ablations
 from ablations.design.designs import DESIGNS
 from ablations.design.trial import once
 from ablations.design.trials import TRIALS
-from ablations.experiments import design_runs, games, random_design, speed, stopwatch, sweep, worlds
+from ablations.experiments import calibrate, design_runs, games, random_design, speed, stopwatch, sweep, worlds
 from ablations.training import estimate, rate_table, workers
 from tricks.cli.main import main as tricks
 from tricks.cli.play_command import Playing
@@ -129,8 +129,7 @@ TRICKS = st.one_of(
     joined(words("train"), st.sampled_from([["ppo"], ["every"], ["reinforce"]]), st.sampled_from(TOO_MUCH)),
     joined(words("train"), MAYBE_RUNG, SWITCHES, options(Config, Output, usual=TINY)),
     joined(words("train"), MAYBE_RUNG, options(Config, usual=TINY, most=1)),
-    joined(words("train", "ppo"), options(Config, usual=TINY, most=1)),
-    joined(words("train", "every"), options(Config, usual=TINY, most=1)),
+    joined(st.sampled_from([["train", "ppo"], ["train", "every"]]), options(Config, usual=TINY, most=1)),
     joined(words("train"), options(Output, usual=TINY), words(*TINY_WORDS)),
     joined(words("train", "--resume"), one(st.sampled_from([CUT, *PATHS])), JUNK),
     joined(words("play"), one(FOLDER), options(Playing, usual={"episodes": "1"})),
@@ -147,6 +146,7 @@ ABLATIONS = st.one_of(
     joined(words("sweep"), options(sweep.Options, usual=TINY_STUDY | {"vary": "gamma=0.9,0.99"})),
     joined(words("random"), options(random_design.Options, usual={"draws": "20"} | TINY_STUDY)),
     joined(words("report"), options(ReportOptions, usual={"out": NEW})),
+    joined(words("calibrate"), options(calibrate.Options, usual={"draws": "2", "out": NEW})),
     joined(words("games"), one(FOLDER), options(games.Options, usual={"games": "5", "out": NEW})),
     joined(words("speed"), options(speed.Options, usual={"steps": "64", "seeds": "1", "backends": "tensor"})),
     joined(one(st.sampled_from(["rnu", "", "γ", "report", "Run"])), JUNK, options(ReportOptions, usual={"out": NEW})),

@@ -1,0 +1,59 @@
+"""`python -m ablations calibrate`: how often intervals and verdicts would be wrong, simulated from stored runs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from ablations.analysis.calibration import calibration
+from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
+from ablations.report.tables import is_beyond, markdown
+from ablations.training.store import prepare
+from tricks.errors import InputError
+from tricks.runs.files import write_whole
+
+FEWEST_RUNS = 30  # of an arm, to stand for all that it could have had
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which runs stand for all runs, and how often they are drawn."""
+
+    draws: int = 500
+    """Simulated experiments for each number."""
+    results: Path = RESULTS
+    """Folder with run files; those of at least 30 seeds count."""
+    out: Path = Path("runs/ablations")
+    """Folder for calibration.csv and calibration.md."""
+
+
+def main(chosen: Options) -> int:
+    """Simulate, then print and save the table. Returns the exit status."""
+    if chosen.draws < 1:
+        raise InputError(f"--draws must be at least 1, not {chosen.draws}")
+    kept = [study for study in load_all(chosen.results) if study.kind == "designs" and not is_beyond(study)]
+    kept = [study for study in kept if study.seeds >= FEWEST_RUNS and study.is_whole]
+    if not kept:
+        raise InputError(f"no run files (*{SUFFIX}) with {FEWEST_RUNS} seeds of every arm in {chosen.results}")
+    prepare(chosen.out)
+    frame = pd.concat([calibration(study, chosen.draws) for study in kept], ignore_index=True)
+    write_whole(chosen.out / "calibration.csv", frame.to_csv(index=False, float_format="%.4g"))
+    text = in_words(frame)
+    write_whole(chosen.out / "calibration.md", text + "\n")
+    print(f"{text}\n\nwrote {chosen.out / 'calibration.csv'}, {chosen.out / 'calibration.md'}")
+    return 0
+
+
+def in_words(frame: pd.DataFrame) -> str:
+    """The table as Markdown: one row per question, one column per environment and number of seeds."""
+    columns = list(dict.fromkeys(zip(frame.env, frame.seeds, strict=True)))
+    cells = {(row["what"], row["env"], row["seeds"]): row for row in frame.to_dict("records")}
+    lines = [("", *(f"{env}, {seeds} seeds" for env, seeds in columns))]
+    for what in dict.fromkeys(frame.what):
+        shown = []
+        for column in columns:
+            row = cells[(what, *column)]
+            worst = f" (worst {row['worst']:.2f})" if what.startswith("coverage") else ""
+            shown.append(f"{row['mean']:.{3 - bool(worst)}f}{worst}")
+        lines.append((what, *shown))
+    return markdown(lines)

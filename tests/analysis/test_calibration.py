@@ -1,0 +1,79 @@
+"""Calibration: intervals of normal values cover as they should, and what is alike raises few alarms."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.studies import study
+
+from ablations.analysis.calibration import (
+    SIZES,
+    calibration,
+    coverage_of_arms,
+    coverage_of_differences,
+    coverage_of_tuning,
+    false_alarms,
+    population,
+    tuned_again,
+)
+from ablations.analysis.studies import SHARES, Study
+from ablations.analysis.study_files import save
+from ablations.cli import main
+from ablations.design.designs import ladder, leave_one_out
+
+DESIGN = leave_one_out(["baseline", "entropy", "grad_clip"])
+
+
+def normal(seeds: int = 60) -> Study:
+    """A study whose arms have normal scores with the same mean, and deviations of 1 and 10."""
+    made, rng = study(DESIGN, lambda on: 0, seeds=seeds), np.random.default_rng(0)
+    spread = np.where(made.runs.tricks.str.contains("entropy"), 1.0, 10.0)
+    score = 200 + spread * rng.normal(size=len(made.runs))
+    return replace(made, runs=made.runs.assign(late=score, **dict.fromkeys(SHARES, score)))
+
+
+def test_intervals_of_normal_values_cover_nineteen_times_in_twenty() -> None:
+    every = population(normal())
+    for found in (coverage_of_arms(every, 10, 200), coverage_of_differences(every, DESIGN, 10, 400)):
+        assert found.mean() == pytest.approx(0.95, abs=0.025)
+
+
+def test_alarms_are_rare_where_nothing_differs_and_rarer_if_they_must_be_confirmed() -> None:
+    every = population(normal())
+    assert false_alarms(every, DESIGN, 10, 400) < 0.08
+    assert false_alarms(every, DESIGN, 10, 400, alike=True) < 0.08
+    assert false_alarms(every, DESIGN, 10, 400, again=True) < 0.01
+
+
+def test_two_rates_that_are_nearly_alike_need_the_noise_of_choosing() -> None:
+    rng = np.random.default_rng(0)
+    clear = [rng.normal(size=20) * 0.01 + mean for mean in (1.0, -9.0)]
+    close = [np.tile([mean - 1, mean + 1], 10) for mean in (0.1, 0.0)]
+    sure, unsure = tuned_again(clear, 2000, 300), tuned_again(close, 2000, 300)
+    assert set(sure.true) == {clear[0].mean()}
+    assert 0.2 < np.mean(unsure.true < 0.05) < 0.5  # the worse rate is often chosen, and 2000 runs tell it apart
+    assert coverage_of_tuning(unsure, sure, included=False) < 0.6
+    assert coverage_of_tuning(unsure, sure, included=True) > 0.9
+
+
+def test_the_table_has_a_row_per_question_and_number_of_seeds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = normal()
+    frame = calibration(made, 5)
+    assert set(frame.seeds) == set(SIZES)
+    assert frame[["mean", "worst"]].to_numpy().min() >= 0
+    save(made, tmp_path)
+    arguments = ["calibrate", "--draws", "3", "--results", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert main(arguments) == 0
+    assert "| false alarms: leave-one-out, arms alike" in capsys.readouterr().out
+    assert len(pd.read_csv(tmp_path / "out" / "calibration.csv")) == len(frame)
+
+
+def test_too_few_stored_seeds_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(study(ladder(["baseline"]), lambda on: 0), tmp_path)
+    assert main(["calibrate", "--results", str(tmp_path)]) == 2
+    assert "no run files (*.runs.csv.gz) with 30 seeds of every arm" in capsys.readouterr().err
+    assert main(["calibrate", "--draws", "0"]) == 2
