@@ -309,7 +309,7 @@ assert runs["known b(s)"].late().mean() > 109 > runs["reinforce"].late().mean()
 # these two are the same runs), and taken out of the agent that has everything. The interval is that of one comparison by
 # itself. Where sixteen tricks are compared at once, some intervals miss 0 by luck, so the verdict asks for more than that
 # (Holm's correction, explained in [the whole ladder](20_the_whole_ladder.ipynb)): an interval may exclude 0, and the
-# verdict still be *no detectable effect*.
+# verdict still be *unknown*.
 
 # %%
 evidence("baseline")

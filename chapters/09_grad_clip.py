@@ -291,7 +291,7 @@ plt.show()
 print(evidence("grad_clip").summary())
 
 # %% [markdown]
-# Where the table says "no detectable effect", read it together with the two pictures above. On the ladder, `grad_clip`
+# Where the table says "unknown", read it together with the two pictures above. On the ladder, `grad_clip`
 # comes after `return_norm`, so after the first updates there is little left to limit; and Adam has already taken the edge off what there is.
 # Each arm also has its own learning rate, so a trick that mostly lets you choose a bolder rate shows less here than at
 # one fixed rate.

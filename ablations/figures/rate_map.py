@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL
@@ -17,17 +18,21 @@ from ablations.figures.saving import save
 SAID = {OVER_ALL: "mean over\nall rates", AT_BEST: "each arm at\nits own best"}
 
 
-def rate_map(found: pd.DataFrame, design: Design, common: float | None, path: Path) -> list[Path]:
-    """Draw the rows of `effects_by_rate` as cells, hatched where no effect is detected.
-
-    Detected: at a false discovery rate of 5% over all cells. common: the rate whose column is framed. path: without
-    suffix. Draws nothing if there are no rows.
-    """
+def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, path: Path) -> list[Path]:
+    """Save `rate_map` and the numbers behind it. path: without suffix. Draws nothing if there are no rows."""
     if found.empty:
         return []
     style.use()
-    found = found.assign(p_fdr=discovered(found.p.to_numpy()))
-    found["hatched"] = ~(found.p_fdr < LEVEL)
+    figure = rate_map(found, design, common)
+    return save(figure, path, found.drop(columns="label").assign(label=found.label.map(str)))
+
+
+def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figure:
+    """Draw the rows of `effects_by_rate` as cells, hatched where no effect is detected.
+
+    Detected: at a false discovery rate of 5% over all cells. common: the rate whose column is framed.
+    """
+    found = found.assign(hatched=~(discovered(found.p.to_numpy()) < LEVEL))
     env, columns = found.env.iloc[0], list(dict.fromkeys(found["at"]))
     tricks = list(dict.fromkeys(found.trick))
     figure, axes = plt.subplots(
@@ -58,4 +63,4 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None, path: Pa
         f"{difference_of(env).capitalize()}, with minus without; {first} seeds at each rate, {last} at each arm's own "
         f"best. Hatched: no effect detected (false discovery rate 5%, over all cells){framed}.",
     )
-    return save(figure, path, found.drop(columns="label").assign(label=found.label.map(str)))
+    return figure

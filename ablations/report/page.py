@@ -16,7 +16,7 @@ from ablations.figures import curves
 from ablations.figures.forest import forest_figure
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.interactions import interactions_figure
-from ablations.figures.rate_map import rate_map
+from ablations.figures.rate_map import rate_map_figure
 from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
 from ablations.report.games_section import write_games
@@ -118,7 +118,8 @@ def _design(study: Study, design: Design, place: Path, brief: bool, is_main: boo
     if is_main or not brief:
         figures["Learning curves"] = curves.curves_figure(study, design, place / f"curves_{name}")
         by_rate, common = effects_by_rate(study, design), common_rate(study)
-        figures["Effects by learning rate"] = rate_map(by_rate, design, common, place / f"effects_by_rate_{name}")
+        path = place / f"effects_by_rate_{name}"
+        figures["Effects by learning rate"] = rate_map_figure(by_rate, design, common, path)
     if not brief:
         figures["Share of seeds that solved it"] = curves.solved_figure(study, design, place / f"solved_{name}")
         figures["Score by learning rate"] = curves.robustness_figure(study, design, place / f"rates_{name}")

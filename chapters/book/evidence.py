@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -31,9 +32,10 @@ from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
 
 CAPTION = (
-    "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling), paired "
-    "by seed. The verdict is corrected for the number of tricks in the design (Holm). In worlds made for a trick (in "
-    "italics): from without to with, in the world's own units, corrected for the number of trials.*"
+    "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling). The "
+    "verdict is corrected for the number of tricks in the design (Holm). Practically nothing: less than 0.05, for all "
+    "we know. Unknown: these seeds cannot tell. Again: the same on other seeds. In worlds made for a trick (italics): "
+    "from without to with, in the world's own units, corrected for the number of trials.*"
 )
 WITH = "with it, beside without"
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
@@ -46,8 +48,9 @@ class Evidence:
 
     table: one row per environment and question: env, question, difference (in normalized area under the curve: 0 is a
     random policy, 1 the ceiling), low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design),
-    verdict (the same in words), seeds. worlds: one row per trial in a world made for the trick, in the world's own
-    units of return: place, without, with, difference, low, high, seen (1, -1, 0; not corrected), verdict, seeds.
+    verdict (in words), seeds, again (the difference on other seeds, if it was tried), confirmed (1, 0). worlds: one row
+    per trial in a world made for the trick, in the world's own units of return: place, without, with, difference, low,
+    high, seen (1, -1, 0; corrected for the number of trials), verdict, seeds.
     """
 
     trick: str
@@ -55,14 +58,15 @@ class Evidence:
     worlds: pd.DataFrame
 
     def _repr_markdown_(self) -> str:
-        lines = [("environment", f"`{self.trick}` ...", "difference", "95% interval", "seeds", "verdict")]
+        lines = [("environment", f"`{self.trick}` ...", "difference", "95% interval", "seeds", "again", "verdict")]
         for row in self.table.to_dict("records"):
             span, seeds = f"{row['low']:+.3f} to {row['high']:+.3f}", f"{row['seeds']}"
-            lines.append((row["env"], row["question"], f"{row['difference']:+.3f}", span, seeds, row["verdict"]))
+            again = f"{row['again']:+.3f}" if pd.notna(row["again"]) else ""
+            lines.append((row["env"], row["question"], f"{row['difference']:+.3f}", span, seeds, again, row["verdict"]))
         for row in self.worlds.to_dict("records"):
             said, span = f"{row['without']:.4g} → {row['with']:.4g}", f"{row['low']:+.3g} to {row['high']:+.3g}"
             asked = WITH + (", last 10%" if row["score"] == "late" else "")
-            lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", row["verdict"]))
+            lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", "", row["verdict"]))
         return f"{markdown(lines)}\n\n{CAPTION}"
 
     def verdicts(self) -> str:
@@ -152,13 +156,15 @@ def evidence(trick: str) -> Evidence:
         found = found[found.trick == trick]
         frames.append(found.assign(question=[design.phrases.asked(label) for label in found.label]))
     table = pd.concat(frames).reset_index(drop=True)
-    table = table[["env", "question", "difference", "low", "high", "detected", "seeds"]]
+    said = np.where(table.confirmed.eq(0), table.verdict + ", but not again", table.verdict)
+    table = table.assign(verdict=said)[
+        ["env", "question", "difference", "low", "high", "detected", "verdict", "seeds", "again", "confirmed"]
+    ]
     worlds = judged(trials())
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):
         worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]
         worlds["verdict"] = worlds.seen.map(VERDICTS)
-    table["verdict"] = table.detected.map(VERDICTS)
     return Evidence(trick, table, worlds)
 
 

@@ -16,7 +16,7 @@ from ablations.analysis.estimates import unpaired
 from ablations.analysis.scales import SCALES
 from ablations.design.designs import ladder
 from ablations.design.flag_sets import flags
-from ablations.figures.rate_map import SAID, rate_map
+from ablations.figures.rate_map import SAID, rate_map_figure
 from ablations.report import sentences
 from ablations.training import rate_table
 from ablations.training.rate_table import COLUMNS, GRID, joined, store_table
@@ -75,9 +75,8 @@ def test_a_comparison_whose_arm_lacks_a_rate_is_left_out(tuned: Callable[..., No
     assert set(effects_by_rate(made, DESIGN).trick) == {"baseline"}
     assert scores_by_rate(made, DESIGN.arms[-1].tricks) == {}
     assert common_rate(made) is None
-    assert (
-        rate_map(effects_by_rate(study(DESIGN, lambda on: 0, env="Nowhere-v0"), DESIGN), DESIGN, None, tmp_path) == []
-    )
+    nowhere = effects_by_rate(study(DESIGN, lambda on: 0, env="Nowhere-v0"), DESIGN)
+    assert rate_map_figure(nowhere, DESIGN, None, tmp_path) == []
 
 
 def test_the_map_has_a_cell_for_each_trick_and_rate_and_a_sentence_says_it(
@@ -88,7 +87,7 @@ def test_the_map_has_a_cell_for_each_trick_and_rate_and_a_sentence_says_it(
     found = effects_by_rate(made, DESIGN)
     drawn: list[Figure] = []
     monkeypatch.setattr(plt, "close", drawn.append)
-    paths = rate_map(found, DESIGN, 0.03, tmp_path / "x")
+    paths = rate_map_figure(found, DESIGN, 0.03, tmp_path / "x")
     monkeypatch.undo()
     assert len(pd.read_csv(paths[-1])) == 2 * (len(GRID) + 2)
     left, right = drawn[0].axes[:2]
