@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ablations.analysis.by_rate import common_rate, effects_by_rate
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.estimates import holm
-    from ablations.analysis.outcomes import Outcome, judged, outcomes, place
+    from ablations.analysis.outcomes import Outcome, judged, judged_in, outcomes, place
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
@@ -55,6 +55,7 @@ __all__ = [
     "holm",
     "interval",
     "judged",
+    "judged_in",
     "load",
     "load_all",
     "markdown",
@@ -72,7 +73,7 @@ __all__ = [
 HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
     "analysis.effects": ("effects", "scores"),
-    "analysis.outcomes": ("Outcome", "judged", "outcomes", "place"),
+    "analysis.outcomes": ("Outcome", "judged", "judged_in", "outcomes", "place"),
     "analysis.scales": ("SCALES",),
     "analysis.estimates": ("holm",),
     "analysis.stats": ("interval",),

@@ -1,6 +1,6 @@
 """The outcome of a trial: its two arms, their scores, and its row in the table of all trials."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -122,12 +122,28 @@ def outcomes(studies: Iterable[Study]) -> list[Outcome]:
     return [each for each in found if each]
 
 
-def judged(found: Iterable[Outcome]) -> pd.DataFrame:
-    """One row per trial, with what was seen: an effect counts if p < 0.05 after Holm's correction over all rows."""
+def judged(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataFrame:
+    """One row per trial, with what was seen: an effect counts if p < 0.05 after Holm's correction over all rows.
+
+    second: what came of trials on other seeds. An effect that was seen is confirmed (1, else 0) if it has the same sign
+    and p < 0.05 there, and its difference is in `again`; NaN where there was no second try.
+    """
     frame = pd.DataFrame([each.row() for each in found])
     adjusted = holm(frame.p.to_numpy(dtype=float))
     seen = np.where(adjusted < 0.05, np.sign(frame.difference), 0).astype(int)
-    return frame.assign(p_holm=adjusted, seen=seen)
+    later, columns = {each.trial: each.row() for each in second}, ["again", "again_low", "again_high", "confirmed"]
+    rows = np.full((len(frame), len(columns)), np.nan)
+    for k, (each, sign) in enumerate(zip(found, seen, strict=True)):
+        if sign and (row := later.get(each.trial)):
+            same = row["p"] < 0.05 and np.sign(row["difference"]) == sign
+            rows[k] = row["difference"], row["low"], row["high"], same
+    frame = frame.assign(p_holm=adjusted, seen=seen)
+    return pd.concat([frame, pd.DataFrame(rows, columns=columns)], axis=1)
+
+
+def judged_in(studies: Sequence[Study]) -> pd.DataFrame:
+    """`judged`, of all trials that these studies hold, with those that tried them again."""
+    return judged(outcomes(studies), outcomes([study.again for study in studies if study.again]))
 
 
 def place(world: str, numbers: str) -> str:

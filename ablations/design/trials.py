@@ -63,6 +63,13 @@ UNDOSED = (
         "steps as small as the learning rate do not get the value net to ten thousand",
     ),
     Trial(
+        "return_norm",
+        NORMED,
+        once(Config("tricks/TasksNamed-v0", steps=50_000, lanes=32, horizon=32, hidden=SMALL)),
+        1,
+        "the rewards of four tasks differ a thousandfold, and each has statistics of its own",
+    ),
+    Trial(
         "grad_clip",
         PLAIN,
         once(Config("tricks/CartPoleShocks-v0", steps=100_000, lanes=32, horizon=32)),

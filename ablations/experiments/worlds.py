@@ -1,12 +1,13 @@
 """`python -m ablations worlds`: train with and without each trick in the world made for it, paired by seed."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ablations.analysis.outcomes import judged, outcome
 from ablations.analysis.studies import Done, Study, about_runs, gather
-from ablations.analysis.study_files import save
+from ablations.analysis.study_files import save, save_again
 from ablations.design.choice import tricks_named
 from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
@@ -14,7 +15,7 @@ from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.rates import FIXED, Rate, best_rate
-from ablations.training.seed_ranges import blocks
+from ablations.training.seed_ranges import blocks, following
 from ablations.training.store import Store, prepare
 from ablations.training.tuning import tune
 from ablations.training.workers import run_jobs
@@ -32,6 +33,8 @@ class Options:
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
     tune: bool = False
     """First choose the learning rates, on tuning seeds, of the arms that have none here yet."""
+    confirm: bool = False
+    """Then try every trial in which something is seen again, at its largest dose, on as many seeds that come next."""
     workers: int = 0
     """Number of worker processes (0: one per core)."""
     out: Path = Path("runs/ablations")
@@ -47,26 +50,40 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
         arms = [(level.config, arm) for t in free for level in t.levels for arm in (t.without, t.having)]
         if untuned := [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]:
             tune(untuned, store, workers)
+    chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
+    name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
+    study, path = save(trained({t: t.levels for t in trials}, seeds, store, workers, command, name), chosen.out)
+    if chosen.confirm:
+        found = [each for trial in trials if (each := outcome(trial, study.runs))]
+        seen = [each.trial for each, sign in zip(found, judged(found).seen, strict=True) if sign]
+        if seen:
+            largest = {trial: trial.levels[-1:] for trial in seen}
+            again = trained(largest, following(seeds), store, workers, command, study.name)
+            study = replace(study, again=save_again(again, study, chosen.out))
+    text, paths = write_trials(study, chosen.out)
+    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
+    return 0
+
+
+def trained(
+    levels: Mapping[Trial, Sequence[Level]], seeds: Sequence[int], store: Store, workers: int, command: str, name: str
+) -> Study:
+    """Train both arms of each trial at these levels, unless they are stored. Raises InputError if a job fails."""
     rated = dict.fromkeys(
         (job, rate)
-        for trial in trials
-        for level in trial.levels
+        for trial, some in levels.items()
+        for level in some
         for arm in (trial.without, trial.having)
         for job, rate in _jobs(trial, level, arm, seeds)
     )
     jobs = list(dict.fromkeys(job for job, _ in rated))
     done = sum(store.has(job) for job in jobs)
-    print(f"{len(trials)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
+    print(f"{len(levels)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
     failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     results = [Done(job, rate.reservation, result) for job, rate in rated if (result := store.scored(job))]
-    chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
-    name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
-    study, path = save(Study(name, (), gather(results, seeds), about_runs(command, results, seeds)), chosen.out)
-    text, paths = write_trials(study, chosen.out)
-    print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")
-    return 0
+    return Study(name, (), gather(results, seeds), about_runs(command, results, seeds))
 
 
 def picked(names: str) -> list[Trial]:

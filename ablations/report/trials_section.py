@@ -24,9 +24,10 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     from ablations.figures.trial_curves import worlds_figure
 
     outcomes = [found for trial in TRIALS if (found := outcome(trial, study.runs))]
+    second = [found for trial in TRIALS if study.again and (found := outcome(trial, study.again.runs))]
     if not outcomes:
         raise InputError(f"{study.name} has no runs of any trial")
-    frame, path = judged(outcomes), folder / study.name
+    frame, path = judged(outcomes, second), folder / study.name
     text = f"{trials_text(frame)}\n\n{caption(frame)}"
     write_whole(path.with_suffix(".csv"), frame.to_csv(index=False, float_format="%.6g"))
     write_whole(path.with_suffix(".md"), text + "\n")
@@ -38,7 +39,8 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
 
 def trials_text(frame: pd.DataFrame) -> str:
     """The table as Markdown."""
-    lines = [("trick", "world", "score", "without (rate)", "with (rate)", "difference", "predicted", "seen", "by dose")]
+    arms = ("without (rate)", "with (rate)", "difference")
+    lines = [("trick", "world", "score", *arms, "predicted", "seen", "again", "by dose")]
     for row in frame.to_dict("records"):
         span = f" [{row['low']:+.4g}, {row['high']:+.4g}]" if np.isfinite(row["low"]) else ""
         lines.append(
@@ -51,10 +53,19 @@ def trials_text(frame: pd.DataFrame) -> str:
                 f"{row['difference']:+.4g}{span}" + (f", {row['diverged']} diverged" if row["diverged"] else ""),
                 SEEN[row["predicted"]],
                 SEEN[row["seen"]] if span else "",
+                again(row),
                 by_dose(row),
             )
         )
     return markdown(lines)
+
+
+def again(row: dict[Any, Any]) -> str:
+    """What other seeds showed of an effect that was seen; empty if it was not tried again."""
+    if np.isnan(row["again"]):
+        return ""
+    said = f"{row['again']:+.4g} [{row['again_low']:+.4g}, {row['again_high']:+.4g}]"
+    return said if row["confirmed"] else f"{said}: not confirmed"
 
 
 def by_dose(row: dict[Any, Any]) -> str:
@@ -83,8 +94,16 @@ def tally(frame: pd.DataFrame) -> str:
     return (
         f"Of {len(judged)} trials, {len(right)} came out as predicted, in {nothing} nothing is detected, and "
         f"{wrong or 'none'} came out the other way; of {judged.trick.nunique()} tricks, {right.trick.nunique()} have a "
-        "trial that came out as predicted."
+        "trial that came out as predicted." + confirmed(judged)
     )
+
+
+def confirmed(judged: pd.DataFrame) -> str:
+    """How many of the seen effects other seeds showed again; empty if none was tried again."""
+    tried = judged[judged.confirmed.notna()]
+    if tried.empty:
+        return ""
+    return f" Of {len(tried)} effects that were seen, {int(tried.confirmed.sum())} were seen again on other seeds."
 
 
 def caption(frame: pd.DataFrame) -> str:
@@ -93,6 +112,8 @@ def caption(frame: pd.DataFrame) -> str:
     text += f" trick and {plain(rates_in_words(frame))}. Difference: with minus without, paired by seed"
     if frame.low.notna().any():
         text += ", with its 95% interval (Student's t). Seen: p < 0.05 after Holm's correction over the rows"
+    if frame.again.notna().any():
+        text += ". Again: the same on other seeds"
     if frame.dose.ne("").any():
         text += ". By dose: the difference as a share of the best possible score, and its slope over the levels"
     text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."

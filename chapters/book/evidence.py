@@ -19,7 +19,7 @@ from ablations import (
     area,
     effects,
     interval,
-    judged,
+    judged_in,
     load_all,
     markdown,
     numbers,
@@ -160,7 +160,7 @@ def evidence(trick: str) -> Evidence:
     table = table.assign(verdict=said)[
         ["env", "question", "difference", "low", "high", "detected", "verdict", "seeds", "again", "confirmed"]
     ]
-    worlds = judged(trials())
+    worlds = judged_in(load_all(RESULTS))
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):
         worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]

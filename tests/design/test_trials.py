@@ -41,7 +41,7 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
             assert (level.config.lr, level.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
             make_env(replace(level.config, seeds=1, lanes=1)).close()
     envs = {level.config.env for trial in TRIALS for level in trial.levels}
-    assert envs | {"tricks/Grid0-v0"} == {"CartPole-v1", *SPECIMENS}
+    assert envs | {"tricks/Grid0-v0", "tricks/Tasks-v0"} == {"CartPole-v1", *SPECIMENS}
 
 
 def arm(returns: dict[int, float]) -> outcomes.Side:
@@ -180,3 +180,31 @@ def test_an_effect_counts_after_correction_for_all_trials() -> None:
     many = outcomes.judged([weak] * 20)
     np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
     assert (many.seen == 0).all()
+
+
+def test_what_was_seen_is_confirmed_by_the_same_sign_on_other_seeds() -> None:
+    base = dict.fromkeys(range(8), 0.0)
+    up, down = ({seed: sign * (10.0 + seed) for seed in base} for sign in (1, -1))
+
+    def found(having: dict[int, float]) -> outcomes.Outcome:
+        return outcomes.Outcome(TRIAL, TRIAL.levels[-1], arm(base), arm(having))
+
+    for second, confirmed in ((up, 1), (down, 0), (base, 0)):
+        frame = outcomes.judged([found(up)], [found(second)])
+        assert frame.confirmed.tolist() == [confirmed]
+        assert f"{confirmed} were seen again on other seeds" in caption(frame)
+        assert ("not confirmed" in trials_section.trials_text(frame)) == (confirmed == 0)
+    assert outcomes.judged([found(base)], [found(up)]).confirmed.isna().all()  # nothing was seen, so nothing to confirm
+    assert outcomes.judged([found(up)]).again.isna().all()
+
+
+def test_the_command_tries_again_what_it_has_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in (worlds, trials_section):
+        monkeypatch.setattr(module, "TRIALS", (TRIAL,))
+    monkeypatch.setattr(worlds, "judged", lambda found: pd.DataFrame({"seen": [1] * len(found)}))
+    assert main(["worlds", "--seeds", "5", "--confirm", "--workers", "1", "--out", str(tmp_path)]) == 0
+    (study,) = load_all(tmp_path)
+    assert study.again is not None
+    assert set(study.again.runs.seed) == {*range(5, 10)}

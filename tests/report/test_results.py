@@ -6,7 +6,7 @@ from support.pages import PAGES, region
 
 from ablations.analysis.effects import effects
 from ablations.analysis.game_scores import mean_score
-from ablations.analysis.outcomes import judged, outcomes
+from ablations.analysis.outcomes import judged_in
 from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.designs import SB3
@@ -38,7 +38,7 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert said == "".join(f"- {sentence}\n" for sentence in known if sentence)
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
     assert "On CartPole most tricks look alike" in PAGES["docs/results.md"]
-    trials = judged(outcomes(load_all(RESULTS)))
+    trials = judged_in(load_all(RESULTS))
     assert region("worlds") == tally(trials) + "\n"  # else paste this
     assert (ladder.detected == 0).mean() > 0.5
 
