@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -39,15 +40,24 @@ def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list
 
 
 def _png(figure: Figure) -> bytes:
-    """The figure with at most 256 colors, which makes the file a third of its size."""
+    """The figure with its 256 most frequent colors, which makes the file a third of its size.
+
+    Those are the fills, lines and letters. Only blends at their edges get the nearest of these colors.
+    """
     from PIL import Image
+    from scipy.spatial import KDTree
 
     figure.set_dpi(plt.rcParams["savefig.dpi"])
     canvas, box = FigureCanvasAgg(figure), io.BytesIO()
     canvas.draw()  # type: ignore[no-untyped-call]
-    size = canvas.get_width_height()
-    drawn = Image.frombuffer("RGBA", size, canvas.buffer_rgba()).convert("RGB")  # type: ignore[no-untyped-call]
-    drawn.quantize(256, dither=Image.Dither.NONE).save(box, "png")
+    drawn = np.asarray(canvas.buffer_rgba())[..., :3].astype(np.uint32)  # type: ignore[no-untyped-call]
+    index, colors = pd.factorize((drawn @ np.array([65536, 256, 1], np.uint32)).ravel())
+    every = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], 1)
+    kept = every[np.argsort(-np.bincount(index), kind="stable")[:256]]
+    nearest = KDTree(kept).query(every)[1].astype(np.uint8)
+    image = Image.fromarray(nearest[index].reshape(drawn.shape[:2]), "P")
+    image.putpalette(kept.astype(np.uint8).tobytes())
+    image.save(box, "png")
     return box.getvalue()
 
 
