@@ -52,8 +52,11 @@ def in_words(frame: pd.DataFrame) -> str:
     for what in dict.fromkeys(frame.what):
         shown = []
         for column in columns:
-            row = cells[(what, *column)]
-            worst = f" (worst {row['worst']:.2f})" if what.startswith("coverage") else ""
-            shown.append(f"{row['mean']:.{3 - bool(worst)}f}{worst}")
+            row = cells.get((what, *column))
+            shown.append("" if row is None else _cell(what, row["mean"], row["worst"]))
         lines.append((what, *shown))
     return markdown(lines)
+
+
+def _cell(what: str, mean: float, worst: float) -> str:
+    return f"{mean:.2f} (worst {worst:.2f})" if what.startswith("coverage") else f"{mean:.3f}"

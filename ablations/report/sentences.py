@@ -75,6 +75,7 @@ def _tally(kept: Sequence[Study], seeds: int) -> str:
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
     both = pd.concat(frames)
+    both["detected"] = both.detected.where(both.confirmed.ne(0), 0)  # what other seeds do not confirm does not count
     signs = {trick: set(both.detected[both.trick == trick]) for trick in dict.fromkeys(both.trick)}
     mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]

@@ -101,7 +101,7 @@ def test_a_picture_is_found_whatever_its_study_is_called(name: str, tmp_path: Pa
     save(replace(games("x"), name=f"games_{name}"), tmp_path)
     assert main(["report", "--out", str(tmp_path)]) == 0
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert len(Seen(html).sources) == len(re.findall(r"!\[", (tmp_path / "report.md").read_text("utf-8"))) == 3
+    assert len(Seen(html).sources) == len(re.findall(r"!\[", (tmp_path / "report.md").read_text("utf-8"))) == 4
     assert Seen(html).tags <= OURS
     assert name in Seen(html).text
 

@@ -119,7 +119,7 @@ def test_a_report_on_stored_runs_draws_the_main_design_s_curves_and_all_only_if_
     save(made, tmp_path)
     assert main(["report", "--out", str(tmp_path)]) == 0
     drawn = {path.name for path in (tmp_path / made.name).iterdir() if path.suffix in (".png", ".svg")}
-    assert drawn == {"effects.png", "curves_ladder.png"}
+    assert drawn == {"effects.png", "curves_ladder.png", "effects_by_rate_ladder.png"}
     assert main(["report", "--out", str(tmp_path), "--all-figures"]) == 0
     drawn = {path.name for path in (tmp_path / made.name).iterdir() if path.suffix in (".png", ".svg")}
     assert {"curves_add-one-in.png", "solved_ladder.svg", "effects.svg"} <= drawn

@@ -11,6 +11,7 @@ from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.designs import SB3
 from ablations.design.suites import PUBLISHED, SUITES
+from ablations.experiments.calibrate import in_words
 from ablations.experiments.sweep import ranges, stored
 from ablations.report import sentences, tables
 from ablations.report.games_section import games_in_words
@@ -78,3 +79,12 @@ def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
 
 def test_the_pages_say_of_the_sweeps_what_they_found() -> None:
     assert region("sweeps") == "".join(f"- {ranges(runs)}\n" for runs in stored(RESULTS))  # else paste this
+
+
+def test_the_pages_say_how_often_intervals_and_verdicts_are_wrong() -> None:
+    frame = pd.read_csv(RESULTS / "calibration.csv")
+    assert region("calibration") == in_words(frame) + "\n"  # else paste this
+    alarms = frame[frame.what.str.contains("false alarms")].set_index("what")["mean"]
+    assert alarms[alarms.index.str.endswith("arms alike")].max() < 0.06  # below 0.05, but for 400 draws
+    assert alarms[alarms.index.str.endswith("as they are")].max() > 0.1
+    assert alarms[alarms.index.str.endswith("confirmed")].max() < 0.02
