@@ -249,9 +249,8 @@ assert grid["reuse"].iloc[-1] < 0.5 * grid["reuse"].max()
 
 # %% [markdown]
 # With reuse the best rate is smaller, and beyond it comes a cliff. A comparison at one rate for both would say that reuse is
-# a triumph, or a catastrophe, as you please. **Whoever compares must tune both.** Two reservations: where the best rate is the last one that was
-# tried, the true best may lie beyond; and a choice on five or eight seeds is noisy, so that part of a difference can be
-# luck in choosing the rate.
+# a triumph, or a catastrophe, as you please. **Whoever compares must tune both.** And even a
+# choice on twenty seeds is noisy, so part of a difference can be luck in choosing the rate; the intervals below include it.
 #
 # ## What the stored runs say
 

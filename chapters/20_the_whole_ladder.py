@@ -139,7 +139,8 @@ plt.show()
 # we know that it is small, of the other we don't know anything.
 
 # %%
-effects = effects[effects.seeds >= 30]
+effects = effects[effects.seeds >= 30].copy()
+effects.loc[effects.confirmed == 0, ["detected", "verdict"]] = (0, "unknown")  # seen once, but not again
 verdicts = ("helps", "hurts", "practically nothing", "unknown")
 counted = [("trick", *verdicts)]
 for name in [name for name in NEEDS if name in set(effects.trick)]:
@@ -197,9 +198,11 @@ assert alarms[1] < 0.07
 # %%
 simulated = pd.read_csv(RESULTS / "calibration.csv")
 alarms = simulated[simulated.what.str.startswith("false alarms: ")]
-lines = [("share of experiments with a false alarm", "environment", "seeds", "")]
-for row in alarms.itertuples():
-    lines.append((row.what.removeprefix("false alarms: "), row.env, str(row.seeds), f"{row.mean:.1%}"))
+columns = list(dict.fromkeys(zip(alarms.env, alarms.seeds, strict=True)))
+rates = alarms.set_index(["what", "env", "seeds"])["mean"]
+lines = [("", *(f"{env}, {seeds} seeds" for env, seeds in columns))]
+for what in dict.fromkeys(alarms.what):
+    lines.append((what.removeprefix("false alarms: "), *(f"{rates[what, *column]:.1%}" for column in columns)))
 display(Markdown(markdown(lines)))
 
 as_they_are = alarms[alarms.what.str.endswith("as they are")]["mean"]
@@ -259,8 +262,7 @@ assert clip["0.0003"] < 0.1 < 0.3 < clip["0.03"]
 assert clip["over all"] > clip["own best"]
 
 # %% [markdown]
-# Read the row of `clip`. At small rates it does nothing, or gets in the way. At 0.03 it decides between learning and
-# collapse. With each arm at its own best rate, a modest gain is left, because the arm without the clip simply takes a
+# Read the row of `clip`. At small rates it does little. At 0.01 and 0.03 it decides between learning and collapse. With each arm at its own best rate, a modest gain is left, because the arm without the clip simply takes a
 # smaller rate. **A good part of what the clip buys is not a higher score at the best rate, but a decent score at a rate
 # that you did not tune.** All of these numbers are "the effect of the clip". A comparison at one fixed rate shows just one
 # of them, and which one is often an accident: if you tune the new arm and leave the old one at its default, you have

@@ -120,12 +120,13 @@ def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made
 
     paths: files that were already written. made_by: the command that reproduces the report. brief: with fewer figures.
     """
-    from ablations.report import page, tables
+    from ablations.report import page
 
+    files = [*paths, *page.write(studies, folder, made_by, brief)]
     for study in studies:
         for design in study.designs:
-            print(f"\n{design.name} on {study.env}\n\n{tables.arms_text(tables.arms_table(study, design), study)}")
-    files = [*paths, *page.write(studies, folder, made_by, brief)]
+            table = (folder / study.name / f"{design.name}.md").read_text(encoding="utf-8")
+            print(f"\n{design.name} on {study.env}\n\n{table}", end="")
     print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made from")
     return int(any(study.missing(design) for study in studies for design in study.designs))
 

@@ -1,29 +1,28 @@
 """Studies as one document, in Markdown and HTML: each environment, all of them together, and how it was made."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from ablations.analysis.by_rate import common_rate, effects_by_rate
 from ablations.analysis.effects import effects
-from ablations.analysis.factors import interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import Study
-from ablations.design.story import Design
-from ablations.figures import curves
-from ablations.figures.forest import forest_figure
 from ablations.figures.heatmap import heatmap_figure
-from ablations.figures.interactions import interactions_figure
-from ablations.figures.rate_map import rate_map_figure
 from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
+from ablations.report.designs_section import environment_section, image
 from ablations.report.games_section import write_games
-from ablations.report.markup import as_html, code, picture, plain
+from ablations.report.markup import as_html, code, plain
 from ablations.report.trials_section import write_trials
-from tricks.ladder import LADDER
-from tricks.runs.files import make_folder, write_whole
+from ablations.training.workers import deaf_children, pool_of, start_worker
+from tricks.runs.files import write_whole
+
+Section = tuple[str, list[Path]]  # its text, and its files
+MANY = 4  # studies from which on more processes are worth their start
 
 
 def write(studies: Sequence[Study], folder: Path, again: str, brief: bool = False) -> list[Path]:
@@ -38,13 +37,7 @@ def write(studies: Sequence[Study], folder: Path, again: str, brief: bool = Fals
 
 def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool) -> list[Path]:
     parts, paths = ["# Ablation report", _how_to_read()], []
-    for study in studies:
-        text, files = SECTIONS[study.kind](study, folder, brief)
-        parts.append(text)
-        paths += files
-    for beyond in (False, True):
-        alike = tables.distinct([study for study in studies if tables.is_beyond(study) == beyond])
-        text, files = _across(alike, folder, beyond)
+    for text, files in _sections(studies, folder, brief):
         parts.append(text)
         paths += files
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
@@ -57,6 +50,31 @@ def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool) -> l
     write_whole(folder / "report.md", page)
     write_whole(folder / "report.html", as_html(page, folder))
     return [*paths, folder / "report.md", folder / "report.html"]
+
+
+def _sections(studies: Sequence[Study], folder: Path, brief: bool) -> list[Section]:
+    """A section per study, and one each on all environments together, on the ladder and beyond it.
+
+    Many studies are shared among processes, because figures take a while.
+    """
+    asked: list[tuple[Callable[..., Section], tuple[Any, ...]]] = []
+    asked += [(SECTIONS[study.kind], (study, folder, brief)) for study in studies]
+    for beyond in (False, True):
+        alike = tables.distinct([study for study in studies if tables.is_beyond(study) == beyond])
+        asked.append((_across, (alike, folder, beyond)))
+    processes = os.cpu_count() or 1
+    if len(studies) < MANY or processes == 1:
+        return [_section(make, given, brief) for make, given in asked]
+    with pool_of(processes, start_worker) as pool:
+        with deaf_children():  # those that look at all studies take longest, so they start first
+            found = [pool.submit(_section, make, given, brief) for make, given in reversed(asked)]
+        return [each.result() for each in reversed(found)]
+
+
+def _section(make: Callable[..., Section], given: tuple[Any, ...], brief: bool) -> Section:
+    """One section and its files."""
+    with only_png() if brief else nullcontext():
+        return make(*given)
 
 
 def _how_to_read() -> str:
@@ -83,90 +101,20 @@ are not reported. Whole episodes make larger batches than \
 segments do, and so allow fewer updates in the same number of steps."""
 
 
-def _environment(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
-    """The section of one environment, and its files."""
-    main = max(study.designs, key=lambda design: design.rank)
-    numbers = f", {plain(study.runs.numbers.iloc[0])}" if study.runs.numbers.iloc[0] else ""
-    designs = ", ".join(design.name for design in study.designs)
-    size = f"{study.seeds} seeds, {study.steps:,} steps per seed"
-    parts = [f"## {plain(study.env)}: {designs}\n\n{size}{numbers}."]
-    place, paths = folder / study.name, []
-    make_folder(place)
-    parts += sentences.of(study)
-    if found := [frame for design in study.designs if not (frame := effects(study, design)).empty]:
-        missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
-        paths = forest_figure(pd.concat(found), study.designs, place / "effects", list(missing))
-        parts += ["### What each trick does", _image(paths, f"Effects of the tricks on {study.env}", place.name)]
-        parts.append(tables.effects_text(found))
-    for design in study.designs:
-        text, files = _design(study, design, place, brief, design is main)
-        parts.append(text)
-        paths = [*paths, *files]
-    return "\n\n".join(parts), paths
-
-
-def _design(study: Study, design: Design, place: Path, brief: bool, is_main: bool) -> tuple[str, list[Path]]:
-    """The section of one design: its table and figures, and what was dropped, is missing, or diverged."""
-    frame, missing, name = tables.arms_table(study, design), study.missing(design), design.name
-    table = tables.arms_text(frame, study)
-    paths, parts = [place / f"{name}.csv", place / f"{name}.md"], [f"### {name}: {plain(study.env)}"]
-    write_whole(paths[0], frame.to_csv(index=False, float_format="%.6g"))
-    write_whole(paths[1], table + "\n")
-    if missing:
-        parts.append(f"**Incomplete**: some runs are missing for {', '.join(missing)}.")
-    figures: dict[str, list[Path]] = {}
-    if is_main or not brief:
-        figures["Learning curves"] = curves.curves_figure(study, design, place / f"curves_{name}")
-        by_rate, common = effects_by_rate(study, design), common_rate(study)
-        path = place / f"effects_by_rate_{name}"
-        figures["Effects by learning rate"] = rate_map_figure(by_rate, design, common, path)
-    if not brief:
-        figures["Share of seeds that solved it"] = curves.solved_figure(study, design, place / f"solved_{name}")
-        figures["Score by learning rate"] = curves.robustness_figure(study, design, place / f"rates_{name}")
-    if design.crossed:
-        main, pairs = main_effects(study, design), interactions(study, design)
-        path = place / f"interactions_{name}"
-        figures["Effects and interactions"] = interactions_figure(main, pairs, study.env, path, missing)
-        parts.append(tables.main_text(main))
-    for title, files in figures.items():
-        if files:
-            parts.append(_image(files, f"{title}, {study.env}, {name}", place.name))
-            paths += files
-    parts += [tables.published_text([study]), table, *_notes(study, design)]
-    return "\n\n".join(part for part in parts if part), paths
-
-
-def _notes(study: Study, design: Design) -> list[str]:
-    """Notes on a design: what its table leaves out, and what diverged."""
-    notes = [f"Dropped: {name} ({reason})." for name, reason in design.dropped]
-    if design.crossed == "fraction" and design.dropped:
-        notes.append(f"With arms dropped, this {design.name} confounds main effects with pairwise interactions.")
-    if design.base:
-        notes.append(f"In every arm: {', '.join(design.base)} (what the chosen tricks need).")
-    if set(LADDER) - set(design.names) == {"action_mask"}:
-        notes.append(f"Left out: action_mask ({plain(study.env)} gives no action mask).")
-    for arm in design.arms:
-        gone = study.of(arm.tricks).set_index("seed").diverged.dropna()
-        if len(gone):
-            when = ", ".join(f"seed {seed} at step {step:,.0f}" for seed, step in gone.items())
-            notes.append(f"Diverged: {arm.name}: {when}.")
-    return notes
-
-
 def _worlds(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     table, paths = write_trials(study, folder)
     doses = [path for path in paths if "_doses" in path.stem]
-    images = [_image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
-    images += [_image(doses, "The effect of each trick at each dose")] if doses else []
+    images = [image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
+    images += [image(doses, "The effect of each trick at each dose")] if doses else []
     return "\n\n".join(["## A world for every trick", *images, table]), paths
 
 
 def _games(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     said, paths = write_games(study, folder)
     flags = f"Flags: {plain(study.runs.tricks.iloc[0].replace(' ', ', ')) or 'none'}."
-    image = _image(paths, f"{study.about['run']}: the score during training, and of whole games after it")
+    shown = image(paths, f"{study.about['run']}: the score during training, and of whole games after it")
     likely = ", most likely actions" if study.about["greedy"] else ""
-    return f"## {plain(study.env)}: {plain(study.about['run'])}{likely}\n\n{image}\n\n{said} {flags}", paths
+    return f"## {plain(study.env)}: {plain(study.about['run'])}{likely}\n\n{shown}\n\n{said} {flags}", paths
 
 
 def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
@@ -178,8 +126,8 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
     designs = list({design.name: design for study in scaled for design in study.designs}.values())
     paths = heatmap_figure(pd.concat(found), designs, folder / ("heatmap_beyond" if beyond else "heatmap"))
     said = sentences.beyond(scaled) if beyond else [sentences.across(scaled)]
-    image = _image(paths, f"Effect of each trick {'beyond the ladder ' * beyond}in each environment")
-    parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, image]
+    shown = image(paths, f"Effect of each trick {'beyond the ladder ' * beyond}in each environment")
+    parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, shown]
     for name in (design.name for design in designs):
         frame = tables.together(scaled, name)
         if not frame.empty:
@@ -191,7 +139,7 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
     return "\n\n".join(part for part in parts if part), paths
 
 
-SECTIONS = {"designs": _environment, "games": _games, "worlds": _worlds}
+SECTIONS = {"designs": environment_section, "games": _games, "worlds": _worlds}
 
 
 def _made(study: Study) -> str:
@@ -205,9 +153,3 @@ def _made(study: Study) -> str:
     facts.append(f"{about['steps']:,.0f} environment steps{whole} in {time}")
     facts += [plain(f"{name} {', '.join(found)}") for name, found in about["made with"].items() if any(found)]
     return f"**{plain(study.name)}**: {'; '.join(facts)}."
-
-
-def _image(files: Sequence[Path], title: str, place: str = ".") -> str:
-    """The PNG among the files as a Markdown image. place: its folder, relative to the report."""
-    (png,) = (path for path in files if path.suffix == ".png")
-    return picture(title, place, png.name)

@@ -131,7 +131,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
 
 
 def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
-    with pool_of(min(workers, len(jobs)), _start_worker) as pool:
+    with pool_of(min(workers, len(jobs)), start_worker) as pool:
         with deaf_children():
             futures = {pool.submit(task, job): job for job in jobs}
         for future in as_completed(futures):
@@ -173,7 +173,8 @@ def deaf_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker() -> None:
+def start_worker() -> None:
+    """Set up a process: it ends with its parent, is silent, and computes on one core."""
     follow_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
     os.environ["OMP_NUM_THREADS"] = "1"
