@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from ablations.design.story import Design
     from ablations.design.suites import SUITES
     from ablations.design.trials import TRIALS
+    from ablations.experiments.sweep import ranges, stored, varied
     from ablations.figures import style
     from ablations.figures.curves import curve
     from ablations.figures.game_curve import draw_games
     from ablations.figures.panels import DASHED, band, thousands
     from ablations.figures.rate_map import rate_map
+    from ablations.figures.sweep_panels import draw_number
     from ablations.report import sentences
     from ablations.report.games_section import games_in_words
     from ablations.report.tables import markdown
@@ -48,6 +50,7 @@ __all__ = [
     "common_rate",
     "curve",
     "draw_games",
+    "draw_number",
     "effects",
     "effects_by_rate",
     "flags",
@@ -63,12 +66,15 @@ __all__ = [
     "on_grid",
     "outcomes",
     "place",
+    "ranges",
     "rate_map",
     "scores",
     "sentences",
+    "stored",
     "style",
     "table",
     "thousands",
+    "varied",
 ]
 HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
@@ -83,11 +89,13 @@ HOMES = {
     "design.story": ("Design",),
     "design.suites": ("SUITES",),
     "design.trials": ("TRIALS",),
+    "experiments.sweep": ("ranges", "stored", "varied"),
     "figures": ("style",),
     "figures.curves": ("curve",),
     "figures.game_curve": ("draw_games",),
     "figures.panels": ("DASHED", "band", "thousands"),
     "figures.rate_map": ("rate_map",),
+    "figures.sweep_panels": ("draw_number",),
     "report": ("sentences",),
     "report.games_section": ("games_in_words",),
     "report.tables": ("markdown",),

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch
+from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch, swept
 from exercises.clip import check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
@@ -283,8 +283,18 @@ for row in evidence("clip").worlds.itertuples():
 # The difference between the two rates is half of the story: the clip lets you take larger steps without falling. Where the
 # table shows no effect, or a loss, look at the rates that the last lines print: a small step is a clip, too. And where it was taken out of everything, other brakes are still at work.
 #
-# **What it does not say:** that $\varepsilon = 0.2$ is right. All these arms have it. And the ladder's runs have four
-# epochs; the world of this trick has twenty, because that is where it was predicted to matter.
+# Is $\varepsilon = 0.2$ right, the value that all these arms have? A sweep over $\varepsilon$, the epochs, and the learning
+# rate says how much there is to gain:
+
+# %%
+swept("clip_range")
+plt.show()
+
+# %% [markdown]
+# Anything from 0.1 to 0.8 will do, if the learning rate and the epochs may follow. A tighter range wants more of either.
+#
+# **What it does not say:** what the clip does without these numbers around it. The ladder's runs have four epochs; the
+# world of this trick has twenty, because that is where it was predicted to matter.
 #
 # ## Stop when the policy has moved too far: `kl_stop`
 #

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import at_best_rate, begin, curves, evidence, planted
+from book import at_best_rate, begin, curves, evidence, planted, swept
 from exercises.entropy import check_entropy, reported_bonus
 from tricks import Config, diff, source, train
 from tricks.core.policies import Categorical, DiagonalGaussian
@@ -316,6 +316,13 @@ print(evidence("entropy").summary())
 # and at $c_2 = 0.01$ that is small. So expect rows near zero, and read the intervals where they are not. (All usual
 # environments were run with 0.01, those with continuous actions too, where the usual choice is 0: see below.)
 #
+# How large should the bonus be? On CartPole, where there is nothing to explore, the answer is: small enough not to matter.
+
+# %%
+swept("entropy_coef")
+plt.show()
+
+# %% [markdown]
 # **What it does not say:** that 0.05 is a good value, or 0.01. The weight is measured against differences of reward, so
 # it belongs to a reward scale, and where advantages are normalized, to theirs.
 #

@@ -112,11 +112,19 @@ def stored(folder: Path) -> list[pd.DataFrame]:
     return [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
 
 
-def ranges(runs: pd.DataFrame) -> str:
-    """What a stored sweep found, in one line: of each number, the best value and the range that is nearly as good."""
-    names, env = list(runs.columns[: list(runs.columns).index("seed")]), str(runs.env.iloc[0])
+def varied(runs: pd.DataFrame) -> list[str]:
+    """The numbers that a stored sweep varied."""
+    return list(runs.columns[: list(runs.columns).index("seed")])
+
+
+def ranges(runs: pd.DataFrame, only: str = "") -> str:
+    """What a stored sweep found, in one line: of each number, the best value and the range that is nearly as good.
+
+    only: the number to speak of; empty: all of them.
+    """
+    names, env = varied(runs), str(runs.env.iloc[0])
     worst, said = worst_score(runs, names, env), []
-    for name in names:
+    for name in [only] if only else names:
         found = best_of_each(runs, names, name)
         low, high = good_range(found, worst)
         best = max(found, key=lambda each: each.mean).value

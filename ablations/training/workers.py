@@ -131,7 +131,7 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
 
 
 def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
-    with pool_of(min(workers, len(jobs)), start_worker) as pool:
+    with pool_of(min(workers, len(jobs)), start_trainer) as pool:
         with deaf_children():
             futures = {pool.submit(task, job): job for job in jobs}
         for future in as_completed(futures):
@@ -180,6 +180,11 @@ def start_worker() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")
     sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar
+
+
+def start_trainer() -> None:
+    """Set up a process that trains."""
+    start_worker()
     import torch
 
     torch.set_num_threads(1)

@@ -4,6 +4,7 @@ from book.evidence import Evidence, evidence, stored_area, stored_curves, studie
 from book.faults import planted
 from book.figures import at_best_rate, begin, curves, label_lines
 from book.ratios import draw_ratios, ratios_by_epoch
+from book.swept import swept
 
 __all__ = [
     "Evidence",
@@ -18,4 +19,5 @@ __all__ = [
     "stored_area",
     "stored_curves",
     "studies",
+    "swept",
 ]

@@ -11,7 +11,7 @@ import tricks.loop
 from ablations import RESULTS, effects, load_all
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
-from book import evidence, planted
+from book import evidence, planted, swept
 from book.exercise import Exercise
 from book.figures import spread
 from tricks import InputError, source
@@ -90,3 +90,11 @@ def test_labels_are_moved_apart_in_their_order() -> None:
     places = spread([0.5, 0.1, 0.52, 0.51], gap=0.1)
     assert np.diff(np.array(places)[[1, 0, 3, 2]]).min() > 0.0999
     assert spread([0.2, 0.8], gap=0.1) == [0.2, 0.8]
+
+
+def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    figure = swept("gae_lambda", "gamma")
+    assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda", "gamma"]
+    assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
+    with pytest.raises(InputError, match="no stored sweep of adam_eps"):
+        swept("gamma", "adam_eps")
