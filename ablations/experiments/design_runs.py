@@ -26,8 +26,8 @@ class Options(What):
     """What to train, and where the results go."""
 
     seeds: str = ""
-    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29); by default the suite's, or 10.
-    Training covers whole blocks (0 to 9, 10 to 29, 30 to 49, ...), but only these seeds are reported."""
+    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29); by default 30:60, or the suite's.
+    Training covers whole blocks (0 to 9, 10 to 29, 30 to 39, ...), but only these seeds are reported."""
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     confirm: bool = False
