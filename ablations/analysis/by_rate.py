@@ -17,7 +17,7 @@ from ablations.analysis.stats import normalized
 from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags
 from ablations.design.story import Design
-from ablations.training.rate_table import GRID, split, table
+from ablations.training.rate_table import GRID, rows_of, split
 from tricks.ladder import Tricks
 
 OVER_ALL, AT_BEST = "over all", "own best"
@@ -30,9 +30,8 @@ def scores_by_rate(study: Study, tricks: Tricks) -> ByRate:
     Only the seeds of the first look count, which every rate has. The best rates were picked by those and then trained
     on more, so with these, too, they would look better than they are.
     """
-    every = table()
-    here = (every.env == study.env) & (every.steps == study.steps) & (every.numbers == study.runs.numbers.iloc[0])
-    mine = every[here & (every.tricks == flags(tricks)) & every.lr.isin(GRID)].sort_values("lr")
+    mine = rows_of(study.env, study.steps, str(study.runs.numbers.iloc[0]), flags(tricks))
+    mine = mine[mine.lr.isin(GRID)].sort_values("lr")
     if tuple(mine.lr) != GRID or mine.areas.eq("").any():
         return {}
     first, scale = int(mine.seeds.min()), SCALES.get(study.env)

@@ -20,6 +20,7 @@ from ablations.analysis.stats import interval
 from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags
 from ablations.design.story import Design
+from ablations.training.rate_table import rows_of
 from ablations.training.tuning import FINALISTS
 from tricks.ladder import Tricks
 
@@ -142,7 +143,7 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
 
     designs = [_among(design, set(area) & set(late)) for design in study.designs if design.comparisons]
     first = study.runs.iloc[0]
-    tables = {arm: areas_of(study.env, study.steps, str(first.numbers), flags(arm)) for arm in area}
+    tables = {arm: areas_of(rows_of(study.env, study.steps, str(first.numbers), flags(arm))) for arm in area}
     for seeds in SIZES:
         if all(areas and all(map(len, areas)) for areas in tables.values()):
             tuned = {arm: tuned_again(areas, seeds, draws, k) for k, (arm, areas) in enumerate(tables.items())}

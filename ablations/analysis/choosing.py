@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
-from ablations.training.rate_table import split, table
+from ablations.training.rate_table import best_of, rows_of, split
 from ablations.training.tuning import FINALISTS
 
 RESAMPLES = 4000
@@ -21,33 +22,26 @@ def choice_variance(env: str, steps: int, given: str, tricks: str, lr: float) ->
     """The variance of an arm's mean area over the choice of its rate, in squared units of return.
 
     NaN if the scores of the tuning seeds are not known, or if they would not have chosen lr, the rate that the arm ran
-    at. given: the numbers, and tricks: the flags, as in the table of rates.
+    at. given and tricks as for `rows_of`.
     """
-    every = table()
-    mine = every[(every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)]
-    if mine.empty or mine.areas.eq("").any():
+    mine = rows_of(env, steps, given, tricks)
+    if mine.empty or mine.areas.eq("").any() or best_of(mine) != lr:
         return np.nan
-    areas = areas_of(env, steps, given, tricks)
+    areas = areas_of(mine)
     means = np.array([each.mean() for each in areas])
-    finalists = mine.seeds.eq(mine.seeds.max()).to_numpy()
-    if mine.lr.to_numpy()[np.where(finalists, means, -np.inf).argmax()] != lr:
-        return np.nan
-    chosen = means[choices(areas)]
-    return float(np.var(chosen))
+    return float(np.var(means[choices(areas)]))
 
 
-def areas_of(env: str, steps: int, given: str, tricks: str) -> list[np.ndarray]:
-    """The scores of an arm's tuning seeds, one array per rate in the table's order; empty arrays if not kept."""
-    every = table()
-    mine = every[(every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)]
-    return [split(each) for each in mine.areas]
+def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:
+    """The scores of an arm's tuning seeds, one array per row of the table; empty arrays if they were not kept."""
+    return [split(each) for each in rows.areas]
 
 
 def choices(areas: Sequence[np.ndarray], resamples: int = RESAMPLES) -> np.ndarray:
     """Which rate wins when the tuning seeds are drawn again: an index for each resample.
 
-    areas: of each rate, the scores of its seeds; those of the finalists start with the seeds of the first look. Both
-    looks are drawn again, so a rate that was left behind can win, too.
+    areas: of each rate, the scores of its seeds; a finalist's start with the seeds of the first look. We redraw both
+    looks, so a rate that lost at the first look may win this time.
     """
     rng, count = np.random.default_rng(0), min(len(each) for each in areas)
     areas = [np.nan_to_num(each, nan=-1e9) for each in areas]  # no episode ended: never the best

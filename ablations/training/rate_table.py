@@ -50,6 +50,21 @@ def table() -> pd.DataFrame:
         raise InputError(f"{TABLE} is damaged or not a table of learning rates: {error}; {remedy}") from error
 
 
+def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
+    """An arm's rows, one per rate that was tried. given: its numbers, tricks: its flags, both as `flag_sets` has them."""
+    every = table()
+    found: pd.DataFrame = every[
+        (every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)
+    ]
+    return found
+
+
+def best_of(rows: pd.DataFrame, score: str = "area") -> float:
+    """The rate with the best mean score, of those with the most seeds: the others lost at a first look."""
+    finalists = rows[rows.seeds == rows.seeds.max()]
+    return float(finalists.lr.to_numpy()[finalists[score].fillna(-np.inf).to_numpy().argmax()])
+
+
 def store_table(scores: pd.DataFrame) -> None:
     """Replace the table. Raises InputError if it cannot be written."""
     sweep(TABLE.parent)

@@ -7,10 +7,8 @@ how robust an arm is to its rate.
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ablations.design.flag_sets import flags, numbers
-from ablations.training.rate_table import table
+from ablations.training.rate_table import best_of, rows_of, table
 from tricks import Config, Tricks
 
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
@@ -37,18 +35,14 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
     if every.empty:
         return NOT_TUNED
     budget = config.steps if (every.steps == config.steps).any() else int(every.steps.max())
-    every = every[every.steps == budget]
-    scores = every[every.seeds == every.seeds.max()]  # the others were left behind after a first look
-    best = float(scores.lr.to_numpy()[scores[score].fillna(-np.inf).to_numpy().argmax()])
-    return Rate(best, "" if budget == config.steps else f"tuned at {budget:,} steps")
+    reservation = "" if budget == config.steps else f"tuned at {budget:,} steps"
+    return Rate(best_of(every[every.steps == budget], score), reservation)
 
 
 def at_edge(env: str, steps: int, given: str, tricks: str, lr: float) -> bool:
     """Whether a tuned rate is the lowest or the highest that was tried, so that a better one may lie beyond.
 
-    given: the numbers, and tricks: the flags, as `flag_sets` writes them.
+    given and tricks as for `rows_of`.
     """
-    every = table()
-    here = (every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)
-    tried = every.lr[here]
+    tried = rows_of(env, steps, given, tricks).lr
     return bool(len(tried)) and lr in (tried.min(), tried.max())

@@ -10,7 +10,6 @@ import pytest
 from matplotlib.figure import Figure
 from support.studies import study
 
-from ablations.analysis import by_rate
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, common_rate, effects_by_rate, scores_by_rate
 from ablations.analysis.estimates import unpaired
 from ablations.analysis.scales import SCALES
@@ -30,7 +29,6 @@ NOISE = 10.0 * np.arange(6)
 def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Fill a table of rates with six seeds a rate, and six more that are 1000 too high for the rate 0.01."""
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-    monkeypatch.setattr(by_rate, "table", rate_table.table)
 
     def fill(value: Callable[[set[str], float], float], without: tuple[str, float] = ("", 0.0)) -> None:
         rows = []

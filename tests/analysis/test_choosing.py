@@ -26,7 +26,6 @@ def stored(by_rate: dict[float, list[float]]) -> None:
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-    monkeypatch.setattr(choosing, "table", rate_table.table)
 
 
 def test_a_rate_that_is_clearly_best_is_always_chosen() -> None:

@@ -74,6 +74,8 @@ def test_a_detected_effect_is_confirmed_if_other_seeds_show_it_again() -> None:
     assert found.again["baseline"] == pytest.approx(70 / (SCALE.ceiling - SCALE.random))
     assert found.again_low["baseline"] < found.again["baseline"] < found.again_high["baseline"]
     assert effects(first, design).confirmed.isna().all()
+    opposite = study(design, lambda on: -90 * ("baseline" in on))
+    assert effects(replace(first, again=opposite), design).confirmed[0] == 0  # as clear, but the other way
 
 
 def test_a_comparison_without_runs_is_left_out_and_one_with_fewer_seeds_takes_those_it_has() -> None:

@@ -14,12 +14,10 @@ are in units of its own deviation (Hessel et al. 2018, arXiv:1809.04474). In `Ta
 
 from dataclasses import replace
 
-import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.worlds.magnitudes import LENGTH, TASKS, initial, observe
-from tricks.worlds.world import World
+from tricks.worlds.magnitudes import LENGTH, MAGNITUDES, TASKS
 
 
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -36,15 +34,5 @@ def paid(state: Tensor, reward: Tensor) -> Tensor:
     return (reward > 0).double()
 
 
-TASKS_UNNAMED = World(
-    id="tricks/Tasks-v0",
-    observation=gym.spaces.Box(-1, 1, (6,)),
-    action=gym.spaces.Discrete(2),
-    initial=initial,
-    dynamics=dynamics,
-    observe=observe,
-    reset_chances=2,
-    step_chances=1,
-    score=paid,
-)
+TASKS_UNNAMED = replace(MAGNITUDES, id="tricks/Tasks-v0", dynamics=dynamics, score=paid)
 TASKS_NAMED = replace(TASKS_UNNAMED, id="tricks/TasksNamed-v0", tasks=TASKS)
