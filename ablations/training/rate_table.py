@@ -51,7 +51,7 @@ def table() -> pd.DataFrame:
 
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
-    """An arm's rows, one per rate that was tried. given: its numbers, tricks: its flags, both as `flag_sets` has them."""
+    """An arm's rows, one per rate. given: its numbers, tricks: its flags, both as `flag_sets` writes them."""
     every = table()
     found: pd.DataFrame = every[
         (every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)

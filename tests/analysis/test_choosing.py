@@ -1,5 +1,6 @@
 """The noise of choosing a learning rate: none where one rate is clearly best, and found where several are close."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,11 @@ def stored(by_rate: dict[float, list[float]]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    yield
+    rate_table.table.cache_clear()
+    choice_variance.cache_clear()
 
 
 def test_a_rate_that_is_clearly_best_is_always_chosen() -> None:
