@@ -6,15 +6,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
-from ablations.experiments import design_runs
-from ablations.experiments.design_runs import Options, TuneOptions
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import prepare
-from ablations.training.workers import worker_count
 from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
+
+if TYPE_CHECKING:  # each command imports its own modules, because torch is slow to load
+    from ablations.experiments.design_runs import Options
 
 USAGE = """usage: python -m ablations [COMMAND] ...
 
@@ -63,7 +64,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    chosen = options(Options, arguments, "python -m ablations run")
+    from ablations.experiments import design_runs
+
+    chosen = options(design_runs.Options, arguments, "python -m ablations run")
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)
     return design_runs.main(chosen, again("run", arguments) if arguments else "python -m ablations")
@@ -88,31 +91,36 @@ def _without_machine(argument: str) -> str:
 
 
 def _report(arguments: list[str]) -> int:
+    from ablations.report import page
+
     chosen = options(ReportOptions, arguments, "python -m ablations report")
     source = RESULTS if chosen.from_results else chosen.out
     studies = load_all(source)
     if not studies:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     prepare(chosen.out)
-    return design_runs.document(studies, chosen.out, [], again("report", arguments), not chosen.all_figures)
+    return page.document(studies, chosen.out, [], again("report", arguments), not chosen.all_figures)
 
 
 def _tune(arguments: list[str]) -> int:
-    return design_runs.choose_rates(options(TuneOptions, arguments, "python -m ablations tune"))
+    from ablations.experiments import design_runs
+
+    return design_runs.choose_rates(options(design_runs.TuneOptions, arguments, "python -m ablations tune"))
 
 
 def _worlds(arguments: list[str]) -> int:
     from ablations.experiments import worlds
+    from ablations.training.workers import worker_count
 
     chosen = options(worlds.Options, arguments, "python -m ablations worlds")
     command = again("worlds", arguments)
     return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers), command)
 
 
-def _worlds_suite(chosen: Options) -> int:
+def _worlds_suite(chosen: "Options") -> int:
     given = [f"--{name}={x}" for name in ("tricks", "seeds", "workers", "out") if (x := getattr(chosen, name))]
     for name in ("env", "backend", "design", "steps", "scheduler", "dry_run"):
-        if getattr(chosen, name) != getattr(Options, name):
+        if getattr(chosen, name) != getattr(type(chosen), name):
             raise InputError(f"--suite worlds has its own designs and budgets; leave out --{name.replace('_', '-')}")
     return _worlds(given)
 

@@ -20,8 +20,7 @@ from ablations.analysis.stats import interval
 from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags
 from ablations.design.story import Design
-from ablations.training.rate_table import rows_of
-from ablations.training.tuning import FINALISTS
+from ablations.training.rate_table import FINALISTS, rows_of
 from tricks.ladder import Tricks
 
 SIZES = (10, 30)  # seeds

@@ -11,8 +11,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from ablations.training.rate_table import best_of, rows_of, split
-from ablations.training.tuning import FINALISTS
+from ablations.training.rate_table import FINALISTS, best_of, rows_of, split
 
 RESAMPLES = 4000
 

@@ -7,7 +7,7 @@ at 1%, 2%, ... 100% of the budget.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -16,13 +16,15 @@ import pandas as pd
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import Design
 from ablations.training.jobs import Count, Job, Result
-from ablations.training.plan import Plan
 from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, late, on_grid
 from ablations.training.seed_ranges import further
 from ablations.training.store import Store
 from tricks.errors import InputError
 from tricks.ladder import Tricks
+
+if TYPE_CHECKING:
+    from ablations.training.plan import Plan
 
 SHARES = [f"{k}%" for k in range(1, POINTS + 1)]
 COLUMNS = ["env", "steps", "numbers", "tricks", "lr", "tuned", "seed", "diverged", "late", *SHARES]
@@ -126,7 +128,7 @@ def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
     return found.set_axis(np.linspace(steps / POINTS, steps, POINTS), axis=1)
 
 
-def study_of(plan: Plan, store: Store, command: str) -> Study:
+def study_of(plan: "Plan", store: Store, command: str) -> Study:
     """The finished part of a plan. Raises InputError if nothing is finished."""
     read = ((job, rate, store.scored(job)) for job, rate in plan.jobs.items())
     done = [Done(job, rate.reservation, result) for job, rate, result in read if result is not None]

@@ -4,19 +4,20 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ablations.analysis.effects import detected_arms
 from ablations.analysis.studies import Study, study_of
 from ablations.analysis.study_files import SUFFIX, refuse_another, save, save_again
 from ablations.design.flag_sets import flags, in_words
+from ablations.report import page
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan, What, plans
+from ablations.training.rate_table import FINALISTS
 from ablations.training.rates import best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, following
 from ablations.training.store import Store, prepare
-from ablations.training.tuning import FINALISTS, MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
+from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
 from ablations.training.workers import run_jobs, worker_count
 from tricks.errors import InputError
 
@@ -73,7 +74,7 @@ def main(chosen: Options, command: str) -> int:
         seconds = [confirm(plan, study, store, chosen, command) for plan, study in zip(done, studies, strict=True)]
         studies = [replace(study, again=again) for study, again in zip(studies, seconds, strict=True)]
     print(f"{time.perf_counter() - start:.0f} seconds")
-    return max(document(studies, chosen.out, paths, command), int(bool(failed)))
+    return max(page.document(studies, chosen.out, paths, command), int(bool(failed)))
 
 
 def confirm(plan: Plan, study: Study, store: Store, chosen: Options, command: str) -> Study | None:
@@ -113,22 +114,6 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
     print(f"\n{len(left)} jobs to train; measuring ...", flush=True)
     print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")
     return 0
-
-
-def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, brief: bool = False) -> int:
-    """Print the tables and write the report. Returns the exit status, 1 if runs are missing.
-
-    paths: files that were already written. made_by: the command that reproduces the report. brief: with fewer figures.
-    """
-    from ablations.report import page
-
-    files = [*paths, *page.write(studies, folder, made_by, brief)]
-    for study in studies:
-        for design in study.designs:
-            table = (folder / study.name / f"{design.name}.md").read_text(encoding="utf-8")
-            print(f"\n{design.name} on {study.env}\n\n{table}", end="")
-    print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made from")
-    return int(any(study.missing(design) for study in studies for design in study.designs))
 
 
 def choose_rates(chosen: TuneOptions) -> int:

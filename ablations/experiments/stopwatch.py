@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ablations.training.workers import deaf_children, pool_of
+from ablations.training.pools import deaf_children, pool_of
 from tricks.config import Config
 from tricks.core.orphans import follow_parent
 from tricks.errors import InputError

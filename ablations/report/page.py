@@ -18,7 +18,7 @@ from ablations.report.designs_section import environment_section, image
 from ablations.report.games_section import write_games
 from ablations.report.markup import as_html, code, plain
 from ablations.report.trials_section import write_trials
-from ablations.training.workers import deaf_children, pool_of, start_worker
+from ablations.training.pools import deaf_children, pool_of, start_worker
 from tricks.runs.files import write_whole
 
 Section = tuple[str, list[Path]]  # its text, and its files
@@ -33,6 +33,20 @@ def write(studies: Sequence[Study], folder: Path, again: str, brief: bool = Fals
     """
     with only_png() if brief else nullcontext():
         return _write(studies, folder, again, brief)
+
+
+def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, brief: bool = False) -> int:
+    """Print the tables and write the report. Returns the exit status, 1 if runs are missing.
+
+    paths: files that were already written. made_by: the command that reproduces the report. brief: with fewer figures.
+    """
+    files = [*paths, *write(studies, folder, made_by, brief)]
+    for study in studies:
+        for design in study.designs:
+            table = (folder / study.name / f"{design.name}.md").read_text(encoding="utf-8")
+            print(f"\n{design.name} on {study.env}\n\n{table}", end="")
+    print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made from")
+    return int(any(study.missing(design) for study in studies for design in study.designs))
 
 
 def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool) -> list[Path]:

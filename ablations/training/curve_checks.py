@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tricks.runs.log import COUNTS
+from tricks.runs.learning_curve import COUNTS
 
 
 def fault(curve: pd.DataFrame, seeds: Sequence[int], steps: int) -> str:

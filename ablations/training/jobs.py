@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 import msgspec
 import pandas as pd
@@ -14,9 +14,12 @@ import pandas as pd
 from ablations.training.curve_checks import fault
 from ablations.training.provenance import VERSIONS, provenance
 from ablations.training.tagged_csv import check_sum, tagged, untagged
-from tricks import Config, Run, Tricks
+from tricks import Config, Tricks
 from tricks.errors import InputError, said
-from tricks.runs.log import COLUMNS, DIAGNOSTICS
+from tricks.runs.learning_curve import COLUMNS, DIAGNOSTICS
+
+if TYPE_CHECKING:
+    from tricks import Run
 
 ALGORITHM = 4  # raise it when a change to the library, or to a default, changes curves: old results then don't count
 
@@ -108,7 +111,7 @@ def compute(job: Job) -> Finished:
         return Finished(error=f"{type(error).__name__}: {said(error)}", detail=traceback.format_exc())
 
 
-def result_text(job: Job, run: Run, seconds: float) -> str:
+def result_text(job: Job, run: "Run", seconds: float) -> str:
     """The text of a job's result file. seconds: how long the job took."""
     about = {
         "what": job.what,

@@ -19,6 +19,7 @@ from tricks.runs.files import write_whole
 
 TABLE = Path(__file__).parents[1] / "learning_rates.csv"
 GRID = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+FINALISTS = 3  # rates of an arm that are trained on twice as many seeds
 KEY = ["env", "steps", "numbers", "tricks", "lr"]
 COLUMNS = [*KEY, "area", "late", "seeds", "areas"]
 TEXTS = dict.fromkeys(("env", "numbers", "tricks", "areas"), str)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tricks.runs.log import late_return
+from tricks.runs.learning_curve import late_return
 
 POINTS = 100  # on the common grid of steps
 SCORED = ("seed", "step", "episodes", "return")  # the columns of a curve that scores are made of

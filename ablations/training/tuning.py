@@ -13,7 +13,7 @@ import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.training.jobs import Job
-from ablations.training.rate_table import COLUMNS, GRID, KEY, joined, store_table, table
+from ablations.training.rate_table import COLUMNS, FINALISTS, GRID, KEY, joined, store_table, table
 from ablations.training.scores import scored
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
@@ -23,7 +23,6 @@ from tricks.errors import InputError
 
 SEEDS_PER_RATE = 10  # at first
 MOST_SEEDS_PER_RATE = 10_000
-FINALISTS = 3  # rates that are trained on as many seeds again
 EVERY = (1e-5, 3e-5, 1e-4, *GRID, 1.0)  # the grid, and where it may be extended to
 Setting = tuple[Config, Tricks]
 

@@ -30,6 +30,11 @@ def test_nothing_is_loaded_before_it_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_report_does_not_wait_for_torch() -> None:
+    code = "import sys, ablations.cli, ablations.report.page; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_chapters_import_from_the_package_alone() -> None:
     for path in CHAPTERS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -14,7 +14,7 @@ from tricks import EVERY, PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.flags import trick
 from tricks.ladder import COLORS, DIAGNOSTICS, FILES, LADDER, NEEDS, NUMBERS, closed, named, rungs, switched
 from tricks.reading.ladder_table import table
-from tricks.runs import log
+from tricks.runs import learning_curve, log
 
 LIBRARY = Path(tricks.__file__).parent
 # these act in several places: before the epochs and within them, or have something to set up
@@ -133,7 +133,7 @@ def test_diagnostics_are_those_of_the_core_and_of_the_tricks_in_the_order_of_sto
         *("learning_rate", "eval_return", "clip_range", "return_mean", "return_std"),
     )
     further = [name for brought in DIAGNOSTICS.values() for name in brought if name not in stored]
-    assert (*stored, *further) == log.DIAGNOSTICS
+    assert (*stored, *further) == learning_curve.DIAGNOSTICS
 
 
 @pytest.mark.parametrize("name", [name for name, brought in DIAGNOSTICS.items() if brought])

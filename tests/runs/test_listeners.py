@@ -12,8 +12,9 @@ import pytest
 from support.training import SMALL
 
 from tricks import PPO, Checkpoints, Evaluation, InputError, resume, train
+from tricks.runs.learning_curve import COLUMNS
 from tricks.runs.listeners import HEADER, CurveFile, TensorBoard, as_line, earlier_lines
-from tricks.runs.log import COLUMNS, Rows
+from tricks.runs.log import Rows
 
 PENDULUM = replace(SMALL, env="Pendulum-v1")
 EVALUATED = Evaluation(300, 1)

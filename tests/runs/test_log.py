@@ -10,7 +10,8 @@ from support.training import SMALL
 from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.core.rollout import Rollout
 from tricks.ladder import switched
-from tricks.runs.log import COUNTS, Log, Rows
+from tricks.runs.learning_curve import COUNTS
+from tricks.runs.log import Log, Rows
 
 
 def test_a_listener_gets_every_row_of_the_curve_in_order_and_changes_none() -> None:

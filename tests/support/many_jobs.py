@@ -14,7 +14,7 @@ from ablations.training.jobs import Job, result_text
 from ablations.training.plan import Plan, What, plans
 from ablations.training.store import Store
 from tricks import Run
-from tricks.runs.log import COLUMNS
+from tricks.runs.learning_curve import COLUMNS
 
 DESIGNS = "ladder,leave-one-out,add-one-in"  # 47 distinct arms
 

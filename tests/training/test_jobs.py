@@ -13,7 +13,7 @@ from ablations.training.jobs import Job, compute, parse_result, result_text
 from ablations.training.store import Store
 from ablations.training.tagged_csv import tagged, untagged
 from tricks import PPO, REINFORCE, Config, train
-from tricks.runs.log import COLUMNS
+from tricks.runs.learning_curve import COLUMNS
 
 
 def test_a_result_without_a_diagnostic_that_is_younger_than_it_still_counts() -> None:

@@ -11,7 +11,7 @@ import pytest
 from support.commands import begin, ended
 from support.waiting import alive, until
 
-from ablations.training.workers import deaf_children
+from ablations.training.pools import deaf_children
 
 COMMAND = ("run", "--tricks", "baseline", "--seeds", "20", "--workers", "2", "--out", "x")
 unix = pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has them")

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from tricks.config import Config
 from tricks.core.spaces import from_plain
 from tricks.ladder import Tricks, switched
-from tricks.runs.log import COLUMNS, COUNTS
+from tricks.runs.learning_curve import COLUMNS, COUNTS
 
 Count = Annotated[int, Meta(ge=0)]
 Own = list[Literal["env", "body"]]

@@ -7,7 +7,8 @@ from typing import Any
 from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.runs.files import write_whole
-from tricks.runs.log import COLUMNS, Rows
+from tricks.runs.learning_curve import COLUMNS
+from tricks.runs.log import Rows
 
 HEADER = ",".join(COLUMNS) + "\n"
 REPLACED = ("run.json", "agent.pt", "curve.png")  # of an earlier run in the same folder

@@ -10,25 +10,12 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from tricks import ladder
 from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 from tricks.errors import InputError
+from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS
 
-OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return")  # on every rung; tricks add the others
-LED = (  # these come first, in the order of the stored curves
-    *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
-    *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
-)
-DIAGNOSTICS = tuple(  # the others follow, in ladder order
-    sorted(
-        [*OWN, *(name for brought in ladder.DIAGNOSTICS.values() for name in brought)],
-        key=lambda name: LED.index(name) if name in LED else len(LED),
-    )
-)
-COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
-COUNTS = ("seed", "update", "step", "episodes")  # integer columns
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
@@ -153,13 +140,3 @@ class Log:
         count = done.flatten(1).sum(1)
         average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
         return {"episodes": count, "return": average[:, 0], "length": average[:, 1]}
-
-
-def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:
-    """Each seed's mean return over the episodes that ended in the last `share` of a budget of `steps`.
-
-    Every episode has the same weight, however many end in one update. Seeds without such an episode are left out.
-    """
-    rows = curve[(curve["step"] > (1 - share) * steps) & (curve["episodes"] > 0)]
-    weighted = (rows["return"] * rows["episodes"]).groupby(rows["seed"]).sum()
-    return weighted / rows.groupby("seed")["episodes"].sum()

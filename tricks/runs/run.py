@@ -22,7 +22,7 @@ from tricks.runs.about import Own, digest, write_about
 from tricks.runs.evaluation import play_games
 from tricks.runs.files import as_path
 from tricks.runs.folder import put
-from tricks.runs.log import late_return
+from tricks.runs.learning_curve import late_return
 from tricks.runs.tensor_files import tensor_bytes
 from tricks.values import checked
 

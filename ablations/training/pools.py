@@ -1,0 +1,58 @@
+"""Pools of processes that end with this one and leave Ctrl-C to it."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import resource_tracker
+from typing import Any
+
+from tricks.core.orphans import follow_parent
+
+
+@contextlib.contextmanager
+def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
+    """A pool of new processes. An error here, or Ctrl-C, terminates them in the middle of their work."""
+    context = multiprocessing.get_context("spawn")
+    with deaf_children():
+        pool = ProcessPoolExecutor(size, context, initializer=initializer, initargs=arguments)
+    try:
+        yield pool
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def deaf_children() -> Iterator[None]:
+    """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
+
+    The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    unheard = {signal.SIGINT, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
+    try:
+        resource_tracker.ensure_running()  # it starts with the first lock, and its start unblocks SIGINT
+        signal.pthread_sigmask(signal.SIG_BLOCK, unheard)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_worker() -> None:
+    """Set up a process: it ends with its parent, is silent, and computes on one core."""
+    follow_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
+    os.environ["OMP_NUM_THREADS"] = "1"
+    warnings.filterwarnings("ignore", module="gymnasium")
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - only the parent shows a progress bar

@@ -1,0 +1,29 @@
+"""The learning curve as a table: its columns, and the score at the end of training."""
+
+import pandas as pd
+
+from tricks import ladder
+
+OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return")  # on every rung; tricks add the others
+LED = (  # these come first, in the order of the stored curves
+    *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
+    *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
+)
+DIAGNOSTICS = tuple(  # the others follow, in ladder order
+    sorted(
+        [*OWN, *(name for brought in ladder.DIAGNOSTICS.values() for name in brought)],
+        key=lambda name: LED.index(name) if name in LED else len(LED),
+    )
+)
+COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
+COUNTS = ("seed", "update", "step", "episodes")  # integer columns
+
+
+def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:
+    """Each seed's mean return over the episodes that ended in the last `share` of a budget of `steps`.
+
+    Every episode has the same weight, however many end in one update. Seeds without such an episode are left out.
+    """
+    rows = curve[(curve["step"] > (1 - share) * steps) & (curve["episodes"] > 0)]
+    weighted = (rows["return"] * rows["episodes"]).groupby(rows["seed"]).sum()
+    return weighted / rows.groupby("seed")["episodes"].sum()
