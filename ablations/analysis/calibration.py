@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import areas_of, choices
-from ablations.analysis.effects import LEVEL, scores
-from ablations.analysis.estimates import holm, unpaired
+from ablations.analysis.effects import scores
+from ablations.analysis.estimates import LEVEL, holm, unpaired
 from ablations.analysis.stats import interval
 from ablations.analysis.studies import Study
 from ablations.design.flag_sets import flags

@@ -7,14 +7,13 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import choice_variance
-from ablations.analysis.estimates import holm, unpaired
+from ablations.analysis.estimates import LEVEL, holm, second_try, unpaired
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import improvement, normalized, reached
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.story import Comparison, Design
 from tricks.ladder import Tricks
 
-LEVEL = 0.05
 HELPS, HURTS, NOTHING, UNKNOWN = "helps", "hurts", "practically nothing", "unknown"  # verdicts
 MARGIN = 0.05  # of normalized area: a trick that certainly does less does practically nothing
 
@@ -49,8 +48,8 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     method. A comparison without any seeds is left out. If the study was tried again on other seeds, every effect that
     was detected has the difference seen there, and `confirmed` (1 or 0): whether that has p < 0.05 and the same sign.
     """
-    rows = [row for pair in design.comparisons if (row := _row(study, design, pair))]
-    frame = pd.DataFrame(rows)
+    rows = [(pair, row) for pair in design.comparisons if (row := _row(study, design, pair))]
+    frame = pd.DataFrame([row for _, row in rows])
     if frame.empty:
         return frame
     frame["p_holm"] = holm(frame.p.to_numpy())
@@ -58,7 +57,9 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
     small = frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & (study.env in SCALES)
     undecided = np.where(frame.low.isna(), "", np.where(small, NOTHING, UNKNOWN))
     frame["verdict"] = np.select([frame.detected > 0, frame.detected < 0], [HELPS, HURTS], undecided)
-    return pd.concat([frame, _again(study, design, frame)], axis=1)
+    again = study.again
+    confirmed = second_try(frame.detected, lambda k: _row(again, design, rows[k][0]) if again else None)
+    return pd.concat([frame, confirmed], axis=1)
 
 
 def detected_arms(study: Study) -> frozenset[Tricks]:
@@ -95,18 +96,3 @@ def _choice(study: Study, tricks: Tricks) -> float:
     unit = scale.ceiling - scale.random if scale else 1.0
     arm = (study.env, study.steps, str(first.numbers), str(first.tricks))
     return choice_variance(*arm, float(first.lr)) / unit**2
-
-
-def _again(study: Study, design: Design, found: pd.DataFrame) -> pd.DataFrame:
-    """What a second try showed: `again`, `again_low`, `again_high`, `confirmed`; NaN where there was none."""
-    columns = ["again", "again_low", "again_high", "confirmed"]
-    rows = np.full((len(found), len(columns)), np.nan)
-    pairs = {pair.label: pair for pair in design.comparisons}
-    for k, effect in enumerate(found.to_dict("records")):
-        if study.again is None or not effect["detected"]:
-            continue
-        row = _row(study.again, design, pairs[effect["label"]])
-        if row is not None:
-            same = row["p"] < LEVEL and np.sign(row["difference"]) == effect["detected"]
-            rows[k] = row["difference"], row["low"], row["high"], same
-    return pd.DataFrame(rows, columns=columns, index=found.index)

@@ -1,11 +1,14 @@
-"""Tests of one arm against another: Student's, Welch's and the normal one, and Holm's correction for their number."""
+"""Tests of one arm against another, Holm's correction for their number, and what a second try says of them."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ablations.analysis.stats import FEWEST
 
+LEVEL = 0.05  # a p-value below it counts as an effect
 Z = 1.959964  # the normal distribution's 97.5% quantile
 TINY = 1e-300  # in place of 0 in a denominator
 
@@ -73,3 +76,21 @@ def holm(p: np.ndarray) -> np.ndarray:
     adjusted = np.full(len(p), np.nan)
     adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)).clip(max=1)
     return adjusted
+
+
+def second_try(seen: Iterable[int], row: Callable[[int], Mapping[str, Any] | None]) -> pd.DataFrame:
+    """What a second try on other seeds says about the effects of a first one, a row each.
+
+    `again`, `again_low` and `again_high` are the second difference and its interval; `confirmed` is 1 if it has the
+    same sign with p < LEVEL, else 0. All are NaN where nothing was seen, or nothing tried again. seen: for each effect
+    1 if up was seen, -1 if down, else 0. row: the k-th effect's second `difference`, `low`, `high` and `p`, if any.
+    """
+    rows = []
+    for k, sign in enumerate(seen):
+        again = row(k) if sign else None
+        if again is None:
+            rows.append([np.nan] * 4)
+        else:
+            same = again["p"] < LEVEL and np.sign(again["difference"]) == sign
+            rows.append([again["difference"], again["low"], again["high"], float(same)])
+    return pd.DataFrame(rows, columns=["again", "again_low", "again_high", "confirmed"])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import LEVEL, scores
-from ablations.analysis.estimates import holm, paired
+from ablations.analysis.effects import scores
+from ablations.analysis.estimates import LEVEL, holm, paired
 from ablations.analysis.studies import Study
 from ablations.design.story import Design
 from tricks.errors import InputError

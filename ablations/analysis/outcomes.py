@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.estimates import holm, paired
+from ablations.analysis.estimates import LEVEL, holm, paired, second_try
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.trial import Level, Trial
@@ -130,15 +130,10 @@ def judged(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataF
     """
     frame = pd.DataFrame([each.row() for each in found])
     adjusted = holm(frame.p.to_numpy(dtype=float))
-    seen = np.where(adjusted < 0.05, np.sign(frame.difference), 0).astype(int)
-    later, columns = {each.trial: each.row() for each in second}, ["again", "again_low", "again_high", "confirmed"]
-    rows = np.full((len(frame), len(columns)), np.nan)
-    for k, (each, sign) in enumerate(zip(found, seen, strict=True)):
-        if sign and (row := later.get(each.trial)):
-            same = row["p"] < 0.05 and np.sign(row["difference"]) == sign
-            rows[k] = row["difference"], row["low"], row["high"], same
+    seen = np.where(adjusted < LEVEL, np.sign(frame.difference), 0).astype(int)
+    later = {each.trial: each.row() for each in second}
     frame = frame.assign(p_holm=adjusted, seen=seen)
-    return pd.concat([frame, pd.DataFrame(rows, columns=columns)], axis=1)
+    return pd.concat([frame, second_try(seen, lambda k: later.get(found[k].trial))], axis=1)
 
 
 def judged_in(studies: Sequence[Study]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ablations.analysis.effects import LEVEL
+from ablations.analysis.estimates import LEVEL
 from ablations.analysis.scales import SCALES
 from ablations.design.story import Design
 from ablations.figures import style

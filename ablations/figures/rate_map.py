@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL
-from ablations.analysis.effects import LEVEL
+from ablations.analysis.estimates import LEVEL
 from ablations.design.story import Design
 from ablations.figures import style
 from ablations.figures.cells import bare, caption, cell, colorbar, difference_of, discovered, furthest, names
