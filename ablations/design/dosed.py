@@ -114,7 +114,7 @@ DOSED = (
     Trial(
         "entropy",
         PLAIN,
-        levels((0.001, 0.01, 0.05), lambda c: world("Corridor", 100_000, entropy_coef=c), 1),
+        levels((0.001, 0.01, 0.05), lambda c: world("Corridor", 300_000, entropy_coef=c), 1),
         1,
         "the agent finds the small reward nearby first, and only a large enough bonus keeps it exploring",
         dose="coefficient",
