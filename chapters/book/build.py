@@ -1,4 +1,4 @@
-"""Run chapters and save their outputs: `python -m book.build [04_gae ...]`, in the folder `chapters`.
+"""Run chapters and save their outputs: `python -m book build [04_gae ...]`, in the folder `chapters`.
 
 Writes each chapter's executed notebook and its thumbnail. Without names, it does so for all chapters, and also writes
 the map in README.md.
@@ -7,7 +7,6 @@ the map in README.md.
 import base64
 import io
 import re
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -99,7 +98,7 @@ def table_of_contents() -> str:
     return "\n".join(rows) + "\n"
 
 
-def main(chosen: Sequence[str]) -> None:
+def main(chosen: Sequence[str]) -> int:
     """Build the named chapters or, if none are named, all of them and the map."""
     for name in chosen or names():
         start = time.perf_counter()
@@ -107,6 +106,7 @@ def main(chosen: Sequence[str]) -> None:
         print(f"{name}: {time.perf_counter() - start:.0f} seconds")
     if not chosen:
         write_map()
+    return 0
 
 
 def write_map() -> None:
@@ -115,7 +115,3 @@ def write_map() -> None:
     text = page.read_text(encoding="utf-8")
     made = text.split(START)[0] + START + table_of_contents() + END + text.split(END)[1]
     page.write_text(made, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,0 +1,36 @@
+"""`python -m book build` and `site`, in the folder `chapters`."""
+
+import sys
+
+from tricks.cli.shell import chosen, guarded, options
+
+USAGE = """usage: python -m book COMMAND ...
+
+  build   run chapters and save their outputs: python -m book build 04_gae (without names: all, and the map)
+  site    make the web book from the saved notebooks"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command. Returns the exit status."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if arguments else 2
+    return chosen(arguments[0], COMMANDS)(arguments[1:])
+
+
+def _build(names: list[str]) -> int:
+    from book import build
+
+    return build.main(names)
+
+
+def _site(arguments: list[str]) -> int:
+    from book.site import website
+
+    return website.main(options(website.SiteOptions, arguments, "python -m book site"))
+
+
+COMMANDS = {"build": _build, "site": _site}
+
+if __name__ == "__main__":
+    sys.exit(guarded(main, sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The web book, made from the saved notebooks: it works from a folder, without a network."""

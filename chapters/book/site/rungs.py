@@ -1,0 +1,34 @@
+"""A Sphinx extension: every chapter's page says at which rung of the ladder it stands."""
+
+from dataclasses import fields
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from book.build import names
+from tricks.ladder import LADDER, Tricks
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension."""
+    app.connect("html-page-context", say_rung)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def say_rung(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Put the rung into the page's head; pages that are not chapters have none."""
+    name = page.removeprefix("chapters/")
+    if name in names():
+        context["metatags"] = context.get("metatags", "") + f'<meta name="rung" content="{rung_of(name)}">'
+
+
+def rung_of(chapter: str) -> str:
+    """The rung whose loop stands beside a chapter: its trick's; of several on the ladder the last, else the first.
+
+    `reinforce` for the first chapter. Chapters about all tricks have the top of the ladder.
+    """
+    covered = [f.name for f in fields(Tricks) if (f.metadata["chapter"] or f.name) == chapter[3:]]
+    on_ladder = [name for name in covered if name in LADDER]
+    if chapter[3:] == "reinforce":
+        return "reinforce"
+    return [*on_ladder, *covered[:1], LADDER[-1]][max(0, len(on_ladder) - 1)]

@@ -1,0 +1,152 @@
+"""Sphinx's sources, made from the repository: chapters with foldable cells, the docs, and the code they link to."""
+
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from book.build import CHAPTERS, names, title
+from book.site.growing import origins
+from tricks.ladder import LADDER
+
+ROOT = CHAPTERS.parent
+DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
+ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
+PLOT = 6  # a cell with a picture and more lines than this is folded: its code is about drawing
+
+
+def stage(folder: Path) -> None:
+    """Write the sources into an empty folder, laid out as the repository is."""
+    linked: set[Path] = set()
+    for name in names():
+        path = CHAPTERS / f"{name}.ipynb"
+        notebook = foldable(nbformat.read(path, as_version=4))
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source = _relinked(cell.source, path, linked)
+        _place(folder, path).write_text(nbformat.writes(notebook), encoding="utf-8")
+    for path in DOCS:
+        _place(folder, path).write_text(_relinked(path.read_text(encoding="utf-8"), path, linked), encoding="utf-8")
+    for path in linked:
+        if path.suffix == ".py":
+            page = _place(folder, path.with_name(f"{path.name}.md"))
+            page.write_text(ORPHAN + code_page(path), encoding="utf-8")
+        elif path.suffix == ".md":
+            _place(folder, path).write_text(ORPHAN + path.read_text(encoding="utf-8"), encoding="utf-8")
+        else:
+            shutil.copyfile(path, _place(folder, path))
+    (folder / "chapters" / "ppo.md").write_text(whole_ppo(), encoding="utf-8")
+    (folder / "index.md").write_text(front_page(), encoding="utf-8")
+
+
+def _place(folder: Path, path: Path) -> Path:
+    """Where a file of the repository goes in the sources; its folder is made."""
+    place = folder / path.relative_to(ROOT)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def foldable(notebook: NotebookNode) -> NotebookNode:
+    """Fold what a reader of the lesson need not see at once: imports, and the drawing of figures."""
+    for cell in notebook.cells:
+        tags = cell.metadata.setdefault("tags", [])
+        if cell.cell_type == "code" and "open" not in tags and ("begin()" in cell.source or is_drawing(cell)):
+            tags.append("hide-input")
+    return notebook
+
+
+def is_drawing(cell: NotebookNode) -> bool:
+    """Whether a cell's code is mostly about its picture."""
+    pictured = any("image/png" in output.get("data", {}) for output in cell.outputs)
+    return pictured and cell.source.count("\n") >= PLOT
+
+
+def _relinked(text: str, page: Path, linked: set[Path]) -> str:
+    """Links as they are in the site. Files of the repository that are linked are added to `linked`."""
+
+    def target(match: re.Match[str]) -> str:
+        text, place = match[1], match[3] or ""
+        path = (page.parent / match[2]).resolve()
+        if path in (ROOT / "README.md", CHAPTERS / "README.md"):
+            return f"[{text}]({_up(page)}index.md)"
+        if path.is_dir():
+            return text
+        if not path.is_file():
+            raise ValueError(f"{page.relative_to(ROOT)} links to {match[2]}, which does not exist")
+        if path.suffix != ".ipynb" and path not in DOCS:
+            linked.add(path)
+        return f"[{text}]({match[2]}.md)" if path.suffix == ".py" else f"[{text}]({match[2]}{place})"
+
+    return LINK.sub(target, text)
+
+
+def _up(page: Path) -> str:
+    return "../" * (len(page.relative_to(ROOT).parts) - 1)
+
+
+def code_page(path: Path) -> str:
+    """A page with the code of a file."""
+    name = path.relative_to(ROOT).as_posix()
+    return f"# {name}\n\n````python\n{path.read_text(encoding='utf-8')}````\n"
+
+
+def whole_ppo() -> str:
+    """The page after chapter 4: the whole loop, each line with the chapter that brought it."""
+    rows, before = [], "reinforce"
+    for text, trick in origins(LADDER[: LADDER.index("gae") + 1]):
+        label = f"<a class='brought' href='{_chapter_of(trick)}.html'>{trick}</a>" if trick != before else ""
+        before = trick
+        rows.append(f"<span class='loop-line' data-brought='{trick}'>{label}{text or ' '}</span>")
+    code = "".join(rows)
+    return f"""# You now have PPO
+
+*Four chapters in, the loop is complete. Here is all of it.*
+
+REINFORCE, a baseline, several epochs per batch, the clip, and GAE: that is the algorithm of Schulman et al. 2017. The
+names on the left are the chapters that brought the marked lines; all others were there from the start. Everything that
+follows in this book adds a line or two to this page.
+
+```{{raw}} html
+<div class='highlight whole'><pre>{code}</pre></div>
+```
+
+To have these lines as a file that runs without this package, with its nets, its optimizer and its environments:
+
+```sh
+python -m tricks export gae > my_ppo.py
+```
+"""
+
+
+def _chapter_of(trick: str) -> str:
+    return next(name for name in names() if name[3:] == trick)
+
+
+def front_page() -> str:
+    """The map of the book: a card for each chapter."""
+    cards = "\n".join(_card(name) for name in names())
+    about = (
+        "From slot machines to PPO, one trick per chapter: first what fails, then the cure, its formula and its code,"
+    )
+    about += " and what thirty seeds say about it."
+    chapters = [f"chapters/{name}" for name in names()]
+    chapters.insert(1 + chapters.index("chapters/04_gae"), "chapters/ppo")
+    tree = _tree("chapters", chapters)
+    tree += _tree("reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
+    return f"# What makes PPO work\n\n{about}\n\n```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n```\n\n{tree}"
+
+
+def _card(name: str) -> str:
+    heading, question = title(name)
+    picture = f"<img src='_static/thumbnails/{name}.png' alt=''>"
+    return (
+        f"<a class='card' href='chapters/{name}.html'>{picture}<b>{int(name[:2])}. {heading}</b><i>{question}</i></a>"
+    )
+
+
+def _tree(caption: str, pages: Iterable[str]) -> str:
+    return f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```\n\n"

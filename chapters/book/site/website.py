@@ -1,0 +1,92 @@
+"""`python -m book site`: the web book as a folder of static pages."""
+
+import io
+import json
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from book.build import CHAPTERS
+from book.site.growing import loop
+from book.site.staging import stage
+from tricks.core.extras import extra
+from tricks.errors import InputError
+
+SCRIPTS = ("loop-data.js", "loop.js")
+STATIC = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """Where the site goes."""
+
+    out: Path = CHAPTERS.parent / "site"
+    """Folder for the pages; what is in it is replaced."""
+
+
+def main(chosen: SiteOptions) -> int:
+    """Make the site. Returns the exit status. Raises InputError if Sphinx is missing, or a page cannot be made."""
+    for package in ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx-mathjax-offline"):
+        extra("site", package)
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as temporary:
+        source, made = Path(temporary, "source"), Path(temporary, "made")
+        source.mkdir()
+        stage(source)
+        data = Path(temporary, "data")
+        shutil.copytree(CHAPTERS / "thumbnails", data / "thumbnails")
+        (data / "loop-data.js").write_text(f"window.LOOP = {json.dumps(loop())};\n", encoding="utf-8")
+        warnings = build(source, made, [str(STATIC), str(data)])
+        if warnings:
+            raise InputError(f"a page could not be made as it should be: {warnings[0]}")
+        replace(made, chosen.out)
+    print(f"wrote {chosen.out}/index.html in {time.perf_counter() - start:.0f} seconds")
+    return 0
+
+
+def build(source: Path, made: Path, static: list[str]) -> list[str]:
+    """Let Sphinx make the pages. Returns its warnings."""
+    from sphinx.application import Sphinx
+
+    warned = io.StringIO()
+    app = Sphinx(source, None, made, made.parent / "trees", "html", settings(static), None, warned)
+    app.build()
+    return [line for line in warned.getvalue().splitlines() if line.strip()]
+
+
+def settings(static: list[str]) -> dict[str, Any]:
+    """Sphinx's configuration."""
+    return {
+        "project": "What makes PPO work",
+        "extensions": ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "book.site.rungs"],
+        "nb_execution_mode": "off",
+        "nb_code_prompt_show": "Show the code",
+        "nb_code_prompt_hide": "Hide the code",
+        "myst_enable_extensions": ["dollarmath", "amsmath"],
+        "myst_heading_anchors": 3,
+        "html_theme": "sphinx_book_theme",
+        "html_title": "What makes PPO work",
+        "html_static_path": static,
+        "html_css_files": ["book.css"],
+        "html_js_files": [(name, {"defer": "defer"}) for name in SCRIPTS],
+        "html_context": {"default_mode": "auto"},
+        "html_copy_source": False,
+        "html_show_sourcelink": False,
+        "html_theme_options": {
+            "use_download_button": False,
+            "use_fullscreen_button": False,
+            "show_toc_level": 2,
+            "navbar_persistent": [],
+        },
+    }
+
+
+def replace(made: Path, out: Path) -> None:
+    """Put the pages where they belong, in place of those that were there. Raises InputError for any other folder."""
+    if out.exists() and any(out.iterdir()) and not (out / "searchindex.js").exists():
+        raise InputError(f"{out} holds something else than a site; choose another folder with --out")
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(made, out)

@@ -1,0 +1,152 @@
+"""The web book: it is whole, asks for nothing outside its folder, and moves as it should in a real browser."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from support.browsing import Browser, browsing
+
+from book.build import names
+from tricks.errors import InputError
+from tricks.ladder import LADDER, switched
+
+pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+
+from book.__main__ import main
+from book.site.growing import body
+from book.site.rungs import rung_of
+from book.site.staging import foldable
+from book.site.website import SiteOptions, replace
+from book.site.website import main as make
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "made"
+    assert make(SiteOptions(folder)) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(site: Path) -> Iterator[Browser]:
+    with browsing(site) as found:
+        found.resize(1440)
+        yield found
+
+
+def pages(site: Path) -> list[str]:
+    return [path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+
+
+def test_every_chapter_has_its_page_in_reading_order(site: Path) -> None:
+    front = (site / "index.html").read_text()
+    assert re.findall(r"class=.card. href=.chapters/(\w+)\.html", front) == names()
+    assert {f"chapters/{name}.html" for name in names()} <= {*pages(site)}
+
+
+def test_no_page_names_a_script_a_style_or_a_picture_that_is_not_in_the_folder(site: Path) -> None:
+    for page in pages(site):
+        text = (site / page).read_text()
+        loaded = re.findall(r'<(?:script|img|iframe|source)\b[^>]*?\bsrc="([^"]+)"', text)
+        loaded += re.findall(r'<link\b[^>]*?rel="stylesheet"[^>]*?href="([^"]+)"', text)
+        for target in loaded:
+            if not target.startswith("data:"):
+                assert (site / page).parent.joinpath(target.split("?")[0]).exists(), f"{page}: {target}"
+
+
+def test_no_page_asks_for_anything_elsewhere_or_complains(site: Path, browser: Browser) -> None:
+    for page in pages(site):
+        browser.open(page)
+        browser.run("return document.fonts.ready.then(() => 0)")
+        assert browser.complaints() == [], page
+        assert [url for url in browser.requests() if not url.startswith((site.as_uri(), "data:", "blob:"))] == [], page
+
+
+def test_the_loop_stands_beside_a_chapter_and_moves_with_the_slider(browser: Browser) -> None:
+    browser.open("chapters/03_clip.html")
+    text = "return [...document.querySelectorAll('.loop-line:not(.loop-gone)')].map((line) => line.textContent)"
+    new = "return [...document.querySelectorAll('.loop-new')].map((line) => line.textContent.trim())"
+    assert browser.run("return document.querySelector('.loop-name b').textContent") == "clip"
+    assert "objective = clipped_surrogate(ratio, advantage, clip_range)" in browser.run(new)
+    slide = "const s = document.querySelector('.loop-panel input'); s.value = arguments[0]; "
+    slide += "s.dispatchEvent(new Event('input'))"
+    for k in (0, 4, len(LADDER)):
+        browser.run(slide, k)
+        assert [line.rstrip() for line in browser.run(text)] == body(switched(LADDER[:k]))
+    browser.run("document.querySelector('.loop-panel header > button').click()")  # back to this chapter
+    assert browser.run("return document.querySelector('.loop-name b').textContent") == "clip"
+
+
+def test_a_line_of_the_loop_says_the_shapes_of_its_tensors(browser: Browser) -> None:
+    browser.open("chapters/03_clip.html")
+    browser.run(
+        "[...document.querySelectorAll('.loop-line')].find((line) => line.textContent.includes('clipped_surrogate'))"
+        ".dispatchEvent(new Event('mouseover', {bubbles: true}))"
+    )
+    said = browser.run("return document.querySelector('.loop-note').textContent")
+    assert said == "ratio [S, B], advantage [S, B], clip_range [S], objective [S, B]"
+
+
+@pytest.mark.parametrize("page", ["index.html", "chapters/04_gae.html", "chapters/ppo.html", "docs/results.html"])
+def test_a_phone_shows_a_page_without_scrolling_sideways(page: str, browser: Browser) -> None:
+    browser.resize(400)
+    try:
+        browser.open(page)
+        assert browser.run("return document.documentElement.scrollWidth") <= 400
+        assert not browser.run("return document.documentElement.classList.contains('loop-shown')")
+    finally:
+        browser.resize(1440)
+
+
+def test_dark_is_dark_for_the_loop_too(browser: Browser) -> None:
+    browser.open("chapters/03_clip.html")
+    color = "return getComputedStyle(document.querySelector('.loop-panel')).backgroundColor"
+    colors = []
+    for theme in ("light", "dark"):
+        browser.run("document.documentElement.dataset.theme = arguments[0]", theme)
+        colors.append(sum(map(int, re.findall(r"\d+", browser.run(color))[:3])))
+    assert colors[0] > 600 > 200 > colors[1]
+
+
+def test_mathematics_is_set(browser: Browser) -> None:
+    browser.open("chapters/03_clip.html")
+    browser.run("return MathJax.startup.promise.then(() => 0)")
+    assert browser.run("return document.querySelectorAll('mjx-container').length") > 10
+
+
+def test_the_search_finds_a_word(browser: Browser) -> None:
+    browser.open("search.html?q=surrogate")
+    waited = "const done = arguments[0]; const look = () => document.querySelector('ul.search li') ? done(1) : "
+    waited += "setTimeout(look, 50); look()"
+    browser.driver.set_script_timeout(20)
+    assert browser.driver.execute_async_script(waited)
+
+
+def test_only_the_code_that_draws_or_imports_is_folded() -> None:
+    picture = nbformat.v4.new_output("display_data", {"image/png": ""})
+    drawing = nbformat.v4.new_code_cell("plt.plot()\n" * 9, outputs=[picture])
+    lesson = nbformat.v4.new_code_cell("def gae():\n    ...\n" * 9)
+    kept = nbformat.v4.new_code_cell("plt.plot()\n" * 9, outputs=[picture], metadata={"tags": ["open"]})
+    folded = foldable(nbformat.v4.new_notebook(cells=[drawing, lesson, kept]))
+    assert ["hide-input" in cell.metadata.get("tags", []) for cell in folded.cells] == [True, False, False]
+
+
+def test_a_chapter_stands_at_the_rung_of_its_trick() -> None:
+    found = {name: rung_of(name) for name in names()}
+    assert (found["00_reinforce"], found["03_clip"], found["16_annealing"]) == ("reinforce", "clip", "clip_anneal")
+    assert (found["18_ppg"], found["20_the_whole_ladder"]) == ("ppg", LADDER[-1])
+
+
+def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("two years")
+    with pytest.raises(InputError, match="holds something else than a site"):
+        replace(tmp_path / "made", tmp_path)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_an_unknown_command_gets_one_line() -> None:
+    with pytest.raises(InputError, match="unknown command 'sight'; did you mean site"):
+        main(["sight"])

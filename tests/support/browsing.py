@@ -1,0 +1,63 @@
+"""A real browser without a window, for pages that move."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--allow-file-access-from-files")
+
+
+class Browser:
+    """Opens pages of a folder, and remembers what they asked for and complained about."""
+
+    def __init__(self, driver: Any, folder: Path) -> None:
+        self.driver, self.folder = driver, folder
+
+    def open(self, page: str) -> None:
+        """Load a page. What earlier pages said is forgotten."""
+        self.driver.get_log("browser")
+        self.driver.get_log("performance")
+        self.driver.get(f"{self.folder.as_uri()}/{page}")
+
+    def run(self, script: str, *values: object) -> Any:
+        """What a script returns on this page."""
+        return self.driver.execute_script(script, *values)
+
+    def complaints(self) -> list[str]:
+        """Errors and warnings in the console since `open`."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+    def requests(self) -> list[str]:
+        """The addresses that the page asked for since `open`."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Pretend that the screen has this size, in CSS pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@contextmanager
+def browsing(folder: Path) -> Iterator[Browser]:
+    """A browser for the pages of a folder. The test is skipped where there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install -e '.[dev]'")
+    path, server = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
+    if path is None or server is None:
+        pytest.skip("no browser: install Chromium and its driver, as .ci/run does")
+    chosen = webdriver.ChromeOptions()
+    chosen.binary_location = path
+    for flag in FLAGS:
+        chosen.add_argument(flag)
+    chosen.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=chosen, service=webdriver.ChromeService(server))
+    try:
+        yield Browser(driver, folder)
+    finally:
+        driver.quit()
