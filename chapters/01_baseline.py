@@ -209,6 +209,8 @@ print(f"length of ∇J {tip.norm():.2f}; spread without a baseline {wide:.1f}, w
 assert wide > 40 * narrow
 
 # %% [markdown]
+# <!-- mechanism: baseline -->
+#
 # Both clouds have the same mean, the tip of the arrow. (The gray dots form a grid because nearly all that matters is how
 # often each machine was drawn.) The gray one is so wide that many batches point somewhere
 # else, ruled by which machine happened to be drawn more often. The colored one is the same pulls minus 102⅓: now a

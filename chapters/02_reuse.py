@@ -197,6 +197,8 @@ plt.show()
 # printed worth is that of the rule of thumb above. Nothing in this objective says stop. (All ratios beyond ¼ and 4 are
 # heaped at the edges; heights are square roots of shares, so that rare ratios show.)
 #
+# <!-- mechanism: ratios -->
+#
 # ## What changes in the loop
 
 # %%

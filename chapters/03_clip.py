@@ -15,7 +15,19 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import at_best_rate, begin, curves, draw_ratios, evidence, label_lines, planted, ratios_by_epoch, swept
+from book import (
+    at_best_rate,
+    begin,
+    curves,
+    draw_ratios,
+    evidence,
+    label_lines,
+    planted,
+    ratios_by_epoch,
+    shares_by_epoch,
+    store,
+    swept,
+)
 from exercises.clip import check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
@@ -211,9 +223,10 @@ assert with_min[-1] > 1.1 and abs(clip_only[-1] - 0.6) < 1e-6
 
 
 # %%
+batch = Config(seeds=1, steps=4000, lr=0.003, epochs=10)
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True)
 for axis, name in zip(axes, ("reuse", "clip"), strict=True):
-    epochs = ratios_by_epoch(Config(seeds=1, steps=4000, lr=0.003, epochs=10), named(name), update=2)
+    epochs = ratios_by_epoch(batch, named(name), update=2)
     axis.axvspan(np.log2(0.8), np.log2(1.2), color=style.FAINT, lw=0)
     draw_ratios(axis, epochs, style.COLORS[name])
     axis.set_title("without the clip" if name == "reuse" else "with it")
@@ -225,7 +238,18 @@ plt.show()
 
 # %% [markdown]
 # The gray band is the range. Without the clip the ratios run off. With it most stay inside, and few of the others get
-# far.
+# far. The same batch under other ranges:
+
+# %% tags=["hide-input"]
+by_range = {"none": ratios_by_epoch(batch, named("reuse"), update=2)}
+for clip_range in (0.05, 0.1, 0.2, 0.4, 0.8):
+    by_range[str(clip_range)] = ratios_by_epoch(replace(batch, clip_range=clip_range), named("clip"), update=2)
+for name, epochs in by_range.items():
+    print(f"clip range {name:5} largest ratio in epoch 2: {epochs[1].max():5.2f}, in epoch 10: {epochs[-1].max():6.2f}")
+store("ratios", shares_by_epoch(by_range))
+
+# %% [markdown]
+# <!-- mechanism: ratios -->
 #
 # ## What changes in the loop
 
@@ -321,7 +345,7 @@ diff(named("reuse"), stop)
 arms = {"reuse": named("reuse"), "clip": named("clip"), "kl_stop": stop}
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, tricks in arms.items():
-    epochs = ratios_by_epoch(Config(seeds=1, steps=4000, lr=0.003, epochs=10), tricks, update=2)
+    epochs = ratios_by_epoch(batch, tricks, update=2)
     kl = [np.mean(ratios - 1 - np.log(ratios)) for ratios in epochs]
     axis.plot(range(1, 11), kl, color=style.COLORS[name], label=name)
     print(f"{name:7} KL in epoch 1: {kl[0]:.4f}, in epoch 2: {kl[1]:.4f}, in epoch 10: {kl[-1]:.4f}")

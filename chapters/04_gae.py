@@ -250,6 +250,8 @@ assert parts[-1, 0] < 0.1 < 1 < parts[0, 0]
 assert parts[-1, 1] > 10
 
 # %% [markdown]
+# <!-- mechanism: gae -->
+#
 # Turning λ down from 1 kills most of the variance before bias gets large. Turning it up from 0 kills most of the bias
 # while variance has hardly grown. So the valley in between is broad. Where its floor lies depends
 # on how good $V$ is: the worse $V$, the further to the right. In training $V$ starts out bad and gets better, so no single

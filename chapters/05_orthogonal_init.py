@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from ablations import TRIALS, style
-from book import at_best_rate, begin, curves, evidence, planted
+from book import at_best_rate, begin, curves, evidence, planted, store
 from exercises.orthogonal_init import check_orthogonal, opinionated_
 from tricks import diff, source, train
 from tricks.core.nets import mlp
@@ -81,6 +81,18 @@ axis.set(xlabel="share of walks that are paid", xlim=(-0.03, 1.03), ylim=(-0.5, 
 plt.show()
 assert (paid["head gain 0.01"] > 0).all()
 assert (paid["head gain √2"] == 0).float().mean() > 0.3
+
+# %% tags=["hide-input"]
+places = torch.stack(
+    [torch.arange(-REACH, REACH + 1.0).expand(2, -1), torch.tensor([[0.0], [1.0]]).expand(2, 2 * REACH + 1)], -1
+)
+with torch.no_grad():
+    logits = nets["head gain 1"](observe(places).flatten(0, 1).expand(len(SEEDS), -1, -1))
+tilt = (logits[..., 1] - logits[..., 0]).unflatten(1, (2, -1))  # [nets, touched, cells], in favor of right
+store("walk", {"tilt": tilt[:30].tolist()})
+
+# %% [markdown]
+# <!-- mechanism: walk -->
 
 # %% [markdown]
 # With a tiny head, every net finds the reward in about half of its walks. With PyTorch's default, many hardly ever do;

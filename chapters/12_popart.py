@@ -153,6 +153,8 @@ print(f"W′ = {weight.item()}, b′ = {bias.item()}: V was {said}, and is {says
 assert (weight.item(), bias.item(), said, says) == (0.75, -3.5, 15, 15)
 
 # %% [markdown]
+# <!-- mechanism: popart -->
+#
 # **The law of this trick: outputs before and after agree**, here to one part in 100,000 (weights are float32). It is
 # worth a test, because a mistake in $b'$ is invisible as long as the statistics stand still.
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import begin, curves, evidence, label_lines, planted
+from book import begin, curves, evidence, label_lines, planted, store
 from exercises.ppg import check_kl, cloning_term, errors_of_a_phase
 from tricks import PPG, PPO, Config, diff, source, train
 from tricks.core.adam import Adam, gradient
@@ -247,13 +247,19 @@ assert share["taught", 10] > share["deaf", 10] + 0.1
 # hardly lets anything move:
 
 # %%
-found = {}
+found, leashes = {}, {}
 for beta, net in {0: free, 0.01: phase(0.01), 1: kept, 100: phase(100), 10_000: phase(10_000)}.items():
     found[beta] = read_out(net.body).mean().item(), Categorical.kl(old, net(state)).mean().item()
+    leashes[beta] = right(net)[0, :200].tolist()
     print(f"β {beta:<6} the body explains {found[beta][0]:6.1%}, KL(π_old ‖ π) {found[beta][1]:.5f}")
 assert found[0][1] > 100 * found[1][1] and found[10_000][0] < found[1][0]
+explained, kl = zip(*found.values(), strict=True)
+picture = {"x": state[0, :200, 2].tolist(), "before": right(policy)[0, :200].tolist(), "after": list(leashes.values())}
+store("leash", {"betas": list(found), "explained": explained, "kl": kl, **picture})
 
 # %% [markdown]
+# <!-- mechanism: leash -->
+#
 # There is a wide range in which it hardly matters, because the phase can do both: learn, and keep the policy. The
 # paper's 1 lies in it. Beyond it, the body stands still.
 #

@@ -3,7 +3,8 @@
 from book.evidence import Evidence, evidence, stored_area, stored_curves, studies
 from book.faults import planted
 from book.figures import at_best_rate, begin, curves, label_lines
-from book.ratios import draw_ratios, ratios_by_epoch
+from book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
+from book.store import store
 from book.swept import swept
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "label_lines",
     "planted",
     "ratios_by_epoch",
+    "shares_by_epoch",
+    "store",
     "stored_area",
     "stored_curves",
     "studies",

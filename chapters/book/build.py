@@ -6,6 +6,7 @@ the map in README.md.
 
 import base64
 import io
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from pathlib import Path
 import jupytext
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
+
+from book.store import BUILDING
 
 CHAPTERS = Path(__file__).parents[1]
 START, END = "<!-- map -->\n", "<!-- /map -->"
@@ -30,6 +33,7 @@ def execute(name: str) -> NotebookNode:
     """Run a chapter from its .py and write its .ipynb with all outputs. Raises CellExecutionError if a cell fails."""
     notebook = jupytext.read(CHAPTERS / f"{name}.py")
     notebook.metadata.kernelspec = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    os.environ[BUILDING] = "1"  # the kernel inherits it
     runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
     runner.preprocess(notebook, {"metadata": {"path": str(CHAPTERS)}})
     notebook.metadata.pop("language_info", None)

@@ -1,6 +1,7 @@
 """The importance ratios of a real run, epoch by epoch, and a plot of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,3 +42,22 @@ def draw_ratios(axis: Axes, epochs: Sequence[np.ndarray], color: str) -> None:
     axis.set_xticklabels(["≤¼", "½", "1", "2", "≥4"])
     last = len(epochs)
     axis.set_yticks((last, last // 2 + 1, 1), ["epoch 1", f"{last // 2}", f"{last}"])
+
+
+def shares_by_epoch(found: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Any]:
+    """The ratios of each clip range (`none`: no clip) by epoch as numbers for the moving figure.
+
+    Their shares between EDGES, which share is outside of the range (without a clip: of 0.2), and the largest.
+    """
+    ranges = {name: 0.2 if name == "none" else float(name) for name in found}
+    histograms = {
+        name: [np.histogram(np.log2(ratios).clip(-2, 2), EDGES)[0] / len(ratios) for ratios in epochs]
+        for name, epochs in found.items()
+    }
+    return {
+        "ranges": list(ranges),
+        "edges": EDGES.tolist(),
+        "shares": [[share.tolist() for share in shares] for shares in histograms.values()],
+        "outside": [[float((abs(r - 1) > ranges[name]).mean()) for r in epochs] for name, epochs in found.items()],
+        "largest": [[float(r.max()) for r in epochs] for epochs in found.values()],
+    }

@@ -1,40 +1,25 @@
 """The web book: it is whole, asks for nothing outside its folder, and moves as it should in a real browser."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from support.browsing import Browser, browsing
+from support.browsing import Browser
 
 from book.build import names
 from tricks.errors import InputError
 from tricks.ladder import LADDER, switched
 
 pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 
 from book.__main__ import main
 from book.site.growing import body
 from book.site.rungs import rung_of
 from book.site.staging import foldable
-from book.site.website import SiteOptions, replace
-from book.site.website import main as make
+from book.site.website import replace
 
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site") / "made"
-    assert make(SiteOptions(folder)) == 0
-    return folder
-
-
-@pytest.fixture(scope="module")
-def browser(site: Path) -> Iterator[Browser]:
-    with browsing(site) as found:
-        found.resize(1440)
-        yield found
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 
 
 def pages(site: Path) -> list[str]:

@@ -10,11 +10,14 @@ from nbformat import NotebookNode
 
 from book.build import CHAPTERS, names, title
 from book.site.growing import origins
-from tricks.ladder import LADDER
+from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
+STATIC = Path(__file__).parent / "static"
 DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
+MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
+OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg"}  # the tricks of mechanisms with names of their own
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
 PLOT = 6  # a cell with a picture and more lines than this is folded: its code is about drawing
 
@@ -27,7 +30,7 @@ def stage(folder: Path) -> None:
         notebook = foldable(nbformat.read(path, as_version=4))
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                cell.source = _relinked(cell.source, path, linked)
+                cell.source = MECHANISM.sub(_mechanism, _relinked(cell.source, path, linked))
         _place(folder, path).write_text(nbformat.writes(notebook), encoding="utf-8")
     for path in DOCS:
         _place(folder, path).write_text(_relinked(path.read_text(encoding="utf-8"), path, linked), encoding="utf-8")
@@ -86,6 +89,15 @@ def _relinked(text: str, page: Path, linked: set[Path]) -> str:
 
 def _up(page: Path) -> str:
     return "../" * (len(page.relative_to(ROOT).parts) - 1)
+
+
+def _mechanism(match: re.Match[str]) -> str:
+    """The place of a moving figure, in the color of its trick."""
+    name = match[1]
+    if not (STATIC / "mechanisms" / f"{name}.js").is_file():
+        raise ValueError(f"there is no mechanism {name}")
+    place = f'<figure class="mechanism" id="mechanism-{name}" style="--color: {COLORS[OF.get(name, name)]}"></figure>'
+    return f'```{{raw}} html\n{place}\n<script defer src="../_static/mechanisms/{name}.js"></script>\n```'
 
 
 def code_page(path: Path) -> str:

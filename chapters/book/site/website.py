@@ -11,12 +11,12 @@ from typing import Any
 
 from book.build import CHAPTERS
 from book.site.growing import loop
-from book.site.staging import stage
+from book.site.staging import STATIC, stage
+from book.store import FOLDER
 from tricks.core.extras import extra
 from tricks.errors import InputError
 
-SCRIPTS = ("loop-data.js", "loop.js")
-STATIC = Path(__file__).parent / "static"
+SCRIPTS = ("data.js", "loop.js", "plot.js")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ def main(chosen: SiteOptions) -> int:
         stage(source)
         data = Path(temporary, "data")
         shutil.copytree(CHAPTERS / "thumbnails", data / "thumbnails")
-        (data / "loop-data.js").write_text(f"window.LOOP = {json.dumps(loop())};\n", encoding="utf-8")
+        numbers = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+        script = f"window.LOOP = {json.dumps(loop())};\nwindow.NUMBERS = {json.dumps(numbers)};\n"
+        (data / "data.js").write_text(script, encoding="utf-8")
         warnings = build(source, made, [str(STATIC), str(data)])
         if warnings:
             raise InputError(f"a page could not be made as it should be: {warnings[0]}")

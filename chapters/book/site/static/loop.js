@@ -1,4 +1,4 @@
-// The loop beside the text: as it is at this chapter's rung, with a slider over all rungs. LOOP is in loop-data.js.
+// The loop beside the text: as it is at this chapter's rung, with a slider over all rungs. LOOP is in data.js.
 "use strict";
 
 (() => {
