@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ablations.figures.game_curve import draw_games
     from ablations.figures.panels import DASHED, band, thousands
     from ablations.figures.rate_map import rate_map
+    from ablations.figures.strip import Seen, strip
     from ablations.figures.sweep_panels import draw_number
     from ablations.report import sentences
     from ablations.report.games_section import games_in_words
@@ -43,6 +44,7 @@ __all__ = [
     "TRIALS",
     "Design",
     "Outcome",
+    "Seen",
     "Study",
     "area",
     "band",
@@ -71,6 +73,7 @@ __all__ = [
     "scores",
     "sentences",
     "stored",
+    "strip",
     "style",
     "table",
     "thousands",
@@ -95,6 +98,7 @@ HOMES = {
     "figures.game_curve": ("draw_games",),
     "figures.panels": ("DASHED", "band", "thousands"),
     "figures.rate_map": ("rate_map",),
+    "figures.strip": ("Seen", "strip"),
     "figures.sweep_panels": ("draw_number",),
     "report": ("sentences",),
     "report.games_section": ("games_in_words",),

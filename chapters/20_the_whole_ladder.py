@@ -28,7 +28,7 @@ from ablations import (
     style,
 )
 from book import begin, studies
-from book.evidence import all_effects
+from book.results import all_effects
 from exercises.whole_ladder import biased_comparison, check_holm
 from tricks.ladder import NEEDS
 

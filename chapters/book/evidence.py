@@ -12,22 +12,20 @@ from matplotlib.figure import Figure
 from ablations import (
     DASHED,
     RESULTS,
-    SCALES,
-    SUITES,
     Outcome,
+    Seen,
     Study,
-    area,
     effects,
-    interval,
     judged_in,
     load_all,
     markdown,
     numbers,
-    outcomes,
     place,
+    strip,
     style,
 )
 from book.figures import learning_curve, over_steps
+from book.results import beyond, studies, trials
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
 
@@ -38,6 +36,8 @@ CAPTION = (
     "from without to with, in the world's own units, corrected for the number of trials.*"
 )
 WITH = "with it, beside without"
+SHORT = {"helps": "helps", "hurts": "hurts", "practically nothing": "≈ 0"}  # verdicts that say something
+LIMIT = 0.3  # of the strip's colors, the same in all chapters
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
 Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the trick and with it
 
@@ -67,7 +67,20 @@ class Evidence:
             said, span = f"{row['without']:.4g} → {row['with']:.4g}", f"{row['low']:+.3g} to {row['high']:+.3g}"
             asked = WITH + (", last 10%" if row["score"] == "late" else "")
             lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", "", row["verdict"]))
-        return f"{markdown(lines)}\n\n{CAPTION}"
+        folded = f"<details><summary>All numbers about {self.trick}, with intervals</summary>"
+        return f"{folded}\n\n{markdown(lines)}\n\n{CAPTION}\n\n</details>"
+
+    def strip(self) -> Figure:
+        """All effects at a glance: questions by environments, and the worlds made for the trick."""
+        usual = {
+            (row["kind"], row["env"]): Seen(row["difference"], SHORT.get(row["verdict"], "?"), row["verdict"] in SHORT)
+            for row in self.table.to_dict("records")
+        }
+        worlds = [
+            (row["place"], Seen(row["difference"], SHORT.get(row["verdict"], "?"), bool(row["seen"])))
+            for row in self.worlds.to_dict("records")
+        ]
+        return strip(usual, worlds, LIMIT)
 
     def verdicts(self) -> str:
         """One line per row of `table`: `CartPole-v1, on top of PPO: hurts (-0.177, 10 seeds)`."""
@@ -101,64 +114,26 @@ class Evidence:
 
 
 @cache
-def studies() -> tuple[Study, ...]:
-    """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
-    return _stored("classic")
-
-
-def _stored(suite: str) -> tuple[Study, ...]:
-    order, asked = [setting.config.env for setting in SUITES[suite].settings], set(SUITES[suite].designs)
-    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= asked]
-    return tuple(sorted(kept, key=lambda study: order.index(study.env)))
-
-
-def stored_curves(tricks: Tricks) -> Figure:
-    """An arm's stored learning curves in the first two environments, between a random policy and the ceiling."""
-    figure, axes = plt.subplots(1, 2, figsize=(8, 2.7))
-    for axis, study in zip(axes, studies(), strict=False):
-        learning_curve(axis, "mean", study.grid(tricks), style.INK)
-        for name, level in (("random", SCALES[study.env].random), ("ceiling", SCALES[study.env].ceiling)):
-            axis.plot([0, study.steps], [level, level], color=style.SOFT, lw=1, label=name)
-        axis.set_title(study.env)
-        over_steps(axis)
-    axes[0].set_ylabel("episode return")
-    return figure
-
-
-def stored_area(study: Study, tricks: Tricks) -> str:
-    """An arm's area under the curve with its 95% interval over seeds, in words."""
-    areas = area(study.grid(tricks)).to_numpy()
-    low, high = interval(areas)
-    return f"{study.env}, {len(areas)} seeds: area {areas.mean():.0f}, 95% interval {low:.0f} to {high:.0f}"
-
-
-@cache
-def all_effects() -> pd.DataFrame:
-    """Every stored effect of the ladder's tricks, one row per comparison; see `ablations.analysis.effects`."""
-    return pd.concat([effects(study, design) for study in studies() for design in study.designs])
-
-
-@cache
-def beyond() -> tuple[Study, ...]:
-    """The studies of `ablations/results` on tricks beyond the ladder, in the order of the suite `beyond`."""
-    return _stored("beyond")
-
-
-@cache
 def evidence(trick: str) -> Evidence:
     """What the stored ablations say about a trick. Raises InputError for an unknown trick."""
     if trick not in NEEDS:
         raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
     told = [(study, design) for study in [*studies(), *beyond()] for design in study.designs if design.phrases.question]
-    frames = []
+    told.sort(key=lambda pair: -len(pair[1].shared))  # of two designs with the same arms, that with more seeds
+    frames, seen = [], set[tuple[str, Tricks, Tricks]]()
     for study, design in told:
+        new = {p.label: p for p in design.comparisons if (study.env, p.without, p.having) not in seen}
+        seen |= {(study.env, p.without, p.having) for p in design.comparisons}
         found = effects(study, design)
-        found = found[found.trick == trick]
-        frames.append(found.assign(question=[design.phrases.asked(label) for label in found.label]))
-    table = pd.concat(frames).reset_index(drop=True)
+        found = found[(found.trick == trick) & found.label.isin(list(new))]
+        asked = [design.phrases.asked(label) for label in found.label]
+        frames.append(found.assign(question=asked, kind=design.mark.meaning, rank=design.rank))
+    table = pd.concat(frames)
+    order = {study.env: k for k, study in enumerate([*studies(), *beyond()][::-1])}
+    table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"]).reset_index(drop=True)
     said = np.where(table.confirmed.eq(0), table.verdict + ", but not again", table.verdict)
     table = table.assign(verdict=said)[
-        ["env", "question", "difference", "low", "high", "detected", "verdict", "seeds", "again", "confirmed"]
+        ["env", "kind", "question", "difference", "low", "high", "detected", "verdict", "seeds", "again", "confirmed"]
     ]
     worlds = judged_in(load_all(RESULTS))
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
@@ -166,12 +141,6 @@ def evidence(trick: str) -> Evidence:
         worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]
         worlds["verdict"] = worlds.seen.map(VERDICTS)
     return Evidence(trick, table, worlds)
-
-
-@cache
-def trials() -> tuple[Outcome, ...]:
-    """What came of all trials that are stored."""
-    return tuple(outcomes(load_all(RESULTS)))
 
 
 def _outcomes(trick: str) -> list[Outcome]:

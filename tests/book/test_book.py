@@ -45,6 +45,22 @@ def test_evidence_says_what_the_stored_effects_say() -> None:
     assert f"CartPole-v1, as the next rung: {shown.verdict} ({row.difference:+.3f}, " in evidence("clip").verdicts()
 
 
+def test_the_strip_has_a_cell_for_every_row_of_the_table_and_every_world() -> None:
+    found = evidence("clip")
+    said = [text.get_text() for axis in found.strip().axes for text in axis.texts]
+    assert len(said) == 2 * (len(found.table) + len(found.worlds))  # the difference, and the verdict below it
+    helps = int(found.table.verdict.eq("helps").sum() + found.worlds.verdict.eq("helps").sum())
+    assert said.count("helps") == helps > 0
+    cartpole = found.table[found.table.env == "CartPole-v1"].difference
+    assert {f"{x:+.2f}".replace("-", "−") for x in cartpole} <= {*said}
+
+
+def test_a_comparison_that_two_designs_share_is_shown_once() -> None:
+    table = evidence("baseline").table  # the first rung is `baseline` alone
+    for env, kinds in table.groupby("env").kind:
+        assert sorted(kinds) == ["alone, on what it needs", "in the full set"], env
+
+
 def test_the_summary_counts_every_comparison_once() -> None:
     found = evidence("clip")
     usual, made = found.summary().splitlines()

@@ -1,0 +1,61 @@
+"""The stored studies that the chapters read, and an arm's stored curves and area."""
+
+from functools import cache
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ablations import RESULTS, SCALES, SUITES, Outcome, Study, area, effects, interval, load_all, outcomes, style
+from book.figures import learning_curve, over_steps
+from tricks import Tricks
+
+
+@cache
+def studies() -> tuple[Study, ...]:
+    """The studies of `ablations/results` on the ladder's tricks, in the order of the suite `classic`."""
+    return _stored("classic")
+
+
+def _stored(suite: str) -> tuple[Study, ...]:
+    order, asked = [setting.config.env for setting in SUITES[suite].settings], set(SUITES[suite].designs)
+    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= asked]
+    return tuple(sorted(kept, key=lambda study: order.index(study.env)))
+
+
+def stored_curves(tricks: Tricks) -> Figure:
+    """An arm's stored learning curves in the first two environments, between a random policy and the ceiling."""
+    figure, axes = plt.subplots(1, 2, figsize=(8, 2.7))
+    for axis, study in zip(axes, studies(), strict=False):
+        learning_curve(axis, "mean", study.grid(tricks), style.INK)
+        for name, level in (("random", SCALES[study.env].random), ("ceiling", SCALES[study.env].ceiling)):
+            axis.plot([0, study.steps], [level, level], color=style.SOFT, lw=1, label=name)
+        axis.set_title(study.env)
+        over_steps(axis)
+    axes[0].set_ylabel("episode return")
+    return figure
+
+
+def stored_area(study: Study, tricks: Tricks) -> str:
+    """An arm's area under the curve with its 95% interval over seeds, in words."""
+    areas = area(study.grid(tricks)).to_numpy()
+    low, high = interval(areas)
+    return f"{study.env}, {len(areas)} seeds: area {areas.mean():.0f}, 95% interval {low:.0f} to {high:.0f}"
+
+
+@cache
+def all_effects() -> pd.DataFrame:
+    """Every stored effect of the ladder's tricks, one row per comparison; see `ablations.analysis.effects`."""
+    return pd.concat([effects(study, design) for study in studies() for design in study.designs])
+
+
+@cache
+def beyond() -> tuple[Study, ...]:
+    """The studies of `ablations/results` on tricks beyond the ladder, in the order of the suite `beyond`."""
+    return _stored("beyond")
+
+
+@cache
+def trials() -> tuple[Outcome, ...]:
+    """What came of all trials that are stored."""
+    return tuple(outcomes(load_all(RESULTS)))
