@@ -120,6 +120,15 @@ DOSED = (
         dose="coefficient",
     ),
     Trial(
+        "entropy",
+        PLAIN,
+        levels((0.001, 0.01, 0.05), lambda c: world("Corridor", 300_000, entropy_coef=c), 1),
+        1,
+        "at the same learning rate for both arms: a tuned arm without the bonus explores, too, by being slow",
+        dose="coefficient",
+        rate=0.01,
+    ),
+    Trial(
         "popart",
         ("baseline", "return_norm"),
         levels((0, 10, 100), lambda loan: world(f"Weather{loan:g}", 60_000, lanes=8, horizon=10, return_beta=0.5), 10),
