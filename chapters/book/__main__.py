@@ -1,12 +1,14 @@
-"""`python -m book build` and `site`, in the folder `chapters`."""
+"""`python -m book build`, `lines` and `site`, in the folder `chapters`."""
 
 import sys
 
 from tricks.cli.shell import chosen, guarded, options
+from tricks.errors import InputError
 
 USAGE = """usage: python -m book COMMAND ...
 
   build   run chapters and save their outputs: python -m book build 04_gae (without names: all, and the map)
+  lines   learn which line of the loop is there with which flags (after a change of the loop)
   site    make the web book from the saved notebooks"""
 
 
@@ -30,7 +32,15 @@ def _site(arguments: list[str]) -> int:
     return website.main(options(website.SiteOptions, arguments, "python -m book site"))
 
 
-COMMANDS = {"build": _build, "site": _site}
+def _lines(arguments: list[str]) -> int:
+    from book import lines
+
+    if arguments:
+        raise InputError(f"lines takes no arguments, not {arguments[0]}")
+    return lines.main()
+
+
+COMMANDS = {"build": _build, "lines": _lines, "site": _site}
 
 if __name__ == "__main__":
     sys.exit(guarded(main, sys.argv[1:]))

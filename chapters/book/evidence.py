@@ -11,13 +11,10 @@ from matplotlib.figure import Figure
 
 from ablations import (
     DASHED,
-    RESULTS,
     Outcome,
     Seen,
     Study,
     effects,
-    judged_in,
-    load_all,
     markdown,
     numbers,
     place,
@@ -25,7 +22,7 @@ from ablations import (
     style,
 )
 from book.figures import learning_curve, over_steps
-from book.results import beyond, studies, trials
+from book.results import beyond, studies, trials, verdicts_of_trials
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
 
@@ -135,7 +132,7 @@ def evidence(trick: str) -> Evidence:
     table = table.assign(verdict=said)[
         ["env", "kind", "question", "difference", "low", "high", "detected", "verdict", "seeds", "again", "confirmed"]
     ]
-    worlds = judged_in(load_all(RESULTS))
+    worlds = verdicts_of_trials()
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):
         worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]

@@ -6,7 +6,20 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, SCALES, SUITES, Outcome, Study, area, effects, interval, load_all, outcomes, style
+from ablations import (
+    RESULTS,
+    SCALES,
+    SUITES,
+    Outcome,
+    Study,
+    area,
+    effects,
+    interval,
+    judged_in,
+    load_all,
+    outcomes,
+    style,
+)
 from book.figures import learning_curve, over_steps
 from tricks import Tricks
 
@@ -53,6 +66,12 @@ def all_effects() -> pd.DataFrame:
 def beyond() -> tuple[Study, ...]:
     """The studies of `ablations/results` on tricks beyond the ladder, in the order of the suite `beyond`."""
     return _stored("beyond")
+
+
+@cache
+def verdicts_of_trials() -> pd.DataFrame:
+    """The table of all stored trials, see `ablations.judged`."""
+    return judged_in(load_all(RESULTS))
 
 
 @cache

@@ -9,6 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.build import CHAPTERS, names, title
+from book.site import explorer
 from book.site.growing import origins
 from tricks.ladder import COLORS, LADDER
 
@@ -43,6 +44,7 @@ def stage(folder: Path) -> None:
         else:
             shutil.copyfile(path, _place(folder, path))
     (folder / "chapters" / "ppo.md").write_text(whole_ppo(), encoding="utf-8")
+    (folder / "explorer.md").write_text(explorer.PAGE, encoding="utf-8")
     (folder / "index.md").write_text(front_page(), encoding="utf-8")
 
 
@@ -148,6 +150,7 @@ def front_page() -> str:
     chapters = [f"chapters/{name}" for name in names()]
     chapters.insert(1 + chapters.index("chapters/04_gae"), "chapters/ppo")
     tree = _tree("chapters", chapters)
+    tree += _tree("try it", ["explorer"])
     tree += _tree("reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
     return f"# What makes PPO work\n\n{about}\n\n```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n```\n\n{tree}"
 

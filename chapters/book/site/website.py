@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from book.build import CHAPTERS
+from book.site.explorer import explored
 from book.site.growing import loop
 from book.site.staging import STATIC, stage
 from book.store import FOLDER
@@ -39,14 +40,20 @@ def main(chosen: SiteOptions) -> int:
         data = Path(temporary, "data")
         shutil.copytree(CHAPTERS / "thumbnails", data / "thumbnails")
         numbers = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-        script = f"window.LOOP = {json.dumps(loop())};\nwindow.NUMBERS = {json.dumps(numbers)};\n"
-        (data / "data.js").write_text(script, encoding="utf-8")
+        write_data(data / "data.js", LOOP=loop(), NUMBERS=numbers)
+        write_data(data / "explorer-data.js", EXPLORER=explored())
         warnings = build(source, made, [str(STATIC), str(data)])
         if warnings:
             raise InputError(f"a page could not be made as it should be: {warnings[0]}")
         replace(made, chosen.out)
     print(f"wrote {chosen.out}/index.html in {time.perf_counter() - start:.0f} seconds")
     return 0
+
+
+def write_data(path: Path, **values: Any) -> None:
+    """Write values as a script, because a page that is opened from a folder may not load JSON."""
+    script = "".join(f"window.{name} = {json.dumps(value)};\n" for name, value in values.items())
+    path.write_text(script, encoding="utf-8")
 
 
 def build(source: Path, made: Path, static: list[str]) -> list[str]:

@@ -1,0 +1,105 @@
+"""What the explorer shows: the tricks, the loop's lines, and every stored arm's curve, area, rates and effects."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablations import SCALES, Study, area, flags, interval, table
+from book.evidence import evidence
+from book.lines import read
+from book.results import beyond, studies
+from book.site.growing import colored
+from tricks import Tricks
+from tricks.ladder import EXCLUDES, NEEDS, PRESETS, rungs
+
+FACTS = {f.name: f.metadata for f in fields(Tricks)}
+EVERY = 5  # of the hundred points of a curve, every fifth is enough for a small picture
+PAGE = """# The explorer
+
+*Tick tricks, and see what becomes of the loop, which command trains it, and what the stored runs say about it.*
+
+```{raw} html
+<div id="explorer"></div>
+<script defer src="_static/explorer-data.js"></script>
+<script defer src="_static/explorer.js"></script>
+```
+"""
+
+
+def explored() -> dict[str, Any]:
+    """All that the explorer knows, as plain values."""
+    return {
+        "tricks": [_about(name) for name in NEEDS],
+        "starts": {**{name: list(tricks.on) for name, tricks in PRESETS.items()}, **_rungs()},
+        "lines": [[blank, colored(line), when] for (blank, line, _), when in read()],
+        "environments": [_environment(same) for same in _by_setting([*studies(), *beyond()])],
+        "effects": {name: _effects(name) for name in NEEDS},
+    }
+
+
+def _about(name: str) -> dict[str, Any]:
+    facts = FACTS[name]
+    kept = {key: facts[key] for key in ("adds", "paper", "color", "beyond")}
+    return {"name": name, **kept, "needs": NEEDS[name], "excludes": EXCLUDES[name]}
+
+
+def _rungs() -> dict[str, list[str]]:
+    """Every rung but REINFORCE by the name of its last trick, as `python -m tricks train` knows it."""
+    return {tricks.on[-1]: list(tricks.on) for tricks in rungs()[1:]}
+
+
+def _by_setting(every: Sequence[Study]) -> list[list[Study]]:
+    """The studies, those in one environment with one budget together, the first one first."""
+    found: dict[tuple[str, int], list[Study]] = {}
+    for study in every:
+        found.setdefault((study.env, study.steps), []).append(study)
+    return list(found.values())
+
+
+def _environment(same: Sequence[Study]) -> dict[str, Any]:
+    """The arms of studies in one setting, by their flags; of those that several studies have, the first one's."""
+    study = same[0]
+    arms = {arm.tricks: each for each in reversed(same) for design in each.designs for arm in design.arms}
+    scale = SCALES.get(study.env)
+    return {
+        "name": study.env,
+        "steps": study.steps,
+        "random": scale and scale.random,
+        "ceiling": scale and scale.ceiling,
+        "arms": {flags(tricks): _arm(each, tricks) for tricks, each in arms.items()},
+    }
+
+
+def _arm(study: Study, tricks: Tricks) -> dict[str, Any]:
+    runs, grid = study.of(tricks), study.grid(tricks)
+    curve = grid.to_numpy()[:, EVERY - 1 :: EVERY]
+    low, high = interval(curve)
+    areas = area(grid).to_numpy()
+    return {
+        "seeds": len(runs),
+        "lr": float(runs.lr.iloc[0]),
+        "curve": [_short(each) for each in (curve.mean(0), low, high)],
+        "area": _short(np.array([areas.mean(), *interval(areas)])),
+        "rates": _rates(study, flags(tricks)),
+    }
+
+
+def _rates(study: Study, name: str) -> list[list[float]]:
+    """Pairs of a learning rate and its mean area on the tuning seeds."""
+    every = table()
+    here = every[(every.env == study.env) & (every.steps == study.steps) & (every.tricks == name)]
+    here = here[here.numbers == str(study.runs.numbers.iloc[0])].sort_values("lr")
+    return [[float(lr), float(f"{score:.4g}")] for lr, score in zip(here.lr, here.area, strict=True)]
+
+
+def _effects(name: str) -> list[dict[str, Any]]:
+    kept = ["env", "kind", "difference", "low", "high", "verdict", "seeds"]
+    rows: pd.DataFrame = evidence(name).table[kept].round(4)
+    return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
+
+
+def _short(values: np.ndarray) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]

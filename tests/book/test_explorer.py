@@ -1,0 +1,102 @@
+"""The explorer shows the library's own loop, faults and commands, and the stored arms, for any set of flags."""
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+from support.browsing import Browser
+
+from ablations import area
+from book.lines import legal_sets, read, resolved, tree
+from book.results import studies
+from book.site.explorer import explored
+from book.site.growing import body
+from tricks import EVERY, PPG, REINFORCE, Config, InputError, Tricks
+from tricks.cli.parsing import parse
+from tricks.ladder import named, switched
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+CHOOSE = """
+document.querySelectorAll('#explorer input').forEach((box) => {
+  box.checked = arguments[0].includes(box.id.replace('trick-', ''));
+});
+document.querySelector('#explorer input').dispatchEvent(new Event('change'));
+const place = document.getElementById('explorer');
+return {...JSON.parse(place.dataset.told), code: place.querySelector('.highlight pre').textContent,
+        said: place.querySelector('p').textContent};
+"""
+HARD = {  # every door, every dead store, what excludes another, what nothing needs
+    "nothing": REINFORCE,
+    "everything": EVERY,
+    "ppg with buffers": switched([*PPG.on, "ppg_buffers", "state_norm", "return_norm", "popart", "kl_stop"]),
+    "a mask and segments": switched(["action_mask", "baseline", "segments", "state_norm"]),
+    "values without gae": switched(["baseline", "return_norm", "popart", "bootstrap", "value_clip", "reuse"]),
+}
+
+
+@pytest.fixture
+def explorer(browser: Browser) -> Browser:
+    browser.open("explorer.html")
+    return browser
+
+
+def chosen(explorer: Browser, *names: str) -> dict[str, Any]:
+    """What the explorer shows for these flags."""
+    told: dict[str, Any] = explorer.run(CHOOSE, names)
+    assert explorer.complaints() == []
+    return told
+
+
+@pytest.mark.parametrize("tricks", HARD.values(), ids=list(HARD))
+def test_the_loop_and_the_command_are_those_of_the_library(explorer: Browser, tricks: Tricks) -> None:
+    told = chosen(explorer, *tricks.on)
+    assert told["code"].splitlines() == body(tricks)
+    assert parse(shlex.split(told["command"]), "train", Config)[0] == tricks
+
+
+def test_a_choice_that_cannot_be_says_what_is_missing_and_mends_itself(explorer: Browser) -> None:
+    told = chosen(explorer, "popart", "clip")
+    with pytest.raises(InputError) as error:
+        switched(["popart", "clip"])
+    assert told["faults"] == ["clip needs reuse", "popart needs return_norm"]
+    for fault in told["faults"]:
+        name, need = fault.split(" needs ")
+        assert f"{name} needs" in str(error.value)
+        assert need in str(error.value)
+    explorer.run("document.querySelectorAll('.explorer-fault button')[1].click()")
+    left = json.loads(explorer.run("return document.getElementById('explorer').dataset.told"))
+    assert left["faults"] == ["clip needs reuse"]
+
+
+def test_a_stored_arm_is_shown_with_its_interval(explorer: Browser) -> None:
+    study = studies()[0]
+    told = chosen(explorer, *named("clip").on)
+    mean = area(study.grid(named("clip"))).mean()
+    assert told["area"][0] == pytest.approx(mean, rel=1e-3)
+    assert told["area"][1] < told["area"][0] < told["area"][2]
+    assert told["said"].startswith(f"{study.env}, {len(study.of(named('clip')))} seeds at learning rate ")
+
+
+def test_an_arm_that_is_stored_nowhere_says_so(explorer: Browser) -> None:
+    told = chosen(explorer, "state_norm", "entropy", "orthogonal_init")
+    assert told["said"] == "No runs with exactly these flags are stored. The command above makes them."
+
+
+def test_what_is_shown_takes_less_than_three_megabytes() -> None:
+    assert len(json.dumps(explored())) < 3_000_000
+
+
+def test_the_stored_lines_are_those_of_sets_that_they_were_not_learned_from() -> None:
+    stored = read()  # else run `python -m book lines`
+    for tricks in legal_sets(15, seed=2):
+        assert resolved(stored, tricks) == body(tricks)
+
+
+def test_a_tree_is_the_question_that_splits_the_samples() -> None:
+    import numpy as np
+
+    flags = np.array([[a, b, False] for a in (False, True) for b in (False, True)])
+    assert tree(flags, flags[:, 1]) == ["reuse", False, True]
+    assert tree(flags, flags[:, 0] & ~flags[:, 1]) == ["baseline", False, ["reuse", True, False]]
+    assert tree(flags, np.ones(4, dtype=bool)) is True
