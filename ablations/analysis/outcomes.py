@@ -68,6 +68,7 @@ class Outcome:
             "trick": self.trial.trick,
             "world": self.level.config.env,
             "numbers": numbers(self.level.config),
+            "rate": np.nan if self.trial.rate is None else self.trial.rate,
             "others": " ".join(self.trial.others),
             "score": self.trial.score,
             "steps": self.level.config.steps,
@@ -141,10 +142,14 @@ def judged_in(studies: Sequence[Study]) -> pd.DataFrame:
     return judged(outcomes(studies), outcomes([study.again for study in studies if study.again]))
 
 
-def place(world: str, numbers: str) -> str:
-    """The world, the numbers that belong to a trick, and an unusual depth: `NoisyChain-v0, gae_lambda=0.0`."""
+def place(world: str, numbers: str, rate: float | None = None) -> str:
+    """The world, the numbers that belong to a trick, an unusual depth, a fixed learning rate (None or NaN: none).
+
+    Example: `NoisyChain-v0, gae_lambda=0.0`.
+    """
     given = dict(number.split("=") for number in numbers.split())
     own = [f"{name}={x}" for name, x in given.items() if name not in ("lanes", "horizon", "hidden", "gamma")]
     depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
     deep = [f"{depth} hidden layers"] if depth != len(Config.hidden) else []
-    return ", ".join([world.removeprefix("tricks/"), *own, *deep])
+    fixed = [f"lr={rate:g}"] if rate == rate and rate is not None else []
+    return ", ".join([world.removeprefix("tricks/"), *own, *deep, *fixed])

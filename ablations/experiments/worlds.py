@@ -69,20 +69,20 @@ def trained(
     levels: Mapping[Trial, Sequence[Level]], seeds: Sequence[int], store: Store, workers: int, command: str, name: str
 ) -> Study:
     """Train both arms of each trial at these levels, unless they are stored. Raises InputError if a job fails."""
-    rated = dict.fromkeys(
-        (job, rate)
-        for trial, some in levels.items()
-        for level in some
-        for arm in (trial.without, trial.having)
-        for job, rate in _jobs(trial, level, arm, seeds)
-    )
-    jobs = list(dict.fromkeys(job for job, _ in rated))
+    rated: dict[Job, Rate] = {}
+    for trial, some in levels.items():
+        for level in some:
+            for arm in (trial.without, trial.having):
+                for job, rate in _jobs(trial, level, arm, seeds):
+                    if job not in rated or rated[job].reservation == FIXED:  # one that another trial chose was tuned
+                        rated[job] = rate
+    jobs = list(rated)
     done = sum(store.has(job) for job in jobs)
     print(f"{len(levels)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
     failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    results = [Done(job, rate.reservation, result) for job, rate in rated if (result := store.scored(job))]
+    results = [Done(job, rate.reservation, result) for job, rate in rated.items() if (result := store.scored(job))]
     return Study(name, (), gather(results, seeds), about_runs(command, results, seeds))
 
 

@@ -46,7 +46,7 @@ def trials_text(frame: pd.DataFrame) -> str:
         lines.append(
             (
                 row["trick"],
-                place(row["world"], row["numbers"]),
+                place(row["world"], row["numbers"], row["rate"]),
                 SCORES[row["score"]],
                 f"{row['without']:.4g} ({row['lr_without']:g})",
                 f"{row['with']:.4g} ({row['lr_with']:g})",

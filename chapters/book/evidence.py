@@ -135,7 +135,7 @@ def evidence(trick: str) -> Evidence:
     worlds = verdicts_of_trials()
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):
-        worlds["place"] = [place(*pair) for pair in zip(worlds.world, worlds.numbers, strict=True)]
+        worlds["place"] = [place(*row) for row in zip(worlds.world, worlds.numbers, worlds.rate, strict=True)]
         worlds["verdict"] = worlds.seen.map(VERDICTS)
     return Evidence(trick, table, worlds)
 
@@ -162,7 +162,7 @@ def _world_pairs(trick: str) -> list[Pair]:
     """The trick's trials in the worlds made for it."""
     return [
         (
-            place(found.level.config.env, numbers(found.level.config)),
+            place(found.level.config.env, numbers(found.level.config), found.trial.rate),
             found.without.grid(steps),
             found.having.grid(steps),
         )

@@ -111,7 +111,7 @@ def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
 
 
 def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
-    places = [(trial.trick, outcomes.place(trial.env, numbers(trial.config))) for trial in TRIALS]
+    places = [(trial.trick, outcomes.place(trial.env, numbers(trial.config), trial.rate)) for trial in TRIALS]
     assert len(set(places)) == len(places)
 
 
