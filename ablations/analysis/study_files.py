@@ -120,7 +120,8 @@ def _fault(runs: pd.DataFrame, about: About, designed: bool) -> str:
     first, end = about["seeds"]
     if (runs.seed < first).any() or not runs.seed.between(first, end - 1).any():
         return "the seeds are not those of its first line"
-    if runs.duplicated([*COLUMNS[:4], "seed"]).any():
+    arm = COLUMNS[:4] if designed else [*COLUMNS[:4], "lr"]  # a trial may repeat another's arm at a fixed rate
+    if runs.duplicated([*arm, "seed"]).any():
         return "a run is there twice"
     if designed and (runs[COLUMNS[:3]] != runs[COLUMNS[:3]].iloc[0]).any(axis=None):
         return "its runs are not of one environment, budget and set of numbers"

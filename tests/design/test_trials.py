@@ -97,6 +97,23 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
     rate_table.table.cache_clear()
 
 
+def test_a_run_that_a_tuned_trial_and_one_at_a_fixed_rate_share_is_there_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fixed = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a table, the rate of all arms is 0.003
+    monkeypatch.setattr(worlds, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
+    monkeypatch.setattr(trials_section, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    rate_table.table.cache_clear()
+    for _ in range(2):  # the second time, it reads what it wrote
+        assert main(["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]) == 0
+    rate_table.table.cache_clear()
+    (study,) = load_all(tmp_path)
+    assert study.runs.groupby("lr").size().to_dict() == {0.003: 4, 0.01: 4}
+    assert set(study.runs.tuned[study.runs.lr == 0.003]) == {"not tuned"}
+    assert len(pd.read_csv(tmp_path / "worlds.csv")) == 3
+
+
 def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
     assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
     assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
