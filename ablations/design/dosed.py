@@ -122,11 +122,10 @@ DOSED = (
     Trial(
         "entropy",
         PLAIN,
-        levels((0.001, 0.01, 0.05), lambda c: world("Corridor", 300_000, entropy_coef=c), 1),
+        levels((0.001, 0.01, 0.05), lambda c: world("Corridor1", 300_000, entropy_coef=c), 1),
         1,
-        "at the same learning rate for both arms: a tuned arm without the bonus explores, too, by being slow",
+        "the small reward is one step away: without the bonus, the agent takes it long before it sees the large one",
         dose="coefficient",
-        rate=0.01,
     ),
     Trial(
         "popart",

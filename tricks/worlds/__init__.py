@@ -10,7 +10,7 @@ from tricks.worlds.acrobot import ACROBOT
 from tricks.worlds.cartpole import CARTPOLE, CARTPOLE_200
 from tricks.worlds.chain import NOISY_CHAIN
 from tricks.worlds.commute import COMMUTE
-from tricks.worlds.corridor import CORRIDOR
+from tricks.worlds.corridor import CORRIDOR, DOORSTEP
 from tricks.worlds.grid import GRIDS
 from tricks.worlds.jump import REWARD_JUMP
 from tricks.worlds.line import THERE_AND_BACK, WITH_CONSTANTS
@@ -52,6 +52,7 @@ SPECIMENS = {
         SHOCKS,
         *SHOCK_PAIRS,
         CORRIDOR,
+        DOORSTEP,
         *GRIDS,
         TRADING,
         REWARD_JUMP,

@@ -1,6 +1,6 @@
 """entropy: a small reward nearby and a large one far away.
 
-A corridor of CELLS one-hot cells, entered at cell START. The left end pays NEAR, the right end pays FAR, and either one
+A corridor of CELLS one-hot cells, entered at cell START (in Corridor1, at cell 1). The left end pays NEAR, the right end pays FAR, and either one
 ends the episode; every step costs COST.
 
 Why: a random walk to the far end costs more than the reward there. So an undecided policy does better by going left;
@@ -27,3 +27,4 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 CORRIDOR = row_of_cells("tricks/Corridor-v0", CELLS, dynamics, time_limit=200, start=START)
+DOORSTEP = row_of_cells("tricks/Corridor1-v0", CELLS, dynamics, time_limit=200, start=1)  # beside the small reward
