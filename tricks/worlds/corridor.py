@@ -1,7 +1,7 @@
 """entropy: a small reward nearby and a large one far away.
 
-A corridor of CELLS one-hot cells, entered at cell START (in Corridor1, at cell 1). The left end pays NEAR, the right end pays FAR, and either one
-ends the episode; every step costs COST.
+A corridor of CELLS one-hot cells, entered at cell START, or in Corridor1 at cell 1. The left end pays NEAR, the right
+end pays FAR, and either one ends the episode; every step costs COST.
 
 Why: a random walk to the far end costs more than the reward there. So an undecided policy does better by going left;
 that makes going left more likely, and the policy stops exploring. The bonus keeps it exploring until it has found the

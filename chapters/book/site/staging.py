@@ -19,6 +19,7 @@ DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
 OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg"}  # the tricks of mechanisms with names of their own
+CHART = "<p>For the wall: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF).</p>"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
 PLOT = 6  # a cell with a picture and more lines than this is folded: its code is about drawing
 
@@ -152,7 +153,8 @@ def front_page() -> str:
     tree = _tree("chapters", chapters)
     tree += _tree("try it", ["explorer"])
     tree += _tree("reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
-    return f"# What makes PPO work\n\n{about}\n\n```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n```\n\n{tree}"
+    html = f"```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n{CHART}\n```"
+    return f"# What makes PPO work\n\n{about}\n\n{html}\n\n{tree}"
 
 
 def _card(name: str) -> str:

@@ -13,6 +13,7 @@ from book.build import CHAPTERS
 from book.site.explorer import explored
 from book.site.growing import loop
 from book.site.staging import STATIC, stage
+from book.site.wall_chart import wall_chart
 from book.store import FOLDER
 from tricks.core.extras import extra
 from tricks.errors import InputError
@@ -40,6 +41,7 @@ def main(chosen: SiteOptions) -> int:
         data = Path(temporary, "data")
         shutil.copytree(CHAPTERS / "thumbnails", data / "thumbnails")
         numbers = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+        wall_chart(data / "wall-chart.pdf")
         write_data(data / "data.js", LOOP=loop(), NUMBERS=numbers)
         write_data(data / "explorer-data.js", EXPLORER=explored())
         warnings = build(source, made, [str(STATIC), str(data)])
