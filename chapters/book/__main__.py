@@ -1,4 +1,4 @@
-"""`python -m book build`, `lines` and `site`, in the folder `chapters`."""
+"""`python -m book build`, `clips`, `lines` and `site`, in the folder `chapters`."""
 
 import sys
 
@@ -8,6 +8,7 @@ from tricks.errors import InputError
 USAGE = """usage: python -m book COMMAND ...
 
   build   run chapters and save their outputs: python -m book build 04_gae (without names: all, and the map)
+  clips   train an agent for every rung, and film it
   lines   learn which line of the loop is there with which flags (after a change of the loop)
   site    make the web book from the saved notebooks"""
 
@@ -32,15 +33,26 @@ def _site(arguments: list[str]) -> int:
     return website.main(options(website.SiteOptions, arguments, "python -m book site"))
 
 
+def _clips(arguments: list[str]) -> int:
+    from book import clips
+
+    return _alone("clips", arguments) or clips.main()
+
+
 def _lines(arguments: list[str]) -> int:
     from book import lines
 
+    return _alone("lines", arguments) or lines.main()
+
+
+def _alone(name: str, arguments: list[str]) -> int:
+    """0 for a command without arguments. Raises InputError for any argument."""
     if arguments:
-        raise InputError(f"lines takes no arguments, not {arguments[0]}")
-    return lines.main()
+        raise InputError(f"{name} takes no arguments, not {arguments[0]}")
+    return 0
 
 
-COMMANDS = {"build": _build, "lines": _lines, "site": _site}
+COMMANDS = {"build": _build, "clips": _clips, "lines": _lines, "site": _site}
 
 if __name__ == "__main__":
     sys.exit(guarded(main, sys.argv[1:]))

@@ -135,3 +135,10 @@ def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
 def test_an_unknown_command_gets_one_line() -> None:
     with pytest.raises(InputError, match="unknown command 'sight'; did you mean site"):
         main(["sight"])
+
+
+def test_a_chapter_shows_its_agent_and_its_bug(site: Path) -> None:
+    page = (site / "chapters" / "03_clip.html").read_text()
+    assert re.findall(r"clips/(\w+)\.gif", page) == ["clip", "clip_bug"]
+    assert "This episode lasted 500 steps" in page
+    assert not re.findall(r"clips/(\w+)\.gif", (site / "chapters" / "20_the_whole_ladder.html").read_text())

@@ -22,6 +22,11 @@ def say_rung(app: Sphinx, page: str, template: str, context: dict[str, Any], tre
         context["metatags"] = context.get("metatags", "") + f'<meta name="rung" content="{rung_of(name)}">'
 
 
+def has_trick(chapter: str) -> bool:
+    """Whether a chapter is about a rung of its own."""
+    return chapter[3:] == "reinforce" or any((f.metadata["chapter"] or f.name) == chapter[3:] for f in fields(Tricks))
+
+
 def rung_of(chapter: str) -> str:
     """The rung whose loop stands beside a chapter: its trick's; of several on the ladder the last, else the first.
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from book import clips
 from book.build import CHAPTERS, names, title
 from book.site import explorer
 from book.site.growing import origins
+from book.site.rungs import has_trick, rung_of
 from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
@@ -29,7 +31,7 @@ def stage(folder: Path) -> None:
     linked: set[Path] = set()
     for name in names():
         path = CHAPTERS / f"{name}.ipynb"
-        notebook = foldable(nbformat.read(path, as_version=4))
+        notebook = filmed(foldable(nbformat.read(path, as_version=4)), rung_of(name) if has_trick(name) else "")
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = MECHANISM.sub(_mechanism, _relinked(cell.source, path, linked))
@@ -62,6 +64,16 @@ def foldable(notebook: NotebookNode) -> NotebookNode:
         tags = cell.metadata.setdefault("tags", [])
         if cell.cell_type == "code" and "open" not in tags and ("begin()" in cell.source or is_drawing(cell)):
             tags.append("hide-input")
+    return notebook
+
+
+def filmed(notebook: NotebookNode, rung: str) -> NotebookNode:
+    """Show how an agent of this rung behaves: at the top, and with the exercise's bug where that is trained."""
+    if top := clips.figure(rung):
+        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(top))
+    bugs = [k for k, cell in enumerate(notebook.cells) if cell.cell_type == "code" and "with planted(" in cell.source]
+    if bugs and (film := clips.figure(f"{rung}_bug")):
+        notebook.cells.insert(bugs[-1] + 1, nbformat.v4.new_markdown_cell(film))
     return notebook
 
 

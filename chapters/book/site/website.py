@@ -39,7 +39,8 @@ def main(chosen: SiteOptions) -> int:
         source.mkdir()
         stage(source)
         data = Path(temporary, "data")
-        shutil.copytree(CHAPTERS / "thumbnails", data / "thumbnails")
+        for folder in ("thumbnails", "clips"):
+            shutil.copytree(CHAPTERS / folder, data / folder)
         numbers = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
         wall_chart(data / "wall-chart.pdf")
         write_data(data / "data.js", LOOP=loop(), NUMBERS=numbers)

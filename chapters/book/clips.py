@@ -1,0 +1,94 @@
+"""Short films of CartPole agents: one for each rung, and one for each planted bug. `python -m book clips`."""
+
+import contextlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image
+
+from book.build import CHAPTERS
+from book.faults import planted
+from book.figures import at_best_rate
+from tricks import REINFORCE, Config, Tricks, train
+from tricks.ladder import LADDER, named
+from tricks.runs.film import Film, make_playable, watch
+
+FOLDER = CHAPTERS / "clips"
+LENGTHS = FOLDER / "lengths.json"
+SIZE, FRAMES, COLORS = (240, 160), 100, 16
+BUDGET = 30_000  # steps of training, at which the rungs still differ
+BUGS = {  # trick: the function of the loop, and the chapter's wrong version of it
+    "reinforce": ("reward_to_go", "reinforce.leaking_returns"),
+    "baseline": ("squared_error", "baseline.row_error"),
+    "reuse": ("importance_ratio", "reuse.ratio_in_place"),
+    "clip": ("clipped_surrogate", "clip.short_surrogate"),
+    "gae": ("gae", "gae.surprising_advantages"),
+    "segments": ("play_segment", "segments.play_rows"),
+}
+
+
+class Clip(NamedTuple):
+    """What a film shows."""
+
+    name: str
+    tricks: Tricks
+    faults: dict[str, Callable]
+
+
+def clips() -> Iterator[Clip]:
+    """All films: `clip`, and with its bug `clip_bug`."""
+    for name in ("reinforce", *LADDER):
+        tricks = REINFORCE if name == "reinforce" else named(name)
+        yield Clip(name, tricks, {})
+        if name in BUGS:
+            function, wrong = BUGS[name]
+            module, _, attribute = wrong.partition(".")
+            yield Clip(f"{name}_bug", tricks, {function: getattr(import_module(f"exercises.{module}"), attribute)})
+
+
+def film(clip: Clip) -> tuple[Film, int]:
+    """Train an agent for BUDGET steps, and film one episode. Returns the film and the episode's length in steps."""
+    config = replace(at_best_rate(Config(seeds=1), clip.tricks), steps=BUDGET)
+    with planted(**clip.faults):
+        run = train(config, clip.tricks)
+    env = make_playable("CartPole-v1")
+    assert env is not None
+    with contextlib.closing(env):
+        made, _, steps = watch(run, env, greedy=False)
+    return made, steps
+
+
+def write(made: Film, path: Path) -> None:
+    """Write a small animated picture: at most FRAMES frames of the start of the episode."""
+    frames = [Image.fromarray(frame).resize(SIZE, Image.Resampling.LANCZOS) for frame in made.frames[:FRAMES]]
+    flat = [frame.quantize(COLORS, dither=Image.Dither.NONE) for frame in frames]
+    box = io.BytesIO()
+    flat[0].save(box, "GIF", save_all=True, append_images=flat[1:], duration=40, loop=0)
+    path.write_bytes(box.getvalue())
+
+
+def main() -> int:
+    """Make every film. Returns the exit status."""
+    FOLDER.mkdir(exist_ok=True)
+    lengths = {}
+    for clip in clips():
+        made, lengths[clip.name] = film(clip)
+        write(made, FOLDER / f"{clip.name}.gif")
+        print(f"{clip.name}: an episode of {lengths[clip.name]} steps")
+    LENGTHS.write_text(json.dumps(lengths, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def figure(name: str) -> str:
+    """A film in a page of the site, with a caption; empty if there is none of this name."""
+    if not LENGTHS.exists() or name not in (lengths := json.loads(LENGTHS.read_text(encoding="utf-8"))):
+        return ""
+    who = "The same with the bug of this exercise" if name.endswith("_bug") else "An agent at this rung"
+    said = f"{who}, after {BUDGET:,} steps of training. This episode lasted {lengths[name]} steps (500 is the limit)."
+    picture = f'<img src="../_static/clips/{name}.gif" alt="a cart with a pole" loading="lazy">'
+    return f'```{{raw}} html\n<figure class="clip">{picture}<figcaption>{said}</figcaption></figure>\n```'
