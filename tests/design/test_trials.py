@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +13,9 @@ import pytest
 from ablations.analysis import outcomes
 from ablations.analysis.studies import COLUMNS
 from ablations.analysis.study_files import RESULTS, load_all
-from ablations.cli import main
 from ablations.design.flag_sets import numbers
 from ablations.design.trial import Level, Trial, once
 from ablations.design.trials import TRIALS
-from ablations.experiments import worlds
 from ablations.report import trials_section
 from ablations.report.trials_section import caption
 from ablations.training import rate_table, rates
@@ -71,49 +68,6 @@ def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> Non
     assert down["seen"] == -1
 
 
-def test_the_command_trains_both_arms_and_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for module in (worlds, trials_section):
-        monkeypatch.setattr(module, "TRIALS", (TRIAL,))
-    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-    rate_table.table.cache_clear()
-    arguments = ["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--tune"]
-    assert main(arguments) == 0
-    scores = rate_table.table()
-    assert set(scores.tricks) == {"", "baseline"}
-    assert set(scores.numbers) == {"lanes=2 horizon=10"}
-    first = (tmp_path / "worlds.csv").read_text()
-    frame = pd.read_csv(tmp_path / "worlds.csv")
-    assert frame.difference[0] == pytest.approx(
-        frame["with"][0] - frame.without[0], abs=1e-3
-    )  # as far as it is written
-    assert np.isnan(frame.low[0])  # two seeds have no interval
-    assert all((tmp_path / f"worlds.{kind}").stat().st_size > 1000 for kind in ("png", "svg"))
-    capsys.readouterr()
-    assert main(arguments[:-1]) == 0
-    assert "2 jobs, 2 of them done before" in capsys.readouterr().out
-    assert (tmp_path / "worlds.csv").read_text() == first
-    rate_table.table.cache_clear()
-
-
-def test_a_run_that_a_tuned_trial_and_one_at_a_fixed_rate_share_is_there_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fixed = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a table, the rate of all arms is 0.003
-    monkeypatch.setattr(worlds, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
-    monkeypatch.setattr(trials_section, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
-    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
-    rate_table.table.cache_clear()
-    for _ in range(2):  # the second time, it reads what it wrote
-        assert main(["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]) == 0
-    rate_table.table.cache_clear()
-    (study,) = load_all(tmp_path)
-    assert study.runs.groupby("lr").size().to_dict() == {0.003: 4, 0.01: 4}
-    assert set(study.runs.tuned[study.runs.lr == 0.003]) == {"not tuned"}
-    assert len(pd.read_csv(tmp_path / "worlds.csv")) == 3
-
-
 def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
     assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
     assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
@@ -140,13 +94,6 @@ def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeyp
     found = [rates.best_rate(Config(env="x", steps=9), TRIAL.without, score)[0] for score in ("area", "late")]
     rate_table.table.cache_clear()
     assert found == [0.001, 0.01]
-
-
-def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
-    refuses(main, ["worlds", "--tricks", "glue"], "unknown trick glue; the tricks are baseline,")
-    refuses(main, ["worlds", "--tricks", ","], "unknown trick")
-    refuses(main, ["worlds", "--tricks", "clip,ppg"], "there is no trial for ppg; the tricks with trials are baseline,")
-    refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
 
 
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
@@ -213,15 +160,3 @@ def test_what_was_seen_is_confirmed_by_the_same_sign_on_other_seeds() -> None:
         assert ("not confirmed" in trials_section.trials_text(frame)) == (confirmed == 0)
     assert outcomes.judged([found(base)], [found(up)]).confirmed.isna().all()  # nothing was seen, so nothing to confirm
     assert outcomes.judged([found(up)]).again.isna().all()
-
-
-def test_the_command_tries_again_what_it_has_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for module in (worlds, trials_section):
-        monkeypatch.setattr(module, "TRIALS", (TRIAL,))
-    monkeypatch.setattr(worlds, "judged", lambda found: pd.DataFrame({"seen": [1] * len(found)}))
-    assert main(["worlds", "--seeds", "5", "--confirm", "--workers", "1", "--out", str(tmp_path)]) == 0
-    (study,) = load_all(tmp_path)
-    assert study.again is not None
-    assert set(study.again.runs.seed) == {*range(5, 10)}

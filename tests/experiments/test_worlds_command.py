@@ -1,0 +1,81 @@
+"""`python -m ablations worlds`: it trains both arms of each trial, resumes, tunes, and tries again what it has seen."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ablations.analysis.study_files import load_all
+from ablations.cli import main
+from ablations.design.trial import Trial, once
+from ablations.experiments import worlds
+from ablations.report import trials_section
+from ablations.training import rate_table
+from tricks import Config
+
+TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
+
+
+def test_the_command_trains_both_arms_and_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in (worlds, trials_section):
+        monkeypatch.setattr(module, "TRIALS", (TRIAL,))
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    rate_table.table.cache_clear()
+    arguments = ["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--tune"]
+    assert main(arguments) == 0
+    scores = rate_table.table()
+    assert set(scores.tricks) == {"", "baseline"}
+    assert set(scores.numbers) == {"lanes=2 horizon=10"}
+    first = (tmp_path / "worlds.csv").read_text()
+    frame = pd.read_csv(tmp_path / "worlds.csv")
+    assert frame.difference[0] == pytest.approx(
+        frame["with"][0] - frame.without[0], abs=1e-3
+    )  # as far as it is written
+    assert np.isnan(frame.low[0])  # two seeds have no interval
+    assert all((tmp_path / f"worlds.{kind}").stat().st_size > 1000 for kind in ("png", "svg"))
+    capsys.readouterr()
+    assert main(arguments[:-1]) == 0
+    assert "2 jobs, 2 of them done before" in capsys.readouterr().out
+    assert (tmp_path / "worlds.csv").read_text() == first
+    rate_table.table.cache_clear()
+
+
+def test_a_run_that_a_tuned_trial_and_one_at_a_fixed_rate_share_is_there_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fixed = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a table, the rate of all arms is 0.003
+    monkeypatch.setattr(worlds, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
+    monkeypatch.setattr(trials_section, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    rate_table.table.cache_clear()
+    for _ in range(2):  # the second time, it reads what it wrote
+        assert main(["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]) == 0
+    rate_table.table.cache_clear()
+    (study,) = load_all(tmp_path)
+    assert study.runs.groupby("lr").size().to_dict() == {0.003: 4, 0.01: 4}
+    assert set(study.runs.tuned[study.runs.lr == 0.003]) == {"not tuned"}
+    assert len(pd.read_csv(tmp_path / "worlds.csv")) == 3
+
+
+def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
+    refuses(main, ["worlds", "--tricks", "glue"], "unknown trick glue; the tricks are baseline,")
+    refuses(main, ["worlds", "--tricks", ","], "unknown trick")
+    refuses(main, ["worlds", "--tricks", "clip,ppg"], "there is no trial for ppg; the tricks with trials are baseline,")
+    refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
+
+
+def test_the_command_tries_again_what_it_has_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in (worlds, trials_section):
+        monkeypatch.setattr(module, "TRIALS", (TRIAL,))
+    monkeypatch.setattr(worlds, "judged", lambda found: pd.DataFrame({"seen": [1] * len(found)}))
+    assert main(["worlds", "--seeds", "5", "--confirm", "--workers", "1", "--out", str(tmp_path)]) == 0
+    (study,) = load_all(tmp_path)
+    assert study.again is not None
+    assert set(study.again.runs.seed) == {*range(5, 10)}
