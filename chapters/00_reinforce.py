@@ -3,15 +3,84 @@
 #
 # *Nobody says which action was right. How can a policy still get better?*
 #
-# A pole stands on a cart. Every fiftieth of a second you push left or right, and as long as the pole stands you get
-# a point. Nobody ever tells you "here, left would have been better". There is a score at the end, and that is all.
+# A pole stands on a cart. Fifty times a second you push left or right, and for every step the pole stays up you get one
+# point. Nobody ever tells you "you should have gone left there." All you get is points.
 #
-# This chapter derives the one formula that the whole book is built on. It needs a derivative, a logarithm, and the
-# idea of an average.
+# That is enough. Here is a complete program that learns to balance the pole. It needs PyTorch, Gymnasium, and ten seconds.
+
+# %% tags=["open"]
+import gymnasium as gym
+import torch
+from torch.distributions import Categorical
+
+GAMMA, BATCH, STEPS = 0.99, 1000, 60_000
+
+torch.manual_seed(0)
+env = gym.make("CartPole-v1")
+policy = torch.nn.Sequential(torch.nn.Linear(4, 64), torch.nn.Tanh(), torch.nn.Linear(64, 2))
+optimizer = torch.optim.Adam(policy.parameters(), lr=0.01)
+
+
+def play_episode(seed=None):
+    """Observations [T, 4], actions [T] and rewards of one episode, played with the policy as it is now."""
+    observations, actions, rewards, over = [], [], [], False
+    observation, _ = env.reset(seed=seed)
+    while not over:
+        observations.append(torch.as_tensor(observation))
+        with torch.no_grad():
+            actions.append(Categorical(logits=policy(observations[-1])).sample())
+        observation, reward, terminated, truncated, _ = env.step(actions[-1].item())
+        rewards.append(reward)
+        over = terminated or truncated
+    return torch.stack(observations), torch.stack(actions), rewards
+
+
+def rewards_to_go(rewards):
+    """What was paid from each step on: G_t = r_t + γ G_{t+1}."""
+    total, totals = 0.0, []
+    for reward in reversed(rewards):
+        total = reward + GAMMA * total
+        totals.append(total)
+    return torch.tensor(totals[::-1])
+
+
+steps, lengths = 0, []
+while steps < STEPS:
+    played = []  # play: at least BATCH steps of whole episodes
+    while sum(len(rewards) for _, _, rewards in played) < BATCH:
+        played.append(play_episode(seed=0 if steps == 0 and not played else None))
+    observations = torch.cat([each[0] for each in played])
+    actions = torch.cat([each[1] for each in played])
+    returns = torch.cat([rewards_to_go(each[2]) for each in played])  # judge: how good was each action?
+
+    log_prob = Categorical(logits=policy(observations)).log_prob(actions)
+    loss = -(log_prob * returns).mean()  # learn: make the actions that turned out well more likely
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+    steps += len(actions)
+    lengths.append(sum(len(rewards) for _, _, rewards in played) / len(played))
+
+print(f"first batch: {lengths[0]:.0f} steps per episode; last five batches: {sum(lengths[-5:]) / 5:.0f}")
+assert sum(lengths[-5:]) / 5 > 5 * lengths[0]
+
+# %% [markdown]
+# The whole idea is in one line: `loss = -(log_prob * returns).mean()`. This chapter derives that line. You need
+# derivatives, logarithms, and averages.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | there are rewards, but no right answers to imitate |
+# | **formula** | $\nabla J = \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ |
+# | **in the loop** | `objective = log_prob * advantage` <br> `loss = -mean(objective, b.valid)` |
+# | **defaults** | $\gamma = 0.99$, one gradient step per batch of whole episodes |
+# | **watch** | the return, and `entropy`: it should fall slowly |
+# | **skip it when** | never; everything else in this book is added to it |
+# | **also called** | (Monte Carlo) policy gradient; the policy is the *actor*; learning only from its own latest data is *on-policy* |
 
 # %%
 import matplotlib.pyplot as plt
-import torch
 
 from ablations import style
 from book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
@@ -22,33 +91,35 @@ from tricks.core.returns import discounted_sum, reward_to_go
 begin()
 
 # %% [markdown]
-# ## The smallest problem there is
+# ## Three slot machines
 #
-# Forget the pole. Here are three slot machines. The first always pays 1, the second 2, the third 4. Your **policy**
-# $\pi_\theta(a)$ is a probability for each machine $a$, made from three numbers $\theta$ (the *logits*) by a softmax:
+# Forget the pole for now. Here are three slot machines. The first always pays 1, the second 2, the third 4. Your
+# **policy** $\pi_\theta(a)$ gives each machine $a$ a probability. It is made from three numbers $\theta$, the *logits*, by
+# a softmax:
 #
 # $$\pi_\theta(a) = \frac{e^{\theta_a}}{e^{\theta_1} + e^{\theta_2} + e^{\theta_3}}.$$
 #
-# What you want is a large **expected reward** $J(\theta) = \sum_a \pi_\theta(a)\, r(a)$. If you knew what every machine
-# pays, this would be calculus: compute $\nabla J$, take a step along it, repeat. ($\nabla J$, the gradient, is the list of the
-# derivatives of $J$ with respect to each number in $\theta$; $\mathbb{E}$ below is a mean weighted by probabilities.) But you only see the payout of the
-# machine that you pulled.
+# You want a large **expected reward** $J(\theta) = \sum_a \pi_\theta(a)\, r(a)$. If you knew what every machine pays, this
+# would be calculus: compute the gradient $\nabla J$ (the derivatives of $J$ with respect to each number in $\theta$), take
+# a step along it, repeat. But you only see the payout of the machine you pulled.
 #
-# A first idea: whatever you did, do more of it. A second: do more of it *in proportion to what it paid*. Let us try
-# both. "Do more of $a$" means to raise $\log \pi_\theta(a)$ with a gradient step.
+# Two ideas. The first: whatever you did, do more of it. The second: do more of it *in proportion to what it paid*. "Do more
+# of $a$" means taking a gradient step that raises $\log \pi_\theta(a)$.
+#
+# **Predict.** Which of the two finds the best machine? Can the second one, although it never compares two machines?
 
-# %%
+# %% tags=["predict"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
-def learn(weigh, agents=50, steps=300, rate=0.05):
+def learn(weigh, pays=PAYS, agents=50, steps=300, rate=0.05):
     """Mean probability of the best machine, step by step, over some agents that start without a preference."""
     torch.manual_seed(0)
     theta, share = torch.zeros(agents, 3, requires_grad=True), []
     for _ in range(steps):
-        policy = torch.distributions.Categorical(logits=theta)
+        policy = Categorical(logits=theta)
         action = policy.sample()
-        loss = -(policy.log_prob(action) * weigh(PAYS[action])).sum()
+        loss = -(policy.log_prob(action) * weigh(pays[action])).sum()
         (grad,) = torch.autograd.grad(loss, theta)
         theta = (theta - rate * grad).detach().requires_grad_()
         share.append(policy.probs[:, 2].mean().item())
@@ -67,39 +138,38 @@ plt.show()
 assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 
 # %% [markdown]
-# The first idea goes nowhere: each agent drifts toward what it happened to try, one to this machine and one to that, and on
-# average nothing has been learned. The second finds the best machine, though it never compares two machines, and never learns what any of them
-# pays. Why does it work?
+# The first idea goes nowhere. Each agent drifts toward whatever it happened to try, and on average nothing is learned. The
+# second finds the best machine, without ever comparing two of them. Why does that work?
 #
 # ## The derivation
 #
-# Write the gradient of what we want, and pull a $\pi_\theta(a)$ out by force:
+# Write down the gradient of what you want, and pull out a factor $\pi_\theta(a)$:
 #
 # $$\nabla_\theta J
 #   = \sum_a r(a)\, \nabla_\theta \pi_\theta(a)
 #   = \sum_a \pi_\theta(a)\, r(a)\, \frac{\nabla_\theta \pi_\theta(a)}{\pi_\theta(a)}
 #   = \sum_a \pi_\theta(a)\, \underbrace{r(a)\, \nabla_\theta \log \pi_\theta(a)}_{\text{computable from one pull}}.$$
 #
-# The first step moves the gradient inside the sum: $r(a)$ does not depend on $\theta$. The second multiplies and
-# divides by $\pi_\theta(a)$. The third is the chain rule for the logarithm, $\nabla \log x = \nabla x / x$.
+# The first step moves the gradient inside the sum, since $r(a)$ doesn't depend on $\theta$. The second multiplies and
+# divides by $\pi_\theta(a)$. The third is the chain rule, $\nabla \log x = \nabla x / x$.
 #
-# Now look at the form of the result. It is a sum over actions, weighted by their probabilities: an **expectation**
-# under the policy. And expectations can be estimated by sampling. Pull once, get $a$ and $r(a)$, and
+# Now look at the result. It is a sum over actions, weighted by their probabilities. That's an **expectation**, and you can
+# estimate an expectation by sampling. Pull once, get $a$ and $r(a)$, and
 #
 # $$g = r(a)\, \nabla_\theta \log \pi_\theta(a) \qquad\text{has}\qquad \mathbb{E}[g] = \nabla_\theta J.$$
 #
-# That was "do more of it, in proportion to what it paid". Every single $g$ is wrong; their average is exactly right.
-# Williams (1992) called the family of such algorithms REINFORCE.
+# That is "do more of it, in proportion to what it paid." Every single $g$ is wrong, but their average is exactly right.
+# Williams (1992) named this family of algorithms REINFORCE. The vector $\nabla \log \pi(a)$ is called the *score*.
 #
 # ## Check it with numbers
 #
-# With $\theta = 0$ every machine has probability ⅓ and $J = 7/3$. For a softmax,
-# $\partial \log \pi(a) / \partial \theta_k = [a = k] - \pi(k)$, where $[a = k]$ is 1 if $a$ is $k$ and 0 otherwise. So by hand
+# With $\theta = 0$ every machine has probability ⅓, and $J = 7/3$. For a softmax,
+# $\partial \log \pi(a) / \partial \theta_k = [a = k] - \pi(k)$, where $[a = k]$ is 1 if $a$ is $k$ and 0 otherwise. By hand:
 #
 # $$\frac{\partial J}{\partial \theta_k} = \sum_a \pi(a)\, r(a)\, \big([a = k] - \pi(k)\big)
 #   = \pi(k)\, r(k) - \pi(k)\, J = \pi(k)\,\big(r(k) - J\big),$$
 #
-# which is $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$.
+# which gives $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$.
 
 # %%
 theta = torch.zeros(3, requires_grad=True)
@@ -115,9 +185,9 @@ print("mean of 100000", samples.mean(0).numpy().round(3))
 assert (samples.mean(0) - exact).abs().max() < 0.02
 
 # %% [markdown]
-# ## A picture of the mechanism
+# ## Right on average, and noisy
 #
-# How wrong is an average of $n$ samples? Below are 400 estimates of the third component, each from $n$ pulls.
+# How far off is an average of $n$ samples? Here are 400 estimates of the third component, each from $n$ pulls.
 
 # %% tags=["thumbnail"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
@@ -139,63 +209,62 @@ print("standard deviation:", ", ".join(f"{n} pulls {deviation:.3f}" for n, devia
 assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth of the error
 
 # %% [markdown]
-# The mean of every row is the truth, also of the lowest, where no single estimate comes near it; and the error shrinks with $1/\sqrt{n}$: a hundred times the pulls for a
-# tenth of the error. **Unbiased, but noisy.** Remember the width of that first cloud. Most of the chapters that follow
-# are about making it narrower, or about not falling over because of it.
+# Every row has the right mean, even the lowest, where no single estimate comes close. The error shrinks with $1/\sqrt{n}$,
+# so a tenth of the error costs a hundred times the pulls. **Unbiased, but noisy.** Remember the width of that bottom row.
+# Most of this book is about making it narrower, or about not falling over because of it.
 #
 # ## From one pull to a whole episode
 #
-# On CartPole you see a state $s_0$, act, get a reward $r_0$, see $s_1$, act again. The policy
-# is now a small neural net: a state goes in, a logit for each action comes out, and $\theta$ are all of its weights.
-# $\pi_\theta(a|s)$ is the softmax of these logits. An episode
-# $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$ is one big "pull", and its return $R(\tau) = \sum_t r_t$ is what it pays.
+# Back to CartPole. You see a state $s_0$, act, get a reward $r_0$, see $s_1$, act again. The policy is now a small neural
+# net: a state goes in, one logit per action comes out, and $\theta$ is all of its weights. One episode, or *trajectory*,
+# $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$ is one big "pull," and its return $R(\tau) = \sum_t r_t$ is what it pays.
 # The same derivation holds with $\tau$ in place of $a$:
 #
 # $$\nabla_\theta J = \mathbb{E}_\tau\big[R(\tau)\, \nabla_\theta \log p_\theta(\tau)\big].$$
 #
-# But how probable is an episode? The world deals the start and the transitions, the policy the actions:
+# How probable is an episode? The world deals the first state and the transitions, and the policy deals the actions:
 #
 # $$p_\theta(\tau) = p(s_0) \prod_t \pi_\theta(a_t | s_t)\; p(s_{t+1} | s_t, a_t).$$
 #
-# You do not know the physics $p(s_{t+1} | s_t, a_t)$, and you do not need to. The logarithm turns the product into a
-# sum, and only the policy's terms depend on $\theta$. The rest vanish from the gradient:
+# You don't know the physics $p(s_{t+1} | s_t, a_t)$, and you don't need to. The logarithm turns the product into a sum,
+# and only the policy's terms depend on $\theta$:
 #
 # $$\nabla_\theta \log p_\theta(\tau) = \sum_t \nabla_\theta \log \pi_\theta(a_t | s_t).$$
 #
 # **This is why the method needs no model of the world.**
 #
-# One improvement comes for free. An action cannot change rewards that lie in the past, so they should not count for it.
-# The formula agrees. In any state, the score $\nabla \log \pi$ has mean zero:
+# Two changes turn $R(\tau)$ into the $G_t$ of the program. The first one is free. An action can't change rewards in the
+# past, so they shouldn't count for it, and the formula agrees: in any state, the mean of the score is zero,
 #
 # $$\sum_a \pi_\theta(a|s)\, \nabla_\theta \log \pi_\theta(a|s) = \sum_a \nabla_\theta \pi_\theta(a|s)
 #   = \nabla_\theta \sum_a \pi_\theta(a|s) = \nabla_\theta 1 = 0,$$
 #
-# and a past reward, which is fixed when $a_t$ is drawn, multiplies it by a constant. So those terms only add noise, and
-# each action keeps the rewards from its own step on, the **reward-to-go**
+# and a past reward is a constant factor when $a_t$ is drawn. Those terms add noise and nothing else, so drop them.
+#
+# The second one is not free. Count a reward that comes $k$ steps later as $\gamma^k$ of itself, with a **discount**
+# $\gamma$ a little below 1. What happens a thousand steps from now has little to do with this action and a lot to do with
+# luck, so discounting removes noise. But it also changes the question: the gradient of the *undiscounted* return is no
+# longer the mean of the estimate. You accept some bias to lose a lot of variance, and it won't be the last time. Together:
 #
 # $$G_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma\, G_{t+1}.$$
 #
-# The **discount** $\gamma$ (0.99 here) counts a reward $k$ steps ahead as $\gamma^k$ of itself. It is a compromise: what
-# happens in a thousand steps has little to do with this action and a lot to do with luck.
-#
-# What is minimized is the *loss* $-\frac{1}{n} \sum_t G_t \log \pi_\theta(a_t | s_t)$, with $G_t$ a constant and $n$ the number of steps
-# in the batch: its gradient is the estimate with the sign turned, per step instead of per episode.
+# This is the **reward-to-go**. The loss is $-\frac{1}{n} \sum_t G_t \log \pi_\theta(a_t | s_t)$ over the $n$ steps of a
+# batch, with $G_t$ held constant. Its gradient is our estimate with the sign flipped, because optimizers minimize.
 #
 # ## In the library
 #
-# The right-hand form of $G_t$ says how to compute it: from the last step backward. Where an episode is `done`,
-# nothing follows. (`unbind(1)` cuts a tensor into its time steps, and `addcmul(a, b, c)` is $a + b\,c$.)
+# The right-hand form of $G_t$ says how to compute it: backward, from the last step. Where an episode is `done`, nothing
+# follows. (`unbind(1)` cuts a tensor into its time steps; `addcmul(a, b, c)` is $a + b\,c$.)
 
 # %%
 source(reward_to_go, discounted_sum)
 
 # %% [markdown]
-# The letters are the same everywhere in this library: `S` agents that are trained side by side, each with its own seed
-# (one agent is an anecdote), `T` time steps, and `N` copies of the world that each agent plays at once, its *lanes*.
+# The letters mean the same everywhere in this library. `S` agents train side by side, each with its own seed, because one
+# agent is an anecdote. `T` is time steps. `N` is the number of *lanes*: copies of the world that each agent plays at once.
 #
-# Let us do one by hand. Rewards 1, 2, 3, then the episode ends; a new one begins with a 10. With $\gamma = ½$, from the
-# back: $G_3 = 10$. At step 2 the first episode ended, so $G_2 = 3$. Then $G_1 = 2 + ½ \cdot 3 = 3.5$ and
-# $G_0 = 1 + ½ \cdot 3.5 = 2.75$.
+# One example by hand. Rewards 1, 2, 3, and the episode ends; the next one begins with a 10. With $\gamma = ½$, from the
+# back: $G_3 = 10$. Step 2 ended its episode, so $G_2 = 3$. Then $G_1 = 2 + ½ \cdot 3 = 3.5$ and $G_0 = 1 + ½ \cdot 3.5 = 2.75$.
 
 # %%
 reward = torch.tensor([1.0, 2.0, 3.0, 10.0]).view(1, 4, 1)  # [S, T, N]
@@ -205,20 +274,20 @@ print(returns.numpy())
 torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
 # %% [markdown]
-# And this is the whole training loop, with every trick switched off. It is not a copy for this page: it is cut from the
-# library's own loop, and if you run the text below, you get the same curve. Read it top to bottom. **Play** collects
-# episodes, **judge** computes what came of each action, **learn** takes one gradient step. (`Adam` is gradient descent with two additions: it divides
-# each weight's step by the recent size of its gradient, so that a step is about as long as the learning rate, and it
-# carries some of the last steps along, its *momentum*.)
+# And here is the library's training loop with every trick switched off. Hold it against the program at the top: **play**
+# collects episodes, **judge** computes what came of each action, **learn** takes one gradient step. It is the same thing,
+# for many agents at once. (It isn't a copy made for this page. It is cut from the library's source, and running this text
+# gives the same curve. `Adam` is gradient descent with two additions: it divides each weight's step by the recent size of
+# its gradient, and it carries over part of the last steps, its *momentum*.)
 
 # %%
 listing(REINFORCE)
 
 # %% [markdown]
-# ## A small run
+# ## Five agents
 #
-# Five agents, each with 40,000 steps of CartPole, each step a fiftieth of a second: about 13 minutes of balancing per
-# agent. The band is a 95% interval for the mean over agents.
+# Each gets 40,000 steps of CartPole, about 13 minutes of balancing. `at_best_rate` sets the learning rate that did best
+# on other seeds. The band is a 95% interval for the mean over agents.
 
 # %%
 config = at_best_rate(Config("CartPole-v1", seeds=5, steps=40_000), REINFORCE)
@@ -231,13 +300,13 @@ print(f"the first batch of episodes: {first:.0f} points each; the last tenth of 
 assert last > 2 * first
 
 # %% [markdown]
-# It learns: no teacher, no model of the cart, one formula.
+# It learns, with no teacher, no model of the cart, and one formula. It also wobbles: each step follows one noisy estimate,
+# and an unlucky batch can undo part of what was learned.
 #
-# ## What the stored runs say
+# ## With more seeds, and on a harder task
 #
-# The ablations of this project have trained this loop longer, with more seeds, at a learning rate that was chosen on
-# other seeds. The score in the tables of this book is the **area under the curve**: the mean return over all of training,
-# which rewards both learning fast and ending high.
+# The ablations behind this book trained this loop longer and with more seeds. The score in its tables is the **area under
+# the curve**: the mean return over all of training. It rewards both learning fast and ending high.
 
 # %%
 stored_curves(REINFORCE)
@@ -246,29 +315,29 @@ plt.show()
 for study in studies()[:2]:
     print(stored_area(study, REINFORCE))
 acrobot = studies()[1].grid(REINFORCE).mean(axis=1)
-print(f"Acrobot-v1 seeds below -490, all of training long: {(acrobot < -490).sum()} of {len(acrobot)}")
+print(f"Acrobot-v1 seeds below -490 throughout training: {(acrobot < -490).sum()} of {len(acrobot)}")
 
 # %% [markdown]
-# On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot, where a two-link arm has to
-# be swung up and every step costs a point until it is, most of the way is left, and
-# some seeds never get anywhere, as the last line says: that is why the band is so wide. This gap is what the tricks are for.
+# On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot you swing up a two-link arm, and
+# every step costs a point until it's up. There, most of the way is left to go, and some seeds never get anywhere. That is
+# why the band is so wide. Closing this gap is what the tricks are for.
 #
-# **What it does not say:** that REINFORCE cannot do better. A larger net, other batch sizes or a learning rate off the
-# grid of four would give other curves.
+# A larger net, another batch size, or a rate between those of the grid would give other curves. These are not the best that
+# REINFORCE can do, only what it does here.
 #
-# ## When it does not help
+# ## When it fails
 #
-# - **When no reward is ever seen.** If every episode pays 0, every gradient is 0. The policy must stumble on a reward
-#   before it can learn from it (the chapter on `entropy` has such a world).
-# - **When the noise is larger than the budget.** The estimate's variance grows with the length of an episode and with
-#   the size of the rewards, wanted or not. Exercise 2 shows how little it takes, and the next chapter what helps.
-# - **When data is expensive.** Each batch of episodes serves one gradient step and is thrown away, because the derivation
-#   needs actions drawn from the *current* policy. The chapter on `reuse` bends that rule.
+# - **When it never sees a reward.** If every episode pays 0, every gradient is 0. The policy has to stumble on a reward
+#   before it can learn from it. (The chapter on [entropy](10_entropy.ipynb) has such a world.)
+# - **When the noise exceeds the budget.** The variance grows with the length of the episode and with the size of the
+#   rewards. Exercise 2 shows how little it takes, and the [next chapter](01_baseline.ipynb) shows what helps.
+# - **When data is expensive.** Each batch serves one gradient step and is thrown away, because the derivation needs actions
+#   from the *current* policy. The chapter on [reuse](02_reuse.ipynb) bends that rule.
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** Compute the rewards-to-go of a single lane, as a loop from the back. Run the cell to see what
-# is wrong with your version.
+# **Exercise 1: write it.** Compute the rewards-to-go of a single lane with a loop from the back. Run the cell to see
+# what's wrong with your version.
 
 
 # %%
@@ -279,12 +348,24 @@ def my_returns(reward, done, gamma):  # reward, done [T] -> [T]
 check_returns(my_returns)
 
 # %% [markdown]
-# **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To the
-# spread of a single $g$? Change `PAYS` above and look (the assertions that
-# fail then are part of the answer).
+# <details><summary>Hint</summary>
 #
-# **Exercise 3: spot the bug.** Here is a version of the rewards-to-go that was once in a real code base. It runs, the
-# shapes are right, the loss looks like a loss. Below, the library's loop is trained with it.
+# Keep one number, what follows. At each step, first decide whether anything follows at all.
+#
+# </details>
+#
+# **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To the
+# spread of a single $g$? Then look: `learn(lambda reward: reward, PAYS + 100)`.
+#
+# <details><summary>Answer</summary>
+#
+# $\mathbb{E}[g]$ doesn't change, because a constant times the score has mean zero. But the spread of one component of $g$
+# grows from about 1.5 to about 49 for the best machine, and its gradient of 0.56 drowns in that.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This version of the rewards-to-go runs, its shapes are right, and its loss looks like a
+# loss. Below, `planted` trains the library's loop with it.
 
 # %%
 source(leaking_returns)
@@ -297,8 +378,13 @@ plt.show()
 assert faulty.late().mean() < 0.5 * run.late().mean()
 
 # %% [markdown]
-# What is wrong, and which single number would you look at to find out? (On CartPole every reward is 1. What must $G_t$ be
-# at the step where the pole falls?)
+# What's wrong, and which single number would you look at to find out?
 #
-# Solutions: [`solutions/00_reinforce.py`](solutions/00_reinforce.py). Next: [a baseline](01_baseline.ipynb), which makes
-# the cloud narrower and moves it nowhere.
+# <details><summary>Hint</summary>
+#
+# On CartPole every reward is 1. What must $G_t$ be at the step where the pole falls?
+#
+# </details>
+#
+# Solutions: [`solutions/00_reinforce.py`](solutions/00_reinforce.py). Next: [a baseline](01_baseline.ipynb), which makes the
+# noise smaller and leaves the mean where it was.

@@ -93,3 +93,13 @@ def test_links_between_chapters_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(([\w./-]+)\)", (CHAPTERS / f"{name}.py").read_text())
     assert links
     assert not [link for link in links if not (CHAPTERS / link).exists()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_a_card_is_the_loops_own(name: str) -> None:
+    text = (CHAPTERS / f"{name}.py").read_text()
+    loop = (CHAPTERS.parent / "tricks" / "loop.py").read_text()
+    for row in re.findall(r"^# \| \*\*in the loop\*\* \| (.+) \|$", text, re.M):
+        lines = re.findall(r"`([^`]+)`", row)
+        assert lines
+        assert [line for line in lines if line not in loop] == []

@@ -62,7 +62,10 @@ def foldable(notebook: NotebookNode) -> NotebookNode:
     """Fold what a reader of the lesson need not see at once: imports, and the drawing of figures."""
     for cell in notebook.cells:
         tags = cell.metadata.setdefault("tags", [])
-        if cell.cell_type == "code" and "open" not in tags and ("begin()" in cell.source or is_drawing(cell)):
+        if "predict" in tags:  # the reader guesses before the outcome is shown
+            tags.append("hide-output")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Reveal", "code_prompt_hide": "Hide"}
+        elif cell.cell_type == "code" and "open" not in tags and ("begin()" in cell.source or is_drawing(cell)):
             tags.append("hide-input")
     return notebook
 
