@@ -126,6 +126,7 @@ DOSED = (
         1,
         "the small reward is one step away: without the bonus, the agent takes it long before it sees the large one",
         dose="coefficient",
+        rate=0.01,
     ),
     Trial(
         "popart",
