@@ -3,9 +3,19 @@
 #
 # *A machine paid you 102. Was that good?*
 #
-# You cannot say. If the others pay 101, it was; if they pay 104, it was not. REINFORCE cannot say either, and what it
-# does is to celebrate all three. This chapter subtracts from each return what was to be expected anyway, shows why that
-# leaves the gradient's mean exactly where it was, and how much of its noise goes away.
+# You can't tell. If the other machines pay 101, yes; if they pay 104, no. REINFORCE can't tell either, so it celebrates all
+# three. In this chapter we subtract what we expected anyway. The gradient's mean stays exactly where it was, and most of its
+# noise is gone. By the end you will know why, and how much.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | the level of the returns, which says nothing about an action, is most of the gradient's noise |
+# | **formula** | $A_t = G_t - V(s_t)$, with $V$ fitted by $\tfrac12 (V(s_t) - G_t)^2$ |
+# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, b.target)` |
+# | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
+# | **watch** | `explained_variance`: it should rise toward 1 |
+# | **skip it when** | never in PPO: GAE and segments need $V$ |
+# | **also called** | the *critic*; policy plus critic is *actor-critic*; with $A_t$ in the loss, *advantage* actor-critic (A2C) |
 
 # %%
 import matplotlib.pyplot as plt
@@ -25,10 +35,11 @@ torch.set_default_dtype(torch.float64)  # sums over three machines can be exact
 # %% [markdown]
 # ## A hundred for everybody
 #
-# Take the three slot machines of the [chapter before](00_reinforce.ipynb), which pay 1, 2 and 4, and let a friendly
-# sponsor add 100 to every payout: 101, 102, 104. Which machine is best has not changed, nor by how much. Here are fifty
-# agents with the learning rate of the last chapter; then, since payouts are now a few dozen times larger, with
-# a hundredth of that rate.
+# Take the three slot machines of the [last chapter](00_reinforce.ipynb), which pay 1, 2, and 4, and let a sponsor add 100 to
+# every payout: 101, 102, 104. The best machine is still the best, by the same margin.
+#
+# **Predict.** What happens to fifty agents at the old learning rate? And at a hundredth of it, since payouts are now a few
+# dozen times larger?
 
 # %%
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -47,7 +58,7 @@ def play_machines(pays, baseline=0.0, rate=0.05, agents=50, steps=300):
     return share
 
 
-# %%
+# %% tags=["predict"]
 plain = play_machines(PAYS)
 richer = play_machines(PAYS + 100)
 slower = play_machines(PAYS + 100, rate=0.0005)
@@ -66,13 +77,11 @@ plt.show()
 assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
 
 # %% [markdown]
-# Nothing that matters was changed, and nothing is learned. At the old rate each agent throws itself at one of the first machines that
-# it pulls, because 101 is a lot, and from then on it pulls hardly anything else; the few steps in the line are agents that a
-# single pull threw over to another machine. At a hundredth of the rate nobody runs away, and
-# nobody gets anywhere either.
+# Nothing that matters has changed, and nothing is learned. At the old rate, each agent throws itself at one of the first
+# machines it pulls, because 101 is a lot, and then it pulls hardly anything else. (The few steps in the line are agents that
+# a single pull threw over to another machine.) At a hundredth of the rate nobody runs away, and nobody gets anywhere.
 #
-# Does the sponsor bend the gradient? With three machines we need not sample: the mean over what might be pulled
-# is a sum of three terms.
+# Does the sponsor bend the gradient? With three machines you don't need to sample. The mean is a sum of three terms.
 
 
 # %%
@@ -91,30 +100,30 @@ for name, pays in (("1, 2, 4", PAYS), ("101, 102, 104", PAYS + 100)):
 torch.testing.assert_close(moments(PAYS, uniform)[0], moments(PAYS + 100, uniform)[0])
 
 # %% [markdown]
-# The **mean is the same**, to the last digit. The spread is forty times as wide, so it would take more than a thousand
-# times the pulls to see the mean through it. The sponsor did not turn the arrow; he only shook the hand that draws it.
+# The **mean is the same**, to the last digit. The spread is forty times as wide, so you would need more than a thousand times
+# the pulls to see the mean through it.
 #
 # ## Why subtracting does not bias
 #
-# So let us take the hundred away again. We may not know it, so subtract any number $b$, the **baseline**, from every
-# payout, and ask what that does to the expected gradient. An expectation of a difference is a difference of expectations:
+# So take the hundred away again. You may not know it, so subtract any number $b$, the **baseline**, from every payout. What
+# does that do to the expected gradient? The expectation of a difference is a difference of expectations:
 #
 # $$\mathbb{E}\big[(r(a) - b)\,\nabla \log \pi(a)\big]
 #   = \mathbb{E}\big[r(a)\,\nabla \log \pi(a)\big] - \mathbb{E}\big[b\,\nabla \log \pi(a)\big].$$
 #
-# The first term is $\nabla J$. In the second, $b$ is the same number whichever machine is pulled, so it moves out of the
-# sum over machines; and what remains is the mean score, which the last chapter found to be zero:
+# The first term is $\nabla J$. In the second, $b$ is the same whichever machine you pull, so it moves out of the sum, and
+# what remains is the mean score, which is zero:
 #
 # $$\mathbb{E}\big[b\,\nabla \log \pi(a)\big] = b \sum_a \pi(a)\,\nabla\log\pi(a)
 #   = b \sum_a \nabla \pi(a) = b\,\nabla \sum_a \pi(a) = b\,\nabla 1 = 0.$$
 #
-# In words: probabilities sum to 1, so what you add to one you take from the others. Praising *every* action equally pushes
-# each of them up, on average, by as much as the rest push it down.
+# If an agent gets exactly what it expected, it should change nothing, and on average it doesn't: probabilities sum to 1, so
+# what you add to one action you take from the others.
 #
-# In an episode there is a state. Everything above then holds for the actions in that one state $s$, so the baseline may be
-# another number in each: $b(s)$. **The condition is only that it must not depend on the action.** If it does, it cannot
-# leave the sum, and the proof breaks at the first equals sign. So does the gradient: subtract $b(a) = r(a)$
-# and nothing is left to learn from; subtract 3 from the best machine only, and the second best wins.
+# In an episode there are states. Everything above then holds for the actions in one state $s$, so the baseline may be a
+# different number in each: $b(s)$. **The only condition is that it must not depend on the action.** If it does, it can't
+# leave the sum. Subtract $b(a) = r(a)$ and there is nothing left to learn from; subtract 3 from the best machine only, and
+# the second best wins.
 
 # %%
 exact, _ = moments(PAYS, uniform)
@@ -129,9 +138,9 @@ for name, baseline in baselines.items():
 # %% [markdown]
 # ## The best constant
 #
-# Any number is allowed, and $-1000$ is not a good one. Which is best? Write $u = \nabla \log \pi(a)$ for the score and
-# $|u|^2$ for its squared length. The variance of one sample, summed over its components, is the mean of the square
-# minus the square of the mean:
+# Any number is allowed, and $-1000$ is a bad one. Which is best? Write $u = \nabla \log \pi(a)$ for the score and $|u|^2$ for
+# its squared length. The variance of one sample, summed over its components, is the mean of the square minus the square of
+# the mean:
 #
 # $$\operatorname{Var}(b) = \mathbb{E}\big[|u|^2\,(r - b)^2\big] - |\nabla J|^2 .$$
 #
@@ -140,8 +149,8 @@ for name, baseline in baselines.items():
 # $$-2\,\mathbb{E}\big[|u|^2\,(r - b)\big] = 0
 #   \quad\Longrightarrow\quad b^* = \frac{\mathbb{E}\big[|u|^2\, r\big]}{\mathbb{E}\big[|u|^2\big]} .$$
 #
-# It is an average payout, in which an action counts for more when its score is longer. For a softmax those are the
-# *unlikely* actions: $|u|^2 = 1 - 2\pi(a) + \sum_k \pi(k)^2$. The plain average $\mathbb{E}[r]$ is not quite the same.
+# It is an average payout in which an action counts for more if its score is longer. For a softmax, those are the *unlikely*
+# actions: $|u|^2 = 1 - 2\pi(a) + \sum_k \pi(k)^2$. So the plain average $\mathbb{E}[r]$ isn't quite the best.
 #
 # By hand, for a policy that prefers the worst machine, $\pi = (0.7, 0.2, 0.1)$: here $\sum_k \pi(k)^2 = 0.54$, so
 # $|u|^2 = 0.14, 1.14, 1.34$. Below the line $0.7 \cdot 0.14 + 0.2 \cdot 1.14 + 0.1 \cdot 1.34 = 0.46$; above it, with
@@ -169,17 +178,17 @@ plt.show()
 assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
 
 # %% [markdown]
-# The bottom of the valley is at $b^*$. $\mathbb{E}[r]$ is not there, but it has most of the way down behind it, and it is
-# much easier to have, since $b^*$ needs the length of every score. So what is subtracted in practice is the mean. Had the
-# sponsor added his 100, the whole valley would lie 100 to the right, and no baseline at all would be far up the slope.
+# The bottom of the valley is at $b^*$. $\mathbb{E}[r]$ isn't there, but it gets you most of the way down, and it is much
+# easier to have, since $b^*$ needs the length of every score. So in practice you subtract the mean. With the sponsor's 100
+# the whole valley would move 100 to the right, and no baseline at all would be far up the slope.
 #
-# Note that the bottom is not at zero: **a baseline removes what is common to all actions, and no more.** What is left is
-# the luck of which action was drawn.
+# Note that the bottom isn't zero. **A baseline removes what all actions have in common, and no more.** What is left is the
+# luck of which action was drawn.
 #
 # ## What the subtraction looks like
 #
-# Each dot below is a gradient from 25 pulls. (The payouts now also vary from pull to pull, by a standard deviation of 1.)
-# The three components of a score sum to zero, so all dots lie in a plane, and a picture in two dimensions loses nothing.
+# Each dot below is a gradient from 25 pulls. (Payouts now also vary from pull to pull, with a standard deviation of 1.) The
+# three components of a score sum to zero, so all dots lie in a plane and two dimensions show everything.
 
 # %% tags=["thumbnail"]
 torch.manual_seed(0)
@@ -211,42 +220,40 @@ assert wide > 40 * narrow
 # %% [markdown]
 # <!-- mechanism: baseline -->
 #
-# Both clouds have the same mean, the tip of the arrow. (The gray dots form a grid because nearly all that matters is how
-# often each machine was drawn.) The gray one is so wide that many batches point somewhere
-# else, ruled by which machine happened to be drawn more often. The colored one is the same pulls minus 102⅓: now a
-# poor machine is answered by "less of this one!", and nearly every batch is roughly right.
+# Both clouds have the same mean, the tip of the arrow. The gray one is so wide that many batches point somewhere else,
+# depending on which machine happened to be drawn more often. (That's also why its dots form a grid.) The colored one is the
+# same pulls minus 102⅓. Now a poor machine gets a "less of this," and nearly every batch is roughly right.
 #
-# ## The states have different levels
+# ## A level for every state
 #
-# On a task with states, one number does not fit all. An episode of ten steps with 10 to 11 points at each promises about
-# 100 at its start (105, discounted) and 10.5 before its last step. The right level is the expected return from here:
+# On a task with states, one number doesn't fit all. An episode of ten steps with 10 to 11 points at each promises about 100
+# at its start and 10.5 before its last step. The right level is the expected return from here:
 #
 # $$V(s) = \mathbb{E}[G_t \mid s_t = s],$$
 #
-# **what the state promises.** What the action brought beyond that is its **advantage**, $A_t = G_t - V(s_t)$; it takes the
-# place of $G_t$ in the loss. $V(s)$ depends on the state only, so the proof above holds.
+# What the action brought beyond that is its **advantage**, $A_t = G_t - V(s_t)$, and it takes the place of $G_t$ in the loss.
+# $V(s)$ depends only on the state, so the proof still holds.
 #
-# Nobody gives you $V$, so a second net learns it, from the returns that come in anyway. Which loss makes a net learn a
-# *mean*? The squared error. For the returns $G$ seen in one state, the best single prediction $v$ is where the slope
-# vanishes:
+# Nobody gives you $V$, so a second net learns it from the returns that come in anyway. Which loss makes a net learn a *mean*?
+# The squared error. Among the returns $G$ seen in one state, the best single prediction $v$ is where the slope vanishes:
 #
 # $$\frac{d}{dv}\, \mathbb{E}\big[\tfrac{1}{2} (v - G)^2\big] = v - \mathbb{E}[G] = 0 .$$
 #
-# Is the value net any good? Its loss does not say, for it is in squared points: 50 may be excellent or useless.
-# The **explained variance** compares what is left with what there was:
+# Is the value net any good? Its loss doesn't say: 50 squared points may be excellent or useless. The **explained variance**
+# compares what is left with what there was:
 #
 # $$\text{EV} = 1 - \frac{\operatorname{Var}(G - V)}{\operatorname{Var}(G)} .$$
 #
-# 1 is perfect, 0 is no better than a constant, and below 0 it would be better to ask nobody.
+# 1 is perfect, 0 is no better than a constant, and below 0 you would be better off without the net.
 
 # %%
 source(squared_error, explained_variance)
 
 # %% [markdown]
 # (`valid` marks rows that are real experience; `S` is seeds, `B` rows of a batch.) By hand: returns 2, 4, 6, 8
-# have mean 5 and variance $(9 + 1 + 1 + 9)/4 = 5$. A net that says 3, 3, 7, 7 leaves the rests $-1, 1, -1, 1$, of
+# have mean 5 and variance $(9 + 1 + 1 + 9)/4 = 5$. A net that says 3, 3, 7, 7 leaves $-1, 1, -1, 1$, with
 # variance 1: EV $= 1 - 1/5 = 0.8$. One that says 5 everywhere leaves everything: 0. One that has it backward, 8, 6, 4, 2,
-# leaves $-6, -2, 2, 6$, of variance 20: $1 - 20/5 = -3$.
+# leaves $-6, -2, 2, 6$, with variance 20: $1 - 20/5 = -3$.
 
 # %%
 returns = torch.tensor([[2.0, 4.0, 6.0, 8.0]])  # [S, B]
@@ -259,95 +266,86 @@ torch.testing.assert_close(squared_error(torch.tensor([[3.0]]), torch.tensor([[7
 # %% [markdown]
 # ## What changes in the loop
 #
-# A few lines. `agent.values` asks the value net, without a gradient: in the policy's loss, the advantage is a constant.
-# Then the squared error joins the loss. (`cut` and `beyond` are about episodes that are cut off before their end. At this
-# rung none are, and `beyond` adds 0; the [chapter on segments](13_segments.ipynb) is about them.)
+# A few lines. `agent.values` asks the value net without recording a gradient, because in the policy's loss the advantage is a
+# constant. Then the squared error joins the loss. (`cut` and `beyond` handle episodes that are cut off before their end. At
+# this rung none are, and `beyond` adds 0; see the [chapter on segments](13_segments.ipynb).)
 
 # %%
 diff(REINFORCE, named("baseline"))
 
 # %% [markdown]
-# ## A small run
+# ## A loan that hides the pay
 #
-# This world is the slot machines with a state. A cue, −1 or 1, is drawn at every step; the action that matches it pays 11,
-# the other 10. An episode has ten steps, so guessing is worth 105 points and knowing 110. The agent sees the cue and how many steps are left.
-# Ten agents, 20,000 steps.
+# This world is the slot machines with states. Every step shows a cue, −1 or 1, and the action that matches it pays 0.1. The
+# first step also lends you 6 points or takes 6 from you, and the last step reverses it. A sign, shown from the start, says
+# which. No score changes: guessing is worth 0.5 per episode and knowing 1. But in between every return holds the loan.
 #
-# Since we know this world, there is a third arm (`planted` swaps one function of the library's loop for another): someone who knows from the start that guessing pays 10.5 a step, and
-# subtracts what the steps that are left promise. To take 10.5 from every reward does just that to the return.
+# The third arm knows the loan from the start and subtracts it. (`planted` swaps one function of the library's loop for
+# another.) **Predict.** How much of the gap can a learned $V$ close?
 
-# %%
+# %% tags=["predict"]
 torch.set_default_dtype(torch.float32)  # as the library's nets have it
-config = Config("tricks/OffsetReward-v0", seeds=10, steps=20_000, lanes=4, horizon=10, hidden=(32, 32), lr=0.01)
+config = Config("tricks/Loan6Pay0.1-v0", seeds=10, steps=40_000, lanes=8, horizon=10, hidden=(32, 32), lr=0.003)
 runs = {"reinforce": train(config, REINFORCE), "baseline": train(config, named("baseline"))}
-with planted(reward_to_go=lambda reward, done, gamma: reward_to_go(reward - 10.5, done, gamma)):
+with planted(reward_to_go=lambda reward, done, gamma: reward_to_go(reward - 6 * (reward / 6).round(), done, gamma)):
     runs["known b(s)"] = train(config, REINFORCE)
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
 curves(runs, axes[0])
 explained = runs["baseline"].curve.groupby("update")[["step", "explained_variance"]].mean()
 axes[1].plot(explained.step / 1000, explained.explained_variance, color=style.COLORS["baseline"])
-axes[1].set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1.05), xlim=(0, 20))
+axes[1].set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1.05), xlim=(0, 40))
 plt.show()
 
 for name, run in runs.items():
-    print(f"{name:10} last tenth: {run.late().mean():.1f} points, {(run.late() > 109).sum()} of 10 agents above 109")
-early, late = explained.explained_variance.iloc[:50].mean(), explained.explained_variance.iloc[-50:].mean()
-print(f"explained variance: {early:.2f} in the first 50 batches, {late:.2f} in the last 50")
-assert early < 0.2 and late > 0.7
-assert runs["known b(s)"].late().mean() > 109 > runs["reinforce"].late().mean()
+    print(f"{name:10} last tenth: {run.late().mean():.2f} points, {(run.late() > 0.9).sum()} of 10 agents above 0.9")
+early, late = explained.explained_variance.iloc[:20].mean(), explained.explained_variance.iloc[-50:].mean()
+print(f"explained variance: {early:.2f} in the first 20 batches, {late:.2f} in the last 50")
+assert late > 0.9 > early
+assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().mean()
 
 # %% [markdown]
-# The known baseline shows what there is to gain: all agents learn, within a few thousand steps, and nothing was changed
-# but the level. The learned one shows the price of having to find it: **a baseline is worth what the value net knows**,
-# and at first that is nothing. The net begins near 0 and climbs to 100 by steps of the size of the learning rate. Until it
-# is there, both arms learn from the same noise, and an agent that has meanwhile been talked into always doing the same
-# thing rarely comes back.
+# Without a baseline, most agents are still guessing at the end. With a learned one, all of them get there. The known one is
+# faster, and that gap is the price of learning $V$: **a baseline is worth what the value net knows**, and at first that is
+# nothing. Watch it learn on the right.
 
 # %% [markdown]
-# ## What the stored runs say
+# ## Where it matters
 #
-# Up to three comparisons an environment: the trick added to the rung below it, added alone to REINFORCE (for the baseline
-# these two are the same runs), and taken out of the agent that has everything. The interval is that of one comparison by
-# itself. Where sixteen tricks are compared at once, some intervals miss 0 by luck, so the verdict asks for more than that
-# (Holm's correction, explained in [the whole ladder](20_the_whole_ladder.ipynb)): an interval may exclude 0, and the
-# verdict still be *unknown*.
+# The stored ablations ask up to three questions in each environment: what does the trick do alone on REINFORCE, as the next
+# rung of the ladder, and what is lost when it is taken out of the full set (with everything that needs it)? In the strip,
+# blue helps and red hurts. Where these seeds can't tell, a cell is white and hatched.
+
+# %%
+evidence("baseline").strip()
+plt.show()
+
+# %% [markdown]
+# Alone, a baseline shows little in the usual environments. Taken out, it is missed in several of them, but it takes GAE,
+# segments and everything else that needs $V$ along, so that row speaks for all of them. The worlds made for it show what it
+# does by itself: where most of a return has nothing to do with the action, it decides whether anything is learned.
 
 # %%
 evidence("baseline")
 
-# %%
-evidence("baseline").plot()
-plt.show()
-
-print(evidence("baseline").summary())
-
 # %% [markdown]
-# Read the intervals, not only the verdicts. CartPole pays 1 at every step, and Acrobot takes 1 at every step: on both,
-# the level of the return depends on how long the episode will still last, and this level is what it can remove. (A row
-# that takes other tricks out with it speaks for all of them together.) The row of the world with the offset is the comparison that you have just run, for longer, with twice as many lanes, and
-# each arm at its own learning rate. `Loan` goes further: a sign that is shown from the start decides whether 18 is lent at the
-# first step or taken, and the last step reverses it. No score changes, but every return in between holds the loan. That is
-# what a baseline is for.
+# (A verdict asks for more than an interval that excludes 0. Where sixteen tricks are compared, some intervals miss 0 by luck;
+# Holm's correction, explained in [the whole ladder](20_the_whole_ladder.ipynb), accounts for that.)
 #
-# **What it does not say:** that a baseline is dispensable where no effect was detected. Most later rungs stand on the
-# value net: `gae`, `segments` and `bootstrap` all need $V(s)$, and taking the baseline out of everything takes them along.
+# A baseline helps little
 #
-# ## When it does not help
-#
-# - **While $V$ knows nothing**, as you have seen. A value net that is far off can even add noise: with explained variance
-#   below 0, $G - V$ spreads more than $G$ does.
-# - **When the noise has another source.** A baseline removes what the state promises. If the spread comes from which
-#   action was drawn, or from luck later in the episode, it stays. The chapter on [GAE](04_gae.ipynb) is about the
-#   luck.
-# - **When there is no level.** If the return is about 0 on average in every state, there is nothing to subtract.
+# - **while $V$ knows nothing.** A value net that is far off even adds noise: with explained variance below 0, $G - V$ spreads
+#   more than $G$ does.
+# - **when the noise has another source.** If the spread comes from which action was drawn, or from luck later in the episode,
+#   it stays. The chapter on [GAE](04_gae.ipynb) deals with the luck.
+# - **when there is no level.** If the return is about 0 on average in every state, there is nothing to subtract.
 #
 # Williams (1992) already has the baseline $b$, and the proof that any will do.
 #
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute $b^*$ for a softmax policy with probabilities `probs` over machines that pay `pays`.
-# Run the cell to see what is wrong with your version.
+# Run the cell to see what's wrong with your version.
 
 
 # %%
@@ -358,20 +356,33 @@ def my_best_baseline(probs, pays):  # [A], [A] -> a number
 check_best_baseline(my_best_baseline)
 
 # %% [markdown]
-# **Exercise 2: think.** A cheap baseline that needs no net: pull $n$ times and subtract from each payout the mean of the
-# batch. Is the gradient still unbiased? (Does that mean depend on the action whose payout it is subtracted from?) What if
-# you subtract the mean of the *other* $n - 1$ payouts?
+# <details><summary>Hint</summary>
+#
+# It is a weighted mean of the payouts. The weight of a machine is its probability times the squared length of its score.
+#
+# </details>
+#
+# **Exercise 2: think.** Here is a cheap baseline that needs no net: pull $n$ times, and subtract the mean of the batch from
+# each payout. Is the gradient still unbiased? What if you subtract the mean of the *other* $n - 1$ payouts?
+#
+# <details><summary>Answer</summary>
+#
+# The mean of the batch contains the pull's own payout, as one part in $n$, so the estimate is $(1 - 1/n)\, \nabla J$: the right
+# direction, a little too short. The mean of the others doesn't depend on this action, so it has no bias at all.
+#
+# </details>
 #
 # **Exercise 3: spot the bug.** A value net puts out one column per seed, so its shape is `[B, 1]`. The function below
-# computes the value loss from that. It runs, and the loss falls.
+# computes the value loss from it. It runs, and the loss falls. (The world below pays 10 or 11 at every step.)
 
 # %%
 source(row_error)
 
 # %%
+offset = Config("tricks/OffsetReward-v0", seeds=10, steps=20_000, lanes=4, horizon=10, hidden=(32, 32), lr=0.01)
+right = train(offset, named("baseline")).curve.groupby("update").mean()
 with planted(squared_error=row_error):
-    faulty = train(config, named("baseline")).curve.groupby("update").mean()
-right = runs["baseline"].curve.groupby("update").mean()
+    faulty = train(offset, named("baseline")).curve.groupby("update").mean()
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6))
 for axis, name in zip(axes, ("value_loss", "explained_variance"), strict=True):
@@ -380,13 +391,19 @@ for axis, name in zip(axes, ("value_loss", "explained_variance"), strict=True):
     axis.set(xlabel="environment steps (thousands)", title=name.replace("_", " "), xlim=(0, 20))
     label_lines(axis)
 plt.show()
-print(f"explained variance at the end: right {right.explained_variance.iloc[-1]:.2f}", end=", ")
-print(f"with the bug {faulty.explained_variance.iloc[-1]:.2f}")
-assert faulty.explained_variance.abs().max() < 0.2 < right.explained_variance.iloc[-1]
+ends = [curve.explained_variance.iloc[-50:].mean() for curve in (right, faulty)]
+print(f"explained variance in the last 50 batches: right {ends[0]:.2f}, with the bug {ends[1]:.2f}")
+assert abs(ends[1]) < 0.1 < 0.8 < ends[0]
 
 # %% [markdown]
-# Both losses fall at first, since both nets climb to the level of the returns. Then one goes on and the other does not.
-# What does the net learn to predict, and why is its explained variance 0? (Write down the shape of `output - g`.)
+# Both losses fall at first. Then one goes on and the other doesn't. What does the net learn to predict, and why is its
+# explained variance 0?
+#
+# <details><summary>Hint</summary>
+#
+# Write down the shape of `output - g`.
+#
+# </details>
 #
 # Solutions: [`solutions/01_baseline.py`](solutions/01_baseline.py). Next: [reuse](02_reuse.ipynb), which takes more than
 # one step from each batch.

@@ -60,6 +60,21 @@ def trials_text(frame: pd.DataFrame) -> str:
     return markdown(lines)
 
 
+def by_trick(frame: pd.DataFrame) -> str:
+    """One row per trick, as Markdown: the trial that shows it most clearly, and how many of its trials do."""
+    lines = [("trick", "world", "dose", "predicted", "seen", "difference", "again", "trials as predicted")]
+    for trick, rows in frame.groupby("trick", sort=False):
+        right = rows[rows.seen == rows.predicted]
+        row = (right if len(right) else rows).sort_values("p").iloc[0].to_dict()
+        span = f"{row['difference']:+.3g} [{row['low']:+.3g}, {row['high']:+.3g}]"
+        counted = f"{len(right)} of {len(rows)}"
+        where = place(row["world"], row["numbers"], row["rate"])
+        lines.append(
+            (f"`{trick}`", where, row["dose"], SEEN[row["predicted"]], SEEN[row["seen"]], span, again(row), counted)
+        )
+    return markdown(lines)
+
+
 def again(row: dict[Any, Any]) -> str:
     """What other seeds showed of an effect that was seen; empty if it was not tried again."""
     if np.isnan(row["again"]):

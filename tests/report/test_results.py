@@ -15,7 +15,7 @@ from ablations.experiments.calibrate import in_words
 from ablations.experiments.sweep import ranges, stored
 from ablations.report import sentences, tables
 from ablations.report.games_section import games_in_words
-from ablations.report.trials_section import tally
+from ablations.report.trials_section import by_trick, tally
 
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
 
@@ -41,6 +41,7 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert "On CartPole most tricks look alike" in PAGES["docs/results.md"]
     trials = judged_in(load_all(RESULTS))
     assert region("worlds") == tally(trials) + "\n"  # else paste this
+    assert region("tricks") == by_trick(trials) + "\n"  # else paste this
     assert (ladder.detected == 0).mean() > 0.5
 
 

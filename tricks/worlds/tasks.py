@@ -10,6 +10,9 @@ those of the smallest, which the policy therefore ignores; standardizing a minib
 `TasksNamed` says that there are four tasks. Each then has a value head and statistics of its own, and its advantages
 are in units of its own deviation (Hessel et al. 2018, arXiv:1809.04474). In `Tasks`, all share one head. Predicted:
 `return_norm` makes a large difference in `TasksNamed` and little in `Tasks`.
+
+Seen on seeds 10 to 29: in TasksNamed, return_norm better with, and again on seeds 30 to 49. (`Tasks` has no trial; the
+chapter on PopArt trains in it.)
 """
 
 from dataclasses import replace
