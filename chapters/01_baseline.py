@@ -330,7 +330,7 @@ evidence("baseline")
 
 # %% [markdown]
 # (A verdict asks for more than an interval that excludes 0. Where sixteen tricks are compared, some intervals miss 0 by luck;
-# Holm's correction, explained in [the whole ladder](20_the_whole_ladder.ipynb), accounts for that.)
+# Holm's correction, explained in [the whole ladder](24_the_whole_ladder.ipynb), accounts for that.)
 #
 # A baseline helps little
 #

@@ -537,4 +537,4 @@ assert entropy[4] < 0.1 < entropy[3] and faulty.late().mean() < runs["ppg"].late
 # steps does an auxiliary phase take then, and how many of them come to one update?
 #
 # Solutions: [`solutions/18_ppg.py`](solutions/18_ppg.py). Next:
-# [Atari](19_atari.ipynb), where all there is to see are pictures.
+# [Atari](22_atari.ipynb), where all there is to see are pictures.

@@ -22,11 +22,17 @@ CHAPTERS = Path(__file__).parents[1]
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
+WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 
 
 def names() -> list[str]:
-    """The chapters in reading order: `00_reinforce`, `01_baseline`, ..."""
-    return sorted(path.stem for path in CHAPTERS.glob("[0-9][0-9]_*.py"))
+    """The chapters in reading order, `00_reinforce`, `01_baseline`, ..., and after them the appendices, `a1_...`."""
+    return sorted(path.stem for path in CHAPTERS.glob("[0-9a][0-9]_*.py"))
+
+
+def number(name: str) -> str:
+    """A chapter's number as readers see it: `4` for `04_gae`, `A1` for the first appendix."""
+    return name[:2].lstrip("0").upper() or "0"
 
 
 def execute(name: str) -> NotebookNode:
@@ -84,12 +90,19 @@ def title(name: str) -> tuple[str, str]:
 
 
 def minutes(name: str) -> int:
-    """The reading time of a chapter: 180 words or 30 lines of code per minute, plus five minutes per exercise."""
-    cells = jupytext.read(CHAPTERS / f"{name}.py").cells
-    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
-    lines = sum(cell.source.count("\n") + 1 for cell in cells if cell.cell_type == "code")
-    exercises = sum(bool(re.match(r"\*\*Exercise", cell.source)) for cell in cells)
-    return round(words / 180 + lines / 30 + 5 * exercises)
+    """The reading time of a built chapter: 200 words or 40 lines of code per minute, plus five minutes per exercise.
+
+    The lines that `listing`, `source`, and `diff` show count, too.
+    """
+    cells = jupytext.read(CHAPTERS / f"{name}.ipynb").cells
+    prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    shown = [out.get("data", {}).get("text/markdown", "") for cell in cells for out in cell.get("outputs", [])]
+    code += [text for text in shown if text.startswith("```")]
+    words = sum(len(text.split()) for text in prose)
+    lines = sum(text.count("\n") + 1 for text in code)
+    exercises = sum(len(re.findall(r"^\*\*Exercise", text, re.M)) for text in prose)
+    return round(words / WORDS + lines / LINES + EXERCISE * exercises)
 
 
 def table_of_contents() -> str:
@@ -98,7 +111,7 @@ def table_of_contents() -> str:
     for name in names():
         heading, asked = title(name)
         picture = f'<img src="thumbnails/{name}.png" width="120" alt="">'
-        rows.append(f"| {picture} | {int(name[:2])}. [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
+        rows.append(f"| {picture} | {number(name)}. [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
     return "\n".join(rows) + "\n"
 
 

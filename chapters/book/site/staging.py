@@ -9,7 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book import clips
-from book.build import CHAPTERS, names, title
+from book.build import CHAPTERS, names, number, title
 from book.site import explorer
 from book.site.growing import origins
 from book.site.rungs import has_trick, rung_of
@@ -175,9 +175,7 @@ def front_page() -> str:
 def _card(name: str) -> str:
     heading, question = title(name)
     picture = f"<img src='_static/thumbnails/{name}.png' alt=''>"
-    return (
-        f"<a class='card' href='chapters/{name}.html'>{picture}<b>{int(name[:2])}. {heading}</b><i>{question}</i></a>"
-    )
+    return f"<a class='card' href='chapters/{name}.html'>{picture}<b>{number(name)}. {heading}</b><i>{question}</i></a>"
 
 
 def _tree(caption: str, pages: Iterable[str]) -> str:

@@ -270,5 +270,5 @@ check_diagnosis(my_diagnosis)
 # something that the table above does not list, and find the number that betrays it. If there is none, you have found a
 # diagnostic that this library lacks.
 #
-# Solutions: [`solutions/21_reading_the_diagnostics.py`](solutions/21_reading_the_diagnostics.py). Back to
+# Solutions: [`solutions/26_reading_the_diagnostics.py`](solutions/26_reading_the_diagnostics.py). Back to
 # [the map](README.md).

@@ -372,5 +372,5 @@ assert wrong.curve["return"].iloc[0] < right.curve["return"].iloc[0] / 5
 # worth that is about to be lost, if it is the first one? (c) A rollout holds each picture four times, in four
 # observations. How would you store it once, and what must you take care of where an episode begins?
 #
-# Solutions: [`solutions/19_atari.py`](solutions/19_atari.py). Next: [the whole ladder](20_the_whole_ladder.ipynb), on
+# Solutions: [`solutions/22_atari.py`](solutions/22_atari.py). Next: [the whole ladder](24_the_whole_ladder.ipynb), on
 # all tricks at once.

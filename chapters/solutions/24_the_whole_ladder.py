@@ -1,4 +1,4 @@
-"""Solutions to the chapter on the whole ladder. `python -m solutions.20_the_whole_ladder` checks them.
+"""Solutions to the chapter on the whole ladder. `python -m solutions.24_the_whole_ladder` checks them.
 
 Exercise 2. The arm with the trick gets the best of four rates, chosen on the very seeds that are then reported; the
 arm without gets the first rate, whatever it does there. The maximum of four noisy means lies above the mean of one, so

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on diagnostics. `python -m solutions.21_reading_the_diagnostics` checks them.
+"""Solutions to the chapter on diagnostics. `python -m solutions.26_reading_the_diagnostics` checks them.
 
 Exercise 2. X has the entropy bonus: its entropy stays close to log 2 = 0.69, the most that two actions allow, because
 every gradient pulls back to undecided. Y's advantages run on through deaths: its explained variance stays at 0 (what a

@@ -312,5 +312,5 @@ assert np.mean(verdicts) > 0.05
 # seeds would it need to be narrow enough for you to call the trick useless? (The width shrinks with $1/\sqrt{n}$.) Then
 # do it: `python -m ablations run --design add-one-in --tricks entropy --seeds 30:60`.
 #
-# Solutions: [`solutions/20_the_whole_ladder.py`](solutions/20_the_whole_ladder.py). Next:
-# [reading the diagnostics](21_reading_the_diagnostics.ipynb), for when your own curve is flat.
+# Solutions: [`solutions/24_the_whole_ladder.py`](solutions/24_the_whole_ladder.py). Next:
+# [reading the diagnostics](26_reading_the_diagnostics.ipynb), for when your own curve is flat.
