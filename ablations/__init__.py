@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ablations.report import sentences
     from ablations.report.games_section import games_in_words
     from ablations.report.tables import markdown
-    from ablations.training.rate_table import GRID, table
+    from ablations.training.rate_table import GRID, rows_of, table
     from ablations.training.rates import best_rate
     from ablations.training.scores import area, on_grid
 
@@ -70,6 +70,7 @@ __all__ = [
     "place",
     "ranges",
     "rate_map",
+    "rows_of",
     "scores",
     "sentences",
     "stored",
@@ -103,7 +104,7 @@ HOMES = {
     "report": ("sentences",),
     "report.games_section": ("games_in_words",),
     "report.tables": ("markdown",),
-    "training.rate_table": ("GRID", "table"),
+    "training.rate_table": ("GRID", "rows_of", "table"),
     "training.rates": ("best_rate",),
     "training.scores": ("area", "on_grid"),
 }

@@ -25,6 +25,11 @@ def mails(delays: Sequence[float], gae_lambda: float) -> tuple[Level, ...]:
     return levels(delays, lambda delay: world(f"Mail{delay:g}", 60_000, **numbers), lambda delay: 200 - delay)
 
 
+def bonuses(name: str) -> tuple[Level, ...]:
+    """A world with a small reward nearby and a large one far away, with weaker and stronger entropy bonuses."""
+    return levels((0.001, 0.01, 0.05), lambda coef: world(name, 300_000, entropy_coef=coef), 1)
+
+
 DOSED = (
     Trial(
         "baseline",
@@ -114,7 +119,7 @@ DOSED = (
     Trial(
         "entropy",
         PLAIN,
-        levels((0.001, 0.01, 0.05), lambda c: world("Corridor", 300_000, entropy_coef=c), 1),
+        bonuses("Corridor"),
         1,
         "the agent finds the small reward nearby first, and only a large enough bonus keeps it exploring",
         dose="coefficient",
@@ -122,7 +127,7 @@ DOSED = (
     Trial(
         "entropy",
         PLAIN,
-        levels((0.001, 0.01, 0.05), lambda c: world("Corridor1", 300_000, entropy_coef=c), 1),
+        bonuses("Corridor1"),
         1,
         "the small reward is one step away: without the bonus, the agent takes it long before it sees the large one",
         dose="coefficient",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from book.site.wall_chart import _plain, described, numbers, tables_of_the_last_chapter, wall_chart
+from book.site.wall_chart import _plain, described, numbers, tables_of_diagnostics, wall_chart
 from tricks import Config
 
 
@@ -20,7 +20,7 @@ def test_what_a_number_is_is_the_first_sentence_about_it() -> None:
 
 
 def test_the_tables_are_those_of_the_chapter() -> None:
-    sound, symptoms = tables_of_the_last_chapter()
+    sound, symptoms = tables_of_diagnostics()
     assert [row[0] for row in sound[1:]][:2] == ["approx_kl", "clip_fraction"]
     assert symptoms[0] == ("symptom", "look for")
     assert len(symptoms) > 6

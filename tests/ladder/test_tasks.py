@@ -30,7 +30,7 @@ def start(tasks: int = K, seeds: int = 2) -> ReturnStats:
 
 
 def rows(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Targets of size 1, 30, or 1000, their tasks, and which of them are valid; [2, 40, 2] each."""
+    """Targets around 1, 30, or 1000, depending on the task; the tasks; and which rows are valid. Each is [2, 40, 2]."""
     generator = torch.Generator().manual_seed(seed)
     task = torch.randint(K, (2, 40, 2), generator=generator)
     target = torch.randn(2, 40, 2, generator=generator).double() * torch.tensor([1.0, 30.0, 1000.0])[task] + task

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations import SCALES, Study, area, flags, interval, table
+from ablations import SCALES, Study, area, flags, interval, rows_of
 from book.evidence import evidence
 from book.lines import read
 from book.results import beyond, studies
@@ -89,9 +89,7 @@ def _arm(study: Study, tricks: Tricks) -> dict[str, Any]:
 
 def _rates(study: Study, name: str) -> list[list[float]]:
     """Pairs of a learning rate and its mean area on the tuning seeds."""
-    every = table()
-    here = every[(every.env == study.env) & (every.steps == study.steps) & (every.tricks == name)]
-    here = here[here.numbers == str(study.runs.numbers.iloc[0])].sort_values("lr")
+    here = rows_of(study.env, study.steps, str(study.runs.numbers.iloc[0]), name).sort_values("lr")
     return [[float(lr), float(f"{score:.4g}")] for lr, score in zip(here.lr, here.area, strict=True)]
 
 

@@ -41,7 +41,7 @@ def wall_chart(path: Path) -> None:
     figure.text(0.04, 0.95, "PPO on one page", size=20, weight="bold", va="top")
     said = "numbers from this package's defaults, ranges and symptoms from the chapter on diagnostics"
     figure.text(0.04, 0.905, said, size=9, color=style.SOFT, va="top")
-    ranges, symptoms = tables_of_the_last_chapter()
+    ranges, symptoms = tables_of_diagnostics()
     _table(
         figure.add_axes((0.04, 0.04, 0.29, 0.83)),
         "Its numbers",
@@ -80,7 +80,7 @@ def described() -> dict[str, str]:
     return found
 
 
-def tables_of_the_last_chapter() -> tuple[list[Row], list[Row]]:
+def tables_of_diagnostics() -> tuple[list[Row], list[Row]]:
     """The tables of chapter 26: what sound diagnostics look like, and what to look for behind each symptom."""
     cells = jupytext.read(CHAPTERS / "26_reading_the_diagnostics.py").cells
     found = [rows for cell in cells if cell.cell_type == "markdown" and (rows := _rows(cell.source))]
