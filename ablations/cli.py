@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import prepare
+from tricks.cli.shell import chosen as command_of
 from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
 
@@ -58,9 +59,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
-    if name not in COMMANDS:
-        raise InputError(f"unknown command {name!r}; the commands are {', '.join(COMMANDS)}")
-    return COMMANDS[name](arguments)
+    return command_of(name, COMMANDS)(arguments)
 
 
 def _run(arguments: list[str]) -> int:

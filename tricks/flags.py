@@ -73,5 +73,6 @@ def switch(name: str) -> str:
 
 def meant(name: str, names: Iterable[str]) -> str:
     """` (did you mean clip?)` if the name is close to one of these, otherwise an empty string."""
-    near = difflib.get_close_matches(name.replace("-", "_"), list(names), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    plain = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name.replace("-", "_").lower(), list(plain), n=1)
+    return f" (did you mean {plain[near[0]]}?)" if near else ""

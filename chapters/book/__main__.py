@@ -3,7 +3,9 @@
 import sys
 
 from tricks.cli.shell import chosen, guarded, options
+from tricks.core.extras import extra
 from tricks.errors import InputError
+from tricks.flags import meant
 
 USAGE = """usage: python -m book COMMAND ...
 
@@ -18,12 +20,18 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2
-    return chosen(arguments[0], COMMANDS)(arguments[1:])
+    command = chosen(arguments[0], COMMANDS)
+    for package in ("jupytext", "nbconvert"):
+        extra("site" if arguments[0] == "site" else "chapters", package)
+    return command(arguments[1:])
 
 
 def _build(names: list[str]) -> int:
     from book import build
 
+    if unknown := [name for name in names if name not in build.names()]:
+        hint = meant(unknown[0], build.names()) or f"; the chapters are {', '.join(build.names())}"
+        raise InputError(f"unknown chapter {unknown[0]!r}{hint}")
     return build.main(names)
 
 

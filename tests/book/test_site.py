@@ -1,6 +1,7 @@
 """The web book: it is whole, asks for nothing outside its folder, and moves as it should in a real browser."""
 
 import re
+import sys
 from pathlib import Path
 
 import nbformat
@@ -135,6 +136,22 @@ def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
 def test_an_unknown_command_gets_one_line() -> None:
     with pytest.raises(InputError, match="unknown command 'sight'; did you mean site"):
         main(["sight"])
+
+
+def test_an_unknown_chapter_gets_one_line() -> None:
+    with pytest.raises(InputError, match=r"unknown chapter '04_gea' \(did you mean 04_gae\?\)"):
+        main(["build", "04_gea"])
+    with pytest.raises(InputError, match="unknown chapter 'x'; the chapters are 00_reinforce, 01_baseline"):
+        main(["build", "x"])
+
+
+@pytest.mark.parametrize(("command", "needed"), [("build", "chapters"), ("site", "site")])
+def test_a_missing_package_is_named_with_the_extra_that_has_it(
+    command: str, needed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jupytext", None)
+    with pytest.raises(InputError, match=rf'cannot import jupytext.*pip install -e "\.\[{needed}\]"'):
+        main([command])
 
 
 def test_a_chapter_shows_its_agent_and_its_bug(site: Path) -> None:

@@ -94,7 +94,12 @@ def test_names_stand_for_presets_and_rungs() -> None:
 
 
 def test_a_mistyped_name_gets_a_suggestion_and_nonsense_gets_none() -> None:
-    for name, meant in (("lr-aneal", "lr_anneal"), ("return-norm", "return_norm"), ("reinforse", "reinforce")):
+    for name, meant in (
+        ("lr-aneal", "lr_anneal"),
+        ("return-norm", "return_norm"),
+        ("reinforse", "reinforce"),
+        ("PPO", "ppo"),
+    ):
         with pytest.raises(
             InputError, match=rf"unknown rung '{name}' \(did you mean {meant}\?\); choose reinforce, ppo"
         ):
