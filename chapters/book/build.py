@@ -19,6 +19,13 @@ from nbformat import NotebookNode
 from book.store import BUILDING
 
 CHAPTERS = Path(__file__).parents[1]
+PARTS = {  # the first chapter of each
+    "00_reinforce": "From REINFORCE to PPO",
+    "05_orthogonal_init": "The details that make it work",
+    "17_shared_trunk": "Beyond the ladder",
+    "23_seeds_as_an_axis": "How we know",
+    "a1_qr_signs": "Appendices",
+}
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
@@ -28,6 +35,14 @@ WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes
 def names() -> list[str]:
     """The chapters in reading order, `00_reinforce`, `01_baseline`, ..., and after them the appendices, `a1_...`."""
     return sorted(path.stem for path in CHAPTERS.glob("[0-9a][0-9]_*.py"))
+
+
+def parts() -> dict[str, list[str]]:
+    """The chapters in reading order, by the title of their part."""
+    found: dict[str, list[str]] = {}
+    for name in names():
+        found.setdefault([title for first, title in PARTS.items() if first <= name][-1], []).append(name)
+    return found
 
 
 def number(name: str) -> str:
@@ -106,13 +121,16 @@ def minutes(name: str) -> int:
 
 
 def table_of_contents() -> str:
-    """The map: a table with one row per chapter."""
-    rows = ["| | chapter | the question | minutes |", "|---|---|---|---|"]
-    for name in names():
-        heading, asked = title(name)
-        picture = f'<img src="thumbnails/{name}.png" width="120" alt="">'
-        rows.append(f"| {picture} | {number(name)}. [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
-    return "\n".join(rows) + "\n"
+    """The map: one table per part, with one row per chapter."""
+    lines = []
+    for part, chapters in parts().items():
+        lines += [f"**{part}**", "", "| | chapter | the question | minutes |", "|---|---|---|---|"]
+        for name in chapters:
+            heading, asked = title(name)
+            picture = f'<img src="thumbnails/{name}.png" width="120" alt="">'
+            lines.append(f"| {picture} | {number(name)}. [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def main(chosen: Sequence[str]) -> int:

@@ -4,13 +4,13 @@ A line of CELLS one-hot cells. Lanes keep their position when an episode ends, s
 the left end pays LITTLE, at the right end 1. Episodes are cut after LIMIT steps, wherever the lane is, so an episode's
 return is LIMIT times the rate at which the lane earns.
 
-Why: if the cut counts as a death, nothing more than LIMIT steps away has any value, and the walk from the left end to
-the right end never pays for its first step. V of the state at the cut says what the rest is worth (Pardo et al. 2018,
+The idea: if the cut counts as a death, the right end is out of sight from the left, more than LIMIT steps away, and the
+walk never pays for its first step. V of the state at the cut says what the rest is worth (Pardo et al. 2018,
 arXiv:1712.00378, sec. 3). Predicted: better with.
 
-Seen on seeds 10 to 29: bootstrap no detectable effect. A few seeds find the right end with it, none without. A V that
-can't see the clock is not taught that nothing lies beyond LIMIT steps, only a smaller discount: see `shuttle`, where
-that is the theory.
+Seen on seeds 10 to 29: no detectable effect. A few seeds find the right end with bootstrap, none without it. The idea
+has a flaw. A V that can't see the clock doesn't learn that nothing lies beyond LIMIT steps; it only learns a smaller
+discount, about γ(1 − 1/LIMIT). The world `shuttle` is built on that.
 """
 
 import torch

@@ -9,7 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book import clips
-from book.build import CHAPTERS, names, number, title
+from book.build import CHAPTERS, names, number, parts, title
 from book.site import explorer
 from book.site.growing import origins
 from book.site.rungs import has_trick, rung_of
@@ -158,17 +158,21 @@ def _chapter_of(trick: str) -> str:
 
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
-    cards = "\n".join(_card(name) for name in names())
     about = (
         "From slot machines to PPO, one trick per chapter: first what fails, then the cure, its formula and its code,"
     )
     about += " and what thirty seeds say about it."
-    chapters = [f"chapters/{name}" for name in names()]
-    chapters.insert(1 + chapters.index("chapters/04_gae"), "chapters/ppo")
-    tree = _tree("chapters", chapters)
+    cards, tree = "", ""
+    for part, chapters in parts().items():
+        shown = "\n".join(_card(name) for name in chapters)
+        cards += f"<h2>{part}</h2>\n<div class='cards'>\n{shown}\n</div>\n"
+        pages = [f"chapters/{name}" for name in chapters]
+        if "chapters/04_gae" in pages:
+            pages.insert(1 + pages.index("chapters/04_gae"), "chapters/ppo")
+        tree += _tree(part, pages)
     tree += _tree("try it", ["explorer"])
     tree += _tree("reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
-    html = f"```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n{CHART}\n```"
+    html = f"```{{raw}} html\n{cards}{CHART}\n```"
     return f"# What makes PPO work\n\n{about}\n\n{html}\n\n{tree}"
 
 
