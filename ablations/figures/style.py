@@ -11,6 +11,7 @@ INK, SOFT, FAINT = "#222222", "#777777", "#d5d5d5"
 WIDTH = 12  # of the widest figure, in inches: a README shows it at about two thirds of that
 OTHERS = (SOFT, INK, "#0077BB", "#EE7733", "#009988", "#AA4499")  # for lines that are not about a trick
 FAULT = "#CC3311"
+NOTEBOOK = ("inline", "ipympl", "nbagg")  # in the names of the backends that show figures in a notebook
 COLORS = ladder.COLORS | {"reinforce": INK, "all": INK, "ppo": INK}
 
 SETTINGS: Any = {
@@ -35,8 +36,9 @@ SETTINGS: Any = {
 
 
 def use() -> None:
-    """Use this style for every figure from here on."""
-    plt.switch_backend("Agg")  # files only, so no screen is needed
+    """Use this style for every figure from here on. Figures are for files, except in a notebook, which shows its own."""
+    if not any(name in plt.get_backend() for name in NOTEBOOK):
+        plt.switch_backend("Agg")  # needs no screen
     plt.rcParams.update(SETTINGS)
 
 

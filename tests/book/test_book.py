@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -53,6 +54,17 @@ def test_the_strip_has_a_cell_for_every_row_of_the_table_and_every_world() -> No
     assert said.count("helps") == helps > 0
     cartpole = found.table[found.table.env == "CartPole-v1"].difference
     assert {f"{x:+.2f}".replace("-", "−") for x in cartpole} <= {*said}
+
+
+def test_a_figure_of_the_ablations_leaves_a_notebook_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[str] = []
+    monkeypatch.setattr(plt, "switch_backend", chosen.append)
+    monkeypatch.setattr(plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    evidence("clip").strip()
+    assert chosen == []  # with another backend, the strip and all figures after it would not be shown
+    monkeypatch.setattr(plt, "get_backend", lambda: "tkagg")
+    evidence("clip").strip()
+    assert chosen == ["Agg"]
 
 
 def test_a_comparison_that_two_designs_share_is_shown_once() -> None:
