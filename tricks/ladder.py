@@ -146,7 +146,6 @@ class Tricks(Checked):
         numbers=("policy_rollouts", "policy_uses", "value_rollouts", "value_uses"),
         diagnostics=("policy_age", "value_age"),
         beyond=True,
-        chapter="ppg",
     )
     kl_stop: bool = trick(
         "a batch's steps end when approx_kl exceeds 1.5 times its target",
@@ -156,7 +155,6 @@ class Tricks(Checked):
         numbers=("target_kl",),
         diagnostics=("steps_taken",),
         beyond=True,
-        chapter="clip",
     )
 
     def __post_init__(self) -> None:

@@ -146,7 +146,7 @@ DOSED = (
         (*NORMED, "segments"),
         levels((64, 16, 4), lambda limit: world(f"Shuttle{limit:g}", 60_000), lambda limit: 0.1 * limit),
         1,
-        "to a V that can't see the clock, a limit counted as a death is a discount of γ(1 − 1/limit)",
+        "to a V that can't see the clock, a limit counted as a death hides whatever is more than a few steps away",
         dose="limit",
     ),
     Trial(

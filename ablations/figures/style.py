@@ -36,7 +36,7 @@ SETTINGS: Any = {
 
 
 def use() -> None:
-    """Use this style for every figure from here on. Figures are for files, except in a notebook, which shows its own."""
+    """Use this style for every figure from here on. Outside notebooks, figures are for files only."""
     if not any(name in plt.get_backend() for name in NOTEBOOK):
         plt.switch_backend("Agg")  # needs no screen
     plt.rcParams.update(SETTINGS)

@@ -48,6 +48,13 @@ def test_no_output_is_an_error_or_a_warning(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_cell_that_ends_by_showing_a_figure_has_it(name: str) -> None:
+    for cell in jupytext.read(CHAPTERS / f"{name}.ipynb").cells:
+        if cell.cell_type == "code" and cell.source.endswith("plt.show()"):
+            assert [out for out in cell.outputs if "image/png" in out.get("data", {})], cell.source
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_of_the_library_is_copied_into_a_chapter(name: str) -> None:
     library = "\n".join(path.read_text() for path in (CHAPTERS.parent / "tricks").rglob("*.py"))
     for cell in jupytext.read(CHAPTERS / f"{name}.py").cells:

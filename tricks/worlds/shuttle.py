@@ -4,9 +4,9 @@ A row of CELLS one-hot cells. Walking on to the next cell pays nothing, resting 
 at every step, whatever one does there. With probability MOVED, a step ends in a random cell. Lanes keep their place
 when an episode ends, after LIMIT steps, so that the way to the last cell leads through many episodes.
 
-Why: if the cut counts as a death, a V that can't see the clock is taught that any step is the last one with probability
-1/LIMIT. That is a discount of γ(1 − 1/LIMIT): with γ = 0.99 and a limit of 4, the last cell is worth the walk only from
-about eight cells away. V of the state at the cut says what comes after (Pardo et al. 2018, arXiv:1712.00378, sec. 3).
+Why: if the cut counts as a death, a V that can't see the clock misses what lies beyond it. With λ = 0 that is only a
+discount of γ(1 − 1/LIMIT), because any step may be the last one; with λ = 1 it is a wall, at most LIMIT steps away, and
+0.95 is close to that. V of the state at the cut says what comes after (Pardo et al. 2018, arXiv:1712.00378, sec. 3).
 Predicted: better with, the more so the shorter the limit.
 
 Seen on seeds 10 to 29: bootstrap better with, at a limit of 4; at 16 and 64, by little.
