@@ -1,6 +1,7 @@
 """All evidence about one trick at a glance: one row per question, one column per environment or world."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -35,7 +36,7 @@ def strip(usual: dict[tuple[str, str], Seen], worlds: Sequence[tuple[str, Seen]]
     columns = len(envs) + len(worlds)
     rows = max(1, len(questions))
     slanted = 0.045 * max(len(name) for name in [*envs, *(name for name, _ in worlds)])
-    shape = (2.2 + CELL[0] * (columns + 0.4), CELL[1] * rows + slanted + 0.45)
+    shape = (2.2 + CELL[0] * (columns + 0.4), CELL[1] * rows + slanted + (0.45 if len(envs) > 2 else 0.75))
     widths = [n for n in (len(envs), len(worlds)) if n]
     figure, axes = plt.subplots(1, len(widths), figsize=shape, squeeze=False, layout="constrained", width_ratios=widths)
     if envs:
@@ -57,4 +58,5 @@ def _cell(axis: Axes, at: tuple[int, int], seen: Seen, limit: float) -> None:
 def _finish(axis: Axes, columns: Sequence[str], rows: Sequence[str], about: str) -> None:
     bare(axis, columns, rows, CELL[1] / CELL[0])
     axis.set_anchor("NW")
-    axis.set_title(about, size=9, weight="normal", color=style.SOFT, loc="left")
+    heading = fill(about, max(14, 12 * len(columns)))  # one column is narrower than its heading
+    axis.set_title(heading, size=9, weight="normal", color=style.SOFT, loc="left")
