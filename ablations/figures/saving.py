@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from tricks.runs.files import write_whole
 
 FORMATS: ContextVar[tuple[str, ...]] = ContextVar("formats", default=("png", "svg"))
+NOTICED, FILL = 24, 20  # a distance between two colors of 0 to 255; pixels of one color that are no blend
 
 
 def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list[Path]:
@@ -42,7 +43,8 @@ def save(figure: Figure, path: Path, behind: pd.DataFrame | None = None) -> list
 def _png(figure: Figure) -> bytes:
     """The figure with its 256 most frequent colors, which makes the file a third of its size.
 
-    Those are the fills, lines and letters. Only blends at their edges get the nearest of these colors.
+    Those are the fills, lines and letters; blends at their edges get the nearest of these colors. A figure with so many
+    fills that one of them would look different, as beside a color bar, keeps all of its colors.
     """
     from PIL import Image
     from scipy.spatial import KDTree
@@ -52,11 +54,14 @@ def _png(figure: Figure) -> bytes:
     canvas.draw()  # type: ignore[no-untyped-call]
     drawn = np.asarray(canvas.buffer_rgba())[..., :3].astype(np.uint32)  # type: ignore[no-untyped-call]
     index, colors = pd.factorize((drawn @ np.array([65536, 256, 1], np.uint32)).ravel())
-    every = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], 1)
-    kept = every[np.argsort(-np.bincount(index), kind="stable")[:256]]
-    nearest = KDTree(kept).query(every)[1].astype(np.uint8)
-    image = Image.fromarray(nearest[index].reshape(drawn.shape[:2]), "P")
-    image.putpalette(kept.astype(np.uint8).tobytes())
+    every, pixels = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], 1), np.bincount(index)
+    kept = every[np.argsort(-pixels, kind="stable")[:256]]
+    away, nearest = KDTree(kept).query(every)
+    if ((away > NOTICED) & (pixels >= FILL)).any():
+        image = Image.fromarray(drawn.astype(np.uint8))
+    else:
+        image = Image.fromarray(nearest.astype(np.uint8)[index].reshape(drawn.shape[:2]), "P")
+        image.putpalette(kept.astype(np.uint8).tobytes())
     image.save(box, "png")
     return box.getvalue()
 
