@@ -30,9 +30,12 @@ def test_a_small_patch_keeps_its_color_even_beside_a_color_bar(shades: int, tmp_
     assert (0xA7, 0x00, 0x19) in colors(path)
 
 
-def test_a_plain_figure_is_stored_with_few_colors(tmp_path: Path) -> None:
+def test_every_shade_of_a_color_bar_has_one_near_it(tmp_path: Path) -> None:
     style.use()
+    plt.rcParams["savefig.dpi"] = 150
     figure, axis = plt.subplots(figsize=(3, 2))
-    axis.plot([0, 1], [0, 1])
-    with Image.open(save(figure, tmp_path / "line")[0]) as picture:
-        assert picture.mode == "P"
+    bar = plt.get_cmap("RdYlBu", 600)
+    axis.imshow(np.linspace(0, 1, 600)[None], cmap=bar, aspect="auto")
+    found = np.array([*colors(save(figure, tmp_path / "bar")[0])])
+    shades = 255 * bar(np.linspace(0, 1, 200))[:, None, :3]
+    assert np.linalg.norm(shades - found, axis=2).min(1).max() < 8
