@@ -70,6 +70,7 @@ def main(chosen: Options, command: str) -> int:
     about = {"env": chosen.env, "steps": chosen.steps, "command": command, **provenance()}
     write_whole(chosen.out / f"{name}.csv", runs.assign(**about).to_csv(index=False, float_format="%.6g"))
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), varied)
+    write_whole(chosen.out / f"{name}.choices.csv", table.to_csv(index=False, float_format="%.6g"))
     text = f"{in_words(table)}\n\n{caption(runs, chosen)}"
     write_whole(chosen.out / f"{name}.md", text + "\n")
     paths = choices_figure(table, f"{chosen.draws:,} random configurations on {chosen.env}", chosen.out / name)
