@@ -13,6 +13,7 @@ from ablations.figures import style
 from ablations.figures.cells import bare, cell, furthest
 
 CELL = (0.86, 0.5)  # inches
+NAME = 24  # letters in a line of a world's name
 
 
 class Seen(NamedTuple):
@@ -35,7 +36,8 @@ def strip(usual: dict[tuple[str, str], Seen], worlds: Sequence[tuple[str, Seen]]
     questions, envs = (list(dict.fromkeys(pair[k] for pair in usual)) for k in (0, 1))
     columns = len(envs) + len(worlds)
     rows = max(1, len(questions))
-    slanted = 0.045 * max(len(name) for name in [*envs, *(name for name, _ in worlds)])
+    made = [fill(name, NAME) for name, _ in worlds]
+    slanted = 0.045 * max(len(line) for name in [*envs, *made] for line in name.splitlines())
     shape = (2.2 + CELL[0] * (columns + 0.4), CELL[1] * rows + slanted + (0.45 if len(envs) > 2 else 0.75))
     widths = [n for n in (len(envs), len(worlds)) if n]
     figure, axes = plt.subplots(1, len(widths), figsize=shape, squeeze=False, layout="constrained", width_ratios=widths)
@@ -47,7 +49,7 @@ def strip(usual: dict[tuple[str, str], Seen], worlds: Sequence[tuple[str, Seen]]
     if worlds:
         for k, (_, seen) in enumerate(worlds):
             _cell(axes[0, -1], (k, 0), seen, 1.5 * abs(seen.difference) or 1.0)
-        _finish(axes[0, -1], [name for name, _ in worlds], [""], "in worlds made for it")
+        _finish(axes[0, -1], made, [""], "in worlds made for it")
     return figure
 
 
