@@ -6,7 +6,8 @@
 # A pole stands on a cart. Fifty times a second you push left or right, and for every step the pole stays up you get one
 # point. Nobody ever tells you "you should have gone left there." All you get is points.
 #
-# That is enough. Here is a complete program that learns to balance the pole. It needs PyTorch, Gymnasium, and ten seconds.
+# That is enough. Here is a complete program that learns to balance the pole. It needs PyTorch, Gymnasium, and ten
+# seconds.
 
 # %% tags=["open"]
 import gymnasium as gym
@@ -93,20 +94,20 @@ begin()
 # %% [markdown]
 # ## Three slot machines
 #
-# Forget the pole for now. Here are three slot machines. The first always pays 1, the second 2, the third 4. Your
-# **policy** $\pi_\theta(a)$ gives each machine $a$ a probability. It is made from three numbers $\theta$, the *logits*, by
-# a softmax:
+# Forget the pole for now. Here are three slot machines: the first always pays 1, the second 2, the third 4. Your
+# **policy** $\pi_\theta(a)$ gives each machine $a$ a probability. It is made from three numbers $\theta$, the *logits*,
+# by a softmax:
 #
 # $$\pi_\theta(a) = \frac{e^{\theta_a}}{e^{\theta_1} + e^{\theta_2} + e^{\theta_3}}.$$
 #
-# You want a large **expected reward** $J(\theta) = \sum_a \pi_\theta(a)\, r(a)$. If you knew what every machine pays, this
-# would be calculus: compute the gradient $\nabla J$ (the derivatives of $J$ with respect to each number in $\theta$), take
-# a step along it, repeat. But you only see the payout of the machine you pulled.
+# You want a large **expected reward** $J(\theta) = \sum_a \pi_\theta(a)\, r(a)$. If you knew every payout, this would
+# be calculus: compute the gradient $\nabla J$ (the derivatives of $J$ with respect to each number in $\theta$), take a
+# step along it, repeat. But you only see the payout of the machine you pulled.
 #
-# Two ideas. The first: whatever you did, do more of it. The second: do more of it *in proportion to what it paid*. "Do more
-# of $a$" means taking a gradient step that raises $\log \pi_\theta(a)$.
+# Two ideas. The first: whatever you did, do more of it. The second: do more of it *in proportion to what it paid*. "Do
+# more of $a$" means taking a gradient step that raises $\log \pi_\theta(a)$.
 #
-# **Predict.** Which of the two finds the best machine? Can the second one, although it never compares two machines?
+# **Predict.** Neither ever compares two machines. Which of them finds the best?
 
 # %% tags=["predict"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -138,8 +139,8 @@ plt.show()
 assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 
 # %% [markdown]
-# The first idea goes nowhere. Each agent drifts toward whatever it happened to try, and on average nothing is learned. The
-# second finds the best machine, without ever comparing two of them. Why does that work?
+# The first idea goes nowhere: each agent drifts toward whatever it happened to try. The second finds the best machine.
+# Why?
 #
 # ## The derivation
 #
@@ -153,18 +154,16 @@ assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 # The first step moves the gradient inside the sum, since $r(a)$ doesn't depend on $\theta$. The second multiplies and
 # divides by $\pi_\theta(a)$. The third is the chain rule, $\nabla \log x = \nabla x / x$.
 #
-# Now look at the result. It is a sum over actions, weighted by their probabilities. That's an **expectation**, and you can
-# estimate an expectation by sampling. Pull once, get $a$ and $r(a)$, and
+# The result is a mean over the policy's actions, an **expectation**, and you can estimate that by sampling. Pull once,
+# get $a$ and $r(a)$, and
 #
 # $$g = r(a)\, \nabla_\theta \log \pi_\theta(a) \qquad\text{has}\qquad \mathbb{E}[g] = \nabla_\theta J.$$
 #
 # That is "do more of it, in proportion to what it paid." Every single $g$ is wrong, but their average is exactly right.
 # Williams (1992) named this family of algorithms REINFORCE. The vector $\nabla \log \pi(a)$ is called the *score*.
 #
-# ## Check it with numbers
-#
-# With $\theta = 0$ every machine has probability ⅓, and $J = 7/3$. For a softmax,
-# $\partial \log \pi(a) / \partial \theta_k = [a = k] - \pi(k)$, where $[a = k]$ is 1 if $a$ is $k$ and 0 otherwise. By hand:
+# **By hand.** With $\theta = 0$ every machine has probability ⅓, and $J = 7/3$. For a softmax,
+# $\partial \log \pi(a) / \partial \theta_k = [a = k] - \pi(k)$, where $[a = k]$ is 1 if $a$ is $k$ and 0 otherwise. So
 #
 # $$\frac{\partial J}{\partial \theta_k} = \sum_a \pi(a)\, r(a)\, \big([a = k] - \pi(k)\big)
 #   = \pi(k)\, r(k) - \pi(k)\, J = \pi(k)\,\big(r(k) - J\big),$$
@@ -185,8 +184,6 @@ print("mean of 100000", samples.mean(0).numpy().round(3))
 assert (samples.mean(0) - exact).abs().max() < 0.02
 
 # %% [markdown]
-# ## Right on average, and noisy
-#
 # How far off is an average of $n$ samples? Here are 400 estimates of the third component, each from $n$ pulls.
 
 # %% tags=["thumbnail"]
@@ -209,47 +206,47 @@ print("standard deviation:", ", ".join(f"{n} pulls {deviation:.3f}" for n, devia
 assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth of the error
 
 # %% [markdown]
-# Every row has the right mean, even the lowest, where no single estimate comes close. The error shrinks with $1/\sqrt{n}$,
-# so a tenth of the error costs a hundred times the pulls. **Unbiased, but noisy.** Remember the width of that bottom row.
-# Most of this book is about making it narrower, or about not falling over because of it.
+# Every row has the right mean, even the lowest, where no single estimate comes close. The error shrinks with
+# $1/\sqrt{n}$, so a tenth of it costs a hundred times the pulls. **Unbiased, but noisy.** Most of this book is about
+# making that bottom row narrower, or about not falling over because of it.
 #
 # ## From one pull to a whole episode
 #
-# Back to CartPole. You see a state $s_0$, act, get a reward $r_0$, see $s_1$, act again. The policy is now a small neural
-# net: a state goes in, one logit per action comes out, and $\theta$ is all of its weights. One episode, or *trajectory*,
-# $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$ is one big "pull," and its return $R(\tau) = \sum_t r_t$ is what it pays.
-# The same derivation holds with $\tau$ in place of $a$:
+# Back to CartPole. The policy is now a small neural net: a state goes in, one logit per action comes out, and $\theta$
+# is all of its weights. One episode of states, actions, and rewards, or *trajectory*,
+# $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$ is one big "pull," and its return $R(\tau) = \sum_t r_t$ is what it
+# pays. The same derivation holds with $\tau$ in place of $a$:
 #
 # $$\nabla_\theta J = \mathbb{E}_\tau\big[R(\tau)\, \nabla_\theta \log p_\theta(\tau)\big].$$
 #
-# How probable is an episode? The world deals the first state and the transitions, and the policy deals the actions:
+# How probable is an episode? The world deals the states, the policy the actions:
 #
 # $$p_\theta(\tau) = p(s_0) \prod_t \pi_\theta(a_t | s_t)\; p(s_{t+1} | s_t, a_t).$$
 #
-# You don't know the physics $p(s_{t+1} | s_t, a_t)$, and you don't need to. The logarithm turns the product into a sum,
-# and only the policy's terms depend on $\theta$:
+# The logarithm turns the product into a sum, and only the policy's terms depend on $\theta$:
 #
 # $$\nabla_\theta \log p_\theta(\tau) = \sum_t \nabla_\theta \log \pi_\theta(a_t | s_t).$$
 #
-# **This is why the method needs no model of the world.**
+# The physics, $p(s_{t+1} | s_t, a_t)$, has dropped out. **This is why the method needs no model of the world.**
 #
-# Two changes turn $R(\tau)$ into the $G_t$ of the program. The first one is free. An action can't change rewards in the
-# past, so they shouldn't count for it, and the formula agrees: in any state, the mean of the score is zero,
+# Two changes turn $R(\tau)$ into the $G_t$ of the program. The first one is free. An action can't change past rewards,
+# so they shouldn't count for it. The formula agrees: in any state, the mean score is zero,
 #
 # $$\sum_a \pi_\theta(a|s)\, \nabla_\theta \log \pi_\theta(a|s) = \sum_a \nabla_\theta \pi_\theta(a|s)
 #   = \nabla_\theta \sum_a \pi_\theta(a|s) = \nabla_\theta 1 = 0,$$
 #
-# and a past reward is a constant factor when $a_t$ is drawn. Those terms add noise and nothing else, so drop them.
+# and a past reward is a constant factor when $a_t$ is drawn. Those terms only add noise, so drop them.
 #
 # The second one is not free. Count a reward that comes $k$ steps later as $\gamma^k$ of itself, with a **discount**
-# $\gamma$ a little below 1. What happens a thousand steps from now has little to do with this action and a lot to do with
-# luck, so discounting removes noise. But it also changes the question: the gradient of the *undiscounted* return is no
-# longer the mean of the estimate. You accept some bias to lose a lot of variance, and it won't be the last time. Together:
+# $\gamma$ a little below 1. What happens a thousand steps from now is mostly luck, so discounting removes noise. But
+# the mean is then no longer the gradient of the *undiscounted* return: you accept some bias to lose a lot of variance.
+# Together:
 #
 # $$G_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma\, G_{t+1}.$$
 #
 # This is the **reward-to-go**. The loss is $-\frac{1}{n} \sum_t G_t \log \pi_\theta(a_t | s_t)$ over the $n$ steps of a
-# batch, with $G_t$ held constant. Its gradient is our estimate with the sign flipped, because optimizers minimize.
+# batch, with $G_t$ held constant. Its gradient is our estimate per step, with the sign flipped, because optimizers
+# minimize.
 #
 # ## In the library
 #
@@ -260,11 +257,13 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 source(reward_to_go, discounted_sum)
 
 # %% [markdown]
-# The letters mean the same everywhere in this library. `S` agents train side by side, each with its own seed, because one
-# agent is an anecdote. `T` is time steps. `N` is the number of *lanes*: copies of the world that each agent plays at once.
+# The letters mean the same everywhere in this library. `S` agents train side by side, each with its own seed, because
+# one agent is an anecdote. `T` is time steps. `N` is the number of *lanes*: copies of the world that each agent plays
+# at once.
 #
-# One example by hand. Rewards 1, 2, 3, and the episode ends; the next one begins with a 10. With $\gamma = ½$, from the
-# back: $G_3 = 10$. Step 2 ended its episode, so $G_2 = 3$. Then $G_1 = 2 + ½ \cdot 3 = 3.5$ and $G_0 = 1 + ½ \cdot 3.5 = 2.75$.
+# By hand: rewards 1, 2, 3 end an episode, and the next one begins with a 10. With $\gamma = ½$, from the back:
+# $G_3 = 10$. Step 2 ended its episode, so $G_2 = 3$. Then $G_1 = 2 + ½ \cdot 3 = 3.5$ and
+# $G_0 = 1 + ½ \cdot 3.5 = 2.75$.
 
 # %%
 reward = torch.tensor([1.0, 2.0, 3.0, 10.0]).view(1, 4, 1)  # [S, T, N]
@@ -274,11 +273,10 @@ print(returns.numpy())
 torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
 # %% [markdown]
-# And here is the library's training loop with every trick switched off. Hold it against the program at the top: **play**
-# collects episodes, **judge** computes what came of each action, **learn** takes one gradient step. It is the same thing,
-# for many agents at once. (It isn't a copy made for this page. It is cut from the library's source, and running this text
-# gives the same curve. `Adam` is gradient descent with two additions: it divides each weight's step by the recent size of
-# its gradient, and it carries over part of the last steps, its *momentum*.)
+# Here is the library's training loop with every trick switched off. Hold it against the program at the top: **play**
+# collects episodes, **judge** computes what came of each action, **learn** takes one gradient step, all for many agents
+# at once. (`Adam` is gradient descent with two additions: it divides each weight's step by the recent size of its
+# gradient, and it carries over part of the last steps, its *momentum*.)
 
 # %%
 listing(REINFORCE)
@@ -286,8 +284,8 @@ listing(REINFORCE)
 # %% [markdown]
 # ## Five agents
 #
-# Each gets 40,000 steps of CartPole, about 13 minutes of balancing. `at_best_rate` sets the learning rate that did best
-# on other seeds. The band is a 95% interval for the mean over agents.
+# Each gets 40,000 steps of CartPole. `at_best_rate` sets the learning rate that did best on other seeds. The band is a
+# 95% interval for the mean over agents.
 
 # %%
 config = at_best_rate(Config("CartPole-v1", seeds=5, steps=40_000), REINFORCE)
@@ -300,13 +298,12 @@ print(f"the first batch of episodes: {first:.0f} points each; the last tenth of 
 assert last > 2 * first
 
 # %% [markdown]
-# It learns, with no teacher, no model of the cart, and one formula. It also wobbles: each step follows one noisy estimate,
-# and an unlucky batch can undo part of what was learned.
+# It learns, and it wobbles: each step follows one noisy estimate, and an unlucky batch can undo part of what was
+# learned.
 #
-# ## With more seeds, and on a harder task
-#
-# The ablations behind this book trained this loop longer and with more seeds. The score in its tables is the **area under
-# the curve**: the mean return over all of training. It rewards both learning fast and ending high.
+# The ablations behind this book trained it longer, with more seeds, and also on Acrobot, where you swing up a two-link
+# arm and every step costs a point until it's up. They score a run by the **area under the curve**, the mean return over
+# all of training, which rewards both learning fast and ending high.
 
 # %%
 stored_curves(REINFORCE)
@@ -318,26 +315,23 @@ acrobot = studies()[1].grid(REINFORCE).mean(axis=1)
 print(f"Acrobot-v1 seeds below -490 throughout training: {(acrobot < -490).sum()} of {len(acrobot)}")
 
 # %% [markdown]
-# On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot you swing up a two-link arm, and
-# every step costs a point until it's up. There, most of the way is left to go, and some seeds never get anywhere. That is
-# why the band is so wide. Closing this gap is what the tricks are for.
-#
-# A larger net, another batch size, or a rate between those of the grid would give other curves. These are not the best that
-# REINFORCE can do, only what it does here.
+# On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot, almost half of the seeds
+# never get anywhere, which is why the band is so wide. Closing this gap is what the tricks are for. (With another net
+# or batch size it may do better.)
 #
 # ## When it fails
 #
-# - **When it never sees a reward.** If every episode pays 0, every gradient is 0. The policy has to stumble on a reward
-#   before it can learn from it. (The chapter on [entropy](10_entropy.ipynb) has such a world.)
-# - **When the noise exceeds the budget.** The variance grows with the length of the episode and with the size of the
-#   rewards. Exercise 2 shows how little it takes, and the [next chapter](01_baseline.ipynb) shows what helps.
-# - **When data is expensive.** Each batch serves one gradient step and is thrown away, because the derivation needs actions
-#   from the *current* policy. The chapter on [reuse](02_reuse.ipynb) bends that rule.
+# - **When it never sees a reward.** If every episode pays 0, every gradient is 0: the policy has to stumble on a reward
+#   first. (The chapter on [entropy](10_entropy.ipynb) has such a world.)
+# - **When the noise exceeds the budget.** The variance grows with the length of the episode and the size of the
+#   rewards. Exercise 2 shows how little it takes, and the [next chapter](01_baseline.ipynb) what helps.
+# - **When data is expensive.** Each batch serves a single gradient step, because the derivation needs actions from the
+#   *current* policy. [Reuse](02_reuse.ipynb) bends that rule.
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** Compute the rewards-to-go of a single lane with a loop from the back. Run the cell to see
-# what's wrong with your version.
+# **Exercise 1: write it.** Compute the rewards-to-go of a single lane. Run the cell to see what's wrong with your
+# version.
 
 
 # %%
@@ -354,18 +348,18 @@ check_returns(my_returns)
 #
 # </details>
 #
-# **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To the
-# spread of a single $g$? Then look: `learn(lambda reward: reward, PAYS + 100)`.
+# **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To
+# the spread of a single $g$? Then look: `learn(lambda reward: reward, PAYS + 100)`.
 #
 # <details><summary>Answer</summary>
 #
-# $\mathbb{E}[g]$ doesn't change, because a constant times the score has mean zero. But the spread of one component of $g$
-# grows from about 1.5 to about 49 for the best machine, and its gradient of 0.56 drowns in that.
+# $\mathbb{E}[g]$ doesn't change, because a constant times the score has mean zero. But the spread of one component of
+# $g$ grows from about 1.5 to about 49 for the best machine, and its gradient of 0.56 drowns in that.
 #
 # </details>
 #
-# **Exercise 3: spot the bug.** This version of the rewards-to-go runs, its shapes are right, and its loss looks like a
-# loss. Below, `planted` trains the library's loop with it.
+# **Exercise 3: spot the bug.** This version of the rewards-to-go runs, and its shapes are right. Below, `planted`
+# trains the library's loop with it.
 
 # %%
 source(leaking_returns)
@@ -386,5 +380,5 @@ assert faulty.late().mean() < 0.5 * run.late().mean()
 #
 # </details>
 #
-# Solutions: [`solutions/00_reinforce.py`](solutions/00_reinforce.py). Next: [a baseline](01_baseline.ipynb), which makes the
-# noise smaller and leaves the mean where it was.
+# Solutions: [`solutions/00_reinforce.py`](solutions/00_reinforce.py). Next: [a baseline](01_baseline.ipynb), which
+# makes the noise smaller.

@@ -3,9 +3,9 @@
 #
 # *A machine paid you 102. Was that good?*
 #
-# You can't tell. If the other machines pay 101, yes; if they pay 104, no. REINFORCE can't tell either, so it celebrates all
-# three. In this chapter we subtract what we expected anyway. The gradient's mean stays exactly where it was, and most of its
-# noise is gone. By the end you will know why, and how much.
+# You can't tell. If the other machines pay 101, yes; if they pay 104, no. REINFORCE can't tell either, so it celebrates
+# all three. In this chapter we subtract what we expected anyway. The gradient's mean stays exactly where it was, and
+# most of its noise is gone. By the end you will know why, and how much.
 #
 # | at a glance | |
 # |---|---|
@@ -35,11 +35,10 @@ torch.set_default_dtype(torch.float64)  # sums over three machines can be exact
 # %% [markdown]
 # ## A hundred for everybody
 #
-# Take the three slot machines of the [last chapter](00_reinforce.ipynb), which pay 1, 2, and 4, and let a sponsor add 100 to
-# every payout: 101, 102, 104. The best machine is still the best, by the same margin.
+# Let a sponsor add 100 to every payout of the [last chapter's](00_reinforce.ipynb) three slot machines: 101, 102, 104
+# instead of 1, 2, 4. The best machine is still the best.
 #
-# **Predict.** What happens to fifty agents at the old learning rate? And at a hundredth of it, since payouts are now a few
-# dozen times larger?
+# **Predict.** What happens to fifty agents at the old learning rate? And at a hundredth of it?
 
 # %%
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -77,11 +76,10 @@ plt.show()
 assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
 
 # %% [markdown]
-# Nothing that matters has changed, and nothing is learned. At the old rate, each agent throws itself at one of the first
-# machines it pulls, because 101 is a lot, and then it pulls hardly anything else. (The few steps in the line are agents that
-# a single pull threw over to another machine.) At a hundredth of the rate nobody runs away, and nobody gets anywhere.
+# Nothing that matters has changed, and nothing is learned. At the old rate, each agent throws itself at one of the
+# first machines it pulls, because 101 is a lot. At a hundredth of the rate nobody runs away, and nobody gets anywhere.
 #
-# Does the sponsor bend the gradient? With three machines you don't need to sample. The mean is a sum of three terms.
+# Does the sponsor bend the gradient? With three machines, its mean is a sum of three terms.
 
 
 # %%
@@ -100,30 +98,25 @@ for name, pays in (("1, 2, 4", PAYS), ("101, 102, 104", PAYS + 100)):
 torch.testing.assert_close(moments(PAYS, uniform)[0], moments(PAYS + 100, uniform)[0])
 
 # %% [markdown]
-# The **mean is the same**, to the last digit. The spread is forty times as wide, so you would need more than a thousand times
-# the pulls to see the mean through it.
+# The **mean is the same**. The spread is forty times as wide, so you would need more than a thousand times the pulls to
+# see the mean through it.
 #
 # ## Why subtracting does not bias
 #
-# So take the hundred away again. You may not know it, so subtract any number $b$, the **baseline**, from every payout. What
-# does that do to the expected gradient? The expectation of a difference is a difference of expectations:
+# So take the hundred away again, or, since you may not know it, any number $b$, the **baseline**. The expectation of a
+# difference is a difference of expectations:
 #
 # $$\mathbb{E}\big[(r(a) - b)\,\nabla \log \pi(a)\big]
 #   = \mathbb{E}\big[r(a)\,\nabla \log \pi(a)\big] - \mathbb{E}\big[b\,\nabla \log \pi(a)\big].$$
 #
-# The first term is $\nabla J$. In the second, $b$ is the same whichever machine you pull, so it moves out of the sum, and
-# what remains is the mean score, which is zero:
+# The first term is $\nabla J$. In the second, $b$ moves out of the sum, and the mean score remains, which is zero:
 #
 # $$\mathbb{E}\big[b\,\nabla \log \pi(a)\big] = b \sum_a \pi(a)\,\nabla\log\pi(a)
 #   = b \sum_a \nabla \pi(a) = b\,\nabla \sum_a \pi(a) = b\,\nabla 1 = 0.$$
 #
-# If an agent gets exactly what it expected, it should change nothing, and on average it doesn't: probabilities sum to 1, so
-# what you add to one action you take from the others.
-#
-# In an episode there are states. Everything above then holds for the actions in one state $s$, so the baseline may be a
-# different number in each: $b(s)$. **The only condition is that it must not depend on the action.** If it does, it can't
-# leave the sum. Subtract $b(a) = r(a)$ and there is nothing left to learn from; subtract 3 from the best machine only, and
-# the second best wins.
+# In an episode, this holds for the actions in each state $s$, so the baseline may differ between states: $b(s)$. **The
+# only condition is that it must not depend on the action.** If it does, it can't leave the sum. Subtract $b(a) = r(a)$
+# and there is nothing left to learn from; subtract 3 from the best machine only, and the second best wins.
 
 # %%
 exact, _ = moments(PAYS, uniform)
@@ -138,21 +131,21 @@ for name, baseline in baselines.items():
 # %% [markdown]
 # ## The best constant
 #
-# Any number is allowed, and $-1000$ is a bad one. Which is best? Write $u = \nabla \log \pi(a)$ for the score and $|u|^2$ for
-# its squared length. The variance of one sample, summed over its components, is the mean of the square minus the square of
-# the mean:
+# Any number is allowed, and $-1000$ is a bad one. Which is best? Write $u = \nabla \log \pi(a)$ for the score and
+# $|u|^2$ for its squared length. The variance of one sample, summed over its components, is the mean of the square
+# minus the square of the mean:
 #
 # $$\operatorname{Var}(b) = \mathbb{E}\big[|u|^2\,(r - b)^2\big] - |\nabla J|^2 .$$
 #
-# The last term does not depend on $b$: that was the point. The first is a parabola in $b$. Set its slope to zero:
+# Only the first term depends on $b$, and it is a parabola. Set its slope to zero:
 #
 # $$-2\,\mathbb{E}\big[|u|^2\,(r - b)\big] = 0
 #   \quad\Longrightarrow\quad b^* = \frac{\mathbb{E}\big[|u|^2\, r\big]}{\mathbb{E}\big[|u|^2\big]} .$$
 #
-# It is an average payout in which an action counts for more if its score is longer. For a softmax, those are the *unlikely*
+# It is an average payout in which actions with longer scores count for more. For a softmax, those are the *unlikely*
 # actions: $|u|^2 = 1 - 2\pi(a) + \sum_k \pi(k)^2$. So the plain average $\mathbb{E}[r]$ isn't quite the best.
 #
-# By hand, for a policy that prefers the worst machine, $\pi = (0.7, 0.2, 0.1)$: here $\sum_k \pi(k)^2 = 0.54$, so
+# By hand, for a policy that prefers the worst machine, $\pi = (0.7, 0.2, 0.1)$: $\sum_k \pi(k)^2 = 0.54$, so
 # $|u|^2 = 0.14, 1.14, 1.34$. Below the line $0.7 \cdot 0.14 + 0.2 \cdot 1.14 + 0.1 \cdot 1.34 = 0.46$; above it, with
 # payouts 1, 2, 4, $0.098 + 0.456 + 0.536 = 1.09$. So $b^* = 1.09 / 0.46 \approx 2.37$, against
 # $\mathbb{E}[r] = 0.7 + 0.4 + 0.4 = 1.5$.
@@ -178,17 +171,12 @@ plt.show()
 assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
 
 # %% [markdown]
-# The bottom of the valley is at $b^*$. $\mathbb{E}[r]$ isn't there, but it gets you most of the way down, and it is much
-# easier to have, since $b^*$ needs the length of every score. So in practice you subtract the mean. With the sponsor's 100
-# the whole valley would move 100 to the right, and no baseline at all would be far up the slope.
+# $\mathbb{E}[r]$ gets you most of the way down, and it is much easier to have, since $b^*$ needs the length of every
+# score. So in practice you subtract the mean. The bottom isn't zero: **a baseline removes what all actions have in
+# common, and no more.** What is left is the luck of which action was drawn.
 #
-# Note that the bottom isn't zero. **A baseline removes what all actions have in common, and no more.** What is left is the
-# luck of which action was drawn.
-#
-# ## What the subtraction looks like
-#
-# Each dot below is a gradient from 25 pulls. (Payouts now also vary from pull to pull, with a standard deviation of 1.) The
-# three components of a score sum to zero, so all dots lie in a plane and two dimensions show everything.
+# Each dot below is a gradient from 25 pulls. (Payouts now also vary from pull to pull, with a standard deviation of 1.
+# The three components of a score sum to zero, so all dots lie in a plane.)
 
 # %% tags=["thumbnail"]
 torch.manual_seed(0)
@@ -221,26 +209,27 @@ assert wide > 40 * narrow
 # <!-- mechanism: baseline -->
 #
 # Both clouds have the same mean, the tip of the arrow. The gray one is so wide that many batches point somewhere else,
-# depending on which machine happened to be drawn more often. (That's also why its dots form a grid.) The colored one is the
-# same pulls minus 102⅓. Now a poor machine gets a "less of this," and nearly every batch is roughly right.
+# depending on which machine happened to be drawn more often. The colored one is the same pulls minus 102⅓: now a poor
+# machine gets a "less of this," and nearly every batch is roughly right.
 #
 # ## A level for every state
 #
-# On a task with states, one number doesn't fit all. An episode of ten steps with 10 to 11 points at each promises about 100
-# at its start and 10.5 before its last step. The right level is the expected return from here:
+# With states, one number doesn't fit all. An episode of ten steps with 10 to 11 points at each promises about 100 at
+# its start and 10.5 before its last step. The right level is the expected return:
 #
-# $$V(s) = \mathbb{E}[G_t \mid s_t = s],$$
+# $$V(s) = \mathbb{E}[G_t \mid s_t = s].$$
 #
-# What the action brought beyond that is its **advantage**, $A_t = G_t - V(s_t)$, and it takes the place of $G_t$ in the loss.
-# $V(s)$ depends only on the state, so the proof still holds.
+# What the action brought beyond that is its **advantage**, $A_t = G_t - V(s_t)$. It takes the place of $G_t$ in the
+# loss. Since $V(s)$ depends only on the state, the proof still holds.
 #
-# Nobody gives you $V$, so a second net learns it from the returns that come in anyway. Which loss makes a net learn a *mean*?
-# The squared error. Among the returns $G$ seen in one state, the best single prediction $v$ is where the slope vanishes:
+# Nobody gives you $V$, so a second net learns it from the returns that come in anyway. The loss that makes a net learn
+# a *mean* is the squared error. Among the returns $G$ seen in one state, the best single prediction $v$ is where the
+# slope vanishes:
 #
 # $$\frac{d}{dv}\, \mathbb{E}\big[\tfrac{1}{2} (v - G)^2\big] = v - \mathbb{E}[G] = 0 .$$
 #
-# Is the value net any good? Its loss doesn't say: 50 squared points may be excellent or useless. The **explained variance**
-# compares what is left with what there was:
+# Is the value net any good? Its loss doesn't say: 50 squared points may be excellent or useless. The **explained
+# variance** compares what is left with what there was:
 #
 # $$\text{EV} = 1 - \frac{\operatorname{Var}(G - V)}{\operatorname{Var}(G)} .$$
 #
@@ -250,10 +239,10 @@ assert wide > 40 * narrow
 source(squared_error, explained_variance)
 
 # %% [markdown]
-# (`valid` marks rows that are real experience; `S` is seeds, `B` rows of a batch.) By hand: returns 2, 4, 6, 8
-# have mean 5 and variance $(9 + 1 + 1 + 9)/4 = 5$. A net that says 3, 3, 7, 7 leaves $-1, 1, -1, 1$, with
-# variance 1: EV $= 1 - 1/5 = 0.8$. One that says 5 everywhere leaves everything: 0. One that has it backward, 8, 6, 4, 2,
-# leaves $-6, -2, 2, 6$, with variance 20: $1 - 20/5 = -3$.
+# (`valid` marks rows of real experience; `S` is seeds, `B` rows of a batch.) By hand: returns 2, 4, 6, 8 have mean 5
+# and variance $(9 + 1 + 1 + 9)/4 = 5$. A net that says 3, 3, 7, 7 leaves $-1, 1, -1, 1$, with variance 1: EV
+# $= 1 - 1/5 = 0.8$. One that says 5 everywhere leaves everything: 0. One that has it backward, 8, 6, 4, 2, leaves
+# $-6, -2, 2, 6$, with variance 20: $1 - 20/5 = -3$.
 
 # %%
 returns = torch.tensor([[2.0, 4.0, 6.0, 8.0]])  # [S, B]
@@ -266,9 +255,9 @@ torch.testing.assert_close(squared_error(torch.tensor([[3.0]]), torch.tensor([[7
 # %% [markdown]
 # ## What changes in the loop
 #
-# A few lines. `agent.values` asks the value net without recording a gradient, because in the policy's loss the advantage is a
-# constant. Then the squared error joins the loss. (`cut` and `beyond` handle episodes that are cut off before their end. At
-# this rung none are, and `beyond` adds 0; see the [chapter on segments](13_segments.ipynb).)
+# `agent.values` asks the value net without recording a gradient, because in the policy's loss the advantage is a
+# constant. Then the squared error joins the loss. (`cut` and `beyond` are for cut-off episodes, which begin with
+# [segments](13_segments.ipynb); until then `beyond` adds 0.)
 
 # %%
 diff(REINFORCE, named("baseline"))
@@ -276,12 +265,11 @@ diff(REINFORCE, named("baseline"))
 # %% [markdown]
 # ## A loan that hides the pay
 #
-# This world is the slot machines with states. Every step shows a cue, −1 or 1, and the action that matches it pays 0.1. The
-# first step also lends you 6 points or takes 6 from you, and the last step reverses it. A sign, shown from the start, says
-# which. No score changes: guessing is worth 0.5 per episode and knowing 1. But in between every return holds the loan.
+# Here are the slot machines with states. Every step shows a cue, −1 or 1, and the action that matches it pays 0.1. The
+# first step also lends you 6 points or takes 6 from you, and the last step reverses it. A sign, shown from the start,
+# says which. So guessing still earns 0.5 per episode and knowing 1, but in between every return contains the loan.
 #
-# The third arm knows the loan from the start and subtracts it. (`planted` swaps one function of the library's loop for
-# another.) **Predict.** How much of the gap can a learned $V$ close?
+# The third arm knows the loan and subtracts it. **Predict.** How much of the gap can a learned $V$ close?
 
 # %% tags=["predict"]
 torch.set_default_dtype(torch.float32)  # as the library's nets have it
@@ -305,39 +293,39 @@ assert late > 0.9 > early
 assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().mean()
 
 # %% [markdown]
-# Without a baseline, most agents are still guessing at the end. With a learned one, all of them get there. The known one is
-# faster, and that gap is the price of learning $V$: **a baseline is worth what the value net knows**, and at first that is
-# nothing. Watch it learn on the right.
+# Without a baseline, most agents end up little better than guessing. With a learned one, all of them get there. The
+# known one is faster, and that gap is the price of learning $V$: **a baseline is worth what the value net knows.** An
+# explained variance of 0.87 after 4,000 steps only looks like enough: the other 13% are a spread of about 2 points,
+# around a pay of 0.1.
 
 # %% [markdown]
 # ## Where it matters
 #
-# The stored ablations ask up to three questions in each environment: what does the trick do alone on REINFORCE, as the next
-# rung of the ladder, and what is lost when it is taken out of the full set (with everything that needs it)? In the strip,
-# blue helps and red hurts. Where these seeds can't tell, a cell is white and hatched.
+# The strip shows the stored ablations: what a trick does alone, here on REINFORCE, and what is lost when it is taken
+# out of the full set, with everything that needs it. (From the next chapter on, a third row asks what it adds to the
+# rung before.) Blue helps, red hurts; where a cell is hatched, these seeds can't tell.
 
 # %%
 evidence("baseline").strip()
 plt.show()
 
 # %% [markdown]
-# Alone, a baseline shows little in the usual environments. Taken out, it is missed in several of them, but it takes GAE,
-# segments and everything else that needs $V$ along, so that row speaks for all of them. The worlds made for it show what it
+# Alone, a baseline shows little in the usual environments. Taken out, it is missed in several, but it takes along GAE,
+# segments, and everything else that needs $V$, so that row speaks for all of them. The worlds made for it show what it
 # does by itself: where most of a return has nothing to do with the action, it decides whether anything is learned.
 
 # %%
 evidence("baseline")
 
 # %% [markdown]
-# (A verdict asks for more than an interval that excludes 0. Where sixteen tricks are compared, some intervals miss 0 by luck;
-# Holm's correction, explained in [the whole ladder](24_the_whole_ladder.ipynb), accounts for that.)
+# (A verdict asks for more than an interval that excludes 0. Among sixteen tricks some do so by luck;
+# [the whole ladder](24_the_whole_ladder.ipynb) explains Holm's correction for that.)
 #
 # A baseline helps little
 #
-# - **while $V$ knows nothing.** A value net that is far off even adds noise: with explained variance below 0, $G - V$ spreads
-#   more than $G$ does.
-# - **when the noise has another source.** If the spread comes from which action was drawn, or from luck later in the episode,
-#   it stays. The chapter on [GAE](04_gae.ipynb) deals with the luck.
+# - **while $V$ knows nothing.** With explained variance below 0 it adds noise: $G - V$ spreads more than $G$ does.
+# - **when the noise has another source**, such as which action was drawn, or luck later in the episode. The chapter on
+#   [GAE](04_gae.ipynb) deals with the luck.
 # - **when there is no level.** If the return is about 0 on average in every state, there is nothing to subtract.
 #
 # Williams (1992) already has the baseline $b$, and the proof that any will do.
@@ -345,7 +333,6 @@ evidence("baseline")
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute $b^*$ for a softmax policy with probabilities `probs` over machines that pay `pays`.
-# Run the cell to see what's wrong with your version.
 
 
 # %%
@@ -358,22 +345,24 @@ check_best_baseline(my_best_baseline)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# It is a weighted mean of the payouts. The weight of a machine is its probability times the squared length of its score.
+# It is a weighted mean of the payouts. The weight of a machine is its probability times the squared length of its
+# score.
 #
 # </details>
 #
-# **Exercise 2: think.** Here is a cheap baseline that needs no net: pull $n$ times, and subtract the mean of the batch from
-# each payout. Is the gradient still unbiased? What if you subtract the mean of the *other* $n - 1$ payouts?
+# **Exercise 2: think.** A cheap baseline needs no net: pull $n$ times, and subtract the mean of the batch from each
+# payout. Is the gradient still unbiased? What if you subtract the mean of the *other* $n - 1$ payouts?
 #
 # <details><summary>Answer</summary>
 #
-# The mean of the batch contains the pull's own payout, as one part in $n$, so the estimate is $(1 - 1/n)\, \nabla J$: the right
-# direction, a little too short. The mean of the others doesn't depend on this action, so it has no bias at all.
+# The mean of the batch contains the pull's own payout, as one part in $n$, so the estimate is $(1 - 1/n)\, \nabla J$:
+# the right direction, a little too short. The mean of the others doesn't depend on this action, so it has no bias at
+# all.
 #
 # </details>
 #
 # **Exercise 3: spot the bug.** A value net puts out one column per seed, so its shape is `[B, 1]`. The function below
-# computes the value loss from it. It runs, and the loss falls. (The world below pays 10 or 11 at every step.)
+# computes the value loss from it. It runs, and the loss falls.
 
 # %%
 source(row_error)
@@ -396,8 +385,7 @@ print(f"explained variance in the last 50 batches: right {ends[0]:.2f}, with the
 assert abs(ends[1]) < 0.1 < 0.8 < ends[0]
 
 # %% [markdown]
-# Both losses fall at first. Then one goes on and the other doesn't. What does the net learn to predict, and why is its
-# explained variance 0?
+# What does the net learn to predict, and why is its explained variance 0?
 #
 # <details><summary>Hint</summary>
 #
@@ -405,5 +393,4 @@ assert abs(ends[1]) < 0.1 < 0.8 < ends[0]
 #
 # </details>
 #
-# Solutions: [`solutions/01_baseline.py`](solutions/01_baseline.py). Next: [reuse](02_reuse.ipynb), which takes more than
-# one step from each batch.
+# Solutions: [`solutions/01_baseline.py`](solutions/01_baseline.py). Next: [reuse](02_reuse.ipynb).

@@ -1,12 +1,21 @@
 # %% [markdown]
-# # Return normalization: a value net that need not count to five thousand
+# # Return normalization: a value net for any scale
 #
 # *What becomes of the value net when every reward is a hundred times larger?*
 #
-# Nothing about a task changes when its rewards are paid in cents instead of dollars. The policy hardly notices:
-# since the chapter on advantage normalization, it learns from advantages of size 1. But the value net must *say* the
-# numbers. It used to say 50, and now it has to say 5000, with weights that start around 0.1 and move by a hundredth
-# at a time.
+# Pay a task's rewards in cents instead of dollars, and the task is the same. The policy hardly notices, because
+# [advantage normalization](06_advantage_norm.ipynb) gives it advantages of size 1. But the value net has to *say* the
+# numbers: 5000 instead of 50, with weights that start around 0.1 and move by a hundredth at a time.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | returns come in any size, and the value net starts near 0 and moves in small steps |
+# | **formula** | $V(s) = \sigma\, n(s) + \mu$, where the net's output $n(s)$ is fitted to $(G - \mu)/\sigma$ |
+# | **in the loop** | `value, target = normalize(value, old), normalize(target, agent.returns)` |
+# | **defaults** | `return_beta` $\beta = 0.1$, the share of each batch in $\mu$ and $\sigma$ |
+# | **watch** | `explained_variance`, beside `return_mean` and `return_std`, which should settle |
+# | **skip it when** | returns are already around 1, or nearly all the same |
+# | **also called** | value (or target) normalization; ART, the first half of PopArt; *not* reward scaling, see below |
 
 # %%
 from dataclasses import replace
@@ -32,11 +41,10 @@ from tricks.return_norm import move_stats
 begin()
 
 # %% [markdown]
-# ## The failure, on one curve
+# ## The same curve, a hundred times higher
 #
-# Forget reinforcement learning for a moment: here are 128 numbers $x$ between −1 and 1, and a net, built like the
-# library's value net, that shall learn $f(x) = c\,(50 + 20 \sin 3x)$. Once with $c = 1$, once with $c = 100$. Nothing
-# else differs: same net, same start, same optimizer at a learning rate of 0.003.
+# A net built like the library's value net has to learn $f(x) = c\,(50 + 20 \sin 3x)$ from 128 points between −1 and 1,
+# once with $c = 1$ and once with $c = 100$. First weights and learning rate (0.003) are the same.
 
 # %%
 x = torch.linspace(-1, 1, 128).view(1, -1, 1)
@@ -44,26 +52,25 @@ wave = (50 + 20 * torch.sin(3 * x)).view(1, -1).double()
 
 
 def fit(target, steps=2000, rate=0.003):
-    """The net's outputs after every 50th gradient step on ½(v − target)²: [steps/50, 128]."""
+    """The net's outputs after every 50th gradient step on ½(output − target)²: [steps/50, 128]."""
     net = mlp([stream(0, "init")], (1, 64, 64, 1), exact=True)
     optimizer, kept = Adam(net.parameters(), eps=1e-5), []
     for step in range(steps):
-        value = net(x).squeeze(-1)
+        output = net(x).squeeze(-1)
         if step % 50 == 0:
-            kept.append(value.detach()[0])
-        loss = 0.5 * (value - target).square().mean(1)
+            kept.append(output.detach()[0])
+        loss = 0.5 * (output - target).square().mean(1)
         optimizer.step(gradient(loss, net.parameters()), torch.tensor([rate]), torch.tensor([True]))
     return torch.stack(kept)
 
 
 small, large = fit(wave), fit(100 * wave)
-print(f"target about 50: the net says {small[-1].mean():.1f} after 2000 steps")
-print(
-    f"target about 5000: the net says {large[-1].mean():.0f}, between {large[-1].min():.0f} and {large[-1].max():.0f}"
-)
-assert abs(small[-1].mean() - 50) < 2 and large[-1].mean() < 1000
 
-# %%
+# %% [markdown]
+# **Predict.** After 2000 steps, how close is each net to its target? And which shape does the one with $c = 100$ have:
+# a flatter wave, or no wave at all?
+
+# %% tags=["predict"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.7))
 for axis, outputs, scale in zip(axes, (small, large), (1, 100), strict=True):
     axis.plot(x.flatten(), scale * wave.flatten(), color=style.INK, lw=1.2, label="target")
@@ -71,18 +78,20 @@ for axis, outputs, scale in zip(axes, (small, large), (1, 100), strict=True):
         axis.plot(x.flatten(), outputs[step // 50], color=style.SOFT, alpha=0.35 + step / 4000, label=f"{step} steps")
     axis.set(xlabel="x", ylim=(0, 75 * scale), title=f"c = {scale}")
 label_lines(axes[1])
-axes[0].set_ylabel("value")
+axes[0].set_ylabel("output")
 plt.show()
 
+print(f"target around 50:   the net says {small[-1].min():.0f} to {small[-1].max():.0f}")
+print(f"target around 5000: the net says {large[-1].min():.1f} to {large[-1].max():.1f}")
+assert (small[-1] - wave[0]).abs().max() < 8 and large[-1].max() < 1000 and large[-1].max() - large[-1].min() < 5
+
 # %% [markdown]
-# On the left the curve is learned: 1000 steps bring the net near, 2000 nearly on it. On the right there is a flat line
-# near the bottom, crawling upward, and it has no shape: for the net, **all states are equally, hopelessly, worth more
-# than it says**.
+# No wave: a flat line crawls up from the bottom. As far as the net can tell, **every state is worth far more than it
+# says**, and that is all it has learned. A baseline that says the same everywhere is no baseline.
 #
-# You can compute the crawl. The output is $w \cdot h + b$ with 64 numbers $h$ between −1 and 1. An Adam step moves
-# each of the 65 parameters by about the learning rate $\alpha$, so the output moves by at most about
-# $65\,\alpha \approx 0.2$ a step. To 5000 that makes 25,000 steps, and only then does it begin to tell one $x$ from
-# another. (The layers below cannot help: $h$ is bounded.)
+# You can compute the crawl. The output is a bias plus 64 features between −1 and 1, each times a weight. A step of Adam
+# moves each of these 65 parameters by about the learning rate $\alpha$, so the output moves by at most about
+# $65\,\alpha \approx 0.2$ per step. (The layers below can't help, since features are bounded.)
 
 # %%
 speed = (large[-1] - large[-11]).mean().item() / 500
@@ -90,59 +99,49 @@ print(f"measured: {speed:.3f} per step, so {5000 / speed:,.0f} steps to 5000")
 assert 0.1 < speed < 0.3
 
 # %% [markdown]
-# And a baseline that says nearly the same everywhere is no baseline.
+# Only then does it begin to tell one $x$ from another. A larger learning rate won't do, because the policy shares it,
+# and needs its own. And where policy and value share layers, or a limit on the gradient's norm (the next chapter), a
+# squared error $100^2$ times as large drowns out the policy's part.
 #
-# A larger learning rate? It is shared with the policy, which is tuned to another problem. And there is a second
-# nuisance: the squared error grows with the *square* of the scale, ten-thousandfold here. In the sum of both losses
-# the policy's part is a rounding error. That does no harm while they share nothing; but where they share layers of a net,
-# or a limit on the gradient's norm (the next chapter), the policy's part drowns.
+# ## Standardize the targets
 #
-# ## The idea
+# Let the net learn the **standardized** return, and let two numbers turn it back into units of reward:
 #
-# Let the net do what nets do well, put out numbers of order 1, and let plain arithmetic do the rest. The net learns
-# the **standardized** return,
+# $$n(s) \approx \frac{G - \mu}{\sigma}, \qquad\text{so that}\qquad V(s) = \sigma\, n(s) + \mu,$$
 #
-# $$n(s) \approx \frac{G - \mu}{\sigma}, \qquad\text{so that}\qquad V(s) = \sigma\, n(s) + \mu$$
+# with $\mu$ and $\sigma$ the mean and standard deviation of the returns. (With `gae`, $G$ is its value target.) van
+# Hasselt et al. (2016, arXiv:1602.07714) call this ART, for "adaptively rescaling targets."
 #
-# is the value in units of reward. $\mu$ and $\sigma$ are the mean and standard deviation of the returns. (With `gae`,
-# $G$ is its value target.) van Hasselt et al. (2016, arXiv:1602.07714) call this ART, for "adaptively rescaling
-# targets".
+# **Which unit goes where?** GAE adds rewards to values, so $V$ must be in units of reward. Go back to $\sigma n + \mu$
+# *first*, compute advantages and targets, then standardize the targets for the loss.
 #
-# Two questions are left. **Where does which unit belong?** GAE computes $\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t)$.
-# A reward is added to a value there, so $V$ must be in units of reward: go back to $\sigma n + \mu$ *first*, compute
-# advantages and targets, and only then standardize the targets for the loss.
+# **Which returns?** For [states](07_state_norm.ipynb) we took all that were ever seen. But old returns belong to a
+# policy that is long gone, so here the past has to fade. A batch with mean $m$ and mean square $\overline{G^2}$ moves
+# the statistics a share $\beta$ of the way:
 #
-# **Which returns?** For states, we took all that were ever seen. But the returns of the first hour are those of a
-# policy that is long gone, so here the past must fade. Each batch moves the statistics a share $\beta$ of the way:
+# $$\mu' = (1-\beta)\,\mu + \beta\, m, \qquad \mathbb{E}[G^2]' = (1-\beta)\,\mathbb{E}[G^2] + \beta\, \overline{G^2},
+#   \qquad \sigma'^2 = \mathbb{E}[G^2]' - \mu'^2 .$$
 #
-# $$\mu' = (1-\beta)\,\mu + \beta\, m, \qquad \mathbb{E}[G^2]' = (1-\beta)\,\mathbb{E}[G^2] + \beta\, \overline{G^2},$$
+# Don't compute it this way: with $\mu$ near 10,000, both terms of the difference are near $10^8$, and rounding eats
+# what is left. Subtract on paper instead. With $\mathbb{E}[G^2] = \sigma^2 + \mu^2$ and, for the batch's variance $v$,
+# $\overline{G^2} = v + m^2$:
 #
-# where $m$ is the batch's mean and $\overline{G^2}$ its mean square. Then $\sigma'^2 = \mathbb{E}[G^2]' - \mu'^2$.
-# That is correct, and it is not what you should compute: with $\mu$ near 10,000 both terms are near $10^8$, and what
-# you want is the small difference of two large, rounded numbers. Do the subtraction on paper instead. Write
-# $\mathbb{E}[G^2] = \sigma^2 + \mu^2$ and $\overline{G^2} = s^2 + m^2$ with the batch's variance $s^2$:
+# $$\sigma'^2 = (1-\beta)(\sigma^2 + \mu^2) + \beta (v + m^2) - \big((1-\beta)\mu + \beta m\big)^2
+#   = (1-\beta)\,\sigma^2 + \beta\, v + \beta(1-\beta)\,(m - \mu)^2.$$
 #
-# $$\sigma'^2 = (1-\beta)(\sigma^2 + \mu^2) + \beta (s^2 + m^2) - \big((1-\beta)\mu + \beta m\big)^2
-#   = (1-\beta)\,\sigma^2 + \beta\, s^2 + \beta(1-\beta)\,(m - \mu)^2.$$
-#
-# (Multiply the square out. What is left of $\mu^2$ is $(1-\beta) - (1-\beta)^2 = \beta(1-\beta)$, of $m^2$ it is
-# $\beta - \beta^2$, the same, and the mixed term is $-2\beta(1-\beta)\mu m$: together the square of $m - \mu$.)
-# Nothing is subtracted any more but two means. And you know this formula: **the spread within, plus the spread
-# between**, as two heaps were merged in the last chapter, with $1-\beta$ and $\beta$ as the shares of the heaps.
-#
-# ## In the library
+# (Multiply out the square: of $\mu^2$, $(1-\beta) - (1-\beta)^2 = \beta(1-\beta)$ is left, and as much of $m^2$; the
+# mixed term is $-2\beta(1-\beta)\mu m$.) Now the only subtraction is between two means. As in the last chapter, this is
+# **the spread within plus the spread between**, with weights $1-\beta$ and $\beta$.
 
 # %%
 source(ReturnStats, move_stats, normalize, denormalize)
 
 # %% [markdown]
-# $\sigma$ is kept within sane limits, so that returns that do not vary at all divide by 0.0001, not by 0.
+# $\sigma$ is kept between 0.0001 and a million, so nothing divides by 0. (Tasks follow in [PopArt](12_popart.ipynb).)
 #
-# ## Check it with numbers
-#
-# Start from $\mu = 0$, $\sigma^2 = 1$, and let a batch bring the returns 1, 2, 4, 9, with $\beta = ¼$. Then $m = 4$ and
-# $s^2 = (9 + 4 + 0 + 25)/4 = 9.5$, so $\mu' = 1$ and
-# $\sigma'^2 = ¾ \cdot 1 + ¼ \cdot 9.5 + \tfrac{3}{16} \cdot 16 = 6.125$.
+# By hand: start from $\mu = 0$ and $\sigma^2 = 1$, and let a batch bring the returns 1, 2, 4, 9, with $\beta = ¼$. Then
+# $m = 4$ and $v = (9 + 4 + 0 + 25)/4 = 9.5$, so $\mu' = 1$ and $\sigma'^2 = ¾ \cdot 1 + ¼ \cdot 9.5 + \tfrac{3}{16}
+# \cdot 16 = 6.125$.
 
 
 # %%
@@ -157,26 +156,37 @@ assert moved.mean.item() == 1
 assert abs(moved.variance.item() - 6.125) < 1e-12
 
 # %% [markdown]
-# And the units. With $\mu = 1000$ and $\sigma = 200$, the net says $n(s) = 1$ and $n(s') = ½$: values of 1200 and
-# 1100. The step paid 100, and $\gamma = ½$ for easy numbers. Then $\delta = 100 + ½ \cdot 1100 - 1200 = -550$: a
-# disappointment. Who forgets to go back computes $100 + ½ \cdot ½ - 1 = 99.25$, and praises the action for it.
+# Now the units. With $\mu = 1000$ and $\sigma = 200$, let the net say $n(s) = 1$ and $n(s') = ½$, so the values are
+# $1200$ and $1100$. The step paid 100, and $\gamma = ½$ for easy numbers. Then $\delta = 100 + ½ \cdot 1100 - 1200 =
+# -550$, a disappointment. If you forget to convert back, you compute $100 + ½ \cdot ½ - 1 = 99.25$ and praise the
+# action.
 
 # %%
 now = stats(1000.0, 200.0**2)
 outputs = torch.tensor([[1.0, 0.5]], dtype=torch.float64)
 reward, alive = torch.full((1, 1, 1), 100.0), torch.zeros(1, 1, 1, dtype=torch.bool)
-for name, values in (("in units of reward", denormalize(outputs, now)), ("as the net put them out", outputs)):
+for name, values in (("in units of reward", denormalize(outputs, now)), ("straight from the net", outputs)):
     value, following = (values[:, i].view(1, 1, 1) for i in (0, 1))
     delta = gae(reward, value, following, alive, alive, 0.5, 0.0).item()
     print(f"δ from values {name}: {delta}")
 assert delta == 99.25
 
 # %% [markdown]
-# ## What the value net learns, with and without
+# ## In the loop
+
+# %%
+diff(named("state_norm"), named("return_norm"))
+
+# %% [markdown]
+# `agent.values` always denormalizes what enters GAE; until this trick moves them, $\mu = 0$ and $\sigma = 1$. The
+# targets are standardized with the *new* statistics. The old `value` keeps the ones it was made with; only [value
+# clipping](15_value_clip.ipynb) uses it.
 #
-# In the world `CartPoleReward100` each step pays 100 instead of 1; nothing else differs from CartPole. Five agents
-# each, 30,000 steps, each arm at the learning rate that was best for it on other seeds. The loop logs the **explained
-# variance** at every update; we listen in on that call, to keep predictions and returns in units of reward.
+# ## CartPole at 100 points a step
+#
+# In `CartPoleReward100` each step pays 100 instead of 1; otherwise it is CartPole. Five agents train with the trick and
+# five without, at the learning rates that did best on other seeds. (`planted` swaps one function of the loop for one
+# that also keeps what the value nets predicted and what came.)
 
 # %%
 hundred = Config("tricks/CartPoleReward100-v0", seeds=5, steps=30_000, lanes=32, horizon=32)
@@ -216,31 +226,14 @@ plt.show()
 
 for heard, _, name in pairs:
     value, came = heard[-1]
-    print(
-        f"{name:12} last update: V(s) from {value.min():6.0f} to {value.max():6.0f}, returns around {came.mean():.0f}"
-    )
+    print(f"{name:12} last update: V(s) from {value.min():5.0f} to {value.max():5.0f}, mean return {came.mean():.0f}")
 assert heard_without[-1][0].mean() < 0.2 * heard_without[-1][1].mean()
 assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 
 # %% [markdown]
-# Without, $V$ is a gray floor: a small fraction of what comes, and the same for every state. With, the predictions
-# rise with the returns. On average they stay behind, because the statistics follow only at $\beta = 0.1$. On the right the
-# cloud is flatter than the diagonal: too low for large returns, too high for small ones. But it rises: states from which more comes are said to be worth more, which is what a
-# baseline is for.
-#
-# ## What changes in the loop
-
-# %%
-diff(named("state_norm"), named("return_norm"))
-
-# %% [markdown]
-# The values enter GAE in units of reward: `agent.values` de-normalizes them (all the time, with $\mu = 0$ and
-# $\sigma = 1$ until this trick moves them). The advantages are computed before anything is standardized. The targets
-# are standardized with the
-# *new* statistics. (`value` is standardized, too, with those that it was made with; only the chapter on value clipping
-# uses it.)
-#
-# ## A small run
+# Without the trick, $V$ is a floor: a small fraction of what comes, and the same for every state. With it, predictions
+# rise with the returns. They lag, because the statistics follow at $\beta = 0.1$, but better states are said to be
+# better.
 
 # %%
 curves({"without": without, "return_norm": having})
@@ -256,75 +249,74 @@ ends = [run.curve[run.curve.step > 0.8 * hundred.steps].explained_variance.mean(
 assert ends[0] < 0.1 < 0.25 < ends[1]
 
 # %% [markdown]
-# An explained variance of 0 means: as a baseline, a constant would do as well. And look at the loss: the largest
-# number in the log is the one that says the least.
+# An explained variance of 0 means that a constant would do as well. The value losses can't tell you: they are in
+# different units. The policy learns even without the trick, but without a baseline, it pays in variance.
 #
-# Even without the trick the policy learns. It has lost its baseline, not its rewards, and the
-# chapter on baselines told you what that costs: variance.
+# ## Three ways to tame rewards
 #
-# ## Not the same as scaling rewards
+# Most libraries change the rewards instead:
 #
-# Could one not divide the rewards themselves? Many libraries do, by a running standard deviation of the returns. It
-# helps the value net as well, but it is a different thing:
+# | | changes | keeps | breaks |
+# |---|---|---|---|
+# | **divide rewards** by the running deviation of the discounted return | rewards, so also targets and advantages | once the divisor has settled: which policy is best | until then, equal rewards count differently; the divisor must be saved with the agent |
+# | **clip rewards** to ±1, or take their sign | the task | a known bound, from the first step on | ten points count like one, so another policy may be best |
+# | **normalize the value target** (`return_norm`) | what the value net has to say | rewards, advantages, the task | what outputs mean, whenever $\mu$ and $\sigma$ move ([PopArt](12_popart.ipynb)) |
 #
-# - It changes the problem that the *policy* is given. Advantages shrink along, and so does everything that is weighed
-#   against them, such as an entropy bonus. Here, rewards and advantages stay what they were, and only the value net's
-#   homework changes.
-# - The divisor moves. Two equal rewards of one episode then count differently, and a stored reward is worth something
-#   else tomorrow.
-# - One may divide rewards, but not subtract their mean. Take 1 from every reward of CartPole: all rewards are 0, and
-#   standing is worth as much as falling. Take 2, and the best policy is to fall at once. From *returns* as the net's
-#   target, any number may be subtracted, because it is added back.
+# The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do, the second is usual on
+# [Atari](22_atari.ipynb).
 #
-# ## What the stored runs say
+# With clipped rewards and $\gamma = 0.99$, an episode that pays 1 at once beats one that pays 10 at its fifth step
+# ($0.99^4 \approx 0.96$). You can divide rewards, but you can't subtract their mean: take 2 from every reward of
+# CartPole, and the best policy is to fall at once. From a net's *targets* you may subtract anything, since it is added
+# back.
+#
+# ## Where it matters
 
 # %%
 found = evidence("return_norm")
-found
-
-# %%
-found.plot()
+found.strip()
 plt.show()
 
-print(found.summary())
+cartpole = found.table[found.table.env == "CartPole-v1"]
+for row in cartpole[cartpole.detected != 0].itertuples():
+    print(f"CartPole-v1, {row.question}: {row.difference:+.2f}, and {row.again:+.2f} on 30 other seeds")
+print("detected as hurting in", (found.table.detected < 0).sum(), "of", len(found.table), "usual comparisons")
+assert (found.worlds.seen == 1).all() and not (found.table.detected < 0).any()
 
 # %% [markdown]
-# In the world with large rewards the value net is nearly useless without
-# the trick, as you saw. With usual rewards there is less to repair: where no reward is larger than 1 in size and
-# $\gamma = 0.99$, no discounted return is larger than $1/(1-\gamma) = 100$, and a net gets there in a few hundred gradient
-# steps. Where single rewards are larger, so is the problem. Those steps can be worth something in a short run. What is paid for them are targets that move because their
-# statistics do. The table says where which of the two weighed more; the rows differ because the rewards and the other
-# tricks around differ.
+# In the two worlds made for it, where rewards are a hundred times larger or differ a thousandfold between tasks, it
+# clearly helps. It helps on Pendulum and Acrobot, in two comparisons each. On CartPole a discounted return is at most
+# $1/(1-\gamma) = 100$, which a net reaches in a few hundred steps; two comparisons favored it, but less so on other
+# seeds, so the strip leaves them open.
+
+# %%
+found
+
+# %% [markdown]
+# Andrychowicz et al. (2020, arXiv:2006.05990) have found both signs: value normalization was crucial on HalfCheetah and
+# Humanoid, and hurt on Walker2d.
 #
-# The literature is a picture of a trick with two sides. Andrychowicz et al. (2020, arXiv:2006.05990) measured it on
-# continuous control: **+78% on Humanoid, +39% on HalfCheetah, −42% on Walker2d**.
-#
-# And $\beta$, the speed at which the statistics follow the returns? On CartPole, at the rung `return_norm`:
+# Is $\beta = 0.1$ a good speed? On CartPole, at the rung `return_norm`:
 
 # %%
 swept("return_beta")
 plt.show()
 
 # %% [markdown]
-# It hardly matters here: a hundredfold change moves the score less than the intervals are wide.
+# It hardly matters: a hundredfold change moves the score by less than the width of the intervals.
 #
-# **What it does not say:** that you know in advance on which side you are. What you can know is whether you have
-# the problem. Print the mean of your returns, and compare it with what the learning rate can reach, 65 α a step.
+# Do you have the problem? Compare the mean of your returns with what the learning rate can reach in your budget, at
+# $65\,\alpha$ per gradient step. And expect trouble from the trick itself
 #
-# ## When it does not help, or hurts
-#
-# - **When returns are of order 1 to 100 already.** Then a net can say them.
-# - **When all returns are nearly alike,** as in a sparse task before the first success. $\sigma$ shrinks toward its
-#   lower limit, tiny differences are blown up to size 1, and the net learns noise. The first success is then an
-#   outlier of hundreds of $\sigma$.
-# - **When the statistics move fast.** All that the net has said so far was said in old units. If $\sigma$ doubles
-#   overnight, so does, unasked, every deviation from the mean that the net predicts. Its repair has a chapter of its
-#   own, on `popart`.
+# - **when nearly all returns are alike,** as in a sparse task before the first success. $\sigma$ shrinks, tiny
+#   differences are blown up to size 1, and the first success is an outlier of hundreds of $\sigma$.
+# - **when the statistics move fast.** What the net has learned is in the old units. If $\sigma$ doubles, so does every
+#   predicted deviation from the mean. [PopArt](12_popart.ipynb) repairs that.
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** Move the mean and the variance a share β toward a batch of returns, without ever computing
-# a mean of squares.
+# **Exercise 1: write it.** Move the mean and the variance a share β toward a batch of returns, without ever computing a
+# mean of squares.
 
 
 # %%
@@ -335,14 +327,25 @@ def my_move(mean, variance, returns, beta):  # numbers, and a tensor [B] of retu
 check_move(my_move)
 
 # %% [markdown]
-# **Exercise 2: think.** All rewards are multiplied by 100, on the rung `return_norm`, which has `advantage_norm` as
-# well. Once the statistics have settled: what happens to $\mu$, $\sigma$, $n(s)$, $V(s)$, $\delta$, and to the
-# advantage that reaches the policy? And before they have settled, with $\mu = 0$, $\sigma = 1$ and $\beta = 0.1$: what
-# share of the way to the true mean has $\mu$ gone after ten updates?
+# <details><summary>Hint</summary>
 #
-# **Exercise 3: spot the bug.** The value net's outputs enter the loop through one function. Here is a version of
-# it with a mistake that, in the words of one public repository, "collapses the performance". The shapes are right, and
-# nothing complains.
+# Three terms: the old variance, the batch's own variance (divided by $n$, not $n - 1$), and one for the distance of the
+# means.
+#
+# </details>
+#
+# **Exercise 2: think.** All rewards are multiplied by 100. Once the statistics have settled, what happens to $\mu$,
+# $\sigma$, $n(s)$, $V(s)$, $\delta$, and to the standardized advantage? And starting from $\mu = 0$ with $\beta = 0.1$,
+# how far toward the true mean has $\mu$ come after ten updates?
+#
+# <details><summary>Answer</summary>
+#
+# $\mu$, $\sigma$, $V(s)$ and $\delta$ are 100 times larger; $n(s)$ and the standardized advantage are what they were.
+# Each update leaves 0.9 of the distance, and $0.9^{10} \approx 0.35$, so $\mu$ has come 65% of the way.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** The value net's outputs enter the loop through this function.
 
 # %%
 source(values_of)
@@ -357,8 +360,14 @@ for name, run in (("right", having), ("with the bug", faulty)):
 assert faulty.curve.explained_variance.abs().max() < 0.05
 
 # %% [markdown]
-# The agents may well improve all the same, so do not wait for the learning curve to tell you. What is wrong, what do
-# the advantages consist of now, and why is the explained variance, which does not care about an offset, still zero?
+# (The agents may improve all the same.) What's wrong, and what do the advantages consist of now? And why is the
+# explained variance 0, although it doesn't care about an offset?
 #
-# Solutions: [`solutions/08_return_norm.py`](solutions/08_return_norm.py). Next: [the gradient's
-# norm](09_grad_clip.ipynb), and what one bad batch can do.
+# <details><summary>Hint</summary>
+#
+# In which units are the numbers that GAE gets? How much do they vary, beside returns in the thousands?
+#
+# </details>
+#
+# Solutions: [`solutions/08_return_norm.py`](solutions/08_return_norm.py). Next: [gradient
+# clipping](09_grad_clip.ipynb), and what one bad batch can do.

@@ -1,13 +1,23 @@
 # %% [markdown]
-# # Gradient clipping: no single batch may decide
+# # Gradient clipping: a limit on what one batch can do
 #
 # *One reward in thousands is a thousand times too large. What is left of everything learned before?*
 #
-# A sensor fails for a step, a decimal point slips, a jackpot falls. The gradient is an average over a batch, and one
-# number in the batch can be larger than all others together. Then the step that is taken is *its* step.
+# A sensor glitches, a decimal point slips, somebody hits the jackpot. A gradient is an average over a batch, and a
+# single number in it can outweigh all the others.
 #
-# The cure is a single line: a gradient that is too long is made shorter. The interesting part is what exactly that line
-# must leave alone, and what it does when the optimizer already divides by the gradient's size.
+# The fix is one line: if a gradient is too long, make it shorter. Is it needed under Adam, which already divides by the
+# size of the gradient?
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | one outlier in a batch makes a gradient that drowns out everything else |
+# | **formula** | $u = g \cdot \min\big(1,\; c / \lVert g \rVert\big)$ |
+# | **in the loop** | `norm = grad.norm(dim=1)` <br> `grad = shorten(grad, norm, config.max_grad_norm)` |
+# | **defaults** | $c$ = `max_grad_norm` = 0.5, for the policy net and the value net together |
+# | **watch** | `grad_norm`, logged before clipping: is it above $c$ now and then, or always? |
+# | **skip it when** | large, rare rewards are the ones to learn from |
+# | **also called** | clipping by global norm; *clipping by value* (element by element) is a different operation |
 
 # %%
 from dataclasses import replace
@@ -16,9 +26,9 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import at_best_rate, begin, curves, evidence, planted
+from book import begin, evidence, label_lines, planted, studies
 from exercises.grad_clip import check_shorten, torch_shorten
-from tricks import Config, diff, source, train
+from tricks import REINFORCE, Config, diff, source, train
 from tricks.core.adam import Adam
 from tricks.grad_clip import shorten
 from tricks.ladder import named, switched
@@ -27,12 +37,13 @@ begin()
 COLOR = style.COLORS["grad_clip"]
 
 # %% [markdown]
-# ## One slip of the pen
+# ## A bill for 10,000
 #
-# Back to the three slot machines of the first chapter, which pay 1, 2 and 4, and to REINFORCE with plain gradient
-# steps. Fifty agents learn for 300 pulls. But at pull 100, each is billed 10,000 by mistake, once, for whatever machine
-# it just pulled. Half of the experiment shortens every gradient to a length of at most 6, which no honest payout exceeds: a score is never
-# longer than $\sqrt 2$, and $4 \sqrt 2 < 6$.
+# Back to the three slot machines that pay 1, 2, and 4 ([the first chapter](00_reinforce.ipynb)), and to REINFORCE with
+# plain gradient steps. At pull 100, every agent is billed 10,000 by mistake for whatever machine it just pulled.
+#
+# Fifty agents take every gradient as it comes. Fifty others scale any gradient longer than 6 down to 6. Honest payouts
+# stay below: a score is never longer than $\sqrt 2$, and $4 \sqrt 2 < 6$.
 
 # %%
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -54,47 +65,41 @@ def learn(longest, agents=50, pulls=300, rate=0.05):
 
 plain, shortened = learn(longest=float("inf")), learn(longest=6.0)
 
+# %%
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(plain, color=style.SOFT)
 axis.plot(shortened, color=COLOR)
 axis.text(300, plain[-1], "  as it is", va="center", color=style.SOFT)
-axis.text(300, shortened[-1], "  shortened to 6", va="center", color=COLOR)
+axis.text(300, shortened[-1], "  limited to 6", va="center", color=COLOR)
 axis.annotate("the bill", (100, 0.05), (65, 0.05), va="center", ha="right", arrowprops={"arrowstyle": "->"})
-axis.set(xlabel="pull", ylabel="probability of the\nbest machine", ylim=(0, 1))
+axis.set(xlabel="pull", ylabel="probability of the\nbest machine", ylim=(0, 1), xlim=(0, 300))
 plt.show()
 
-print(f"before the bill {plain[100]:.2f}; at the end {plain[-1]:.2f} as it is, {shortened[-1]:.2f} shortened")
+print(f"before the bill {plain[100]:.2f}; at the end {plain[-1]:.2f} as it is, {shortened[-1]:.2f} limited")
 assert plain[100] > 0.8 and plain[-1] < 0.3 and shortened[-1] > 0.8
 
 # %% [markdown]
-# One step undid a hundred, and the agents never recover. The step moved a logit by about
-# $0.05 \cdot 10{,}000 \cdot (1 - \pi)$, which for $\pi = 0.9$ is 50, and raised the others as well: the pulled machine's
-# probability is less than $e^{-50}$ times what it was. A machine that is never pulled again teaches
-# nothing again: its score $[a = k] - \pi(k)$ is zero. The shortened agents barely notice.
+# One step undid a hundred, and nobody recovers. At $\pi = 0.9$, the pulled machine's logit falls by about
+# $0.05 \cdot 10{,}000 \cdot (1 - \pi) = 50$. Some other machine now has all of the probability, every score
+# $[a = k] - \pi(k)$ is zero, and learning is over.
 #
-# ## The derivation: which shorter gradient?
+# ## Keep the direction, limit the length
 #
-# Call the gradient $g$ and let $\lVert g \rVert = \sqrt{g_1^2 + g_2^2 + \dots}$ be its length, over all $P$ parameters.
-# We want a vector $u$ of length at most $c$ that is as close to $g$ as possible. Expand the squared distance, and use
-# that a dot product is largest when both vectors point the same way, $g \cdot u \le \lVert g \rVert \lVert u \rVert$:
+# Call the gradient $g$, and let $\lVert g \rVert = \sqrt{g_1^2 + g_2^2 + \dots}$ be its length, or *norm*, over all $P$
+# parameters. You want the vector $u$ closest to $g$ among those no longer than $c$. Expand the squared distance, and
+# use $g \cdot u \le \lVert g \rVert \lVert u \rVert$, with equality when both point the same way:
 #
 # $$\lVert g - u \rVert^2 = \lVert g \rVert^2 - 2\, g \cdot u + \lVert u \rVert^2
 #   \;\ge\; \lVert g \rVert^2 - 2 \lVert g \rVert \lVert u \rVert + \lVert u \rVert^2
 #   = \big(\lVert g \rVert - \lVert u \rVert\big)^2.$$
 #
-# The two sides are equal when $u$ points along $g$, so it should. And the right side is smallest when
-# $\lVert u \rVert$ is as near to $\lVert g \rVert$ as the limit allows: $\lVert g \rVert$ itself if that is at most
-# $c$, otherwise $c$. Both cases in one line (Pascanu et al. 2012, arXiv:1211.5063):
+# So $u$ should point along $g$, with a length as close to $\lVert g \rVert$ as the limit allows: $\lVert g \rVert$
+# itself if that is at most $c$, otherwise $c$. In one line (Pascanu et al. 2012, arXiv:1211.5063):
 #
 # $$u = g \cdot \min\!\Big(1, \frac{c}{\lVert g \rVert}\Big).$$
 #
-# **The direction is kept, only the length is limited.** That matters because the direction is what the gradient knows.
-# A small step $\alpha u$ downhill changes the loss by about $-\alpha\, g \cdot u$, and of all steps of the same length,
-# the one along $g$ brings the most.
-#
-# Another line is often seen in code: limit every *component* to $\pm c$. That is not a shortening, it is a turn. Of
-# $(3, 4)$ with $c = ½$, the first makes $(0.3, 0.4)$, the second $(0.5, 0.5)$: the second component was the
-# larger one, and is not any more. In the picture, twelve gradients of different directions under both.
+# Some code limits every *component* to $\pm c$ instead, and that turns the gradient: with $c = ½$, it makes
+# $(0.5, 0.5)$ of $(3, 4)$. Here are twelve gradients under both:
 
 # %% tags=["thumbnail"]
 angle = torch.linspace(0, 2 * torch.pi, 13)[:-1] + 0.15
@@ -126,21 +131,17 @@ print(f"largest turn: {turn(by_norm):.1f} degrees by the norm, {turn(by_element)
 assert turn(by_norm) < 0.1 and turn(by_element) > 10
 
 # %% [markdown]
-# In millions of dimensions the square is a cube, and almost every gradient that sticks out of it is turned toward one
-# of its corners.
-#
-# ## In the library
+# ## In code
 
 # %%
 source(shorten)
 
 # %% [markdown]
-# The tiny $10^{-6}$ avoids a division by zero. Note the shapes. `gradient` holds one row for each of the $S$ agents
-# that are trained side by side, and each row is scaled by *its own* norm. Within a row all parameters count together,
-# those of the policy net and those of the value net, which is why this is called the **global** norm.
+# (The $10^{-6}$ avoids a division by zero.) Each of the $S$ agents has its own row and norm. In a row, all parameters
+# of both nets count together, hence the name **global** norm.
 #
-# By hand: agent A has the gradient $(3, 4)$, of length 5, and B has $(0.03, 0.04)$, of length 0.05. With $c = ½$, A is
-# multiplied by $0.5 / 5 = 0.1$, and B, which is short, stays as it is.
+# By hand: agent 0 has the gradient $(3, 4)$, of length 5, and agent 1 has $(0.03, 0.04)$, of length 0.05. With $c = ½$,
+# the first is multiplied by $0.5 / 5 = 0.1$. The second stays as it is.
 
 # %%
 gradient = torch.tensor([[3.0, 4.0], [0.03, 0.04]])  # [S, P]
@@ -148,35 +149,24 @@ own = shorten(gradient, gradient.norm(dim=1), max_norm=0.5)
 torch.testing.assert_close(own, torch.tensor([[0.3, 0.4], [0.03, 0.04]]))
 print(own.numpy().round(4))
 
-# %% [markdown]
-# One line in the loop. The norm has been logged *before*, in the line above it: afterward it would often read 0.5 and
-# tell you nothing.
-
 # %%
 diff(named("return_norm"), named("grad_clip"))
 
 # %% [markdown]
-# ## But the optimizer is Adam
+# The norm is logged *before* it's limited. Afterward it would often just read 0.5.
 #
-# The slot machines were trained with plain steps. The library, like most code, uses Adam, which already divides by the
-# size of the gradient. It keeps two running averages, of the gradient and of its square, and steps along their
-# quotient:
+# ## What Adam does with a shock
+#
+# The library doesn't take plain steps. Its Adam keeps running averages of the gradient and of its square:
 #
 # $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2, \qquad
 #   \theta \leftarrow \theta - \alpha\, \frac{m}{\sqrt{v}}$$
 #
-# with $\beta_1 = 0.9$ and $\beta_2 = 0.999$ (a correction for the first steps is left out here). What does a shock do
-# to that? Let the gradient be 1 as a rule, and $G$, very large, for a single step.
+# with $\beta_1 = 0.9$ and $\beta_2 = 0.999$. (This leaves out a correction for the first steps.) Let one parameter
+# travel to the right: its gradient is always $-1$, except for a single $+1000$. Two agents use the library's `Adam`;
+# one of them limits its gradient to ½ first.
 #
-# - **The step is bounded.** Right after the shock, $m \approx (1 - \beta_1)\, G$ and $\sqrt v \approx \sqrt{1 - \beta_2}\; G$.
-#   In the quotient, $G$ cancels: $\alpha \cdot 0.1 / \sqrt{0.001} \approx 3.2\, \alpha$, however large the shock was.
-# - **The memory is not.** $m$ forgets the shock in tens of steps, $v$ in thousands. So long as
-#   $v \approx (1 - \beta_2)\, G^2 \beta_2^t$ is large, every ordinary gradient is divided by $\sqrt v$ instead of by 1. With
-#   $G = 1000$ that is 32 at first, so learning goes on at 3% of its speed.
-#
-# So with Adam, a shock does not throw you off the cliff. It pours glue on the road. Below, one parameter should travel
-# to the right: its gradient is always $-1$, except for one step with $+1000$. Two agents use the library's `Adam`, and
-# one of them has its gradient shortened to ½ first.
+# **Predict.** How far back does the shock throw the agent without the limit? How long until it's going again?
 
 # %%
 place = torch.zeros(2, 1)  # [S, P]: two agents with one parameter each
@@ -188,32 +178,44 @@ for step in range(12_000):
     path.append(place[:, 0].tolist())
 path = torch.tensor(path).T  # [2, steps]
 
+# %% tags=["predict"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
-for line, color, name in zip(path, (style.SOFT, COLOR), ("Adam", "shortened, then Adam"), strict=True):
+for line, color, name in zip(path, (style.SOFT, COLOR), ("Adam", "limited, then Adam"), strict=True):
     axis.plot(line, color=color)
     axis.text(12_100, line[-1], name, color=color, va="center")
 axis.annotate("the shock", (3000, 28), (3000, 5), ha="center", arrowprops={"arrowstyle": "->"})
-axis.set(xlabel="gradient step", ylabel="way traveled", ylim=(0, None), xlim=(0, 12_000))
+axis.set(xlabel="gradient step", ylabel="distance traveled", ylim=(0, None), xlim=(0, 12_000))
 plt.show()
 
 moved = path.diff(dim=1).abs() / 0.01  # in learning rates
 print(f"largest step: {moved[0].max():.1f} learning rates")
-print(f"a usual step, 100 steps after the shock: {moved[0, 3100]:.3f} without, {moved[1, 3100]:.3f} with shortening")
+print(
+    f"an ordinary step, 100 steps after the shock: {moved[0, 3100]:.3f} without the limit, {moved[1, 3100]:.3f} with it"
+)
 assert moved[0].max() < 4 and moved[0, 3100] < 0.05 and moved[1, 3100] > 0.8
 
 # %% [markdown]
-# The clipped agent saw a shock of ½ in place of 1000, like any other step but for its sign, and $v$ hardly moved.
-# **Under Adam, clipping protects the memory more than the step.**
+# It hardly goes back at all. It gets stuck. Let $G$ be the size of the shock:
 #
-# Notice something else. The clipped agent's ordinary gradients were halved, from 1 to ½, and it still travels at full
-# speed, because Adam divides by ½ again. A limit that is *always* active therefore does not slow Adam down. It does
-# something more subtle: all gradients get the same length, and each batch the same vote.
+# - **The step is bounded.** Right after the shock, $m \approx (1 - \beta_1)\, G$ and
+#   $\sqrt v \approx \sqrt{1 - \beta_2}\; G$. $G$ cancels in the quotient, and the step is
+#   $\alpha \cdot 0.1 / \sqrt{0.001} \approx 3.2\, \alpha$, however large $G$ is.
+# - **The memory isn't.** $m$ forgets the shock within tens of steps, $v$ within thousands. While
+#   $v \approx (1 - \beta_2)\, G^2 \beta_2^t$ is large, every ordinary gradient is divided by $\sqrt v$ instead of 1.
+#   With $G = 1000$, that's 32 at first: the agent goes on at 3% of its speed.
 #
-# ## How often is the limit active?
+# The agent with the limit saw ½ in place of 1000, and its $v$ didn't move. **Under Adam, clipping protects the memory,
+# not just the step.**
 #
-# That depends on the units of the loss. Below, the same ladder is trained on CartPole twice: with `return_norm`, where
-# the value net predicts numbers around 1, and without it, where they are raw points up to 100. `planted` replaces the
-# loop's `shorten` by one that takes notes. A dot is a gradient step of one of three agents.
+# Its ordinary gradients were halved, too, and it still travels at full speed, because Adam divides by ½ instead. A
+# limit that is *always* active doesn't slow Adam down. It makes all gradients equally long, so that each batch gets the
+# same vote.
+#
+# ## How often the limit is active
+#
+# That depends on the units of the loss. Here all tricks up to `grad_clip` train on CartPole, with `return_norm`, where
+# the value net predicts numbers around 1, and without it, where it predicts up to 100 points. (`planted` swaps the
+# loop's `shorten` for one that keeps a record.) Each dot is one gradient step of one agent.
 
 
 # %%
@@ -248,77 +250,84 @@ plt.show()
 assert clipped["without"] > clipped["with return_norm"] + 0.2
 
 # %% [markdown]
-# The usual ½ is no law of nature. On losses of order 1 it is active at the start, while the value net is still
-# wrong, and later catches only the outliers, which is what it is for. On losses in raw points it is active nearly all the time, and since the norm is over both nets, a value net that is wrong by fifty
-# points shortens the policy's gradient, too. Look at `grad_norm` in your own runs before you trust the number.
+# On losses around 1, the usual ½ is active at the start, while the value net is still wrong, and later catches only
+# outliers, as it should. In raw points it's always active. And since the norm is over both nets, a value net that is
+# off by fifty points shortens the policy's gradient, too.
 #
-# ## A small run
+# ## Shocks of 100,000
 #
-# `CartPoleShocks` is CartPole where one step in 4096 pays 1000 more or 1000 less, either with equal chance. The task
-# is the same, since the shocks average to nothing. Both arms have `baseline`, `reuse`, `clip` and `gae`.
+# In this version of CartPole, one step in 4096 pays 100,000 points more or less, and the next step takes them back, so
+# that nearly all episodes pay what they always did. Five agents train without the limit and five with it, at one rate.
+# (`switched` is REINFORCE with the named flags on.) On the right is one of each: `approx_kl` says how far an update
+# moved the policy ([reuse](02_reuse.ipynb)).
 
 # %%
 plain = switched(["baseline", "reuse", "clip", "gae"])
-config = Config("tricks/CartPoleShocks-v0", seeds=5, steps=24_000, lanes=32, horizon=32)
-runs = {
-    "without": train(at_best_rate(config, plain), plain),
-    "grad_clip": train(at_best_rate(config, replace(plain, grad_clip=True)), replace(plain, grad_clip=True)),
-}
-curves(runs)
-plt.show()
+config = Config("tricks/CartPoleShockPairs100000-v0", seeds=5, steps=40_000, lanes=32, horizon=32, lr=0.01)
+runs = {"without": train(config, plain), "grad_clip": train(config, replace(plain, grad_clip=True))}
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 2.8))
 for name, run in runs.items():
-    length, norm = run.curve.groupby("seed")["length"], run.curve["grad_norm"]
-    print(f"{name}: learning rate {run.config.lr}, ", end="")
-    print(
-        f"mean length of an episode {length.first().mean():.0f} at first, {length.last().mean():.0f} at the end, ",
-        end="",
-    )
-    print(f"longest gradient of an update {norm.max() / norm[norm > 0].median():.0f} times the median")
+    color = style.COLORS.get(name, style.SOFT)
+    for seed, rows in run.curve.groupby("seed"):
+        axes[0].plot(rows.step / 1000, rows.length, color=color, lw=0.9)
+        if seed == 0:
+            shocked = rows[rows.grad_norm > 150]
+            axes[1].plot(rows.step / 1000, rows.approx_kl, color=color, label=name)
+            axes[1].plot(shocked.step / 1000, shocked.approx_kl, "o", ms=5, color=color)
+axes[0].set(ylabel="steps per episode")
+axes[1].set(ylabel="approx_kl of agent 0 (nats)", yscale="log", ylim=(1e-4, 1))
+axes[1].text(0.98, 0.94, "● with a shock", transform=axes[1].transAxes, ha="right", va="top", size=9)
+for axis in axes:
+    axis.set(xlabel="environment steps (thousands)", xlim=(0, 41))
+label_lines(axes[1])
+plt.show()
+
+late = {name: run.curve[run.curve.step > 20_000].groupby("seed") for name, run in runs.items()}
+for name, rows in late.items():
+    length, decided = rows["length"].mean().mean(), (rows["entropy"].mean() < 0.02).sum()
+    print(f"{name:9} second half: {length:3.0f} steps per episode, {decided} of 5 with an entropy below 0.02")
+assert late["grad_clip"]["length"].mean().mean() > 2 * late["without"]["length"].mean().mean()
 
 # %% [markdown]
-# (A return can be far below 0 or above 500 here: that is a shock.) Five seeds and a few shocks do not settle
-# anything; the stored runs are longer.
+# On the right you see both the bad step and the standstill. Three learning rates isn't much for one weight, but here
+# every weight takes that step at once. Then come updates that hardly move the policy. Some agents end up pushing in one
+# direction, with no entropy left. With the limit, an update with a shock is about like any other.
 #
-# ## What the stored runs say
+# ## Is it worth having?
+#
+# (Blue helps, red hurts; hatched: these seeds can't tell.)
+
+# %%
+evidence("grad_clip").strip()
+plt.show()
+
+for study in studies():
+    rates = [study.of(arm).lr.iloc[0] for arm in (REINFORCE, switched(["grad_clip"]))]
+    print(f"{study.env:15} learning rate alone on REINFORCE: {rates[0]:g} without, {rates[1]:g} with")
+
+# %% [markdown]
+# Where shocks are huge, the limit decides; with shocks of 1000, no effect is detected. The usual environments have
+# none, and on the ladder `return_norm` has already made the losses small. On Taxi, the red cell also compares two
+# learning rates: each arm has its own, from a coarse grid.
 
 # %%
 evidence("grad_clip")
 
-# %%
-evidence("grad_clip").plot()
-plt.show()
-
-print(evidence("grad_clip").summary())
-
 # %% [markdown]
-# Where the table says "unknown", read it together with the two pictures above. On the ladder, `grad_clip`
-# comes after `return_norm`, so after the first updates there is little left to limit; and Adam has already taken the edge off what there is.
-# Each arm also has its own learning rate, so a trick that mostly lets you choose a bolder rate shows less here than at
-# one fixed rate.
+# So clipping is cheap insurance. It's the wrong tool
 #
-# `CartPoleShockPairs100000` has shocks a hundred times larger, and takes each one back a step later, so that scores stay
-# clean. At its own best rate of the grid, the arm without the limit stays behind.
-#
-# **What it does not say:** that clipping is useless. It is an insurance. It costs nothing where gradients are tame, and
-# in the small run they were, shocks included: it printed how much longer its longest gradients are, and it is nothing like
-# a thousand times: a value net that is still wrong by a hundred points has honest gradients
-# that are long as well. Pascanu et al. needed it for recurrent nets trained with plain gradient steps, whose gradients
-# can grow exponentially with the length of a sequence.
-#
-# ## When it does not help, or hurts
-#
-# - **When the limit is always active** and you did not mean it to be. Then $c$ is no insurance but a normalization, and
-#   under plain gradient steps a learning rate in disguise: every step has the length $\alpha c$.
-# - **When the rare and large is the signal.** A jackpot that is *real* should move the policy. Clipping makes a
-#   batch with a jackpot count as much as any other, and the average of limited gradients is not the limit of the average:
-#   the estimate is biased against whatever is rare and large.
-# - **When the gradient is not finite.** $\infty \cdot 0$ is not a number; no factor repairs it. The library stops such an agent and
-#   reports that it has diverged.
+# - **when the limit is always active** and you didn't mean it to be. Under plain gradient steps it's a learning rate in
+#   disguise: every step has length $\alpha c$.
+# - **when what's large and rare is the signal.** A *real* jackpot should move the policy, and an average of limited
+#   gradients is biased against it.
+# - **when the gradient isn't finite.** No factor repairs $\infty$. The library stops such an agent.
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** Shorten each agent's gradient to a length of at most `max_norm`, with nothing but tensor
-# operations. Zero must stay zero.
+# **Exercise 1: write it.** Shorten each agent's gradient to at most `max_norm`, using only tensor operations. Zero has
+# to stay zero. Run the cell to see what's wrong with your version.
 
 
 # %%
@@ -329,19 +338,34 @@ def my_shorten(gradient, max_norm):  # gradient [S, P] -> [S, P]
 check_shorten(my_shorten)
 
 # %% [markdown]
-# **Exercise 2: think.** In the picture of the two Adams, how long does the glue hold? After a shock of $G = 1000$ among
-# gradients of 1, $v \approx 1 + (1 - \beta_2)\, G^2 \beta_2^t$. After how many steps is the speed back at a half? How
-# many updates of this library is that, with 4 epochs of 4 minibatches each? And what changes if the shock is ten times
-# as large?
+# <details><summary>Hint</summary>
 #
-# **Exercise 3: spot the bug.** This version hands the job to PyTorch's own function, which millions use.
+# One norm per row: `dim=1`, and `keepdim=True` so that it divides a whole row. Where the norm is 0, the factor has to
+# be 1.
+#
+# </details>
+#
+# **Exercise 2: think.** After the shock above, $v \approx 1 + (1 - \beta_2)\, G^2 \beta_2^t$. After how many gradient
+# steps is the speed back to a half? How many updates is that, with 4 epochs of 4 minibatches each? And what if the
+# shock is ten times as large?
+#
+# <details><summary>Answer</summary>
+#
+# The speed is $1 / \sqrt v$, so it is a half when $v = 4$: $0.001 \cdot 1000^2 \cdot 0.999^t = 3$, so
+# $t = \ln(0.003) / \ln(0.999) \approx 5806$ gradient steps, or 363 updates. That's more than many runs in this book
+# have. A shock ten times as large adds $\ln(100) / 0.001 \approx 4600$ steps. The slowdown grows only with the
+# logarithm of the shock.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This version leaves the work to PyTorch's own function.
 
 # %%
 source(torch_shorten)
 
 # %% [markdown]
-# Below is the log of one agent from two runs: on its own, and as the last of three. First with the library's `shorten`,
-# then with this one.
+# Here is the gradient norm of one agent, trained alone (wide and pale) and as the last of three (thin), with the
+# library's `shorten` and with this one.
 
 # %%
 stack, alone = Config(seeds=3, steps=15_000, lr=0.003), Config(seeds=(2,), steps=15_000, lr=0.003)
@@ -368,8 +392,14 @@ print(f"largest difference: {apart[0]:.1%} with the library's, {apart[1]:.0%} wi
 assert apart[0] < 0.01 and apart[1] > 0.03
 
 # %% [markdown]
-# The wide pale line is agent 2 on its own, the thin one agent 2 in the stack. Why do the two agree on the left and not on
-# the right? Which tests would this version pass? And which agents suffer most?
+# Why do the two lines agree on the left and not on the right? Which tests would this version pass? And which agents
+# suffer most?
+#
+# <details><summary>Hint</summary>
+#
+# `clip_grad_norm_` takes *one* norm over everything it is given. What is it given here?
+#
+# </details>
 #
 # Solutions: [`solutions/09_grad_clip.py`](solutions/09_grad_clip.py). Next: [the entropy bonus](10_entropy.ipynb), for
-# a policy that was sure too early.
+# policies that stop exploring too soon.

@@ -1,11 +1,21 @@
 # %% [markdown]
-# # Action masks: what cannot be done need not be learned
+# # Action masks: leave out what's illegal
 #
-# *Sixty of sixty-four buttons do nothing. Must each of them be pressed to find out?*
+# *Sixty of sixty-four buttons do nothing. Do you have to press each of them to find out?*
 #
-# In chess most moves are illegal, a full shopping cart cannot be filled, and a trader without a share has nothing to
-# sell. Often the rules are known to whoever wrote the environment, and it would say so if asked. A policy that does not
-# ask has to be punished for every illegal action, in every state, until it has learned what could be looked up.
+# In chess most moves are illegal, a full shopping cart can't be filled, and a trader without a share has nothing to
+# sell. Often the environment knows these rules and would tell you if you asked. A policy that doesn't ask has to be
+# punished for every illegal action, in every state, until it has learned what it could have looked up.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | illegal actions waste samples, and each has to be unlearned separately |
+# | **formula** | $\pi_m(a) = \pi(a) \,/ \sum_{j \in L} \pi(j)$ for a legal action, 0 for an illegal one |
+# | **in the loop** | `policy = masked(policy)` |
+# | **defaults** | nothing to tune; the mask comes from the environment, as in `info["action_mask"]` |
+# | **watch** | `max_ratio`: 1 on the first gradient step; `entropy`: at most the log of the number of *legal* actions |
+# | **skip it when** | everything is legal, or "illegal" only means unwise |
+# | **also called** | invalid action masking |
 
 # %%
 from dataclasses import replace
@@ -29,10 +39,10 @@ begin()
 COLOR = style.COLORS["action_mask"]
 
 # %% [markdown]
-# ## Punished into line
+# ## Sixty dead machines
 #
-# The slot machines of the first chapter again, which pay 1, 2 and 4. Around them stand some machines that are
-# switched off. Pulling one of those is illegal and costs 1. Fifty agents learn by REINFORCE, for 0, 10 and 60 dead
+# Around the slot machines of the [first chapter](00_reinforce.ipynb), which pay 1, 2, and 4, stand others that are
+# switched off. Pulling one of those is illegal and costs 1. Fifty agents learn by REINFORCE, with 0, 10, or 60 dead
 # machines.
 
 # %%
@@ -53,13 +63,18 @@ def learn(dead, masked, agents=50, pulls=250, rate=0.05):
     return torch.tensor(shares)
 
 
-figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.7), sharey=True)
-unmasked = {}
-for dead, color in ((60, style.INK), (10, style.SOFT), (0, style.FAINT)):
-    unmasked[dead] = learn(dead, masked=False)
-    for axis, share in zip(axes, unmasked[dead].T, strict=True):
-        axis.plot(share, color=color)
+unmasked = {dead: learn(dead, masked=False) for dead in (60, 10, 0)}
 masked = learn(60, masked=True)
+
+# %% [markdown]
+# **Predict.** How likely is the best machine after 250 pulls, with 10 dead machines and with 60? And with 60 and a
+# mask, which gives them probability 0?
+
+# %% tags=["predict"]
+figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.7), sharey=True)
+for (_, shares), color in zip(unmasked.items(), (style.INK, style.SOFT, style.FAINT), strict=True):
+    for axis, share in zip(axes, shares.T, strict=True):
+        axis.plot(share, color=color)
 axes[0].plot(masked[:, 0], color=COLOR, ls="--")
 axes[0].text(250, 0.83, "60 dead, masked", color=COLOR, ha="right")
 for place, height, dead in ((245, 0.45, 60), (52, 0.42, 10), (40, 0.04, 0)):
@@ -68,46 +83,38 @@ axes[0].set(title="best machine", xlabel="pull", ylabel="probability", ylim=(-0.
 axes[1].set(title="all dead machines", xlabel="pull")
 plt.show()
 
-print(
-    f"at the first pull, legal: {1 - unmasked[60][0, 1]:.0%} with 60 dead machines, {1 - unmasked[10][0, 1]:.0%} with 10"
-)
+legal_at_first = {dead: 1 - shares[0, 1].item() for dead, shares in unmasked.items()}
+print(f"the first pull is legal with probability {legal_at_first[10]:.2f} (10 dead) and {legal_at_first[60]:.2f} (60)")
 print(f"at the last pull, the best machine: {unmasked[60][-1, 0]:.2f} with 60 dead, {masked[-1, 0]:.2f} masked")
 assert unmasked[60][-1, 0] + 0.1 < masked[-1, 0]
 
 # %% [markdown]
-# Three troubles at once. At first, nearly every pull is wasted. Each illegality is learned on its own: that machine 7
-# is dead says nothing about machine 8. And it never ends, because a softmax gives no action the probability 0: some of
-# it leaks to every illegal action for as long as the agent lives. The dashed line, with 60 dead machines and a mask,
-# learns as if they were not there.
+# That's three problems at once. At first, nearly every pull is wasted. Each dead machine is learned separately: that
+# machine 7 is dead says nothing about machine 8. And it never ends, because a softmax gives no action probability 0.
 #
-# ## The derivation
+# ## Condition on what's legal
 #
-# Let $L$ be the set of legal actions in a state. A **mask** replaces each illegal action's logit by $-\infty$. As
+# Let $L$ be the set of legal actions in a state. A **mask** replaces each illegal action's logit by $-\infty$. Since
 # $e^{-\infty} = 0$, the softmax becomes
 #
-# $$\pi_m(a) = \frac{e^{\theta_a}}{\sum_{b \in L} e^{\theta_b}} = \frac{\pi(a)}{\sum_{b \in L} \pi(b)}
+# $$\pi_m(a) = \frac{e^{\theta_a}}{\sum_{j \in L} e^{\theta_j}} = \frac{\pi(a)}{\sum_{j \in L} \pi(j)}
 #   \quad \text{for } a \in L, \qquad \pi_m(a) = 0 \quad \text{otherwise.}$$
 #
-# For the second form, divide above and below by the sum over *all* actions. It is the definition of a conditional
-# probability: **the probability of $a$, given that the action is legal.** Legal actions keep their proportions.
+# (For the second form, divide numerator and denominator by the sum over *all* actions.) That's **the probability of
+# $a$, given that the action is legal.** Legal actions keep their proportions.
 #
-# What about the gradient? For a legal action $a$ that was drawn, $\log \pi_m(a) = \theta_a - \log \sum_{b \in L}
-# e^{\theta_b}$, so
+# For a legal action $a$, $\log \pi_m(a) = \theta_a - \log \sum_{j \in L} e^{\theta_j}$, so
 #
 # $$\frac{\partial \log \pi_m(a)}{\partial \theta_k} = \begin{cases} [a = k] - \pi_m(k) & \text{if } k \in L, \\
 #   0 & \text{if not, since } \theta_k \text{ does not occur.} \end{cases}$$
 #
-# An illegal logit gets no gradient at all: not a little, exactly 0. And is it still the policy gradient? The first
-# chapter's derivation needed two things: that actions are drawn from a policy, and that the logarithm of *the same*
-# policy is differentiated. It never asked how the policy computes its probabilities. $\pi_m$ is a policy like any
-# other. So
+# An illegal logit gets no gradient. Is this still the policy gradient? Its derivation drew actions from a policy and
+# differentiated the logarithm of *the same* policy. It never asked how the policy computes its probabilities. Hence
 #
 # $$\nabla J = \mathbb{E}_{a \sim \pi_m}\big[ r(a)\, \nabla \log \pi_m(a) \big]$$
 #
-# holds, **as long as $\pi_m$ stands in both places.** That is the whole art of it: the mask is part of the policy, so
-# it belongs to the state, is stored with the rollout, and is applied when acting and when learning alike.
-#
-# ## In the library
+# holds, **as long as $\pi_m$ stands in both places.** So the mask is stored with the rollout, and applied both when
+# acting and when learning.
 
 # %%
 source(mask_logits)
@@ -119,13 +126,12 @@ print("entropy with it:", round(Categorical.entropy(mask_logits(logits, legal)).
 print("with −∞:", Categorical.entropy(logits.masked_fill(~legal, -torch.inf)).item())
 
 # %% [markdown]
-# Why $-10^{30}$ and not $-\infty$? The probability is exactly 0 either way. But the entropy is a sum of $\pi \log \pi$,
-# and $0 \cdot (-\infty)$ is not a number, while $0 \cdot (-10^{30})$ is 0. Note the value: under a mask, the largest
-# possible entropy is the logarithm of the number of *legal* actions, here $\log 2 \approx 0.693$. An entropy trace that
-# falls may only say that fewer actions are legal.
+# Either way the probability is exactly 0. But the entropy is a sum of $\pi \log \pi$, and $0 \cdot (-\infty)$ is not a
+# number, while $0 \cdot (-10^{30})$ is 0. Here it's $\log 2$, since two actions are legal: an entropy that falls may
+# only mean that fewer actions are legal.
 #
-# By hand, with three machines and the best of them broken: $\theta = 0$ gives $\pi_m = (½, ½, 0)$ and $J = 1.5$. The
-# gradient's components are $\pi_m(k)\,(r(k) - J)$: $-¼$, $+¼$ and 0.
+# By hand, with three machines and the best one broken: $\theta = 0$ gives $\pi_m = (½, ½, 0)$ and $J = 1.5$. The
+# gradient's components are $\pi_m(k)\,(r(k) - J)$: $-¼$, $+¼$, and 0.
 
 # %%
 theta = torch.zeros(1, 3, requires_grad=True)
@@ -141,9 +147,8 @@ print("mean of 100000 samples", (PAYS[action].unsqueeze(1) * score).mean(0).nump
 assert ((PAYS[action].unsqueeze(1) * score).mean(0) - exact).abs().max() < 0.02
 
 # %% [markdown]
-# ## A picture of the mechanism
-#
-# One net, one set of logits, and two states with different masks.
+# One set of logits under three masks (dotted: without a mask). What the crossed actions lose goes to the others, in
+# proportion.
 
 # %% tags=["thumbnail"]
 logits = torch.tensor([1.0, 2.2, 0.3, 1.6, -0.5, 0.8])
@@ -166,46 +171,39 @@ share = mask_logits(logits, masks["two are legal"]).softmax(0)
 torch.testing.assert_close(share[0] / share[5], logits.softmax(0)[0] / logits.softmax(0)[5])  # same proportions
 
 # %% [markdown]
-# Dotted: the same logits without a mask. What is taken from the crossed actions goes to the others, in proportion.
-#
-# In the loop, masking is one line that wraps `policy`. Acting and learning both call the wrapped function, so they can't
-# disagree. When the agent learns, `legal` comes out of the batch, where it was stored next to the observation.
+# Acting and learning both call the wrapped `policy`, so they can't disagree.
 
 # %%
 diff(named("entropy"), named("action_mask"))
 
 # %% [markdown]
-# One trap is left. What if *nothing* is legal? Then all logits are $-10^{30}$, and a softmax of equal numbers is
-# uniform: the policy plays illegal actions with full confidence, and nobody notices. That is a fault of the
-# environment, and the library says so.
+# One trap is left. If *nothing* is legal, all logits are equal, the softmax is uniform, and the policy plays illegal
+# actions. The library raises an error.
 
 # %%
-print(
-    "softmax of nothing legal:",
-    mask_logits(torch.zeros(3), torch.zeros(3, dtype=torch.bool)).softmax(0).numpy().round(2),
-)
+nothing = torch.zeros(3, dtype=torch.bool)
+print("softmax of nothing legal:", mask_logits(torch.zeros(3), nothing).softmax(0).numpy().round(2))
 
-
-def nothing_is_legal(state):
-    return torch.zeros(*state.shape[:-1], 3, dtype=torch.bool)
-
-
-player = Player(TensorEnv(replace(TRADING, legal=nothing_is_legal), Config(seeds=1, lanes=1)), block=8)
+world = replace(TRADING, legal=lambda state: torch.zeros(*state.shape[:-1], 3, dtype=torch.bool))
+player = Player(TensorEnv(world, Config(seeds=1, lanes=1)), block=8)
 try:
     play_segment(player, lambda obs, legal: mask_logits(torch.zeros(1, 1, 3), legal), 8, torch.tensor([True]))
 except InputError as error:
     print("InputError:", error)
 
 # %% [markdown]
-# ## A small run
+# ## Twenty useless buttons
 #
-# `Grid20`: five by five cells, four actions that move, and twenty that do nothing and cost 0.01. The far corner pays 1.
+# `Grid20` has five by five cells, four actions that move, and twenty that do nothing and cost 0.01. The far corner pays
+# one point. (`at_best_rate` sets each arm's best learning rate, found on other seeds.)
 
 # %%
 plain = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
 masking = replace(plain, action_mask=True)
 config = Config("tricks/Grid20-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32))
 without, having = (train(at_best_rate(config, tricks), tricks) for tricks in (plain, masking))
+
+# %%
 curves({"without": without, "action_mask": having})
 plt.show()
 
@@ -216,15 +214,8 @@ print(f"return of the first episodes: {early['without']:.2f} without, {early['wi
 assert early["with"] > early["without"] + 0.5
 
 # %% [markdown]
-# Much of the advantage is there before anything has been learned: a random *legal* walk already gets somewhere. It
-# saves the time in which the other agents are being punished.
-#
-# ## What the stored runs say
-#
-# The same grid with 10, 20, 40 and 60 illegal actions, each arm at its own learning rate:
-
-# %%
-evidence("action_mask")
+# A random *legal* walk already gets somewhere. Here is the same grid with 10, 20, 40, and 60 illegal actions, from
+# longer runs with twenty seeds:
 
 # %%
 stored = evidence("action_mask").worlds
@@ -239,36 +230,35 @@ axis.set(
 )
 plt.show()
 
-# %%
-evidence("action_mask").plot()
-plt.show()
-
-# %%
 falls = {column: grids[column].iloc[0] - grids[column].iloc[-1] for column in ("without", "with")}
-print(
-    f"from {useless.min()} to {useless.max()} illegal actions the return falls by {falls['without']:.2f} without the mask, {falls['with']:.2f} with it"
-)
-for row in stored.itertuples():
-    print(f"{row.place}: {row.verdict}, {row.difference:+.2f} ({row.low:+.2f} to {row.high:+.2f})")
+print(f"from 10 to 60: {-falls['without']:+.2f} without a mask, {-falls['with']:+.2f} with it")
+assert abs(falls["with"]) < 0.1 < falls["without"]
 
 # %% [markdown]
-# On the grid, it is the number of illegal actions that decides. Huang & Ontañón (2020, arXiv:2006.14171) find the same in a strategy
-# game: penalties for illegal actions scale badly with their number, and masks do not. In `Trading`, one action in three
-# is illegal, and which one depends on whether a share is owned. Its returns are in units of its own: do not compare its
-# difference with the grid's.
+# With a mask, their number makes no difference. Huang & Ontañón (2020, arXiv:2006.14171) find the same in a strategy
+# game.
+
+# %%
+evidence("action_mask").strip()
+plt.show()
+
+assert (evidence("action_mask").table.detected == 1).all() and (stored.seen == 1).all()
+
+# %% [markdown]
+# Taxi is the only usual environment that hands out a mask. In `Trading`, one action in three is illegal, and which one
+# depends on whether you own a share.
+
+# %%
+evidence("action_mask")
+
+# %% [markdown]
+# All of these worlds punish illegal actions. Where one costs only a step, or where the net can infer from a few of them
+# what holds for all, expect less. And
 #
-# **What it does not say:** that a mask is worth as much on a task where illegal actions cost nothing but a step, or are
-# few, or where the net can infer from a few of them what holds for all. Gymnasium's Taxi-v4 hands out such a mask in
-# `info["action_mask"]`; if it has been measured, it is in the table above.
-#
-# ## When it does not help, or hurts
-#
-# - **When everything is legal.** CartPole's policy with an all-true mask is CartPole's policy.
-# - **When the mask is wrong.** A mask that forbids a good action forbids it for ever, with no gradient to say so. "Illegal"
-#   should mean impossible, not unwise.
-# - **When the mask goes away.** In the states where it was illegal, an action's logit never got a gradient; what it is there
-#   is a by-product of what was learned elsewhere. Below, the agents
-#   of a masked run on `Trading` play on without their mask.
+# - **a wrong mask is final.** If it forbids a good action, no gradient will ever say so. "Illegal" should mean
+#   impossible, not unwise.
+# - **the policy can't do without it later.** Where an action was illegal, its logit is a by-product of what was learned
+#   elsewhere. Below, agents trained on `Trading` play on without their mask.
 
 # %%
 config = Config("tricks/Trading-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32))
@@ -280,7 +270,8 @@ assert lost < kept - 1
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Probabilities under a mask, from logits.
+# **Exercise 1: write it.** Compute probabilities under a mask, from logits. Run the cell to see what's wrong with your
+# version.
 
 
 # %%
@@ -291,9 +282,24 @@ def my_masked(logits, legal):  # [..., A], [..., A] bool -> [..., A]
 check_masked(my_masked)
 
 # %% [markdown]
-# **Exercise 2: think.** Take the three machines, the best of them broken, $\theta = 0$. Actions are drawn with the
+# <details><summary>Hint</summary>
+#
+# Replace logits before the softmax, with `torch.where` or `masked_fill`. Probabilities that are cut afterward no longer
+# sum to 1.
+#
+# </details>
+#
+# **Exercise 2: think.** Take the three machines with the best one broken, and $\theta = 0$. Actions are drawn with the
 # mask, but somebody differentiates $\log \pi(a)$ of the *unmasked* policy, where each machine has ⅓. What is the mean
 # of $r(a)\, \nabla \log \pi(a)$, and how does it compare to $(-¼, +¼, 0)$?
+#
+# <details><summary>Answer</summary>
+#
+# $½ \cdot 1 \cdot (⅔, -⅓, -⅓) + ½ \cdot 2 \cdot (-⅓, ⅔, -⅓) = (0, ½, -½)$. That's not the gradient of what is earned:
+# under the masked policy, the unmasked score doesn't have mean zero. The third component pushes down an action that was
+# never tried and can't be, and the larger the payouts, the harder it pushes.
+#
+# </details>
 #
 # **Exercise 3: spot the bug.** A careful programmer wants the gradient to see the net as it is, without any $-10^{30}$.
 
@@ -301,30 +307,38 @@ check_masked(my_masked)
 source(careful_mask)
 
 # %% [markdown]
-# On the left, `Trading` with this mask and with the library's. On the right, the same with a single gradient step per
-# update (`epochs=1, minibatches=1`), and the largest ratio $\pi(a) / \pi_{\text{old}}(a)$ in each.
+# Below, `planted` trains `Trading` with it. On the right is the largest ratio $\rho = \pi(a) / \pi_{\text{old}}(a)$ of
+# each update, with one gradient step per update.
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(8.2, 2.8))
 once = replace(trader.config, seeds=3, steps=8_000, epochs=1, minibatches=1)
 with planted(mask_logits=careful_mask):
     careful, careful_once = train(trader.config, masking), train(once, masking)
 right_once = train(once, masking)
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(8.2, 2.8))
 curves({"library": trader, "this one": careful}, axes[0])
 for run, color in ((right_once, style.SOFT), (careful_once, style.INK)):
     axes[1].plot(run.curve.groupby("update")["max_ratio"].max(), "o-", ms=3, color=color)
-axes[1].set(xlabel="update", ylabel="largest ratio", ylim=(0, 1.2))
+axes[1].set(xlabel="update", ylabel="largest ratio ρ", ylim=(0, 1.2))
 plt.show()
 
-print(
-    f"largest ratio {careful_once.curve.max_ratio.max():.2f}, with the library's mask {right_once.curve.max_ratio.max():.2f}"
-)
-assert careful_once.curve.max_ratio.max() < 0.95 and abs(right_once.curve.max_ratio - 1).max() < 1e-4
+wrong, right = careful_once.curve.max_ratio, right_once.curve.max_ratio
+print(f"largest ratio {wrong.max():.2f}, with the library's mask {right.max():.2f}")
+assert wrong.max() < 0.95 and abs(right - 1).max() < 1e-4
 assert careful.late().mean() < trader.late().mean()
 
 # %% [markdown]
-# What should the first ratio of an update be, why is it below 1 here, and why does it creep upward? And which other mistake
-# would make some ratios exactly 0?
+# What should the first ratio of an update be, why is it below 1 here, and why does it creep upward? And which other
+# mistake would make some ratios exactly 0?
+#
+# <details><summary>Hint</summary>
+#
+# When do logits require a gradient: when the agent acts, when the old log-probabilities are computed, or when it
+# learns?
+#
+# </details>
 #
 # Solutions: [`solutions/11_action_mask.py`](solutions/11_action_mask.py). Next: [PopArt](12_popart.ipynb), for returns
-# whose scale does not stand still.
+# whose scale doesn't stand still.

@@ -1,43 +1,54 @@
 # %% [markdown]
-# # PopArt: move the ruler, keep what was measured
+# # PopArt: new statistics, same predictions
 #
 # *The statistics of the returns have moved. Does the value net still mean what it said?*
 #
-# Since the chapter on return normalization, the value net puts out standardized numbers $n(s)$, and what it *means* is
-# $V(s) = \sigma\, n(s) + \mu$. The statistics $\mu$ and $\sigma$ move at every update. The net's weights do not know.
-# So every time the ruler is changed, everything that was ever measured with it changes, too.
+# Since the chapter on [return normalization](08_return_norm.ipynb), the value net puts out standardized numbers $n(s)$,
+# which *mean* $V(s) = \sigma\, n(s) + \mu$. The statistics $\mu$ and $\sigma$ move at every update, and the net's
+# weights don't know. So with every move all predictions change, including those that were right. The repair is two
+# lines long, and exact. Whether it helps is a different question.
 #
-# The cure takes two lines, and it is exact. Whether it helps is another question. We will ask it three times in this
-# chapter: a toy, a small run, and the stored ones.
+# | at a glance | |
+# |---|---|
+# | **problem** | when $\mu$ and $\sigma$ move, every $V(s)$ changes without a single gradient step |
+# | **formula** | $W' = \frac{\sigma}{\sigma'}\, W, \qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}$ for the last layer, $n = W \cdot h + b$ |
+# | **in the loop** | `value = renormalize(value, old, agent.returns)` <br> `preserve_outputs_(agent.value_net, old, agent.returns)` |
+# | **defaults** | none of its own; `return_beta` says how fast the statistics move |
+# | **watch** | `return_mean` and `return_std`: do they jump? And `explained_variance` after a jump |
+# | **skip it when** | the statistics creep, or all returns grow by one factor |
+# | **also called** | POP, "preserving outputs precisely"; together with ART (`return_norm`), *PopArt* |
 
 # %%
 import copy
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
-import numpy as np
 import torch
 
 from ablations import interval, style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.popart import check_rescaled, rescale_head_
-from tricks import Config, diff, source, train
+from tricks import REINFORCE, Config, diff, source, train
+from tricks.baseline import squared_error
 from tricks.core.adam import Adam, gradient
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import mlp
+from tricks.core.reductions import mean
+from tricks.core.returns import reward_to_go
+from tricks.core.rollout import Batch, play_episodes
 from tricks.core.seeds import stream
 from tricks.ladder import named, switched
 from tricks.popart import preserve_outputs_, renormalize
 from tricks.return_norm import move_stats, per_task
+from tricks.reuse import minibatches
 
 begin()
 
 # %% [markdown]
-# ## The failure: news from one place, damage in another
+# ## One batch moves every value
 #
-# As in the chapter on return normalization, a toy: the states are 128 numbers $x$ between −1 and 1, and each pays its
-# return, $50 + 20 \sin 3x$. A small net learns the standardized returns, batch after batch, as the library's value net
-# does.
+# The states are 128 numbers $x$ between −1 and 1, each with a return of $50 + 20 \sin 3x$. A small net learns the
+# standardized returns, as the library's value net does.
 
 # %%
 x = torch.linspace(-1, 1, 128).view(1, -1, 1)
@@ -69,7 +80,6 @@ class Learner:
             self.optimizer.step(grad, torch.tensor([0.001]), torch.tensor([True]))
 
 
-# %%
 taught = Learner()
 for _ in range(120):
     taught.move(usual)
@@ -78,8 +88,8 @@ print(f"largest error after 120 batches: {(taught.value() - usual[0]).abs().max(
 assert (taught.value() - usual[0]).abs().max() < 2
 
 # %% [markdown]
-# It knows its returns. Now there is news: the states with $x > ½$ pay ten times as much from now on. The others pay
-# what they always paid. A batch arrives, and **the statistics move. No gradient step is taken.**
+# Now the states with $x > ½$ start to pay ten times as much. One batch arrives, and **the statistics move. No gradient
+# step is taken.**
 
 # %%
 news = torch.where(x.view(1, -1) > 0.5, 10 * usual, usual)
@@ -94,44 +104,37 @@ print(f"V at x = {x[0, place].item():.1f}         {before[place]:6.1f} → {art.
 assert (art.value() - before)[:90].abs().mean() > 30
 
 # %% [markdown]
-# The net at $x = -0.5$ puts out the same number as before. It is read with another ruler, and so it says something else
-# about a state that pays what it always did.
+# At $x = -0.5$ the net says the same as before, $(30.1 - 50.0)/14.4 \approx -1.38$. But that now stands for $64.4 -
+# 1.38 \cdot 93.5 \approx -65$.
 #
-# ## The idea
+# ## Solve for the new head
 #
-# Change the net so that the two rulers agree. Only its last layer is needed, the head: $n = W \cdot h + b$, where $h$
-# is what the hidden layers make of the state. When $\mu, \sigma$ become $\mu', \sigma'$, we look for $W', b'$ with
+# Change the net, too. Its last layer, the head, is enough: $n = W \cdot h + b$, where $h$ is what the hidden layers
+# make of the state. When $\mu, \sigma$ become $\mu', \sigma'$, we want $W', b'$ with
 #
 # $$\sigma' (W' \cdot h + b') + \mu' \;=\; \sigma\, (W \cdot h + b) + \mu \qquad\text{for every } h.$$
 #
-# "For every $h$" makes it easy. Each side is a factor times $h$ plus a constant, so they agree everywhere only if the factors of $h$
-# agree and the rest agrees:
+# Each side is a factor times $h$ plus a constant, so both have to agree:
 #
 # $$\sigma' W' = \sigma W, \qquad\qquad \sigma' b' + \mu' = \sigma b + \mu.$$
 #
-# Divide both by $\sigma'$:
+# Divide by $\sigma'$:
 #
 # $$W' = \frac{\sigma}{\sigma'}\, W, \qquad\qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}.$$
 #
-# That is all. van Hasselt et al. (2016, arXiv:1602.07714, proposition 1) call it POP, "preserving outputs precisely";
-# with the ART of return normalization, it is PopArt. No state is looked at, no gradient is taken, and it is no
-# approximation: all $V(s)$ stay, also those of states that the agent has never seen.
-#
-# ## In the library
+# van Hasselt et al. (2016, arXiv:1602.07714, proposition 1) call it POP, "preserving outputs precisely"; with ART, it
+# is PopArt. It is exact: every $V(s)$ stays, also in states never seen.
 
 # %%
 source(preserve_outputs_, renormalize)
 
 # %% [markdown]
-# `renormalize` is the same sentence for outputs that were stored before the move: what would the repaired head have
-# said? The chapter on value clipping needs it, because it compares old outputs with new ones, and both must be in one
-# unit.
+# `renormalize` does the same to outputs stored before the move; [value clipping](15_value_clip.ipynb) compares them
+# with new ones.
 #
-# ## Check it with numbers
-#
-# One weight: $W = 3$, $b = 1$, and $\mu = 10$, $\sigma = 2$. For $h = ½$ the head says 2.5, which means $V = 15$. Now
-# $\mu' = 40$, $\sigma' = 8$. So $W' = \tfrac{2}{8} \cdot 3 = 0.75$ and $b' = (2 \cdot 1 + 10 - 40)/8 = -3.5$. The head
-# now says $0.375 - 3.5 = -3.125$, and means $8 \cdot (-3.125) + 40 = 15$.
+# By hand: $W = 3$, $b = 1$, $\mu = 10$, $\sigma = 2$. For $h = ½$ the head says 2.5, so $V = 15$. Now $\mu' = 40$ and
+# $\sigma' = 8$. Then $W' = \tfrac{2}{8} \cdot 3 = 0.75$ and $b' = (2 \cdot 1 + 10 - 40)/8 = -3.5$. The head now says
+# $0.375 - 3.5 = -3.125$, and $8 \cdot (-3.125) + 40 = 15$.
 
 
 # %%
@@ -155,19 +158,14 @@ assert (weight.item(), bias.item(), said, says) == (0.75, -3.5, 15, 15)
 # %% [markdown]
 # <!-- mechanism: popart -->
 #
-# **The law of this trick: outputs before and after agree**, here to one part in 100,000 (weights are float32). It is
-# worth a test, because a mistake in $b'$ is invisible as long as the statistics stand still.
+# **The law of this trick: predictions before and after agree**, here to one part in 100,000, since weights are float32.
+# Test it, because mistakes in $b'$ don't show while the statistics stand still:
 
 # %%
 pop = copy.deepcopy(taught)
 pop.repair = preserve_outputs_
 pop.move(news)
 torch.testing.assert_close(pop.value(), before, rtol=1e-5, atol=0)
-print(f"largest change of V, head left alone: {(art.value() - before).abs().max():7.3f}")
-print(f"largest change of V, head repaired:   {(pop.value() - before).abs().max():7.3f}")
-
-# %% [markdown]
-# ## The same move, twice
 
 # %% tags=["thumbnail"]
 figure, axis = plt.subplots(figsize=(6.5, 2.9))
@@ -180,16 +178,17 @@ axis.set(xlabel="state x", ylabel="V(s), in units of reward", xlim=(-1, 1), ylim
 label_lines(axis)
 plt.show()
 
+print(f"largest change of V, head left alone: {(art.value() - before).abs().max():7.3f}")
+print(f"largest change of V, head repaired:   {(pop.value() - before).abs().max():7.3f}")
+
 # %% [markdown]
-# One batch has moved the statistics. Without the repair, all values have jumped, everywhere. With it, none has.
+# Without the repair, one batch of news has moved nearly all values. With it, none. But in the gray part they should
+# have risen. The head that was left alone did rise there, by accident; the repaired one says what used to be true.
 #
-# But look at the gray part, and be fair: *there*, the values should have risen. The head that was left alone rose, if
-# only by accident; the repaired one says what was true before. Keep this in mind.
+# ## Twenty batches later
 #
-# ## And then?
-#
-# Both learners now go on for 20 batches. We play two stories: in the first, a quarter of the states pays ten times as
-# much, and we look at the error where **nothing** has changed. In the second, **everything** pays ten times as much.
+# Let both learners go on. In one story, the states with $x > ½$ pay tenfold, and we look at the error where **nothing**
+# has changed. In the other, **everything** pays tenfold.
 
 
 # %%
@@ -208,12 +207,11 @@ quarter, all_of_it = "a quarter pays tenfold: the rest", "everything pays tenfol
 stories = ((quarter, news, x.flatten() < 0.4), (all_of_it, 10 * usual, x.flatten() < 2))
 arms = (("return_norm alone", None), ("with popart", preserve_outputs_))
 ends = {(title, name): continued(repair, returns, where) for title, returns, where in stories for name, repair in arms}
-for (title, name), errors in ends.items():
-    print(f"{title:33} {name:18} batch 1: {errors[0]:6.1f}, batch 2: {errors[1]:6.1f}, batch 11: {errors[10]:6.1f}")
-assert ends[quarter, "with popart"][0] < 1 < 30 < ends[quarter, "return_norm alone"][0]
-assert ends[all_of_it, "return_norm alone"][10] < ends[all_of_it, "with popart"][10]
 
-# %%
+# %% [markdown]
+# **Predict.** In each story, which learner has the smaller error after the first batch? And after ten?
+
+# %% tags=["predict"]
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8))
 for axis, title in zip(axes, (quarter, all_of_it), strict=True):
     for name, trick in (("return_norm alone", "return_norm"), ("with popart", "popart")):
@@ -223,66 +221,121 @@ axes[0].set_ylabel("mean error of V")
 label_lines(axes[1])
 plt.show()
 
+for (title, name), errors in ends.items():
+    print(f"{title:33} {name:18} batch 1: {errors[0]:6.1f}, batch 2: {errors[1]:6.1f}, batch 11: {errors[10]:6.1f}")
+assert ends[quarter, "with popart"][0] < 1 < 30 < ends[quarter, "return_norm alone"][0]
+assert ends[all_of_it, "return_norm alone"][10] < ends[all_of_it, "with popart"][10]
+
 # %% [markdown]
-# Left: at first the states that have nothing to do with the news are spared. That is what POP promises. It
-# promises nothing about the gradient steps that follow, and these disturb all states together, since they share a net.
-# The large lead is gone with the third batch; what stays is a small one.
+# Left: at first, the states without news are spared. That is all POP promises. Then gradient steps disturb all states,
+# because they share a net, and in the third batch POP is even behind. It ends with a small lead.
 #
-# Right: when *all* returns grow by one factor, POP leads for two more batches and then **lags behind**. In the end
-# $\mu' = 10 \mu$ and $\sigma' = 10 \sigma$, and then a head that is left alone says $10 \sigma\, n + 10 \mu = 10 V$, which is
-# exactly right. Its outputs were right before, and need not be learned again; the statistics carry it there, and the
-# gradient steps only have to help on the way. The preserved head says $V$, which was right yesterday, and has to learn a
-# tenfold swing in place of the one it shrank.
-# **Preserving what you know is good when the knowledge is still true.**
+# Right: after some back and forth, POP **lags behind**. In the end $\mu' = 10 \mu$ and $\sigma' = 10 \sigma$, so a head
+# that is left alone says $10 \sigma\, n + 10 \mu = 10 V$, which is right without learning anything. The preserved head
+# says $V$, which was right yesterday: its weights were divided by ten, and gradient steps have to grow them back.
+# **Preserving what you know is good when it is still true.**
 #
-# ## Three things to get right
+# ## Real returns
 #
-# **The order.** Compute advantages with the old values and the old statistics. Then move the statistics, repair the
-# head, standardize the targets with the *new* statistics, take gradient steps. Every output of the net is then read
-# with the statistics that the head was made for. (One may as well take the steps first and do all the rest after them.
-# What one may not do is mix: a head of one ruler, targets of the other.)
+# We record all batches of a learning agent, with the return that followed each step, and fit two value nets to the
+# *same* recording, one with POP and one without. Neither influences the policy. (`planted` swaps a function of the
+# loop, here to record what it plays.)
 #
-# **Adam.** The optimizer remembers running averages of the gradient and of its square for every weight. The weights of
-# the head were just multiplied by $\sigma/\sigma'$; should its memory be, too? This library leaves it alone. The loss
-# is in standardized units, so the gradient for $W$ is $(n - \text{target}) \cdot h$, of order 1 before the move and
-# after it, and a memory of its size stays useful. What does change is the worth of a step: Adam moves $W$ by about
-# $\alpha$ as ever, and that is $\sigma' \alpha |h|$ in units of reward. When $\sigma$ has grown tenfold, so has every
-# step. That is part of the disturbance in the left picture.
-#
-# **Rounding.** Textbooks track the mean and the mean *square* $v$, and compute $\sigma^2 = v - \mu^2$. In float32,
-# numbers near $10^8$ are 8 apart. Give it a constant return near 10,000, whose variance is 0:
+# In CartPole, returns grow as the policy gets better, and the statistics follow at $\beta = 0.1$. In `Weather100`, each
+# batch is lucky or not, at random, and every state shows which: a lucky one is lent 100 at the first step and pays it
+# back at the last. With $\beta = 0.5$ the statistics leap from batch to batch, while no state's value changes.
+
 
 # %%
-half = np.float32(0.5)
-lowest = {}
-for constant in (9_999, 10_000, 12_345):
-    mean = square = np.float32(0)
-    found = []
-    for _ in range(100):
-        mean = (1 - half) * mean + half * np.float32(constant)
-        square = (1 - half) * square + half * np.float32(constant) ** 2
-        found.append(float(square - mean**2))
-    lowest[constant] = min(found)
-    print(f"constant return {constant}: v − μ² falls to {min(found):.0f}, and is {found[-1]:.0f} in the end")
-assert min(lowest.values()) < 0
+def recorded(config, tricks):
+    """Every batch of a training run in which all agents still play, with its returns as targets."""
+    batches = []
+
+    def recording(*arguments):
+        rollout = play_episodes(*arguments)
+        batch = Batch.of(rollout)
+        batch.add(target=reward_to_go(rollout.reward, rollout.terminated | rollout.truncated, config.gamma).double())
+        batches.append(batch)
+        return rollout
+
+    with planted(play_episodes=recording):
+        train(config, tricks)
+    return [batch for batch in batches if batch.valid.any(1).all()]
+
+
+def error_of(net, stats, batch):
+    """Root mean squared error of V on a batch, in units of reward, averaged over agents."""
+    with torch.no_grad():
+        value = denormalize(net(batch.obs).squeeze(-1), stats)
+    return mean((value - batch.target).square(), batch.valid).sqrt().mean().item()
+
+
+def fit_to(batches, config, repair):
+    """A new value net fitted to batch after batch. Its error on each as it arrives, and after the statistics moved."""
+    seeds, errors = config.seed_list, []
+    net = mlp([stream(seed, "init") for seed in seeds], (batches[0].obs.shape[-1], *config.hidden, 1), exact=True)
+    optimizer, rate = Adam(net.parameters(), eps=1e-5), torch.full((len(seeds),), 0.003)
+    stats = ReturnStats(torch.zeros(len(seeds)).double(), torch.ones(len(seeds)).double())
+    for update, batch in enumerate(batches):
+        fresh, old = error_of(net, stats, batch), stats
+        stats = move_stats(old, batch.target.unsqueeze(-1), batch.valid.unsqueeze(-1), config.return_beta)
+        if repair:
+            repair(net, old, stats)
+        errors.append((fresh, error_of(net, stats, batch)))
+        lesson = Batch(**batch.columns | {"target": normalize(batch.target, stats)})
+        for b in minibatches(lesson, seeds, update, config.epochs, config.minibatches):
+            loss = mean(squared_error(net(b.obs).squeeze(-1), b.target), b.valid)
+            optimizer.step(gradient(loss, net.parameters()), rate, b.valid.any(1))
+    return torch.tensor(errors)
+
+
+# %%
+cartpole = Config("CartPole-v1", seeds=5, steps=30_000, lr=0.003)
+weather = Config("tricks/Weather100-v0", seeds=5, steps=8_000, horizon=10, hidden=(32, 32), return_beta=0.5, lr=0.01)
+fits = {}
+for config in (cartpole, weather):
+    batches = recorded(config, REINFORCE)
+    fits |= {(config.env, name): fit_to(batches, config, repair) for name, repair in arms}
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
+for axis, config in zip(axes, (cartpole, weather), strict=True):
+    for name, trick in (("return_norm alone", "return_norm"), ("with popart", "popart")):
+        axis.plot(fits[config.env, name][:, 0], color=style.COLORS[trick], lw=1.5, label=name)
+    axis.set(title=config.env.split("/")[-1], xlabel="batch", ylim=(0, None), xlim=(0, len(fits[config.env, name]) - 1))
+axes[0].set_ylabel("error of V on a batch\nas it arrives (points)")
+label_lines(axes[1])
+plt.show()
+
+for (env, name), errors in fits.items():
+    later = errors[len(errors) // 4 :].mean(0)
+    print(f"{env.split('/')[-1]:15} {name:18} error on arrival {later[0]:5.1f}, after the move {later[1]:5.1f}")
+assert fits[weather.env, "with popart"][25:, 0].mean() < 0.7 * fits[weather.env, "return_norm alone"][25:, 0].mean()
+ratio = fits[cartpole.env, "with popart"].mean(0) / fits[cartpole.env, "return_norm alone"].mean(0)
+assert 0.9 < ratio[0] < 1.1
 
 # %% [markdown]
-# A negative variance has no square root: NaN. Hence the centered form of the chapter on return normalization, in
-# float64, and a lower limit for $\sigma$. The head's bias is float64 for a similar reason (Exercise 2).
+# In `Weather100`, the error on arrival, which is what goes into the advantages, is about halved. In CartPole it differs
+# by a few percent: the statistics creep, and gradient steps repair what little they moved.
 #
-# ## What changes in the loop
+# ## The order, and Adam
+#
+# **The order.** Compute advantages with the old values and statistics. Then move the statistics, repair the head,
+# standardize the targets with the *new* statistics, and take gradient steps. Never mix a head for one pair of
+# statistics with targets for the other.
 
 # %%
 diff(named("action_mask"), named("popart"))
 
 # %% [markdown]
-# Two lines: the repair, and the same for the stored outputs.
+# **Adam** keeps running averages of each weight's gradient and its square. Should they be multiplied by
+# $\sigma/\sigma'$, as $W$ was? This library leaves them alone: the gradient for $W$, $(n - \text{target}) \cdot h$, is
+# in standardized units, and of the same order before and after. (The head's bias is float64; Exercise 2 shows why.)
 #
-# ## A small run
+# ## When the pay jumps a thousandfold
 #
-# In the world `CartPoleJump` a step pays 1 at first, and 1000 once a lane has counted 1500 steps, which is when the
-# agent with its 8 lanes has taken 12,000. It cannot see that coming. Five agents each, 30,000 steps, both arms at a
-# learning rate of 0.003.
+# In `CartPoleJump` a step pays 1 at first, and 1000 once a lane has counted 1500 steps, which is after 12,000 steps of
+# an agent with 8 lanes. It can't see that coming. Five agents, both arms at a learning rate of 0.003:
 
 # %%
 jump = Config("tricks/CartPoleJump-v0", seeds=5, steps=30_000, lr=0.003)
@@ -290,82 +343,47 @@ alone = switched(("baseline", "reuse", "clip", "gae", "return_norm", "segments")
 both = switched((*alone.on, "popart"))
 art_run, pop_run = train(jump, alone), train(jump, both)
 
-curves({"return_norm": art_run, "popart": pop_run})
-plt.show()
-
 
 # %%
 def explained(run):
     return run.curve.groupby("update").explained_variance.mean()
 
 
-figure, axis = plt.subplots(figsize=(6.5, 2.6))
+figure, axes = plt.subplots(1, 2, figsize=(9, 2.8))
+curves({"return_norm": art_run, "popart": pop_run}, axes[0])
 for name, run in (("return_norm", art_run), ("popart", pop_run)):
-    axis.plot(explained(run), color=style.COLORS[name], label=name)
-axis.set(xlabel="update", ylabel="explained variance", ylim=(-0.1, 1), xlim=(0, len(explained(pop_run)) - 1))
-label_lines(axis)
+    axes[1].plot(explained(run), color=style.COLORS[name])
+axes[1].set(xlabel="update", ylabel="explained variance", ylim=(-0.1, 1), xlim=(0, len(explained(pop_run)) - 1))
 plt.show()
 
 shock = explained(pop_run).iloc[5:].idxmin()
 late_art, late_pop = (explained(run).iloc[-10:].mean() for run in (art_run, pop_run))
 print(f"lowest explained variance after the start: {explained(pop_run)[shock]:.2f}, in update {shock}")
-print(f"explained variance in the last ten updates: return_norm {late_art:.2f}, popart {late_pop:.2f}")
+print(f"last ten updates: explained variance {late_art:.2f} without popart, {late_pop:.2f} with it")
+print(f"last tenth: mean return {art_run.late().mean():,.0f} without popart, {pop_run.late().mean():,.0f} with it")
+(trial,) = (row for row in evidence("popart").worlds.itertuples() if "Jump" in row.world)
+span = f"[{trial.low:+,.0f}, {trial.high:+,.0f}]"
+print(f"{trial.seeds} stored agents, area under the curve: {trial.difference:+,.0f} {span} with popart")
 assert 10 <= shock <= 14
 assert late_pop > late_art + 0.02
+assert pop_run.late().mean() < art_run.late().mean()
+assert trial.difference < 0 and trial.low < 0 < trial.high
 
 # %% [markdown]
-# In the batch in which the pay jumps, nothing could have foretold the returns, and both fall to an explained variance
-# of about 0. Then both recover. At the jump itself there is nothing to save, since everything grows by one factor, as
-# in the story on the right. Later, while the statistics go on moving, the repaired head explains more. And the
-# returns? Their bands lie on top of each other: a baseline that is somewhat better is not yet a policy that is.
+# At the jump, both nets fall to an explained variance of about 0. POP has nothing to save there, since everything grows
+# by one factor, as in the second story. Later, while the statistics go on moving, the repaired head explains more.
 #
-# ## What the stored runs say
-
-# %%
-stored = evidence("popart")
-stored
-
-# %%
-stored.plot()
-plt.show()
-
-print(stored.summary())
-
-helped = (stored.worlds.seen == 1).sum()
-print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
-
-# %% [markdown]
-# The worlds in italics were built so that PopArt *must* show, and the predictions were written down before the runs. (In
-# `CartPoleJump` the runs have 32 lanes, so the jump comes at 32 · 1500 = 48,000 steps.) The last line says what came of them.
+# The returns don't follow. PopArt's mean is the *lower* one, here and on twenty stored agents that trained for longer,
+# with an interval that includes 0. A better baseline is not yet a better policy.
 #
-# - In `Weather100` each batch is lucky or not, at random, and shows which. A lucky one is lent 100 at the first step, and
-#   pays it back at the last. With $\beta = 0.5$ the statistics leap from batch to batch, while no state's value changes:
-#   what the repair preserves is *right*. That is the case PopArt was made for.
-# - In `CartPoleJump` all returns grow together, and that is the case in which a head that is left alone is right by
-#   luck. What the repair wins afterward, it wins in explained variance; the policy is shaken by the jump in any case.
-# - In `Magnitudes` four tasks pay 1, 10, 100 and 1000 behind one value head. Every batch moves the statistics a bit,
-#   and what the head says about the small tasks jumps each time. But the statistics pool all tasks, so $\sigma$ is the
-#   largest task's, and the small ones are a rounding error in the loss with or without the repair. The next section
-#   gives every task a head of its own.
-# - Advantages only need a *rough* baseline. A value that is off for a batch or two costs some variance, and no bias
-#   that would last.
-# - With usual rewards the statistics creep, at $\beta = 0.1$, and the gradient steps of the same update repair what
-#   they have moved. Where returns are in the hundreds, the first moves, from 0 and 1, are anything but small. But then
-#   there is nothing to preserve yet.
+# ## Four tasks, four scales
 #
-# ## Several tasks at once
-#
-# PopArt's best-known use is one agent that plays many games whose scores differ by orders of magnitude (Hessel et al.
-# 2018, arXiv:1809.04474). The recipe has three parts: a value head for each task, return statistics for each task, and
-# advantages divided by the task's own $\sigma_k$:
-#
-# $$ A_t \;\leftarrow\; \frac{A_t}{\sigma_{k(t)}}. $$
-#
-# Without the last part, a task that pays 1000 drowns out the one that pays 1 in the policy's gradient, however good the
-# baseline is. The world `Tasks` has four such tasks: they pay 1, 10, 100, and 1000, and what is right in one is wrong in
-# the next. Its score counts right actions, no matter what they pay: 10 at best, 5 at random. `TasksNamed` is the same
-# world, but it tells the agent which rows belong to which task. That alone gives each task a head; `return_norm` also
-# gives it statistics.
+# PopArt's best-known use is one agent for many games with scores of all sizes (Hessel et al. 2018, arXiv:1809.04474).
+# It takes a value head per task, return statistics per task, and advantages divided by the task's own $\sigma_k$.
+# Without the division, a task that pays 1000 drowns out one that pays 1 in the policy's gradient, however good the
+# baseline is. `Tasks` has four tasks that pay 1, 10, 100, and 1000, and what is right in one is wrong in the next. Its
+# score counts right actions: 10 at best, 5 at random. `TasksNamed` also tells the agent which rows belong to which
+# task, which gives each task a head; `return_norm` adds the statistics and the division.
 
 # %%
 source(per_task)
@@ -379,13 +397,13 @@ ways = {
     "+ popart": ("tricks/TasksNamed-v0", ("return_norm", "popart")),
 }
 tasks = Config(seeds=10, steps=30_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
-found = {name: train(replace(tasks, env=env), switched((*flags, *more))) for name, (env, more) in ways.items()}
+tried = {name: train(replace(tasks, env=env), switched((*flags, *more))) for name, (env, more) in ways.items()}
 
-for name, run in found.items():
+for name, run in tried.items():
     low, high = interval(run.late().to_numpy())
     print(f"{name:16} right actions in the last tenth: {run.late().mean():.2f} [{low:.2f}, {high:.2f}]")
-named, unnamed = found["+ popart"], found["one head"]
-print("σ of each task:", *(f"{sigma:.3g}" for sigma in named.agent.returns.std.mean(0)))
+per_head, one_head = tried["+ popart"], tried["one head"]
+print("σ of each task:", *(f"{sigma:.3g}" for sigma in per_head.agent.returns.std.mean(0)))
 
 # %%
 right = torch.tensor([[(task + cue) % 2 for cue in (0, 1)] for task in range(4)])  # [4, 2]
@@ -403,32 +421,83 @@ def share_right(run):
 
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, color in (("one head", style.COLORS["return_norm"]), ("+ popart", style.COLORS["popart"])):
-    axis.plot(range(4), share_right(found[name]), "o-", color=color, label=name)
+    axis.plot(range(4), share_right(tried[name]), "o-", color=color, label=name)
 axis.axhline(0.5, color=style.SOFT, lw=1, label="at random")
 axis.set(xlabel="what the task pays", ylabel="share of its own best", ylim=(-0.03, 1.03), xlim=(-0.2, 3.2))
 axis.set_xticks(range(4), ["1", "10", "100", "1000"])
 label_lines(axis)
 plt.show()
 
-assert share_right(unnamed)[3] > 0.95 > 0.5 > share_right(unnamed)[0]
-assert share_right(named).min() > 0.95
-assert found["+ return_norm"].late().mean() > found["a head per task"].late().mean() + 2
-assert abs(named.late().mean() - found["+ return_norm"].late().mean()) < 0.2
+assert share_right(one_head)[3] > 0.95 > 0.5 > share_right(one_head)[0]
+assert share_right(per_head).min() > 0.95
+assert tried["+ return_norm"].late().mean() > tried["a head per task"].late().mean() + 2
+assert abs(per_head.late().mean() - tried["+ return_norm"].late().mean()) < 0.2
 
 # %% [markdown]
-# With one head, the agent learns the task that pays 1000. In the one that pays 1 it is worse than random: it does what
-# the large task taught it, where that is wrong. Separate heads alone don't help, because nothing tells the policy that
-# the small rewards matter. With statistics per task, all four are solved. And what does POP add to ART here? Nothing that ten agents could show: each task's statistics settle within a few
-# batches, and after that there is nothing left to preserve. In this world, it is the *scale per task* that counts.
+# With one head, the agent masters the task that pays 1000, and the one that pays 10, where the same actions are right.
+# In the one that pays 1 it is worse than random. Separate heads alone don't help. With statistics per task, all four
+# are solved. POP adds nothing that ten agents could show: each task's statistics settle within a few batches, and what
+# counts is the *scale per task*.
 #
-# ## When it does not help, or hurts
+# ## Where it helps, and where it hurts
+
+# %%
+stored = evidence("popart")
+stored.strip()
+plt.show()
+
+helped = (stored.worlds.seen == 1).sum()
+print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
+hurt = stored.table[stored.table.detected < 0]
+print("detected as hurting:", "; ".join(f"{row.env}, {row.question}" for row in hurt.itertuples()) or "nowhere")
+assert helped == 1 and not (stored.table.detected > 0).any()
+
+# %% [markdown]
+# It helps in `Weather100`, where statistics leap while values stand still, and in none of the usual environments. In
+# `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest task's, so the small ones are a
+# rounding error with or without the repair.
+
+# %%
+stored
+
+# %% [markdown]
+# ## The first ten batches
 #
-# - When all returns change by one factor: above, on the right.
-# - At the start of training, when the net knows nothing. Then POP preserves ignorance: $\sigma$ grows, $W$ shrinks, and
-#   the head must learn its swing anew.
-# - When the scale is known, or the rewards are: divide by it once.
-# - When policy and value share a trunk, it repairs the head only, exactly. But a shrunken $W$ also shrinks the gradient
-#   that the value loss sends into the trunk.
+# Why the harm on Pendulum? Training starts with $\mu = 0$, $\sigma = 1$, and a net that knows nothing; returns then
+# turn out to be large and negative. Ten agents with all the tricks, and ten without PopArt:
+
+# %%
+full = replace(named("clip_anneal"), action_mask=False)  # Pendulum has no illegal actions
+pendulum = Config("Pendulum-v1", seeds=10, steps=10_000, gamma=0.9, lr=0.03)
+starts = {
+    "without": train(pendulum, replace(full, popart=False)),
+    "popart": train(pendulum, full),
+}
+
+# %%
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+for name, run in starts.items():
+    axis.plot(explained(run), color=style.COLORS.get(name, style.SOFT), label=name)
+axis.set(xlabel="update", ylabel="explained variance", ylim=(-0.1, 1), xlim=(0, len(explained(run)) - 1))
+label_lines(axis)
+plt.show()
+
+for name, run in starts.items():
+    mu, sigma = (x.mean().item() for x in (run.agent.returns.mean, run.agent.returns.std))
+    print(f"{name:8} at the end μ = {mu:.1f} and σ = {sigma:.1f}; mean score {run.curve['return'].mean():,.0f}")
+assert explained(starts["without"])[1:5].mean() > explained(starts["popart"])[1:5].mean() + 0.1
+
+# %% [markdown]
+# Here POP preserves ignorance. As $\sigma$ grows from 1 to the size of the returns, it shrinks $W$ by as much, and
+# gradient steps have to grow it back. A head left alone keeps its outputs around 1, where the targets are. Whether this
+# start accounts for all of the harm, these short runs can't say.
+#
+# PopArt won't help either
+#
+# - when a rough baseline will do: a value that is off for a batch or two costs some variance, and no lasting bias.
+# - when all returns change by one factor.
+# - when policy and value share a trunk. It repairs the head, exactly; but a smaller $W$ also sends a smaller gradient
+#   of the value loss into the trunk.
 #
 # ## Exercises
 #
@@ -443,12 +512,25 @@ def rescaled(weight, bias, old, new):  # old and new are (mean, std) -> (weight,
 check_rescaled(rescaled)
 
 # %% [markdown]
+# <details><summary>Hint</summary>
+#
+# $V$ is $\sigma$ times the old output plus $\mu$. Which output means the same $V$ under $\mu'$ and $\sigma'$?
+#
+# </details>
+#
 # **Exercise 2: think.** All returns become 10,000 and stay there; before, they had mean 0 and standard deviation 1. In
 # the end $\mu' = 10^4$, and $\sigma'$ is at its lower limit, $10^{-4}$. What is $b'$, if $b$ was 0? How far apart are
-# the float32 numbers of that size, and what does that do to outputs of order 1?
+# float32 numbers of that size, and what does that do to outputs of order 1?
 #
-# **Exercise 3: spot the bug.** This rescaling of the head looks like the right one, and is from the family "mixing old
-# and new statistics".
+# <details><summary>Answer</summary>
+#
+# $b' = (0 + 0 - 10^4)/10^{-4} = -10^8$. Near $10^8$, float32 numbers are 8 apart, so outputs that should differ by
+# tenths would all round to the same number, and gradient steps of 0.001 would be lost. That's why the bias is float64
+# here.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This rescaling and the right one train through the jump.
 
 # %%
 source(rescale_head_)
@@ -463,9 +545,14 @@ for name, run in (("right", pop_run), ("with the bug", faulty)):
 assert explained(faulty)[shock + 2 : shock + 6].mean() < explained(pop_run)[shock + 2 : shock + 6].mean() - 0.1
 
 # %% [markdown]
-# Before the jump you would hardly have noticed, and the gap closes with time: each mistake is repaired by
-# gradient steps. What is wrong? By how much does a single move shift every $V(s)$? And which check of two lines, from
-# this chapter, finds it before any training?
+# (Gradient steps repair each mistake, so the gap closes with time.) What's wrong? By how much does a single move shift
+# every $V(s)$? Which check from this chapter finds it before any training?
 #
-# Solutions: [`solutions/12_popart.py`](solutions/12_popart.py). Next: [segments](13_segments.ipynb), or how not to
-# wait for the end of an episode.
+# <details><summary>Hint</summary>
+#
+# Compare $b'$ with the formula, term by term. Which term isn't multiplied by anything?
+#
+# </details>
+#
+# Solutions: [`solutions/12_popart.py`](solutions/12_popart.py). Next: [segments](13_segments.ipynb), or learning before
+# the episode ends.

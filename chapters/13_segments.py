@@ -3,9 +3,19 @@
 #
 # *An episode can last for thousands of steps. Why wait for its end before learning from it?*
 #
-# So far, a batch was made of whole episodes. It had to be: the return $G_t$ sums all rewards up to the end, so the end
-# must have been seen. But an agent that survives for an hour then learns once an hour. This chapter cuts the experience
-# into pieces of equal length, wherever the episodes happen to be, and repairs what the cut breaks.
+# So far a batch was made of whole episodes, because the return $G_t$ sums all rewards up to the end. But then an agent
+# that survives for an hour learns once an hour. In this chapter we cut experience into pieces of equal length and
+# repair what the cut breaks.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | with whole episodes, the better the agent gets, the less often it learns |
+# | **formula** | $\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1} + \gamma^{T-t}\, V(s_T)$ |
+# | **in the loop** | `rollout = play_segment(player, policy, config.horizon, log.active)` <br> `target = returns + beyond(cut, next_value, done, config.gamma)` |
+# | **defaults** | $T = 128$ rows (`horizon`) in each of $N = 8$ lanes |
+# | **watch** | `explained_variance`: while $V$ knows nothing, a cut is nearly a death |
+# | **skip it when** | episodes are short, or $V$ gets only a few gradient steps |
+# | **also called** | fixed-length rollouts or unrolls; *n-step* rollouts; $T$ is `n_steps` or `num_steps` elsewhere |
 
 # %%
 from dataclasses import replace
@@ -14,7 +24,7 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.colors import ListedColormap
 
-from ablations import TRIALS, style
+from ablations import style
 from book import at_best_rate, begin, evidence, planted
 from exercises.segments import check_targets, play_rows
 from tricks import Config, diff, source, train
@@ -31,15 +41,14 @@ begin()
 # %% [markdown]
 # ## The better the agent, the rarer its lessons
 #
-# Here is an agent with eight lanes that learns CartPole, once from whole episodes, once from segments of 128 steps. In
-# both cases a batch is asked for 8 × 128 = 1,024 steps. With whole episodes, every lane must then finish what it has
-# begun.
+# Eight lanes of CartPole, once in whole episodes and once in segments of 128 steps. Both ask for batches of 8 × 128 =
+# 1,024 steps, but whole episodes must be finished. (`switched` turns on the tricks that it is given.)
 
 # %%
 WITHOUT = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
 WITH = switched([*WITHOUT.on, "segments"])
 config = at_best_rate(Config("CartPole-v1", seeds=3, steps=25_000), WITH)
-whole, cut = train(config, WITHOUT), train(config, WITH)
+whole, segmented = train(config, WITHOUT), train(config, WITH)
 
 
 def batch_sizes(run):
@@ -48,35 +57,28 @@ def batch_sizes(run):
     return curve.step, curve.step.diff().fillna(curve.step)
 
 
+# %%
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
-for run, name, color in ((whole, "whole episodes", style.SOFT), (cut, "segments", style.COLORS["segments"])):
+for run, name, color in ((whole, "whole episodes", style.SOFT), (segmented, "segments", style.COLORS["segments"])):
     step, size = batch_sizes(run)
     axis.plot(step / 1000, size, "o-", ms=4, color=color)
-    axis.text(28, size.iloc[-3:].mean(), f"{name}\n{len(size)} updates", color=color, va="center", weight="bold")
-axis.set(xlabel="environment steps (thousands)", ylabel="steps in the batch", ylim=(0, None), xlim=(0, 35))
+    axis.text(26, size.iloc[-3:].mean(), f"{name}\n{len(size)} updates", color=color, va="center", weight="bold")
+axis.set(xlabel="environment steps (thousands)", ylabel="steps in the batch", ylim=(0, None), xlim=(0, 34))
 plt.show()
-assert batch_sizes(whole)[1].max() > 1.5 * batch_sizes(cut)[1].max()
+assert batch_sizes(whole)[1].max() > 1.5 * batch_sizes(segmented)[1].max()
 
 # %% [markdown]
-# The batches of whole episodes grow while the agent gets better, and so the same number of steps buys fewer and fewer
-# updates. (Segments can come out a little below 1,024. You will see why in the picture below.)
+# Longer episodes make larger batches, so the same number of steps buys fewer updates. (The gray line falls where the
+# agent got worse for a while.) In CartPole an episode ends after 500 steps at the latest. Where every episode has
+# 2,000, eight lanes make a batch of 16,000.
 #
-# CartPole is harmless, since an episode ends after 500 steps at the latest. Now take a world in which every episode has
-# 2,000 steps. With eight lanes, a batch is 16,000 steps.
-
-# %%
-for env, length in (("CartPole-v1, if nobody ever falls", 500), ("Marathon", 2000)):
-    per_batch = 8 * max(128, length)
-    print(f"{env}: {per_batch:,} steps a batch, {10_000 / per_batch:.1f} updates in 10,000 steps")
-print(f"segments of 128, anywhere: 1,024 steps a batch, {10_000 / 1024:.1f} updates in 10,000 steps")
-
-# %% [markdown]
-# An update in 16,000 steps, although the very first step of the episode may have shown what to do.
+# ## Six lanes, two ways to play
 #
-# ## A picture of both ways to play
+# Below, a random policy plays CartPole in six lanes. A bar is an episode, in alternating colors; black lines are
+# updates.
 #
-# Six lanes of CartPole, played by a policy that pushes left or right at random. A bar is an episode; neighboring episodes
-# of a lane differ in color. Vertical lines are updates.
+# **Predict.** With whole episodes, a batch is over when the slowest lane is. What share of the grid is experience? And
+# with segments?
 
 
 # %%
@@ -87,6 +89,11 @@ def six_lanes(play, batches):
     return [play(player, lambda obs, legal: torch.zeros(1, 6, 2), everyone) for _ in range(batches)]
 
 
+episodes = six_lanes(lambda player, policy, on: play_episodes(player, policy, 240, on), batches=2)
+segments = six_lanes(lambda player, policy, on: play_segment(player, policy, 40, on), batches=3)
+
+
+# %% tags=["hide-input"]
 def shades(rollout, before):
     """What each row of each lane is: an episode (0 or 1, in turns), a reset (2), waiting (3). [T, N]"""
     done = (rollout.terminated | rollout.truncated)[0].long()
@@ -97,7 +104,6 @@ def shades(rollout, before):
     return kind, before + done.sum(0)
 
 
-# %% tags=["thumbnail"]
 def draw_lanes(axis, rollouts, title):
     before, start = torch.zeros(6, dtype=torch.long), 0
     for rollout in rollouts:
@@ -112,8 +118,7 @@ def draw_lanes(axis, rollouts, title):
     axis.set(title=title, yticks=[], ylabel="lanes", xlim=(0, 130))
 
 
-episodes = six_lanes(lambda player, policy, on: play_episodes(player, policy, 240, on), batches=2)
-segments = six_lanes(lambda player, policy, on: play_segment(player, policy, 40, on), batches=3)
+# %% tags=["thumbnail", "predict"]
 figure, axes = plt.subplots(2, 1, figsize=(6.5, 3.6), sharex=True)
 draw_lanes(axes[0], episodes, "whole episodes: gray lanes wait for the others")
 draw_lanes(axes[1], segments, "segments of 40: a dot is a cut")
@@ -125,19 +130,17 @@ for name, rollouts in (("whole episodes", episodes), ("segments", segments)):
     print(f"{name}: {valid.float().mean():.0%} of all cells are experience")
 
 # %% [markdown]
-# Above, a lane that has finished waits until the last one has, and nothing is learned before. Below, an update comes every
-# 40 rows, and most lanes are then in mid-episode: the episode is **cut**, and goes on in the next segment.
+# With segments, most lanes are in mid-episode at an update: the episode is **cut** and goes on in the next segment.
 #
-# The thin white slots are **reset rows**. When an episode ends, Gymnasium's vector environments use up one more step to
-# bring the lane back to a start: the action is ignored, the reward is 0. That row is no experience. The library marks
-# it, and every row of a waiting lane, with `valid = False`, and such rows count nowhere: in no loss, no statistic, no
-# step count. This is why the batches of segments above were a little smaller than 1,024.
+# The thin white slots are **reset rows**. After an end, Gymnasium's vector environments use up one more step to bring
+# the lane back to a start. The action is ignored and the reward is 0, so this isn't experience. The library marks it
+# with `valid = False`, like the rows of a waiting lane, and such *filler rows* count nowhere.
 #
 # ## What the cut breaks
 #
-# Take a world that pays 1 at every step, for ever. With $\gamma = 0.99$, every state is worth
-# $1 + 0.99 + 0.99^2 + \dots = 1/(1 - 0.99) = 100$. Play 128 steps of it, cut, and compute the returns as before, as if
-# nothing came after the cut:
+# Take a world that pays 1 at every step, forever. With $\gamma = 0.99$, every state is worth
+# $1 + 0.99 + 0.99^2 + \dots = 1/(1 - 0.99) = 100$. Play 128 steps, cut, and compute the returns as if nothing came
+# after:
 
 # %%
 T, gamma = 128, 0.99
@@ -147,39 +150,33 @@ print(f"first row {seen[0]:.1f}, middle {seen[64]:.1f}, last {seen[-1]:.1f}, mea
 assert seen[0] < 75 and seen[-1] == 1
 
 # %% [markdown]
-# The same state, and targets between 72 and 1, depending on nothing but how far the cut happens to be. To the agent, the
-# last actions of each segment look like a disaster.
+# It's always the same state, and its targets run from 72 down to 1. The last actions of each segment look like a
+# disaster.
 #
-# ## The repair
+# ## Let V speak for the rest
 #
-# Write down the return of row $t$ as it would be if we could see on, and split it at the cut, after $T$ rows:
+# Split the whole return of row $t$ at the cut, after $T$ rows:
 #
 # $$G_t = \underbrace{r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1}}_{\text{seen}}
 #       + \gamma^{T-t} \underbrace{\big(r_T + \gamma r_{T+1} + \dots\big)}_{\text{unseen: } G_T}.$$
 #
-# The unseen part is itself a return, the one from state $s_T$. And there is a net that predicts the return from a state:
-# $V(s_T)$ is an estimate of $\mathbb{E}[G_T \mid s_T]$. So put it there:
+# The unseen part is itself a return, and $V(s_T)$ is an estimate of $\mathbb{E}[G_T \mid s_T]$. Put it there, and call
+# the result $\hat G_t$.
 #
-# $$\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1} + \gamma^{T-t}\, V(s_T).$$
+# If $V$ is right, nothing is wrong on average, and $\hat G_t$ is even less noisy than $G_t$. If $V$ is wrong by $e$,
+# row $t$ is wrong by $\gamma^{T-t} e$. This is the *bootstrapping* of the chapter on [GAE](04_gae.ipynb): a TD error
+# cuts after one step, a segment after $T - t$ of them. In the recursion $\hat G_t = r_t + \gamma\, \hat G_{t+1}$ only
+# the start changes: what follows the last row is worth $V(s_T)$ instead of 0.
 #
-# If $V$ is right, nothing is wrong on average, and $\hat G_t$ is even less noisy than $G_t$, since an average has taken
-# the place of luck. If $V$ is wrong by $e$, row $t$ is wrong by $\gamma^{T-t} e$. You know this bargain from the chapter on
-# `gae`: a TD error cuts after one step, a segment cuts after $T - t$ of them. It is called *bootstrapping*: the net pulls
-# itself up by its own predictions.
+# **A cut is not an end.** If the last row of a lane ends its episode, nothing is unseen, and $V(s_T)$ must not be
+# added. (Unless that end was only a time limit: see the [next chapter](14_bootstrap.ipynb).)
 #
-# In the recursion $\hat G_t = r_t + \gamma\, \hat G_{t+1}$ only the start changes: what follows the last row is worth
-# $V(s_T)$ instead of 0.
+# ## GAE hides the damage
 #
-# **A cut is not an end.** If the last row of a lane happens to end an episode, nothing is unseen, and $V$ has no
-# business there. (And what if the end was a mere time limit? That is the next chapter.)
-#
-# ## With `gae`
-#
-# The advantages need no new formula. In $\delta_{T-1} = r_{T-1} + \gamma V(s_T) - V(s_{T-1})$ the missing state is already
-# asked for, and the observation after the last row is known. The recursion starts behind the cut with
-# $A_T = 0$, which means: trust $V$ from here on. Then a forgotten $V(s_T)$ would be missing in row $t$ with the weight
-# $\gamma\,(\gamma\lambda)^{T-1-t}$, which fades much faster than $\gamma^{T-t}$. Here are the targets in the world that
-# always pays 1, with a value net that knows it.
+# The advantages need nothing new. $\delta_{T-1} = r_{T-1} + \gamma V(s_T) - V(s_{T-1})$ already asks for $V(s_T)$, and
+# the recursion starts with $A_T = 0$. If you forget $V(s_T)$, it is missing from row $t$ with weight
+# $\gamma\,(\gamma\lambda)^{T-1-t}$, which fades much faster than $\gamma^{T-t}$. Here are the targets in the same
+# world, for a $V$ that says 100:
 
 # %%
 value = torch.full((1, T, 1), 100.0)
@@ -187,7 +184,9 @@ forgotten = value.clone()
 forgotten[:, -1] = 0  # as if nothing came after the cut
 repaired = seen + beyond(no_end.index_fill(1, torch.tensor([T - 1]), True), value, no_end, gamma).flatten()
 with_gae = (value + gae(reward, value, forgotten, no_end, no_end, gamma, lam=0.95)).flatten()
+torch.testing.assert_close(repaired, torch.full((T,), 100.0))
 
+# %%
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for line, color, said, place in (
     (repaired, style.COLORS["segments"], "γV(s_T) at the cut", 104),
@@ -201,24 +200,22 @@ plt.show()
 
 missing = (100 - with_gae) / 100
 print(f"with λ = 0.95 a forgotten cut takes more than a tenth from the last {(missing > 0.1).sum()} rows of {T}")
-torch.testing.assert_close(repaired, torch.full((T,), 100.0))
 
 # %% [markdown]
-# With `gae` the damage hides in the last part of the segment. The score falls only a little, so nobody looks.
+# With GAE only the end of each segment suffers, which is easy to miss.
 #
-# ## In the library
+# ## The code, and four rows by hand
 #
-# `play_segment` plays. The rollout knows where it was cut. `beyond` computes what is added to the plain returns, for all
-# rows at once: the return is a sum, so $\gamma V(s_T)$ can be treated as one more reward, paid at the cut, and
-# its reward-to-go is the missing part.
+# A return is a sum, so $\gamma V(s_T)$ is one more reward, paid at the cut. Its reward-to-go, computed by `beyond`, is
+# the missing part.
 
 # %%
 source(play_segment, Rollout.cut.fget, beyond)
 
 # %% [markdown]
-# Check it by hand. Rewards 1, 2, 1, 1 with $\gamma = ½$. The second row ends an episode; the fourth is cut, and
-# $V(s_T) = 6$. From the back: $\hat G_3 = 1 + ½ \cdot 6 = 4$, $\hat G_2 = 1 + ½ \cdot 4 = 3$. The first episode knows
-# nothing of the cut: $\hat G_1 = 2$ and $\hat G_0 = 1 + ½ \cdot 2 = 2$.
+# Take rewards 1, 2, 1, 1 with $\gamma = ½$. The second row ends an episode; the fourth is cut, and $V(s_T) = 6$. From
+# the back: $\hat G_3 = 1 + ½ \cdot 6 = 4$ and $\hat G_2 = 1 + ½ \cdot 4 = 3$. The first episode isn't touched by the
+# cut: $\hat G_1 = 2$ and $\hat G_0 = 1 + ½ \cdot 2 = 2$.
 
 # %%
 reward = torch.tensor([1.0, 2.0, 1.0, 1.0]).view(1, 4, 1)  # [S, T, N]
@@ -230,25 +227,23 @@ print(targets.flatten().numpy())
 torch.testing.assert_close(targets.flatten(), torch.tensor([2.0, 2.0, 3.0, 4.0]))
 
 # %% [markdown]
-# ## What changes in the loop
+# In the loop one line changes. `beyond` was there before, but whole episodes have no cuts.
 
 # %%
 diff(named("popart"), named("segments"))
 
 # %% [markdown]
-# One line: what is cut was handled all along, since whole episodes have no cuts.
+# ## A marathon
 #
-# ## A small run
+# In this world episodes do have 2,000 steps. Every step shows a cue, −1 or 1, and the action that matches it pays 1.
 #
-# The world `Marathon` shows a cue, −1 or 1, at every step and pays 1 for the action that matches it; 2,000 steps are an
-# episode. A policy that guesses gets 1,000. Both arms have the rate that suits them best.
+# **Predict.** Eight lanes, 33,000 steps: how many updates with whole episodes, and with segments of 64?
 
 # %%
-(trial,) = (trial for trial in TRIALS if trial.trick == "segments")
-marathon = replace(trial.config, seeds=5, steps=33_000)
-slow = train(at_best_rate(marathon, trial.without), trial.without)
-fast = train(at_best_rate(marathon, trial.having), trial.having)
+marathon = Config("tricks/Marathon-v0", seeds=5, steps=33_000, horizon=64, hidden=(32, 32))
+slow, fast = (train(at_best_rate(marathon, tricks), tricks) for tricks in (WITHOUT, WITH))
 
+# %% tags=["predict"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, run, color in (("whole episodes", slow, style.SOFT), ("segments", fast, style.COLORS["segments"])):
     ended = run.curve[run.curve.episodes > 0]
@@ -263,42 +258,58 @@ axis.set(xlabel="environment steps (thousands)", ylabel="return of the eight\nep
 plt.show()
 
 # %% [markdown]
-# A dot is the mean of one seed's eight episodes of a batch; those of `segments` lie nearly on top of each other. With segments the agent has learned most of it before its *first* episodes are over.
+# Whole episodes give three updates, the last one over budget. With segments, the agents learn most of it before their
+# *first* episodes are over.
 #
-# ## What the stored runs say
+# ## In the usual environments
+
+# %%
+found = evidence("segments")
+found.strip()
+plt.show()
+
+hurts = found.table[found.table.verdict == "hurts"]
+print("hurts:", ", ".join(f"{row.env}, {row.question}" for row in hurts.itertuples()))
+assert list(zip(hurts.env, hurts.question, strict=True)) == [("CartPole-v1", "alone, on baseline")]
+assert (found.table.verdict == "unknown").mean() > 0.5
+
+# %% [markdown]
+# In `Marathon` segments make all the difference. In the usual environments episodes are shorter, and most cells can't
+# tell. Acrobot gains. On CartPole, segments hurt on top of a mere baseline.
 
 # %%
 evidence("segments")
 
-# %%
-evidence("segments").plot()
-plt.show()
+# %% [markdown]
+# Why do they hurt there? A cut leans on $V(s_T)$, and without `reuse` the value net gets a single gradient step per
+# batch. What does it know after 25,000 steps?
 
-print(evidence("segments").summary())
+# %%
+for tricks in (switched(["baseline", "segments"]), switched(["baseline", "reuse", "clip", "segments"])):
+    run = train(Config("CartPole-v1", seeds=5, steps=25_000, lr=0.003), tricks)
+    upright = run.agent.value(torch.zeros(5, 1, 4)).mean().item()
+    true = 100 * (1 - 0.99 ** run.late().mean())
+    late = run.curve[run.curve.step > 12_500].explained_variance.mean()
+    print(f"{' '.join(tricks.on)}:\n  V of an upright pole {upright:.0f}, about {true:.0f} would be right;", end=" ")
+    print(f"explained variance in the second half {late:.2f}")
+    assert (upright < 0.5 * true) == ("reuse" not in tricks.on)
 
 # %% [markdown]
-# In `Marathon` an episode takes a sixth of the whole budget with its eight lanes, and that is what the world was made for.
-# In the usual environments an episode ends after some hundred steps at the latest, so there is less to gain, and how much depends on the other
-# tricks: an agent that takes a single step per batch (`alone`) is in another position than one that takes sixteen.
+# Without `reuse` it has hardly left zero, so each cut looks almost like a death. Whole episodes use $V$ only as a
+# baseline, and a baseline may be wrong.
 #
-# **What it does not say:** that segments win because of better gradients. They give more updates from the same steps. At
-# equal numbers of updates, whole episodes have the targets with less bias.
+# ## When to keep whole episodes
 #
-# ## When it does not help
-#
-# - **When episodes are short.** Twenty steps of waiting cost nothing.
-# - **When the value net is poor.** A cut leans on $V(s_T)$, and at first $V$ is a guess. The shorter the segment, the
-#   more rows are close to a cut. Whole episodes never need $V$ to be right, only `gae` does.
-# - **When the segment is short and the reward is far.** With $T = 5$, news of a reward travels back five steps per update
-#   at most. (Mnih et al. 2016, arXiv:1602.01783, who made segments common, had many lanes to make up for it.)
-# - **When the lanes march in step.** If all episodes have exactly 2,000 steps and all lanes start together, then each
-#   batch of segments shows only one part of the world: first 128 beginnings, much later 128 endings. Whole
-#   episodes show everything at once.
+# - **When they are short.** Waiting twenty steps costs nothing.
+# - **When the value net is poor.** The shorter the segment, the more rows are close to a cut.
+# - **When the reward is far away.** With $T = 5$, news of it travels back at most five steps per update. (Mnih et al.
+#   2016, arXiv:1602.01783, made up for it with many lanes.)
+# - **When the lanes march in step.** If all start together and all episodes have 2,000 steps, early batches show only
+#   beginnings, and much later ones only endings.
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** The targets of one lane: rewards-to-go, with $V(s_T)$ where the segment is cut. Mind the lane
-# whose last row ends an episode.
+# **Exercise 1: write it.** Compute the targets of one lane. Mind the case in which the last row ends an episode.
 
 
 # %%
@@ -309,8 +320,14 @@ def my_targets(reward, done, last_value, gamma):  # reward, done [T], V(s_T), γ
 check_targets(my_targets)
 
 # %% [markdown]
-# **Exercise 2: spot the bug.** When Gymnasium 1.0 changed what a vector environment does after an end, code written for
-# the older versions went on running, and did this. Each episode's return is still counted correctly.
+# <details><summary>Hint</summary>
+#
+# Loop from the back. What follows the last row starts as `last_value`, and every `done` sets it to 0.
+#
+# </details>
+#
+# **Exercise 2: spot the bug.** When Gymnasium 1.0 changed what a vector environment does after an end, older code kept
+# running, and did this:
 
 # %%
 source(play_rows)
@@ -320,16 +337,29 @@ with planted(play_segment=play_rows):
     faulty = train(replace(config, steps=12_000), WITH)
 
 columns = ["step", "episodes", "return", "length"]
-for name, run in (("as it should be", cut), ("with the bug", faulty)):
+for name, run in (("as it should be", segmented), ("with the bug", faulty)):
     print(f"\n{name}\n{run.curve.loc[5:9, columns].round(1).to_string(index=False)}")
 
 # %% [markdown]
-# The returns rise as they should. But two columns of the table give the bug away, in every row: which? What does the agent
-# learn that it should not: what are state, action, reward and next state there?
+# The returns rise as they should, but two columns give the bug away. Which? And what false things does the agent learn
+# from the extra rows?
 #
-# **Exercise 3: think.** You have 1,024 steps for a batch. Instead of 8 lanes with segments of 128, take 128 lanes with
-# segments of 8. What happens to the targets? (Use the weight $\gamma\,(\gamma\lambda)^{T-1-t}$ of $V(s_T)$ in the first
-# row.) What do you gain?
+# <details><summary>Hint</summary>
 #
-# Solutions: [`solutions/13_segments.py`](solutions/13_segments.py). Next: [bootstrapping at a time
-# limit](14_bootstrap.ipynb), a cut that looks like an end.
+# On CartPole every step pays 1. What are state, action, reward, and next state in a reset row?
+#
+# </details>
+#
+# **Exercise 3: think.** Instead of 8 lanes with segments of 128, take 128 lanes with segments of 8. What happens to the
+# targets (think of the weight of $V(s_T)$ in the first row)? What do you gain?
+#
+# <details><summary>Answer</summary>
+#
+# In the first row $V(s_T)$ weighs $\gamma(\gamma\lambda)^7 = 0.64$, against 0.0004 with $T = 128$, and more in every
+# later row. So the targets are less noisy and lean more on $V$, as with a smaller λ. In return, 128 lanes are in 128
+# different places, so the rows of a batch have less to do with one another.
+#
+# </details>
+#
+# Solutions: [`solutions/13_segments.py`](solutions/13_segments.py). Next: [time limits](14_bootstrap.ipynb), cuts that
+# look like ends.

@@ -1,11 +1,21 @@
 # %% [markdown]
-# # Time limits: the end that is none
+# # Time limits: a cut, not a death
 #
 # *The clock ran out, and nothing went wrong. What is the last state worth?*
 #
-# CartPole stops after 500 steps. An agent that is still balancing then has not failed: somebody turned off the
-# simulator. But the data say "the episode is over, no more rewards", in the same words in which they report a fall. This
-# chapter tells the two apart.
+# CartPole stops after 500 steps. An agent that is still balancing then hasn't failed: somebody turned off the
+# simulator. But to the learner it looks exactly like a fall: there are no more rewards. This chapter tells the two
+# apart.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | the clock stops an episode, and the agent learns that its last state was a dead end |
+# | **formula** | $\hat G_t = r_t + \dots + \gamma^{c-t-1} r_{c-1} + \gamma^{c-t}\, V(s_c)$ if the clock stopped it before step $c$ |
+# | **in the loop** | `target = returns + beyond(cut, next_value, done, config.gamma)` <br> `dead = done & ~cut` |
+# | **defaults** | none: truncated rows count as cuts |
+# | **watch** | $V$ in a state that you know: it must not depend on the time |
+# | **skip it when** | the deadline is part of the task; then show the agent the time left |
+# | **also called** | partial-episode bootstrapping; handling *truncation* or *timeouts* |
 
 # %%
 from dataclasses import replace
@@ -33,9 +43,9 @@ begin()
 # %% [markdown]
 # ## The same state, two targets
 #
-# A pole stands upright in the middle of the track. The agent that holds it there can go on for ever, so with
-# $\gamma = 0.99$ this state is worth $1 + 0.99 + 0.99^2 + \dots = 100$. Now let the limit be 500 steps, count nothing
-# beyond it, and look at the return from this very state, early and late in an episode.
+# A pole stands upright in the middle of the track. If the agent can hold it there forever, then with $\gamma = 0.99$
+# this state is worth $1 + 0.99 + 0.99^2 + \dots = 100$. Now count nothing beyond 500 steps, and look at the return from
+# it early and late in an episode.
 
 # %%
 reward = torch.ones(1, 500, 1)  # [S, T, N]
@@ -47,75 +57,36 @@ for step in (10, 400, 490, 499):
 assert returns[10] > 99 and returns[490] < 10
 
 # %% [markdown]
-# The observation is the same in all four lines: the place and speed of cart and pole, and no clock. The value net cannot
-# tell the lines apart, so it learns some average. At step 10 the actions then seem better than expected, at step 490 much
-# worse, and the advantages praise and blame them for something that is not their doing.
+# The observation has no clock, so it is the same in all four lines, and the value net learns some average. Then the
+# actions at step 10 seem better than expected and those at step 490 much worse, through no doing of theirs.
 #
-# ## When the limit decides what is best
+# ## Use V where the clock stopped
 #
-# Worse can happen. Nine cells in a row. Standing in the leftmost pays 0.1 a step, in the rightmost 1. Every four steps an
-# "episode" is cut, and the next one goes on from the same cell: the cut has no meaning, it is only there. You
-# stand at the left end. Stay, or walk the eight steps to the right?
-
-# %%
-steps = torch.arange(2000)
-plans = {"stay at the left end": torch.full((2000,), 0.1), "walk to the right end": (steps >= 7).float()}
-cut_here = steps % 4 == 3
-for plan, reward in plans.items():
-    as_death, truth = (
-        reward_to_go(reward.view(1, -1, 1), done.view(1, -1, 1), gamma=0.99)[0, 0, 0]
-        for done in (cut_here, torch.zeros_like(cut_here))
-    )
-    print(f"{plan}: worth {truth:5.2f}; if every cut counts as a death, {as_death:.2f}")
-
-# %% [markdown]
-# Walking is worth nine times as much. But it takes eight steps, and within four steps it earns nothing: to an agent that
-# believes each cut to be the end of the world, it is worthless.
-#
-# ## The idea
-#
-# Say what you want. If the task goes on and the clock is only your way to collect data, then the return that counts
-# is the one without the clock. Split it where the clock cut it off, after row $c - 1$:
+# If the clock is only your way of collecting data, the return without it counts. Split it where the clock stopped it,
+# after row $c - 1$:
 #
 # $$G_t = \underbrace{r_t + \gamma r_{t+1} + \dots + \gamma^{c-t-1} r_{c-1}}_{\text{seen}}
 #       + \gamma^{c-t} \underbrace{\big(r_c + \gamma r_{c+1} + \dots\big)}_{\text{unseen: } G_c},
 #   \qquad \mathbb{E}[G_c \mid s_c] \approx V(s_c).$$
 #
-# You know this from the chapter on `segments`: the rest of an interrupted episode is worth what the value net says about
-# the state at the interruption. A time limit is a cut. Pardo et al. (2018, arXiv:1712.00378) call it *partial-episode
-# bootstrapping*:
+# That is a cut, as in the chapter on [segments](13_segments.ipynb): put $V(s_c)$ in the place of $G_c$. Pardo et al.
+# (2018, arXiv:1712.00378) call this *partial-episode bootstrapping*.
 #
-# $$\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{c-t-1} r_{c-1} + \gamma^{c-t}\, V(s_c).$$
+# Death is different: there, $G_c$ isn't unseen, it is 0. So an environment must say which it was, and Gymnasium does:
+# **terminated** (the world itself ended) or **truncated** (somebody stopped it). If both happen in one step, it's a
+# death.
 #
-# An end by death is different. There, $G_c$ is not unseen: it is 0. So an environment must say which it was, and
-# Gymnasium does, with two flags: **terminated** (the world itself ended) and **truncated** (somebody stopped it).
-#
-# | how a row ends | what follows counts | the recursion |
-# |---|---|---|
-# | the episode goes on | $\gamma V(s_{t+1})$ in $\delta_t$ | goes on |
-# | the segment is cut | $\gamma V(s_{t+1})$ | starts here |
-# | truncated | $\gamma V(s_{t+1})$ | starts here: the next row is another episode |
-# | terminated | 0 | starts here |
-# | both at once | 0: a death that falls on the time limit is a death | starts here |
-#
-# And $s_{t+1}$ must be **the state that was cut off**, not the one that the lane shows next.
-#
-# ## In the library
-#
-# One line in the loop, and the function that you met with the segments:
+# And $s_c$ must be **the state that was cut off**, not the one that the lane shows next, the start of another episode.
+# The appendix on [storing rows](a2_storing_rows.ipynb) shows how the library ensures both. In the loop it takes one
+# line:
 
 # %%
 diff(named("segments"), named("bootstrap"))
 
-# %%
-source(beyond, Player.rollout)
-
 # %% [markdown]
-# In `Player.rollout` you find the last row of the table: `truncated & ~terminated`.
-#
-# By hand, with $\gamma = ½$ and four rewards of 1. Row 1 is truncated, and the net says 6 about the state it left behind.
-# Row 3 is a fall, and the net says 8 about the fallen pole, which must not matter. From the back: $\hat G_3 = 1$,
-# $\hat G_2 = 1 + ½ \cdot 1 = 1.5$, then $\hat G_1 = 1 + ½ \cdot 6 = 4$ and $\hat G_0 = 1 + ½ \cdot 4 = 3$. With
+# By hand, with $\gamma = ½$ and four rewards of 1. Row 1 is truncated, and $V$ of the state cut off is 6. Row 3 is a
+# fall, and $V$ of the fallen pole is 8, which must not matter. From the back: $\hat G_3 = 1$,
+# $\hat G_2 = 1 + ½ \cdot 1 = 1.5$, $\hat G_1 = 1 + ½ \cdot 6 = 4$ and $\hat G_0 = 1 + ½ \cdot 4 = 3$. With
 # $\lambda = 1$, `gae` must give the same targets.
 
 # %%
@@ -131,10 +102,9 @@ torch.testing.assert_close(targets.flatten(), torch.tensor([3.0, 4.0, 1.5, 1.0])
 torch.testing.assert_close(same, targets)
 
 # %% [markdown]
-# ## A picture of the mechanism
+# ## What two value nets believe
 #
-# Two agents learn CartPole under a limit of 100 steps. Both soon reach it nearly always. Then both value nets judge the
-# *same* 100 states, those of an episode that is played to the limit. A line is a seed.
+# Ten agents learn CartPole under a limit of 100 steps. Five count it as a death, five as a cut.
 
 # %%
 WITHOUT = switched(["baseline", "reuse", "clip", "gae", "advantage_norm", "segments"])
@@ -146,7 +116,13 @@ for name, run in runs.items():
     print(f"{name}: {run.late().mean():.0f} of 100 points")
     assert run.late().mean() > 85
 
-# %% tags=["thumbnail"]
+# %% [markdown]
+# All ten value nets now judge the *same* 100 states, one episode played to the limit.
+#
+# **Predict.** The return up to the limit falls from 63 to 1. What will the two kinds of nets say at the first step and
+# at the last?
+
+# %% tags=["thumbnail", "predict"]
 best = runs["limit = cut"].agent  # plays, with its logits sharpened, so that no episode ends early
 player = Player(make_env(replace(config, lanes=1)), block=100)
 episode = play_episodes(
@@ -171,22 +147,56 @@ print(", ".join(f"mean V with {name}: {mean:.0f}" for name, mean in level.items(
 assert level["limit = cut"] > level["limit = death"] + 20
 
 # %% [markdown]
-# The dashed curve is what the clock leaves of the return: 63 at the start, 1 at the end. Where each cut counts as a
-# death, the nets settle on a compromise, and where they find a hint of the time in the state (a cart that drifts away from
-# the middle is an old cart) they bend down along it: drifting looks deadly, only because it happens late. Where
-# the cut counts as a cut, the value of a balanced pole is on its way to 100 and hardly depends on the step. It gets
-# there slowly: every update adds only what is seen, and takes the rest from itself.
+# A line is a seed. Where the limit is a death, the nets settle on a compromise, or find a hint of the time in the state
+# and bend down with it. (A cart that has drifted away from the middle is usually an old cart, so drifting looks
+# deadly.) Where the limit is a cut, the value hardly depends on the step. It is on its way to 100, slowly, since every
+# update takes the unseen rest from $V$ itself. The score shows no difference: both reach the limit.
 #
-# The score does not care, here. Both reach the limit.
+# ## When the limit decides what is best
 #
-# ## A small run in which it decides
-#
-# The nine cells from above, as a world: `carried=1` says that the place stays when an episode is cut. The best that can
-# be had in four steps is 4, staying at the left end gives 0.4.
+# Take nine cells in a row. At the left end every step pays 0.1, at the right end 1. Every four steps an "episode" is
+# cut, and the next one goes on from the same cell. You stand at the left end. Stay, or walk the eight steps to the
+# right? Walking is worth nine times as much. But a $V$ that takes each cut for a death, and doesn't see the clock,
+# learns an average over one, two, three, or four steps left:
 
 
 # %%
-def walk(state, action, chance):
+def believed(direction, lam, limit=4, gamma=0.99):
+    """V of the nine cells from TD(λ) targets, if one always walks to one side and each cut counts as a death."""
+    cells = torch.arange(9)
+    after = (cells + direction).clamp(0, 8)
+    paid = 0.1 * (after == 0) + 1.0 * (after == 8)
+    value = torch.zeros(9)
+    for _ in range(2000):
+        targets = [paid]  # one step left: nothing follows
+        for _ in range(limit - 1):  # one more step left
+            follows = (1 - lam) * value + lam * targets[-1]
+            targets.append(paid + gamma * follows[after])
+        value = torch.stack(targets).mean(0)
+    return value
+
+
+print(f"the truth: stay {0.1 / (1 - 0.99):.2f}, walk {0.99**7 / (1 - 0.99):.2f}")
+for lam in (1, 0.95, 0.5, 0):
+    stay, walk = believed(-1, lam)[0], believed(+1, lam)[0]
+    print(f"λ = {lam}: stay {stay:.2f}, walk {walk:.2f}")
+    assert (walk > stay) == (lam == 0)
+
+discount = 0.99 * (1 - 1 / 4)
+assert abs(believed(-1, 0)[0] - 0.1 / (1 - discount)) < 1e-3
+assert abs(believed(+1, 0)[0] - discount**7 / (1 - discount)) < 1e-3
+
+# %% [markdown]
+# With λ = 1 the limit is a wall: nothing more than four steps away is worth anything. With λ = 0 it is only a steeper
+# discount: any step may be the last one, with probability $1/L$ at a limit of $L$, so the future counts
+# $\gamma(1 - 1/L)$ per step, here 0.74 instead of 0.99. The usual λ = 0.95 is close to the wall.
+#
+# Here are the nine cells as a world. (`carried=1`: a cut keeps the cell.) Four steps earn 4 at the right end, 0.4 at
+# the left.
+
+
+# %%
+def walk_a_cell(state, action, chance):
     """One cell to the left (0) or to the right (1); the cell that is reached pays. Nothing ever terminates."""
     state = (state + (2 * action - 1).unsqueeze(-1)).clamp(0, 8)
     left, right = state[..., 0] == 0, state[..., 0] == 8
@@ -207,12 +217,12 @@ def on_a_line(id, cells, dynamics, **rest):
     )
 
 
-on_a_line("NineCells", 9, walk, time_limit=4, carried=1)
+on_a_line("NineCells", 9, walk_a_cell, time_limit=4, carried=1)
 
 # %%
 small = Config("NineCells", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
 death, cut = train(small, WITHOUT), train(small, WITH)
-curves({"limit = death": death, "bootstrap": cut})
+curves({"limit = death": death, "limit = cut": cut})
 plt.show()
 print(f"last tenth of training: {death.late().mean():.2f} without, {cut.late().mean():.2f} with, of 4")
 assert cut.late().mean() > 3.9 > 3.6 > death.late().mean()
@@ -222,48 +232,44 @@ for name, run in (("limit = death", death), ("limit = cut", cut)):
     print(f"{name}: probability of a step to the right, cell by cell {to_the_right.detach().numpy().round(2)}")
 
 # %% [markdown]
-# Without the bootstrap, the lanes that have strayed far enough to the right stay there, and those near the left end never
-# set out.
+# Without the bootstrap, an agent that strays far to the right stays there, and one at the left end never leaves.
 #
-# ## What the stored runs say
+# ## In longer runs
+
+# %%
+found = evidence("bootstrap")
+found.strip()
+plt.show()
+
+assert not found.table.verdict.isin(["hurts"]).any()
+detected = found.table[found.table.verdict == "helps"]
+print("helps:", "; ".join(f"{row.env}, {row.question}" for row in detected.itertuples()))
+assert "CartPole-v1" in set(detected.env)
+(doses,) = found.worlds[found.worlds.world.str.contains("Shuttle")].doses
+print("gain in Shuttle, as a share of the best score, by time limit:", doses)
+
+# %% [markdown]
+# On CartPole a good agent meets the limit in nearly every episode, and as the next rung the bootstrap helps. Elsewhere
+# in the usual environments nothing is detected. In `Shuttle`, a row of 21 cells, it hardly matters at a limit of 64
+# steps and a lot at 4. In `Commute`, the right end is hard to find, and twenty seeds can't tell.
 
 # %%
 evidence("bootstrap")
 
-# %%
-evidence("bootstrap").plot()
-plt.show()
-
-for row in evidence("bootstrap").table.itertuples():
-    if row.question == "as the next rung":
-        print(f"{row.env}, on top of everything before: {row.verdict} ({row.difference:+.3f})")
-
 # %% [markdown]
-# `Commute` is the big sister of the nine cells, with 21 cells and a limit of 10. There the hard part is to find the right
-# end at all: a seed either does or does not, the interval is as wide as that, and twenty seeds are not enough to detect what
-# decided the small run. In `Shuttle4`, lanes are moved
-# to random cells now and then, so that finding the right end is easy, and the limit is four steps. On CartPole a good agent meets the
-# limit in nearly every episode. On Acrobot only a bad one does, since an episode terminates when the arm is up. Where
-# nothing ever terminates, every episode ends at the limit.
+# ## When the clock is real
 #
-# **What it does not say:** how it would be with $\gamma$ nearer to 1. The nearer, the more of a state's value lies beyond the
-# limit, and the larger the error that is repaired here. At $\gamma = 0.9$ and a limit of 500 you would hardly find any.
+# - **When the limit is the task.** "Score as much as you can in a minute": what comes after is worth 0. But then the
+#   value of a state depends on the time left, which must be part of the observation.
+# - **When the limit is hardly ever reached**, or so far away that γ has forgotten it.
+# - **When $V$ is poor.** A bootstrap repeats what the net believes.
 #
-# ## When it does not help
-#
-# - **When the limit is the task.** "Score as much as you can in a minute", an exam, a day that ends at night: a deadline is
-#   real, and what comes after is worth 0. Then do not bootstrap. But the value of a state depends on the time left, so the
-#   time left must be part of the observation (Pardo et al. 2018 treat this case, too).
-# - **When the limit is hardly ever reached**, or so far away that $\gamma$ has forgotten it.
-# - **When V is poor.** A bootstrap repeats what the net believes. Without it, a limit at least gives targets that come
-#   from rewards alone.
-# - **When nobody noticed.** Leaving it out is the most reported fault in public PPO code, and yet many such programs
-#   learn: CleanRL's `ppo.py` does without, Stable-Baselines3 does it.
+# CleanRL's `ppo.py` leaves it out; Stable-Baselines3 bootstraps at time limits.
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** The targets of one lane. `next_value[t]` is $V$ of the state that row `t` led to, also at an end;
-# the last row is cut unless its episode ended there.
+# **Exercise 1: write it.** Compute the targets of one lane. `next_value[t]` is $V$ of the state that row `t` led to,
+# also at an end. The last row is cut unless its episode ended.
 
 
 # %%
@@ -274,10 +280,17 @@ def my_targets(reward, terminated, truncated, next_value, gamma):  # all [T], an
 check_targets(my_targets)
 
 # %% [markdown]
-# **Exercise 2: spot the bug.** First, a tool for finding such bugs: a world so small that you know all values by heart. A
-# hall of five cells; whatever you do, you move one cell to the right, and at the end you stay and get 1 per step. After 8
-# steps the clock cuts. With $\gamma = 0.9$ the last cell is worth $1/(1 - 0.9) = 10$, the one before
-# $1 + 0.9 \cdot 10 = 10$, too (its step leads into the last cell, which pays), then 9, 8.1, 7.29.
+# <details><summary>Hint</summary>
+#
+# Loop from the back, and keep what follows. `terminated` sets it to 0, and otherwise `truncated` sets it to
+# `next_value[t]`.
+#
+# </details>
+#
+# **Exercise 2: spot the bug.** First, a tool: a world so small that you know all its values. In a hall of five cells
+# you move one to the right, whatever you do, and at the end you stay and get 1 per step. After 8 steps the clock cuts.
+# With $\gamma = 0.9$ the last cell is worth $1/(1 - 0.9) = 10$. So is the one before, since its step leads into the
+# cell that pays: $1 + 0.9 \cdot 10 = 10$. The others are worth 9, 8.1, and 7.29.
 
 
 # %%
@@ -301,7 +314,7 @@ print("the library:", right)
 assert abs(right - [7.29, 8.1, 9, 10, 10]).max() < 0.4
 
 # %% [markdown]
-# Now with this function in place of the library's `play_segment`:
+# Now play segments with this function instead:
 
 # %%
 source(play_same_step)
@@ -313,10 +326,24 @@ print("with the bug:", wrong)
 assert wrong[-1] < 9.2
 
 # %% [markdown]
-# What is wrong? And why would you not see it on CartPole?
+# What is wrong? And why wouldn't you see it on CartPole?
 #
-# **Exercise 3: think.** Bootstrap or not? (a) An exam of 60 minutes. (b) A robot in a simulator that is reset every 1,000
-# steps. (c) A card game in which the player may say "stop", reported as `truncated` by its author.
+# <details><summary>Hint</summary>
 #
-# Solutions: [`solutions/14_bootstrap.py`](solutions/14_bootstrap.py). Next: [value clipping](15_value_clip.ipynb), a trick
-# that looks as if it had to work.
+# Which state does the agent believe it reached when the clock stopped it?
+#
+# </details>
+#
+# **Exercise 3: think.** Bootstrap or not? (a) An exam of 60 minutes. (b) A robot in a simulator that is reset every
+# 1,000 steps. (c) A card game in which the player may say "stop," which its author reports as `truncated`.
+#
+# <details><summary>Answer</summary>
+#
+# (a) No. The limit is part of the task, and the time left belongs in the observation. (b) Yes. The robot should keep
+# walking, and the reset is for your convenience. (c) No. The game is over for good, by the player's own choice. That is
+# a termination, whatever its author calls it.
+#
+# </details>
+#
+# Solutions: [`solutions/14_bootstrap.py`](solutions/14_bootstrap.py). Next: [value clipping](15_value_clip.ipynb), a
+# trick that ought to work.

@@ -1,11 +1,21 @@
 # %% [markdown]
-# # Value clipping: a good idea in the wrong place?
+# # Value clipping: the same clip for the value net
 #
 # *Clipping keeps the policy from moving too far in one update. Why not do the same to the value net?*
 #
-# The chapter on `clip` held the policy near the one that had collected the data. The value net learns from the same
-# batches, for as many epochs. It is only natural to hold it, too, and public code does. This chapter is about a trick
-# that sounds right, and about how to find out whether it is.
+# The [clip](03_clip.ipynb) keeps the policy near the one that collected the data. The value net learns from the same
+# batches: sixteen gradient steps (four epochs of four minibatches) can pull it far over to one noisy sample of the
+# returns. So why not hold it back, too? Much public code does.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | one batch can pull the value net far toward its own noise |
+# | **formula** | $\tfrac12 \max\big((V - R)^2,\; (V_\text{near} - R)^2\big)$, with $V_\text{near} = V_\text{old} + \text{clip}(V - V_\text{old}, \pm\varepsilon)$ |
+# | **in the loop** | `error = clipped_error(value, b.value, b.target, value_clip_range.unsqueeze(1))` |
+# | **defaults** | `value_clip_range` $\varepsilon = 0.2$, in the value net's own units |
+# | **watch** | `explained_variance`: does it lag behind a run without the clip? |
+# | **skip it when** | returns are much larger than $\varepsilon$ and not normalized; otherwise, try both |
+# | **also called** | value loss clipping; `clip_vloss` in CleanRL (on by default), `clip_range_vf` in stable-baselines3 (off) |
 
 # %%
 from dataclasses import replace
@@ -13,7 +23,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import TRIALS, style
+from ablations import TRIALS, flags, numbers, rows_of, style
 from book import at_best_rate, begin, evidence, label_lines, planted
 from exercises.value_clip import cautious_error, check_error
 from tricks import diff, source, train
@@ -24,68 +34,21 @@ from tricks.value_clip import clipped_error
 begin()
 
 # %% [markdown]
-# ## The worry
+# ## A plateau in the loss
 #
-# A batch is one sample of the returns. Sixteen gradient steps on it (four epochs of four minibatches) can pull the value net
-# far over to that sample. Here is a state whose true value is 1, and whose return in each batch is off by noise of standard
-# deviation 1. A value that goes all the way to what each batch says is as noisy as the batches; one that may
-# change by 0.2 per batch is not.
+# The prediction was $V_\text{old}$ when the batch was collected, and the target is $R$. Hold the change within
+# $\pm\varepsilon$:
+#
+# $$V_\text{near} = V_\text{old} + \text{clip}(V - V_\text{old},\, -\varepsilon,\, +\varepsilon).$$
+#
+# Then be a pessimist, as with the policy: minimize the larger of two errors:
+#
+# $$L(V) = \tfrac12 \max\big( (V - R)^2,\; (V_\text{near} - R)^2 \big).$$
+#
+# **Predict.** Set $V_\text{old} = 0$, $\varepsilon = 0.2$, and $R = 1$. For which $V$ is the gradient zero? And for
+# $R = 0.15$?
 
-# %%
-torch.manual_seed(0)
-batches = 1 + torch.randn(200)  # what each batch says
-eager, held = [0.0], [0.0]
-for target in batches.tolist():
-    eager.append(target)
-    held.append(held[-1] + max(-0.2, min(0.2, target - held[-1])))
-
-figure, axis = plt.subplots(figsize=(6.5, 2.6))
-axis.plot(eager, color=style.SOFT, lw=0.8, label="goes to each batch's return")
-axis.plot(held, color=style.COLORS["value_clip"], label="may move by 0.2")
-axis.axhline(1, color=style.INK, lw=1)
-axis.set(xlabel="update", ylabel="value of the state", xlim=(0, 200))
-label_lines(axis)
-plt.show()
-
-spread = {name: torch.tensor(path[20:]).std().item() for name, path in (("eager", eager), ("held", held))}
-print(", ".join(f"{name}: standard deviation {deviation:.2f}" for name, deviation in spread.items()))
-assert spread["held"] < 0.5 * spread["eager"]
-
-# %% [markdown]
-# So far, so good. Note two things for later: the size of the returns here is 1, and a smaller learning rate would also have
-# kept the value from jumping.
-#
-# ## The formula
-#
-# Write $V_{old}$ for the prediction that was made when the batch was collected, and $R$ for the target. Hold the
-# change within $\pm\varepsilon$:
-#
-# $$V_{near} = V_{old} + \text{clip}(V - V_{old},\, -\varepsilon,\, +\varepsilon).$$
-#
-# As with the policy, be a pessimist. There, the smaller of two objectives was maximized; here, the larger of two errors is
-# minimized:
-#
-# $$L(V) = \tfrac12 \max\big( (V - R)^2,\; (V_{near} - R)^2 \big).$$
-#
-# What does this do? Ask where the gradient is 0. Apart from $V = R$, it can only vanish where the second error is the larger one *and*
-# $V_{near}$ no longer depends on $V$, so $|V - V_{old}| > \varepsilon$. Say $V > V_{old} + \varepsilon$, and
-# $V_{near} = V_{old} + \varepsilon$.
-#
-# - **$R$ lies above, out of reach.** As long as $V$ has not overshot $R$ by more than it was short of it at $V_{near}$, it is
-#   nearer to $R$ than $V_{near}$ is. The second error is larger,
-#   and it is constant: **the gradient is 0.** This row has moved far enough for now.
-# - **$R$ lies below.** $V$ has moved away from it, so the first error is larger: **the full gradient** calls it back.
-# - **$R$ lies within $\pm\varepsilon$ of $V_{old}$.** Outside the range $V$ is always farther from $R$ than $V_{near}$, so
-#   the first error is the larger one everywhere: nothing changes at all.
-#
-# (And the mirror image on the other side.)
-#
-# ## A picture of the mechanism
-#
-# The loss against $V$, with $V_{old} = 0$ and $\varepsilon = 0.2$: left with the target far away, right with a target within
-# the range.
-
-# %% tags=["thumbnail"]
+# %% tags=["predict", "thumbnail"]
 V = torch.linspace(-1, 3, 801).requires_grad_()
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.8), sharey=True)
 for axis, target in zip(axes, (1.0, 0.15), strict=True):
@@ -106,22 +69,28 @@ axes[0].set_ylabel("loss")
 plt.show()
 
 # %% [markdown]
-# The dashed line is the plain error. Left, the loss has a plateau that begins at the edge of the range, runs through the
-# target, and ends as far beyond it. On the plateau the net is told nothing, be it short of the target or past it.
+# The plain error is dashed. On the left, the plateau begins at the edge of the range, runs through the target, and ends
+# as far beyond it. Apart from $V = R$, the gradient vanishes only where the second error is the larger one *and*
+# $V_\text{near}$ no longer depends on $V$. Say $V > V_\text{old} + \varepsilon$. (Below $V_\text{old} - \varepsilon$,
+# mirror it.)
 #
-# ## In the library
+# - **$R$ lies above, out of reach.** $V$ is nearer to $R$ than $V_\text{near}$ is, unless it has overshot by more than
+#   $V_\text{near}$ falls short. The second error is larger, and constant: **no gradient.** This row has moved enough.
+# - **$R$ lies below.** $V$ has moved away from it, the first error is larger, and **the full gradient** calls it back.
+# - **$R$ lies within $\pm\varepsilon$ of $V_\text{old}$.** $V$ is always farther from $R$ than $V_\text{near}$, so the
+#   clip changes nothing.
 
 # %%
 source(squared_error, clipped_error)
 
 # %% [markdown]
-# By hand, with $V_{old} = 0$ and $\varepsilon = 0.2$:
+# By hand, with $V_\text{old} = 0$ and $\varepsilon = 0.2$:
 #
 # | $V$ | $R$ | plain | clipped | loss | gradient |
 # |---|---|---|---|---|---|
-# | 1 | 2 | ½ · 1² = 0.5 | ½ · 1.8² = 1.62 | 1.62 | 0: moved far enough |
-# | 1 | 0 | ½ · 1² = 0.5 | ½ · 0.2² = 0.02 | 0.5 | 1: came the wrong way |
-# | 0.1 | 2 | ½ · 1.9² = 1.805 | the same | 1.805 | −1.9: still within the range |
+# | 1 | 2 | ½·1² = 0.5 | ½·1.8² = 1.62 | 1.62 | 0: moved far enough |
+# | 1 | 0 | ½·1² = 0.5 | ½·0.2² = 0.02 | 0.5 | 1: went the wrong way |
+# | 0.1 | 2 | ½·1.9² = 1.805 | the same | 1.805 | −1.9: still within the range |
 
 # %%
 value = torch.tensor([[1.0, 1.0, 0.1]], requires_grad=True)
@@ -134,11 +103,11 @@ print("loss", loss.detach().numpy().round(3), " gradient", value.grad.numpy().ro
 # %% [markdown]
 # ## The trouble with units
 #
-# The policy's ratio $\rho$ is a pure number. A ratio of 1.2 means 20% more, on any task. But $V$ has the units of the return:
-# $\varepsilon = 0.2$ means 0.2 *points*. If returns are about 1, that is a lot. If they are about 100, it is next to nothing.
+# The policy's ratio $\rho$ is a pure number: 1.2 means 20% more, on any task. But $V$ has the units of the return. If
+# returns are around 1, an $\varepsilon$ of 0.2 is a lot; around 100, it is next to nothing.
 #
-# One value, eight steps per update, each of length 0.12, or less once the error is below 1 (Adam's steps have about the same length however large the
-# gradient is). It starts at 0 and should get to $R$.
+# One value starts at 0 and should get to $R$. It takes eight steps per update, each of length 0.12 (like Adam's,
+# however large the gradient), or less once the error is below 1.
 
 
 # %%
@@ -162,41 +131,41 @@ def clipped(value, old, target):
     return clipped_error(value, old, target, clip_range=0.2)
 
 
+cases = ((1.0, 12), (100.0, 450))  # a target, and for how many updates
+paths = {(target, error): climb(target, error, updates) for target, updates in cases for error in (plain, clipped)}
+
+# %%
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), sharey=True)
-for axis, target, updates in ((axes[0], 1.0, 12), (axes[1], 100.0, 450)):
+for axis, (target, _) in zip(axes, cases, strict=True):
     for error, color in ((plain, style.SOFT), (clipped, style.COLORS["value_clip"])):
-        path = climb(target, error, updates)
-        axis.plot(path, color=color)
-        there = next(i for i, share in enumerate(path) if share > 0.9)
-        print(f"R = {target:g}, {error.__name__}: 90% after {there} updates")
+        axis.plot(paths[target, error], color=color)
     axis.set(title=f"R = {target:g}", xlabel="update")
 axes[0].set_ylabel("share of R reached")
 axes[1].text(120, 0.9, "plain", color=style.SOFT, weight="bold")
 axes[1].text(260, 0.5, "clipped", color=style.COLORS["value_clip"], weight="bold")
 plt.show()
 
+for (target, error), path in paths.items():
+    there = next(i for i, share in enumerate(path) if share > 0.9)
+    print(f"R = {target:g}, {error.__name__}: 90% after {there} updates")
+
 # %% [markdown]
-# With $R = 1$ the clip costs a few updates. With $R = 100$ it takes hundreds, and a budget of 100,000 steps in batches of
-# 1,024 has 98. All that time the baseline is wrong.
+# With $R = 1$ the clip costs two updates. With $R = 100$ it costs hundreds, and a budget of 100,000 steps in batches of
+# 1,024 has 98. (The value stops at the first step *beyond* $\varepsilon$, at 0.24. Like the policy's clip, this one
+# only stops pushing, and longer steps get farther before it does.)
 #
-# Note where it stops: not *at* $\varepsilon$ but at the first step beyond it. Like the policy's clip, this one is no wall.
-# It only stops pushing, and an optimizer that takes longer steps gets farther before it is stopped.
-#
-# There are two ways out. Choose $\varepsilon$ for each task; or bring the returns of each task to the same size, which is
-# what `return_norm` does. In the ladder it comes before `value_clip`, and the loop clips in the net's own units: 0.2 standard
-# deviations of the return.
-#
-# ## What changes in the loop
+# So choose $\varepsilon$ for each task, or bring all returns to one size with [return_norm](08_return_norm.ipynb). On
+# the ladder it comes first, so $\varepsilon$ is 0.2 standard deviations of the return.
 
 # %%
 diff(named("bootstrap"), named("value_clip"))
 
 # %% [markdown]
-# ## A small run
+# ## A value net that lags
 #
-# The world `OffsetReward` (you met it with the baseline) pays 10 points at every step plus 1 for the right action, for ten
-# steps, so its returns go up to 110. There is no `return_norm` in these runs. Either arm has the learning rate that suited
-# it best on other seeds; a third run clips at the rate that suits the plain one.
+# `OffsetReward` pays 10 points at every step plus 1 for the right action, for ten steps; there is no `return_norm`.
+# `TRIALS` are experiments with a prediction; here, that the clip hurts. Each arm runs at the learning rate that did
+# best on other seeds, and a third run clips at the plain one's rate.
 
 # %%
 (trial,) = (trial for trial in TRIALS if trial.trick == "value_clip" and "Offset" in trial.env)
@@ -206,76 +175,127 @@ configs = {
     "value_clip": at_best_rate(offset, trial.having),
     "clipped, plain's rate": at_best_rate(offset, trial.without),
 }
-runs = {}
-for name, config in configs.items():
-    runs[name] = train(config, trial.without if name == "plain" else trial.having)
-    print(f"{name}: learning rate {config.lr:g}, return at the end {runs[name].late().mean():.1f} of 110")
+runs = {name: train(config, trial.without if name == "plain" else trial.having) for name, config in configs.items()}
 
 # %%
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 colors = {"plain": style.SOFT, "value_clip": style.COLORS["value_clip"], "clipped, plain's rate": style.INK}
 for name, run in runs.items():
-    loss = run.curve.groupby("update")[["step", "value_loss"]].mean()
-    axis.plot(loss.step / 1000, (2 * loss.value_loss) ** 0.5, color=colors[name], label=name)
-axis.set(xlabel="environment steps (thousands)", ylabel="√(2 · value loss)", ylim=(0, None))
+    curve = run.curve.groupby("update")[["step", "explained_variance"]].mean()
+    axis.plot(curve.step / 1000, curve.explained_variance, color=colors[name], label=name)
+axis.set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1), xlim=(0, 25))
 label_lines(axis)
 plt.show()
 
 late = {name: run.curve.explained_variance[run.curve.step > 12_500].mean() for name, run in runs.items()}
-print("explained variance in the second half:", ", ".join(f"{name} {x:.2f}" for name, x in late.items()))
+for name, run in runs.items():
+    print(
+        f"{name:22} learning rate {configs[name].lr:g}, explained variance in the second half {late[name]:.2f}, "
+        f"return at the end {run.late().mean():.1f} of 110"
+    )
 assert late["plain"] > 0.15 + max(late["value_clip"], late["clipped, plain's rate"])
 
 # %% [markdown]
-# The clipped value net lags behind all through the training, and at the plain one's rate it is worse still. The search for a
-# learning rate has found the loophole: steps so long that the first one goes far beyond the range. The lesson is a
-# general one. **A trick and a learning rate can undo each other, so each arm of a comparison needs its own rate.**
+# The clipped net lags, even more at the plain one's rate. The search for a rate has found the loophole: steps so long
+# that the first one lands far beyond the range. **A trick and a learning rate can undo each other, so each arm of a
+# comparison needs its own rate.** The score notices less. (A guess earns 105.) A baseline that is wrong by as much for
+# both actions makes the gradient noisier, but doesn't turn it.
 #
-# And the score? A guess earns 105 points and the best is 110. It notices, but much less than the value net does. The value net is a baseline: when it is wrong by much the same amount for both
-# actions, the gradient gets noisier, but points the same way.
+# ## A prediction that failed
 #
-# ## What the stored runs say
+# The second trial predicts the same for returns around 30. The first step lends you 30 points or takes 30, and a sign
+# $z = \pm 1$ shows which; the last step reverses it. Each right action pays 0.3. Five nets of either kind, asked about
+# an episode with $z = 1$:
 
 # %%
-evidence("value_clip")
+(trial,) = (trial for trial in TRIALS if trial.trick == "value_clip" and "Loan" in trial.env)
+loan = replace(at_best_rate(trial.config, trial.without), seeds=5, steps=20_000)
+lent = {"plain": train(loan, trial.without), "value_clip": train(loan, trial.having)}
+
+episodes = torch.tensor([[[cue, z, 1 - t / 10] for t in range(10) for cue in (-1.0, 1.0)] for z in (1.0, -1.0)])
+episodes = episodes.view(1, 40, 3).expand(5, -1, -1)  # [S, 2 signs * 10 steps * 2 cues, D]
+truth = torch.tensor([[z * 30 * ((t == 0) - 0.99 ** (9 - t)) for t in range(10)] for z in (1, -1)])  # the loan alone
+said = {name: run.agent.value(episodes).detach().view(5, 2, 10, 2).mean(3) for name, run in lent.items()}
 
 # %%
-evidence("value_clip").plot()
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
+for name, run in lent.items():
+    axes[0].plot(said[name][:, 0].T, color=colors[name], lw=1, alpha=0.7)  # z = 1
+    curve = run.curve.groupby("update")[["step", "explained_variance"]].mean()
+    axes[1].plot(curve.step / 1000, curve.explained_variance, color=colors[name], label=name)
+    off = ((said[name] - truth)[:, :, 0].abs() > 8).sum()
+    first, sixth = run.agent.value_net.body(episodes).detach().view(5, 2, 10, 2, -1)[:, :, [0, 5]].unbind(2)
+    telling = ((first - sixth).abs().amax((1, 2)) > 0.5).float().mean()
+    print(
+        f"{name:10} far off at {off} of 10 first steps; {telling:.0%} of its features tell the first step from the "
+        f"sixth; return at the end {run.late().mean():.2f} of 3"
+    )
+    assert off >= 3 if name == "plain" else off == 0
+axes[0].plot(truth[0], color=style.INK, lw=1.2, ls="--")
+axes[0].text(0.9, -8, "dashed: the loan alone", color=style.INK)
+axes[0].text(3, -22.5, f"{(said['plain'][:, 0, 0] < -3).sum()} of 5 plain nets", color=style.SOFT)
+axes[0].set(xlabel="step of the episode", ylabel="V(s), one line per net")
+axes[1].set(xlabel="environment steps (thousands)", ylabel="explained variance", ylim=(-0.1, 1.03), xlim=(0, 20))
+label_lines(axes[1])
 plt.show()
 
-print(evidence("value_clip").summary())
-
 # %% [markdown]
-# In `CartPoleReward100` every step pays 100, so values go up to 100/(1 − 0.99) = 10,000, and a net that may move by 0.2
-# should be lost there. Look at whether it is, compared to one that may move as it likes:
+# The clipped net takes longer, as predicted. But then it gets the first step right, and the plain one often doesn't.
+# The likely reason: twenty epochs of large errors push the plain net's tanh features toward ±1, where they have hardly
+# any gradient, and about half of them never come to tell the first step from the sixth. The clip silences every row
+# that has moved enough, and most features stay usable. That wasn't part of the prediction.
+#
+# Which weighs more? On the five seeds that chose the rates:
 
 # %%
-(large,) = (trial for trial in TRIALS if trial.trick == "value_clip" and "100" in trial.env)
-for name, tricks in (("plain", large.without), ("value_clip", large.having)):
-    run = train(at_best_rate(replace(large.config, seeds=5, steps=7_000), tricks), tricks)
-    known = run.curve.explained_variance[run.curve.step > 5_000].mean()
-    print(f"{name}: explained variance {known:.2f}")
-    assert abs(known) < 0.1
+areas = {
+    name: rows_of(trial.env, trial.config.steps, numbers(trial.config), flags(arm)).set_index("lr").area
+    for name, arm in (("plain", trial.without), ("value_clip", trial.having))
+}
+for name, area in areas.items():
+    print(f"{name:10} area by rate:", ", ".join(f"{lr:g}: {score:.2f}" for lr, score in area.items()))
+assert (areas["plain"] > areas["value_clip"]).all()
+(row,) = (row for row in evidence("value_clip").worlds.itertuples() if row.world == trial.env)
+print(f"{row.seeds} seeds at {row.lr_with:g}: {row.difference:+.2f} with the clip, and {row.again:+.2f} on others")
+assert row.seen == row.confirmed == 1
 
 # %% [markdown]
-# *Both* are lost. Without `return_norm`, steps of the size of the learning rate do not get a net to thousands in this time,
-# clip or no clip, so there is nothing that the clip could spoil. A world that should have shown harm does not, for a
-# reason that only the diagnostic tells.
+# The plain net scored more on those, the clipped one on the trial's twenty seeds and on twenty others. The loan says
+# both, and smaller rates have not been tried on enough seeds.
 #
-# **What it does not say:** that clipping values is harmless, or good, everywhere. In two of the three comparisons of each
-# task (as the next rung, and taken out of everything) returns are normalized, which is the kindest setting for it.
+# ## Where it helps, and where it hurts
+
+# %%
+found = evidence("value_clip")
+found.strip()
+plt.show()
+
+full = replace(named("clip_anneal"), action_mask=False)
+for name, arm in (("without it", replace(full, value_clip=False)), ("full set", full)):
+    rows = rows_of("CartPole-v1", 100_000, "", flags(arm))
+    print(
+        f"CartPole-v1, {name:10} area by rate:", ", ".join(f"{row.lr:g}: {row.area:.0f}" for row in rows.itertuples())
+    )
+for row in found.table[found.table.detected != 0].itertuples():
+    print(f"detected: {row.env}, {row.question}: {row.verdict} ({row.difference:+.2f})")
+(row,) = found.table[(found.table.env == "CartPole-v1") & (found.table.detected != 0)].itertuples()
+assert row.detected == -1 and row.confirmed == 1 and {1, -1} < set(found.worlds.seen)
+
+# %% [markdown]
+# On CartPole the full set is better off without the clip, on two sets of 30 seeds. We don't know why: values are
+# normalized there, which is the clip's kindest setting. On Acrobot, just as normalized, it helps a little.
+
+# %%
+found
+
+# %% [markdown]
+# The third world, `CartPoleReward100`, should have been the worst. But a value net without `return_norm` is [lost there
+# anyway](08_return_norm.ipynb), so the clip has nothing to spoil.
 #
-# ## When it does not help
-#
-# Andrychowicz et al. (2020, arXiv:2006.05990) tried it on continuous control and found that it hurts at every threshold.
-# Where the table above is kinder to it, the tasks and the scale of the returns are others. Engstrom et al. (2020,
-# arXiv:2005.12729) count it among the details in which the code of PPO differs from the paper. CleanRL's `ppo.py` keeps it.
-#
-# Where the idea goes wrong, compared to the policy's clip:
-#
-# - The policy must stay near the old one because the *data* come from the old one: the ratio corrects for what has changed,
-#   and gets unreliable. A value net has no such reason. Its targets are regression targets; a larger step toward
-#   them makes nothing invalid.
-# - What it does protect from, a batch that is not representative, is the job of the learning rate and of larger batches.
+# Andrychowicz et al. (2020, arXiv:2006.05990) saw it hurt at every threshold. Engstrom et al. (2020, arXiv:2005.12729)
+# count it among the details in which PPO's code differs from the paper. Two arguments against it are general. The
+# policy must stay near the old one because its *data* come from there; a value net's targets stay valid however far it
+# moves. And protection from an unlucky batch is the job of the learning rate and the batch size.
 #
 # ## Exercises
 #
@@ -290,14 +310,21 @@ def my_error(value, old, target, clip_range):  # value, old, target [B] -> [B]
 check_error(my_error)
 
 # %% [markdown]
-# **Exercise 2: spot the bug.** Faulty clipping that looks all the more careful:
+# <details><summary>Hint</summary>
+#
+# First compute the prediction that is held near the old one, then two errors, and for each row the larger one.
+#
+# </details>
+#
+# **Exercise 2: spot the bug.** This clipping looks even more careful.
 
 # %%
 source(cautious_error)
 
 # %%
+(trial,) = (trial for trial in TRIALS if trial.trick == "value_clip" and "Offset" in trial.env)
 config = at_best_rate(offset, trial.having)
-with planted(clipped_error=cautious_error):
+with planted(clipped_error=cautious_error):  # the loop, with this function in place of its own
     faulty, slower = (train(replace(config, lr=lr), trial.having) for lr in (config.lr, 0.01))
 
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -314,12 +341,25 @@ plt.show()
 assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 
 # %% [markdown]
-# What is wrong? Draw the loss against $V$ for $R = 1$, as in the picture above: where has it no gradient now, and who gets
-# stuck there? And at the rate 0.01 the same bug goes unnoticed: why does it need long steps?
+# What's wrong? And why does it go unnoticed at the rate 0.01?
 #
-# **Exercise 3: think.** (a) With `return_norm`, the returns have a standard deviation of 50 points. How many points may $V$ move
-# at $\varepsilon = 0.2$? (b) Somebody stores $V_{old}$ in points (about 5,000) but lets the net predict normalized values (about
-# 0). What does the clipped error do to the gradient?
+# <details><summary>Hint</summary>
 #
-# Solutions: [`solutions/15_value_clip.py`](solutions/15_value_clip.py). Next: [annealing](16_annealing.ipynb), which makes
-# steps smaller, too, but all of them, and according to plan.
+# Draw the loss against $V$ for $R = 1$, as in the figure above. Where has it no gradient now, and who gets stuck there?
+#
+# </details>
+#
+# **Exercise 3: think.** (a) With `return_norm`, the returns have a standard deviation of 50 points. How many points may
+# $V$ move at $\varepsilon = 0.2$? (b) Somebody stores $V_\text{old}$ in points (about 5,000), but the net predicts
+# normalized values (about 0). What becomes of the gradient?
+#
+# <details><summary>Answer</summary>
+#
+# (a) 10 points. (b) $V - V_\text{old}$ is about $-5000$, so the clipped prediction is $V_\text{old} - 0.2$ whatever $V$
+# does. Its error is enormous, hence the larger one, and constant: no row has a gradient, and the value net learns
+# nothing.
+#
+# </details>
+#
+# Solutions: [`solutions/15_value_clip.py`](solutions/15_value_clip.py). Next: [annealing](16_annealing.ipynb), which
+# makes all steps smaller, according to plan.

@@ -3,9 +3,18 @@
 #
 # *The curve is flat, or lower than the paper's. Which number says why?*
 #
-# Broken reinforcement learning rarely crashes. It learns a little worse, and looks like bad luck. This chapter breaks
-# the training loop on purpose, five times, and looks at the numbers that betray each fault. At the end there are three
-# patients for you to diagnose.
+# Broken reinforcement learning rarely crashes. It learns a little worse and looks like bad luck. Here we break the
+# training loop in five ways and look for the numbers that give each fault away.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | the learning curve says that something is wrong, but never what |
+# | **formula** | $\mathrm{KL} = \mathbb{E}_\text{old}[(\rho - 1) - \log \rho]$, and five other numbers |
+# | **in the loop** | `log.note(**drift(ratio, b.valid))` <br> `log.note(grad_norm=norm)` |
+# | **defaults** | always on; one value per update and seed, in `run.curve` |
+# | **watch** | the change against a run you trust, on the same environment |
+# | **skip it when** | never |
+# | **also called** | health metrics, training statistics |
 
 # %%
 import matplotlib.pyplot as plt
@@ -24,12 +33,12 @@ from tricks.reuse import drift
 begin()
 
 # %% [markdown]
-# ## Two broken runs that look fine
+# ## One of these three is healthy
 #
-# Here is a sound run of PPO on CartPole, with the value net learning standardized returns, and two in which one function
-# of the loop was replaced by a wrong one. Can you tell which is which?
+# `planted(name=wrong)` swaps one function of the training loop for a wrong one. Here is PPO on CartPole, once sound,
+# five times faulty.
 
-# %%
+# %% tags=["open"]
 tricks = switched([name for name in PPO.on if name != "lr_anneal"] + ["return_norm"])
 config = Config("CartPole-v1", seeds=5, steps=30_000, lr=0.003)
 
@@ -38,51 +47,55 @@ for name, fault in FAULTS.items():
     with planted(**fault):
         runs[name] = train(config, tricks)
 
+# %% [markdown]
+# **Predict.** Here are three of the six. In one, sums replace the means over a minibatch, so all losses are hundreds of
+# times too large. In another, the value net learns only a constant. Which curve is sound?
+
+# %% tags=["predict"]
 curves({"A": runs["summed"], "B": runs["crossed"], "C": runs["sound"]})
 plt.show()
 late = {name: run.late().mean() for name, run in runs.items()}
 assert min(late["summed"], late["crossed"]) > 0.6 * late["sound"]
 
 # %% [markdown]
-# The intervals overlap everywhere; nobody could. (C is the sound one.) In A every mean over a minibatch is a sum, so all
-# losses are hundreds of times too large. In B the value net learns nothing but a constant. **The curve says that something is
-# wrong, at best. It never says what.** For that, the loop notes six numbers at every update, for each seed:
+# You can't tell. (C is sound; A has the sums, B the constant.) **A curve says at best that something is wrong, never
+# what.** So the loop notes six more numbers per update and seed:
 
 # %%
 diagnostics = ["approx_kl", "clip_fraction", "max_ratio", "entropy", "explained_variance", "grad_norm"]
 runs["sound"].curve.query("seed == 0")[["step", "return", *diagnostics]].iloc[::8].round(3)
 
 # %% [markdown]
-# ## What they measure
+# ## Six numbers
 #
-# | number | what it is | where sound runs are |
+# | number | what it is | what a sound run shows |
 # |---|---|---|
-# | `approx_kl` | how far the policy is from the one that played, in nats, averaged over the update's minibatches | about 0.001 to 0.02 |
-# | `clip_fraction` | share of samples whose ratio has left $[1-\varepsilon, 1+\varepsilon]$ | some percent to a fifth |
-# | `max_ratio` | the largest ratio $\pi/\pi_\text{old}$ of any sample | 1.2 to a few |
-# | `entropy` | how undecided the policy is; at most $\log A$ for $A$ actions | falls slowly from the top |
-# | `explained_variance` | how much of the returns' variance the value net predicts | rises; 1 is perfect, 0 a constant; below 0 now and then, when an update's returns are nearly alike |
-# | `grad_norm` | length of the gradient, before any clipping | steady, of the order of `max_grad_norm` |
+# | `approx_kl` | mean KL from the policy that played, in nats | about 0.001 to 0.02 |
+# | `clip_fraction` | share of ratios outside $[1-\varepsilon, 1+\varepsilon]$ | a few percent to a fifth |
+# | `max_ratio` | largest ratio $\pi/\pi_\text{old}$ | 1.2 to a few |
+# | `entropy` | how undecided the policy is, up to $\log A$ for $A$ actions | falls slowly from the top |
+# | `explained_variance` | share of the returns' variance that $V$ predicts | rises from 0 (a constant) toward 1; below 0 at times, when returns are nearly alike |
+# | `grad_norm` | the gradient's length before clipping | steady, around `max_grad_norm` |
 #
-# The ranges are habits, not laws; they depend on the environment. What counts is the change against a run that you trust.
-#
-# One of the formulas needs a word; it is that of the chapter on [reuse](02_reuse.ipynb). The divergence from the old policy to the new one is
-# $\mathrm{KL} = \mathbb{E}_\text{old}[\log \pi_\text{old} - \log \pi] = \mathbb{E}_\text{old}[-\log \rho]$ with the ratio
-# $\rho = \pi / \pi_\text{old}$. A mean of $-\log \rho$ over few samples is often negative, which a divergence cannot be. But
-# $\mathbb{E}_\text{old}[\rho] = \sum_a \pi_\text{old}\, \pi / \pi_\text{old} = 1$, so we may add $\rho - 1$, whose mean is 0:
+# These ranges are habits, not laws. In published PPO code, single ratios reach 17 to 30 (Engstrom et al. 2020,
+# arXiv:2005.12729). With noisy rewards, even a perfect value net explains little.
+
+# %% [markdown]
+# The KL divergence is the mean of $-\log \rho$ under the old policy, with $\rho = \pi / \pi_\text{old}$. The loop adds
+# $\rho - 1$ to each term; its mean [is 0](02_reuse.ipynb):
 #
 # $$\mathrm{KL} = \mathbb{E}_\text{old}\big[(\rho - 1) - \log \rho\big].$$
 #
-# Now every single term is at least 0, because the logarithm lies below its tangent, $\log \rho \le \rho - 1$. Same mean, never
-# negative, and, while the policies are close, less noise (Schulman 2020, "Approximating KL Divergence").
+# No term is negative, because the logarithm lies below its tangent: $\log \rho \le \rho - 1$ (Schulman 2020,
+# "Approximating KL Divergence").
 
 # %%
 source(drift, clip_fraction, explained_variance)
 
 # %% [markdown]
-# By hand, with ratios 1, 1.5 and 0.5 and ε = 0.2: two of three are outside, so the clip fraction is ⅔. The three terms
-# of the KL are 0, $0.5 - \log 1.5 = 0.0945$ and $-0.5 + \log 2 = 0.1931$; their mean is 0.0959. And predictions of 1, 2,
-# 3 for returns of 11, 12, 13 explain *all* of the variance: a constant offset does not count.
+# By hand, with ratios 1, 1.5, 0.5 and ε = 0.2: two of three are outside, a clip fraction of ⅔. The terms of the KL are
+# 0, $0.5 - \log 1.5 = 0.0945$, and $-0.5 + \log 2 = 0.1931$; their mean is 0.0959. And predictions of 1, 2, 3 for
+# returns of 11, 12, 13 explain *all* of the variance: a constant offset doesn't count.
 
 # %%
 ratio, valid = torch.tensor([[1.0, 1.5, 0.5]]), torch.ones(1, 3, dtype=torch.bool)
@@ -97,10 +110,10 @@ torch.testing.assert_close(clipped, torch.tensor([2 / 3]))
 torch.testing.assert_close(explained, torch.tensor([1.0]))
 
 # %% [markdown]
-# ## Five faults
+# ## Five faults and their fingerprints
 #
-# Each row below is one fault: the median over five seeds, and the range from the lowest seed to the highest. Gray is the
-# sound run. Look for the panel in which the two part.
+# Gray is the sound run, red the faulty one. Lines are medians over five seeds; bands show the full range. In which
+# panel do the two part?
 
 
 # %%
@@ -115,14 +128,14 @@ def trace(axis, run, name, color):
 
 def compare(name, logarithmic=()):
     """All diagnostics of a faulty run over those of the sound one."""
-    figure, axes = plt.subplots(1, 6, figsize=(11, 2))
-    for axis, number in zip(axes, diagnostics, strict=True):
+    figure, axes = plt.subplots(2, 3, figsize=(7.5, 3.6), sharex=True)
+    for axis, number in zip(axes.flat, diagnostics, strict=True):
         trace(axis, runs["sound"], number, style.SOFT)
         trace(axis, runs[name], number, style.FAULT)
         axis.set_title(number, size=9)
         if number in logarithmic:
             axis.set_yscale("log")
-    axes[4].set_ylim(max(-1, axes[4].get_ylim()[0]), 1)
+    axes[1, 1].set_ylim(max(-1, axes[1, 1].get_ylim()[0]), 1)
     figure.supxlabel("environment steps (thousands)", size=9)
     plt.show()
 
@@ -139,19 +152,17 @@ def median(name, number, share=(0, 1)):
 
 # %%
 compare("unclipped", logarithmic=("approx_kl", "max_ratio"))
-print(
-    f"median of approx_kl: {median('sound', 'approx_kl'):.4f} sound, {median('unclipped', 'approx_kl'):.4f} unclipped"
-)
-assert median("unclipped", "approx_kl") > 5 * median("sound", "approx_kl")
+kl = {name: median(name, "approx_kl") for name in ("sound", "unclipped")}
+print("median of approx_kl:", ", ".join(f"{name} {value:.4f}" for name, value in kl.items()))
+assert kl["unclipped"] > 5 * kl["sound"]
 assert median("unclipped", "max_ratio") > 2 * median("sound", "max_ratio")
 
 # %% [markdown]
-# `approx_kl` is an order of magnitude too high, and single ratios shoot up. This is the signature of *steps that are too
-# large*, whatever their cause: no clip, too high a learning rate, too many epochs. Look at entropy, too: a policy that
-# is thrown about ends up sure of itself.
+# `approx_kl` is an order of magnitude too high, and single ratios shoot up. That's how *steps that are too large* look,
+# whatever the cause. A policy that is thrown about also ends up sure of itself.
 #
-# **2. The ratio forgets who played.** The old log-probabilities are recomputed at every minibatch, from the policy of
-# that minibatch, so every ratio is 1.
+# **2. The ratio forgets who played.** Every minibatch recomputes the old log-probabilities from the current policy, so
+# every ratio is 1.
 
 # %% tags=["thumbnail"]
 compare("forgetful")
@@ -159,29 +170,27 @@ assert runs["forgetful"].curve.approx_kl.abs().max() < 1e-9
 assert runs["forgetful"].curve.clip_fraction.max() == 0
 
 # %% [markdown]
-# A KL of *exactly* zero while the policy is learning. Nothing ever needs clipping, so nothing is ever held back: the
-# entropy plunges. A diagnostic that looks too good is a symptom. So is its opposite: the ratio at the *first*
-# minibatch of an update must be 1; if it is not, the policy which acts is not the policy which learns (a mask, a
-# normalization or dropout in one of them only). The log keeps the largest ratio of the whole update, so look at it with
-# `epochs=1, minibatches=1`.
+# A KL of *exactly* zero while the policy is learning. Nothing is ever clipped, so nothing is held back, and the entropy
+# plunges. A number that looks too good is a symptom.
+#
+# Only at an update's *first* minibatch must the ratio be 1. (The log keeps the largest, so check with
+# `epochs=1, minibatches=1`.) If it isn't, the policy that acts is not the one that learns.
 #
 # **3. The entropy bonus has the wrong sign,** and is too large.
 
 # %%
 compare("malus")
 end = (0.7, 1.0)
-print(
-    f"entropy at the end: {median('sound', 'entropy', end):.3f} sound, {median('malus', 'entropy', end):.3f} with the malus"
-)
-assert median("malus", "entropy", end) < 0.4 * median("sound", "entropy", end)
+late_entropy = {name: median(name, "entropy", end) for name in ("sound", "malus")}
+print("entropy at the end:", ", ".join(f"{name} {value:.3f}" for name, value in late_entropy.items()))
+assert late_entropy["malus"] < 0.4 * late_entropy["sound"]
 
 # %% [markdown]
-# Entropy falls to nothing early: the policy is as good as deterministic, explores no more, and what it has by then is
-# what it keeps. Explained variance *rises*, and there is nothing good about it: a policy without surprises is easy
-# to predict. **No diagnostic means anything alone.**
+# The entropy falls to almost nothing, and the policy no longer explores. Explained variance *rises*, which is no good
+# sign: a policy without surprises is easy to predict. **No diagnostic means anything alone.**
 #
-# **4. The value net learns the mean of all targets.** This is the classic of tensor code: predictions of shape `[B, 1]`
-# meet targets of shape `[B]`, the difference is broadcast to `[B, B]`, and no error is raised.
+# **4. The value net learns the mean of all targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, the
+# difference is broadcast to `[B, B]`, and nothing complains.
 
 # %%
 compare("crossed")
@@ -191,9 +200,8 @@ print(f"explained variance: {found[0]:.2f} sound, {found[1]:.2f} crossed")
 assert found[1] < 0.15 < found[0]
 
 # %% [markdown]
-# Everything looks healthy but one number. Explained variance sits at 0: the net has found the best constant, and stays
-# there. The advantages are then what they would be with a constant for a baseline, and CartPole is kind enough to be learned anyway.
-# This was run B above.
+# Everything looks healthy but explained variance, which stays at 0: the net has found the best constant. CartPole is
+# kind enough to be learned with a constant baseline (run B).
 #
 # **5. Sums instead of means.** Every loss is multiplied by the number of samples.
 
@@ -203,39 +211,32 @@ print(f"gradient norm: {median('sound', 'grad_norm'):.2f} sound, {median('summed
 assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 
 # %% [markdown]
-# The gradient is hundreds of times too long (and a mean entropy above $\log 2 = 0.69$ is impossible for two actions). The
-# curve does not care: the gradient is cut to a length of 0.5 anyway, and Adam divides by its size. Run A was this one.
-# The price comes later, when somebody changes the batch size, or switches the clipping off.
+# The gradient is hundreds of times too long, and two actions can't have an entropy above $\log 2 = 0.69$. The curve
+# doesn't care (run A): the gradient is cut to length 0.5, and Adam divides by its size. You pay when somebody changes
+# the batch size or turns the gradient clip off.
 #
 # ## A table for the wall
 #
 # | symptom | look for |
 # |---|---|
-# | `approx_kl`, `max_ratio` far too high | learning rate, number of epochs, a missing or wrong clip, advantages that were never normalized |
-# | `approx_kl` exactly 0, or `clip_fraction` always 0 | old log-probabilities taken from the wrong policy; a learning rate of 0 at the end of annealing; a detached loss |
-# | `max_ratio` above 1 at the very first minibatch | acting and learning see different things: mask, observation statistics, dropout |
+# | `approx_kl`, `max_ratio` far too high | learning rate, epochs, a missing or wrong clip, unnormalized advantages |
+# | `approx_kl` or `clip_fraction` exactly 0 | old log-probabilities from the wrong policy, a learning rate of 0, a detached loss |
+# | `max_ratio` above 1 at the first minibatch | acting and learning differ: mask, observation statistics, dropout |
 # | `entropy` falls to 0 at once | step size, sign or size of the bonus, advantages too large |
-# | `entropy` stays at $\log A$ | no learning signal: rewards never seen, advantages 0, a bonus that is too large |
-# | `explained_variance` stays at 0 | broadcast in the value loss, a value net that is not trained, targets out of its reach |
-# | `explained_variance` below 0 for many updates | targets and predictions in different units; an end of an episode that is not one, or the reverse |
-# | `grad_norm` off by powers of ten | sums for means, reward scale, exploding values |
+# | `entropy` stays at $\log A$ | no learning signal: rewards never seen, advantages 0, too large a bonus |
+# | `explained_variance` stays at 0 | broadcast in the value loss, untrained value net, targets out of its reach |
+# | `explained_variance` below 0 for long | targets and predictions in different units, wrong episode ends |
+# | `grad_norm` off by powers of ten | sums instead of means, reward scale, exploding values |
 #
-# ## When they mislead
+# ## How they can fool you
 #
-# - **There are no universal ranges.** With noisy rewards even a perfect value net explains little. On long horizons
-#   `approx_kl` of 0.05 may be fine. Compare with a run that you trust, on the same environment.
-# - **They are averages.** `approx_kl` is small when one state in a hundred has been ruined. `max_ratio` is there for that:
-#   in sound, published PPO code single ratios reach 17 to 30 (Engstrom et al. 2020, arXiv:2005.12729).
-# - **They see the data that the policy collects.** A policy which never visits the interesting half of the world has
-#   beautiful diagnostics in the other half.
-#
-# The stored ablations keep returns only, so there is no table of effects for this chapter. `python -m tricks train ppo
-# --out runs/x` writes all of these columns to `runs/x/curve.csv`.
+# **They are averages.** One ruined state in a hundred hardly shows in `approx_kl`, hence `max_ratio`. And **they see
+# what the policy visits.** Elsewhere, anything may be wrong.
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** The explained variance of predictions for returns, $1 - \mathrm{Var}(G - V) / \mathrm{Var}(G)$,
-# for one seed, all rows valid.
+# **Exercise 1: write it.** The explained variance of predictions for returns,
+# $1 - \mathrm{Var}(G - V) / \mathrm{Var}(G)$, for one seed, all rows valid.
 
 
 # %%
@@ -246,13 +247,19 @@ def my_explained_variance(value, target):  # [B], [B] -> a number
 check_explained_variance(my_explained_variance)
 
 # %% [markdown]
+# <details><summary>Hint</summary>
+#
+# A variance subtracts the mean first. Do that to $G - V$, too, and use the same kind of variance above and below.
+#
+# </details>
+#
 # **Exercise 2: three patients.** Each has one fault:
 #
-# 1. the learning rate is far too large,
-# 2. the entropy bonus is far too large,
-# 3. the advantages run on through deaths: nothing stops at the end of an episode.
+# 1. a learning rate far too large,
+# 2. an entropy bonus far too large,
+# 3. advantages that run on through deaths, as if no episode ended.
 #
-# Below are medians over the run, but for its beginning. Which is which? Write the numbers of your diagnosis into the function.
+# Below are medians over each run but its beginning. Write the faults' numbers into the function.
 
 # %%
 patients(config, tricks)[["return", *diagnostics]].round(3)
@@ -266,9 +273,22 @@ def my_diagnosis(patient):
 check_diagnosis(my_diagnosis)
 
 # %% [markdown]
-# **Exercise 3: break it yourself.** `planted(name=wrong)` replaces any function that `tricks/loop.py` calls. Break
-# something that the table above does not list, and find the number that betrays it. If there is none, you have found a
-# diagnostic that this library lacks.
+# <details><summary>Hint</summary>
 #
-# Solutions: [`solutions/26_reading_the_diagnostics.py`](solutions/26_reading_the_diagnostics.py). Back to
-# [the map](README.md).
+# Find the patient whose steps are too large, then the one whose entropy is too close to $\log 2$. The third needs an
+# explanation for its explained variance: what do the later episodes of a lane have to do with this state?
+#
+# </details>
+#
+# **Exercise 3: break it yourself.** `planted` replaces any function that `tricks/loop.py` calls. Break something that
+# the table doesn't list, and find the number that gives it away.
+#
+# <details><summary>Hint</summary>
+#
+# Start with `standardize=lambda advantage, valid: -advantage`, then with something subtler, such as `shorten`, the
+# gradient clip, without a limit. If no number gives it away, you have found a diagnostic that this library lacks.
+#
+# </details>
+#
+# Solutions: [`solutions/26_reading_the_diagnostics.py`](solutions/26_reading_the_diagnostics.py). Next: [your own
+# trick](27_your_own_trick.ipynb).

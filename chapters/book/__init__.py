@@ -1,5 +1,6 @@
-"""Tools for the chapters: figures, the stored evidence about a trick, planted faults, the ratios of a run."""
+"""Tools for the chapters: figures, drawings of nets, the stored evidence about a trick, planted faults, ratios."""
 
+from book.diagrams import ppg_phases, two_nets_or_one_trunk
 from book.evidence import Evidence, evidence
 from book.faults import planted
 from book.figures import at_best_rate, begin, curves, label_lines
@@ -17,6 +18,7 @@ __all__ = [
     "evidence",
     "label_lines",
     "planted",
+    "ppg_phases",
     "ratios_by_epoch",
     "shares_by_epoch",
     "store",
@@ -24,4 +26,5 @@ __all__ = [
     "stored_curves",
     "studies",
     "swept",
+    "two_nets_or_one_trunk",
 ]

@@ -69,10 +69,11 @@ def label_lines(axis: Axes, size: float = 9) -> None:
 
 
 def _end(axis: Axes, y: np.ndarray) -> float:
-    """The height at which a line ends, as a share of the axis."""
+    """The height at which a line ends, as a share of the axis; of a line that ends outside, the nearest edge."""
     known = y[np.isfinite(y)]
     last = known[-1] if len(known) else 0.0
-    return float(axis.transAxes.inverted().transform(axis.transData.transform((axis.get_xlim()[1], last)))[1])
+    ends = axis.transAxes.inverted().transform(axis.transData.transform((axis.get_xlim()[1], last)))
+    return float(np.clip(ends[1], 0, 1))
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:

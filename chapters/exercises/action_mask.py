@@ -67,17 +67,16 @@ check_masked = Exercise(
         {"logits": torch.tensor([0.0, 1.0, 200.0]), "legal": torch.tensor([True, True, False])},
     ),
     mistakes={
-        "a logit of 0 is not a probability of 0: e⁰ = 1. An illegal action needs a logit of −∞, or as good as "
-        "that.": _zero_logits,
-        "legal and illegal are the wrong way round: masked_fill replaces where its mask is True.": _inverted,
-        "the probabilities do not add up to 1. What was taken from the illegal actions goes to the legal "
-        "ones.": _not_renormalized,
-        "the logits have no say: legal actions keep their proportions to each other.": _uniform,
+        "a logit of 0 is not a probability of 0: e⁰ = 1. An illegal action needs a logit of −∞, or close "
+        "to it.": _zero_logits,
+        "legal and illegal are swapped: masked_fill replaces where its mask is True.": _inverted,
+        "the probabilities don't sum to 1. What the illegal actions lose goes to the legal ones.": _not_renormalized,
+        "the logits are ignored. Legal actions keep their proportions to each other.": _uniform,
         "the mask has no effect.": _unmasked,
-        "an illegal action with a large logit is still possible. Do not subtract: replace.": _too_timid,
+        "an illegal action with a large logit is still possible. Don't subtract: replace.": _too_timid,
         "where an illegal action has nearly all of the probability, the others underflow to 0, and 0/0 is NaN. Mask "
         "the logits, before the softmax.": _divided_by_zero,
-        "0·∞ is NaN: do not multiply the mask by infinity. Use torch.where or masked_fill.": _infinity_times_zero,
+        "0·∞ is NaN: don't multiply the mask by infinity. Use torch.where or masked_fill.": _infinity_times_zero,
         "eˣ of a large logit overflows. Mask the logits, and let softmax subtract the maximum.": _overflowing,
     },
 )

@@ -8,7 +8,7 @@ MINIBATCHES = 4
 
 
 def decay_by_minibatches(start: Tensor, progress: Tensor) -> Tensor:
-    """x falls in a line with the minibatches that have been taken. progress [S] is the share of the budget used."""
+    """x falls linearly with the number of minibatches taken. progress [S] is the share of the budget used."""
     taken = progress * MINIBATCHES
     return start * (1 - taken).clamp(min=0)
 
@@ -46,10 +46,10 @@ check_rate = Exercise(
         {"start": 0.2, "update": 49, "updates": 98},
     ),
     mistakes={
-        "the last update, number N − 1, gets 0, so its batch is thrown away. Divide by N.": _zero_at_last,
-        "the first update is number 0 and gets the whole start; yours is one update ahead.": _one_too_early,
-        "`//` drops what is behind the point, so that nothing falls. A share needs `/`.": _whole_numbers,
-        "it rises. At update 0 nothing of the budget has been used, and the rate is the start.": _rising,
-        "the share is subtracted from the start. It is a share *of* the start: multiply.": _not_in_proportion,
+        "the last update, number N − 1, gets 0, which wastes its batch. Divide by N.": _zero_at_last,
+        "the first update is number 0 and gets the full start value; yours is one update ahead.": _one_too_early,
+        "`//` drops the fraction, so nothing ever falls. A share needs `/`.": _whole_numbers,
+        "it rises. At update 0 none of the budget has been used, and the rate is the start value.": _rising,
+        "the share is subtracted from the start value. It's a share *of* it: multiply.": _not_in_proportion,
     },
 )

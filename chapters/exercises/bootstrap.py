@@ -97,15 +97,15 @@ check_targets = Exercise(
         },
     ),
     mistakes={
-        "at a time limit the future counts 0. It was cut off, not lost: there, V of the last state counts.": (
+        "at a time limit the future counts 0. But it was cut off, not lost: use V of the last state.": (
             _limit_is_death
         ),
-        "a death is worth V of the state in which it died. After a death there is nothing.": _death_is_a_limit,
+        "a death counts V of its last state. Nothing comes after a death.": _death_is_a_limit,
         "the last row is a cut, too, unless its episode ended there: begin with next_value[-1].": _last_row_an_end,
-        "V(s′) is one step on: it counts γ times.": _undiscounted,
+        "V(s′) is one step later, so it counts γ times.": _undiscounted,
         "this is the TD target; the return uses V only at a cut.": _one_step,
-        "in a row with both flags, V is counted. A death that falls on the time limit is a death.": _limit_first,
-        "a time limit is passed over: what the next episode earns counts for this one.": _running_on,
+        "V counts in a row with both flags. But a death on the time limit is a death.": _limit_first,
+        "a time limit is ignored: what the next episode earns counts for this one.": _running_on,
         "the value at a time limit is the next row's. That row is another episode; next_value[t] belongs to row t.": (
             _row_after
         ),

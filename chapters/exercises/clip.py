@@ -56,14 +56,14 @@ check_surrogate = Exercise(
         {"ratio": torch.tensor([1.15, 4.0, 0.1]), "advantage": torch.tensor([1.0, -2.0, 3.0]), "epsilon": 0.1},
     ),
     mistakes={
-        "the minimum is missing. An action that has gone the wrong way must keep its gradient, to come back.": _no_min,
+        "the minimum is missing. An action that has gone the wrong way must keep its gradient to come back.": _no_min,
         "this is the larger of the two. Take the smaller one: the objective must never promise too much.": _max,
-        "the minimum is of the two products, not of the two ratios: a negative advantage turns the order round.": (
+        "take the minimum of the two products, not of the two ratios: a negative advantage reverses their order.": (
             _smaller_ratio
         ),
-        "the ratio is to be clipped, and then multiplied by the advantage; this clips the product.": _clipped_product,
-        "this is the loss, to be minimized; the objective is to be maximized.": _loss,
-        "nothing is clipped: this is the objective of the chapter before.": _unclipped,
-        "the range lies around 1, not around 0: a ratio of 1 is a policy that has not moved.": _around_zero,
+        "clip the ratio first, then multiply it by the advantage. This clips the product.": _clipped_product,
+        "the sign is wrong: this is a loss, to be minimized, and the objective is to be maximized.": _loss,
+        "nothing is clipped: this is the objective of the previous chapter.": _unclipped,
+        "the range is around 1, not around 0: a ratio of 1 means that the policy has not moved.": _around_zero,
     },
 )

@@ -1,4 +1,4 @@
-"""Exercises of the chapter on diagnostics: planted faults, and runs to be diagnosed."""
+"""Exercises of the chapter on diagnostics: planted faults, and runs to diagnose."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,17 +15,17 @@ from tricks.gae import gae
 
 
 def unclipped(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
-    """The surrogate, with its brake line cut: r·A."""
+    """The surrogate with its brake line cut: ρ·A."""
     return ratio * advantage
 
 
 def forgetful_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
-    """The ratio to the policy of this very minibatch, not to the one that played."""
+    """The ratio to the policy of this very minibatch, instead of the one that played."""
     return (log_prob - log_prob.detach()).exp()
 
 
 def entropy_malus(entropy: Tensor, valid: Tensor, coef: float) -> Tensor:
-    """The bonus with its sign turned, and twenty times too large."""
+    """The bonus with the wrong sign, and twenty times too large."""
     return -20 * coef * mean(entropy, valid)
 
 
@@ -35,7 +35,7 @@ def crossed_error(value: Tensor, target: Tensor) -> Tensor:
 
 
 def summed(x: Tensor, valid: Tensor) -> Tensor:
-    """The sum over the valid rows, where the mean was meant."""
+    """The sum over the valid rows, where a mean was meant."""
     return (x * valid).sum(1)
 
 
@@ -49,7 +49,7 @@ FAULTS: dict[str, dict[str, Callable]] = {
 
 
 def patients(config: Config, tricks: Tricks) -> pd.DataFrame:
-    """Medians over seeds and updates, but the first, of a sound run and of three with a fault each, a row a run."""
+    """Medians over seeds and all but the first updates: a sound run and three with one fault each, one row per run."""
     rows = {"sound": _medians(config, tricks)}
     rows["X"] = _medians(replace(config, entropy_coef=1.0), tricks)
     with planted(gae=_immortal):

@@ -54,9 +54,9 @@ check_entropy = Exercise(
     mistakes={
         "a probability that underflows to 0 gives 0·log 0 = 0·(−∞), which is NaN. Take log_softmax, which stays "
         "finite, and its exp.": _zero_times_infinity,
-        "these are bits. The library counts in nats: the natural logarithm.": _bits,
+        "these are bits. The library uses nats: the natural logarithm.": _bits,
         "the sign is missing: log π is never positive, so −Σ π·log π is never negative.": _negative,
-        "the sum over actions was divided by their number. The weights π already add up to 1.": _averaged,
+        "the sum over actions was divided by their number. The weights π already sum to 1.": _averaged,
         "logits are not log-probabilities: log π(a) is the logit minus log Σ exp of all of them.": _unnormalized,
         "every action counts the same here. Each −log π(a) is weighted by π(a), how often it happens.": _unweighted,
     },

@@ -17,7 +17,7 @@ def surprising_advantages(
 
 
 def one_mask(reward: Tensor, value: Tensor, next_value: Tensor, end: Tensor, gamma: float, decay: float) -> Tensor:
-    """A version for one lane [T] that asks the same mask in both places. decay: what the recursion multiplies with."""
+    """A version for one lane [T] with the same mask in both places. decay: the factor in the recursion."""
     going = 1 - end.to(reward)
     delta = reward + gamma * going * next_value - value
     return discounted_sum(delta.view(1, -1, 1), decay * going.view(1, -1, 1)).flatten()
@@ -62,10 +62,10 @@ check_advantages = Exercise(
         },
     ),
     mistakes={
-        "a time limit is treated as a death: δ must bootstrap there, so ask terminated, not done, in δ.": (
+        "a time limit is treated as a death: δ must bootstrap there, so use terminated, not done, in δ.": (
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, done, done, gamma, lam)
         ),
-        "the recursion runs on across a time limit, into another episode: there, ask done, not terminated.": (
+        "the recursion runs across a time limit into another episode: there, use done, not terminated.": (
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, dead, dead, gamma, lam)
         ),
         "δ bootstraps past a death: where the episode terminated, next_value does not count.": (
@@ -86,7 +86,7 @@ check_advantages = Exercise(
         "γ is missing in the recursion: a later δ counts γλ times as much, not λ times.": (
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, dead, done, gamma, lam / gamma)
         ),
-        "these are the δ alone. Each row adds γλ times the advantage of the row after it: begin at the end.": (
+        "these are only the δ. Each row adds γλ times the advantage of the row after it: start at the end.": (
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, dead, done, gamma, 0.0)
         ),
     },

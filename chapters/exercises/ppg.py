@@ -89,19 +89,19 @@ check_kl = Exercise(
         },
     ),
     mistakes={
-        "this is KL(π ‖ π_old), the other direction: weigh with the policy that is to be kept.": _turned,
-        "the sign is turned: a divergence is never negative.": _negative,
-        "the weights are those of the new policy; weigh with π_old.": _weighed_with_new,
-        "nothing is weighed: every action counts alike, however rare. Weigh each with π_old(a).": _unweighed,
-        "only the action that was taken counts. Its log-ratio alone can be negative, and says nothing of the others.": (
+        "this is KL(π ‖ π_old), the other direction: weight with the policy that you want to keep.": _turned,
+        "the sign is wrong: a divergence is never negative.": _negative,
+        "these are the weights of the new policy; use those of π_old.": _weighed_with_new,
+        "every action counts the same, however rare. Weight each with π_old(a).": _unweighed,
+        "only the action taken counts. Its log-ratio alone can be negative, and says nothing about the others.": (
             _taken_only
         ),
-        "only the action that was taken counts: this is one term of the sum over all actions.": _taken_weighed,
-        "this is the mean over actions. An expectation is the *sum* of what is weighed with probabilities.": (
+        "only the action taken counts: this is one term of the sum over all actions.": _taken_weighed,
+        "this is the mean over actions. An expectation is the *sum* of terms weighted with probabilities.": (
             _mean_over_actions
         ),
-        "there should be a number for each row, and this is their mean: the loop weighs rows later.": _mean_over_rows,
-        "logits are no log-probabilities: both need a log_softmax first.": _raw_logits,
-        "this is the cross-entropy. Its gradient is right, but it is not 0 where nothing has changed.": _cross_entropy,
+        "this is the mean over rows. There should be one number per row; the loop averages later.": _mean_over_rows,
+        "logits aren't log-probabilities: both need a log_softmax first.": _raw_logits,
+        "this is the cross-entropy. Its gradient is right, but it isn't 0 where nothing has changed.": _cross_entropy,
     },
 )

@@ -63,7 +63,7 @@ check_move = Exercise(
         {"mean": 3.0, "variance": 4.0, "returns": torch.tensor([3.0, 5.0, 7.0]), "beta": 0.5},
     ),
     mistakes={
-        "this is the spread within old and new. Where their means differ, β(1 − β)(m − μ)² comes on top.": _within_only,
+        "this is the spread within old and new. Where their means differ, add β(1 − β)(m − μ)².": _within_only,
         "β is the share of the new batch, and 1 − β that of the old statistics; you have them the other way around.": (
             _swapped
         ),
@@ -73,6 +73,6 @@ check_move = Exercise(
         ),
         "deviations from the old mean count the distance of the means as β(m − μ)²; around the new mean it is "
         "β(1 − β)(m − μ)².": _from_old_mean,
-        "the batch's deviations count from its own mean here, not from the moved one.": _from_new_mean,
+        "take the batch's deviations from its own mean, not from the moved one.": _from_new_mean,
     },
 )

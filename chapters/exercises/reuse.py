@@ -7,8 +7,8 @@ from book.exercise import Exercise
 
 
 def ratio_in_place(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
-    """r = π(a|s)/π_old(a|s). log_prob, old_log_prob [S, B] -> [S, B]."""
-    with torch.no_grad():  # what the policy said before this step is a constant
+    """ρ = π(a|s)/π_old(a|s). log_prob, old_log_prob [S, B] -> [S, B]."""
+    with torch.no_grad():  # what the policy said before the step is a constant
         old_log_prob = log_prob.clone()
     return (log_prob - old_log_prob).exp()
 
@@ -63,12 +63,12 @@ check_estimate = Exercise(
     ),
     mistakes={
         "the ratio is upside down. A pull that the new policy would make more often must count for more.": _upside_down,
-        "this weighs with the logarithm of the ratio. It is missing an exp.": _of_logs,
+        "this weights by the logarithm of the ratio. An exp is missing.": _of_logs,
         "a ratio of logarithms is not the ratio of probabilities: subtract the logarithms, then exp.": _divided_logs,
-        "this is what the old policy earned: each pull must be weighed with its ratio.": _unweighted,
+        "this is what the old policy earned. Weight each pull by its ratio.": _unweighted,
         "this is the sum; an expectation is the mean over the pulls.": _summed,
-        "the pulls were drawn from the old policy, so its probability must be divided out.": _without_old,
-        "this divides by the sum of the ratios, not by the number of pulls. It is a known variant with less variance, "
-        "and a little bias; the derivation has the plain mean.": _self_normalized,
+        "the pulls were drawn from the old policy, so divide its probability out.": _without_old,
+        "this divides by the sum of the ratios instead of the number of pulls. It is a known variant, with less "
+        "variance and a little bias. The derivation has the plain mean.": _self_normalized,
     },
 )

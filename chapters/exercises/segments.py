@@ -77,12 +77,12 @@ check_targets = Exercise(
         },
     ),
     mistakes={
-        "the targets are in reverse order: you went from the back, so turn the list round.": _backward,
-        "the cut is treated as an end: what lies beyond it counts 0. It is unseen, not worthless.": _cut_is_an_end,
+        "the targets are in reverse order: you looped from the back, so reverse the list at the end.": _backward,
+        "the cut is treated as an end: what comes after it counts 0. But it is unseen, not worthless.": _cut_is_an_end,
         "V(s_T) is one step further on than the last row, so from there it counts γ times.": _undiscounted,
-        "V(s_T) is added although the last row ended its episode. Then there is nothing beyond.": _always_cut,
-        "the returns run on across the end of an episode. After a step that is done, nothing follows.": _leaking,
-        "V(s_T) takes the place of the last reward. That reward was seen: it counts, and γ·V(s_T) comes on top.": (
+        "V(s_T) is added although the last row ended its episode. Nothing comes after that.": _always_cut,
+        "the returns run on across the end of an episode. Nothing follows a step that is done.": _leaking,
+        "V(s_T) replaces the last reward. But that reward was seen: it counts, and γ·V(s_T) is added to it.": (
             _last_reward_lost
         ),
     },

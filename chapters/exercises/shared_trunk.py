@@ -12,7 +12,7 @@ Lengths = tuple[Tensor, Tensor]
 
 
 def share_body_(agent: Agent) -> None:
-    """V(s) is read from the body of the policy net, in place; the value net's own body is given up."""
+    """Let the value net read V(s) from the policy net's body, in place, and give up its own."""
     agent.value_net.body = deepcopy(agent.policy_net.body)
 
 
@@ -78,15 +78,15 @@ check_parts = Exercise(
         },
     ),
     mistakes={
-        "each part was shortened by itself. There is one gradient, their sum, and one factor for both.": (
+        "each part was shortened by itself. There is one gradient, the sum, and one factor for both.": (
             _each_by_itself
         ),
         "c₁ is missing: what reaches the body is c₁ times the gradient of the value loss.": _without_coef,
-        "the norm was taken without c₁. First weigh, then add, then measure.": _coef_late,
-        "the norm of a sum is not the sum of the norms, unless both point the same way. Add the vectors first.": (
+        "the norm was taken without c₁. Weigh first, then add, then measure.": _coef_late,
+        "the norm of a sum is the sum of the norms only if both point the same way. Add the vectors first.": (
             _lengths_added
         ),
-        "short gradients are made longer. A factor is never more than 1.": _always,
+        "short gradients get longer. The factor is never more than 1.": _always,
         "one norm was taken over all agents. Each row has its own.": _stacked,
     },
 )

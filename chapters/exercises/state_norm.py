@@ -6,44 +6,44 @@ from book.exercise import Exercise
 from tricks.core.moments import Moments
 from tricks.state_norm import merge_moments
 
-Heap = tuple[float, float, float]  # count, mean, sum of squared deviations
+Three = tuple[float, float, float]  # count, mean, sum of squared deviations
 
 
 def merge_the_batch(moments: Moments, obs: Tensor, valid: Tensor) -> Moments:
-    """The moments with the valid rows of a batch taken in. obs [S, B, D], valid [S, B]."""
+    """The moments, updated with the valid rows of a batch. obs [S, B, D], valid [S, B]."""
     if moments.rows.any():
         mean, scale = moments.view()
         obs = ((obs - mean) * scale).clamp(-10, 10)
     return merge_moments(moments, obs, valid)
 
 
-def _right(a: Heap, b: Heap) -> Heap:
+def _right(a: Three, b: Three) -> Three:
     (n_a, m_a, s_a), (n_b, m_b, s_b) = a, b
     n, delta = n_a + n_b, m_b - m_a
     return n, m_a + delta * n_b / n, s_a + s_b + delta**2 * n_a * n_b / n
 
 
-def _within_only(a: Heap, b: Heap) -> Heap:
+def _within_only(a: Three, b: Three) -> Three:
     n, mean, _ = _right(a, b)
     return n, mean, a[2] + b[2]
 
 
-def _plain_average(a: Heap, b: Heap) -> Heap:
+def _plain_average(a: Three, b: Three) -> Three:
     n, _, squares = _right(a, b)
     return n, (a[1] + b[1]) / 2, squares
 
 
-def _wrong_share(a: Heap, b: Heap) -> Heap:
+def _wrong_share(a: Three, b: Three) -> Three:
     n, _, squares = _right(a, b)
     return n, a[1] + (b[1] - a[1]) * a[0] / n, squares
 
 
-def _variance(a: Heap, b: Heap) -> Heap:
+def _variance(a: Three, b: Three) -> Three:
     n, mean, squares = _right(a, b)
     return n, mean, squares / n
 
 
-def _unsquared(a: Heap, b: Heap) -> Heap:
+def _unsquared(a: Three, b: Three) -> Three:
     n, mean, _ = _right(a, b)
     return n, mean, a[2] + b[2] + (b[1] - a[1]) * a[0] * b[0] / n
 
@@ -56,13 +56,15 @@ check_merged = Exercise(
         {"a": (0, 0.0, 0.0), "b": (4, 5.0, 7.0)},
     ),
     mistakes={
-        "this is the spread within the heaps only. If their means differ, the whole is wider than its parts: "
+        "this is the spread within the two sets only. If their means differ, the whole is wider than its parts: "
         "δ²·n_a·n_b/n is missing.": _within_only,
-        "the mean of two means is the mean of all only if both heaps have the same size: weigh them by it.": (
+        "the mean of two means is the mean of all only if both sets have the same size: weight them by it.": (
             _plain_average
         ),
-        "the mean moves the wrong share of the way to b: n_b/n, so that a small batch moves it a little.": _wrong_share,
-        "the last number should stay the sum of squares, not the variance; divide by n only when you look.": _variance,
-        "the distance of the means counts squared, and without a sign.": _unsquared,
+        "the mean moves the wrong share of the way to b. It should be n_b/n: a small batch moves it a little.": (
+            _wrong_share
+        ),
+        "the last number should stay the sum of squares, not the variance: divide by n only to look at it.": _variance,
+        "the distance between the means must be squared.": _unsquared,
     },
 )

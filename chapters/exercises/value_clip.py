@@ -63,11 +63,11 @@ check_error = Exercise(
         },
     ),
     mistakes={
-        "of the two errors, it is the smaller one that counts. A pessimist takes the larger.": cautious_error,
+        "this takes the smaller of the two errors. A pessimist takes the larger.": cautious_error,
         "V itself is held within ±ε around 0. It is the *change* since V_old that is limited.": _around_zero,
-        "only the clipped error is there. Where V moved away from its target, the plain one is larger.": _only_near,
-        "the clipped value is only the change, V_old is missing: near = V_old + clip(V − V_old, ±ε).": _bare_difference,
-        "it is the target that is held near V_old. The target stays as it is; the prediction is held.": _clipped_target,
+        "this is only the clipped error. Where V moved away from its target, the plain one is larger.": _only_near,
+        "this clips only the change, and V_old is missing: near = V_old + clip(V − V_old, ±ε).": _bare_difference,
+        "this holds the target near V_old. Leave the target, and hold the prediction.": _clipped_target,
         "the factor ½ is missing.": _no_half,
     },
 )

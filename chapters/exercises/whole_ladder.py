@@ -45,7 +45,7 @@ check_holm = Exercise(
         "this multiplies every p by their number: Bonferroni's correction, which is valid but detects less.": (
             lambda p: np.minimum(p * len(p), 1)
         ),
-        "the smallest p is to be multiplied by m, wherever in the list it stands: sort first.": _unsorted,
+        "the smallest p is multiplied by m wherever it is in the list: sort first.": _unsorted,
         "a larger p may not end up smaller than the one before it: take the running maximum.": _may_fall,
         "the results are right but sorted; put each back where its p stood.": _in_order,
         "a p-value is at most 1.": _uncapped,

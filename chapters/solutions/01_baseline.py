@@ -21,7 +21,7 @@ from exercises.baseline import check_best_baseline
 
 
 def my_best_baseline(probs, pays):
-    score = torch.eye(len(probs)) - probs  # a row an action
+    score = torch.eye(len(probs)) - probs  # one row per action
     weight = probs * score.square().sum(1)
     return (weight * pays).sum() / weight.sum()
 

@@ -1,14 +1,14 @@
 """Solutions to the chapter on reuse. `python -m solutions.02_reuse`, in the folder `chapters`, checks them.
 
-Exercise 2. The product of 200 ratios of 1.05 is 1.05 ** 200, about 17,000, and of 200 ratios of 0.95 about 0.00004.
-One episode in a batch would decide everything. The library weighs each step with its own ratio only. That bounds the
-noise, and pays with a bias, since the states in the batch still come as often as they did under the old policy. The
-bias is small while the policies are near each other, which is one more reason to stay near.
+Exercise 2. The product of 200 ratios of 1.05 is 1.05 ** 200, about 17,000; of 200 ratios of 0.95, about 0.00004. One
+episode in a batch would decide everything. The library uses each step's own ratio only, which keeps the noise bounded.
+The price is a bias, since the states in the batch still come as often as they did under the old policy. It is small
+while the policies are close, which is one more reason to stay close.
 
-Exercise 3. The function overwrites the old log-probability with the present one, so the ratio is 1 on every minibatch
-of every epoch. Its gradient is that of log π, whichever policy drew the action: this is the loss without a ratio, with
-which the chapter begins, in disguise. The number that tells: max_ratio is 1.000 at all times and approx_kl is 0, though
-the policy is visibly moving. The old log-probability must be computed once, before the first step on the batch.
+Exercise 3. The function overwrites the old log-probability with the current one, so the ratio is 1 on every minibatch
+of every epoch. Its gradient is that of log π, whoever chose the action. So this is the chapter's first loss, the one
+without a ratio, in disguise. What gives it away: max_ratio is always 1.000 and approx_kl is 0, although the policy is
+visibly moving. The old log-probability must be computed once, before the first step on the batch.
 """
 
 from exercises.reuse import check_estimate

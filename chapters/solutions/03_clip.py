@@ -1,13 +1,13 @@
 """Solutions to the chapter on the clip. `python -m solutions.03_clip`, in the folder `chapters`, checks them.
 
-Exercise 2. On the first minibatch every ratio is 1, so nothing is clipped, and the gradient is that of REINFORCE with
-a baseline. With one epoch of one minibatch there is no second one: the clip then never acts, whatever ε is.
+Exercise 2. Never. On the first minibatch every ratio is 1, so nothing is clipped, and the gradient is that of REINFORCE
+with a baseline. With one epoch of one minibatch there is no second one, whatever ε is.
 
-Exercise 3. The minimum is missing. Where the ratio is outside the range the gradient is zero, on whichever side: also
-for a good action that other samples' steps have made rarer, and for a bad one that they have made likelier. These are
-the cases in which something went wrong, and now nothing pulls them back: rows that have drifted out stay out, and
-drift on. So more ratios lie outside, and max_ratio says how far: tens and hundreds, where it stays below 2 or so with
-the minimum. In the table it is the two corners marked "repair" that are missing. The returns may not tell at all.
+Exercise 3. The minimum is missing. Outside the range the gradient is zero on both sides, even for a good action that
+the steps of other rows have made rarer, and for a bad one that they have made more likely. Those are the cases where
+something went wrong, and now nothing pulls them back: rows that have drifted out stay out and drift on. So more ratios
+lie outside, and max_ratio shows how far: tens and hundreds, where it stays around 2 with the minimum. In the table, the
+two corners marked "repair" are gone. The returns alone would not tell you what is wrong.
 """
 
 import torch

@@ -1,17 +1,17 @@
 """Solutions to the chapter on GAE. `python -m solutions.04_gae`, in the folder `chapters`, checks them.
 
-Exercise 2. (a) λ = 0: with a V that is right everywhere no λ has any bias, so all that is left is variance, and that is
-least where only one reward is seen. (b) γ changes the question, λ only the answer. With a smaller γ even the true V is
-another one: the far future counts for less, and another policy may be the best. With a smaller λ the same quantity is
-estimated with more help of V; where V is right, its mean does not change at all.
+Exercise 2. (a) λ = 0: if V is right everywhere, no λ has any bias. Only variance is left, and it is smallest if you see
+a single reward. (b) γ changes the question, and λ only how you estimate the answer. With a smaller γ even the true V is
+another one: the far future counts for less, and a different policy may be the best. With a smaller λ you estimate the
+same quantity with more help from V; where V is right, the mean does not change at all.
 
-Exercise 3. `surprising_advantages` has one mask of the two: the recursion stops at `done`, but δ adds γV(s') even where
-the episode terminated. On CartPole that makes falling a matter of indifference: the fallen pole is worth what the value
-net says of it, and the net's targets are made of its own words. V can then say nearly the same everywhere (one that
-says 1/(1 - γ) = 100 for every state, fallen or not, has no loss at all), which is easy to learn and of little use. So
-a small value loss says nothing on its own: the targets may have become easy. What betrays the fault is a number that
-is not made of V: the explained variance of the real returns. And a hand-made rollout finds it at once: in a row that
-terminated, A must be r - V(s), whatever V says of the state behind it.
+Exercise 3. `surprising_advantages` has only one of the two masks. The recursion stops at `done`, but δ adds γV(s') even
+where the episode terminated. On CartPole, falling no longer costs anything: the fallen pole is worth whatever the value
+net says it is worth, and the net's targets are made from what it says. So V can say nearly the same everywhere, which
+is easy to learn and of little use. (A V that says 1/(1 - γ) = 100 for every state, fallen or not, has no loss at all.)
+A small value loss says nothing on its own, because the targets may have become easy. What gives the bug away is a
+number that is not made from V: the explained variance of the real returns. A rollout made by hand finds it at once: in
+a row that terminated, A must be r - V(s), whatever V says about the next state.
 """
 
 import torch
@@ -36,4 +36,4 @@ death = {"terminated": row.bool(), "done": row.bool(), "gamma": 0.99, "lam": 0.9
 right, faulty = (f(row, 50 * row, 70 * row, **death).item() for f in (gae, surprising_advantages))
 assert right == 1 - 50
 assert faulty > 0  # praise for falling
-print("Right: at a death A is r - V(s), and in the faulty version it is not.")
+print("Right: at a death A is r - V(s), and in the faulty version it isn't.")

@@ -1,16 +1,15 @@
 """Solutions to the chapter on orthogonal_init. `python -m solutions.05_orthogonal_init`, in `chapters`, checks them.
 
 Exercise 2. The gradient reaches the hidden layers through the head's weights. If those are 0, so is the gradient of the
-hidden layers in the first step. The head's own gradient is not: it is made of the activations, which are not 0. So the
-head moves in the first step, and from the second on everything learns. With all layers at 0 the activations are 0 as
-well, and then neither the head's weights nor any other ever get a gradient: only the head's bias can learn, which says
-the same in every state.
+hidden layers in the first step. The head's own gradient is made of the activations, which are not 0. So the head moves
+in the first step, and from the second one on everything learns. With all layers at 0 the activations are 0 as well, and
+then no weight ever gets a gradient: only the head's bias can learn, and it says the same in every state.
 
-Exercise 3. `layer == len(net.layers)` is never true: the last index is one less. So the head gets the hidden layers'
-gain, √2 instead of 0.01, and the value net's head, too. The logits are then as large as the activations, and the
-policy starts with strong opinions. On CartPole, where every episode shows both actions,
-that is easily missed. The entropy of the first update gives it away:
-nothing has been learned yet, so with a head of 0.01 it must be log(number of actions) to three digits, with every seed.
+Exercise 3. `layer == len(net.layers)` is never true, because the last index is one less. So both heads get the gain of
+the hidden layers, √2, instead of 0.01 and 1. The policy's logits are then as large as the activations, and the agent
+starts with strong opinions. That is easy to miss on CartPole, where every episode shows what both actions do. The
+entropy of the first update gives it away: nothing has been learned yet, so with a head of 0.01 it must be the log of
+the number of actions to three digits, for every seed.
 """
 
 import numpy as np

@@ -1,15 +1,16 @@
 """Solutions to the chapter on advantage_norm. `python -m solutions.06_advantage_norm`, in `chapters`, checks them.
 
-Exercise 2. (a) It could, and it would be free of currencies, too. But advantages change their size during training: at
-the start, when V is about 0, they are whole returns, later they are small surprises. One number for all of it fits
-neither. And it would not move the zero to the middle of this minibatch. (b) When nearly all pulls are alike, so are
-their advantages, σ is small, and dividing by it makes the few that differ very large. The bonus, which is not divided,
-then weighs less and less. Noise, too, is magnified.
+Exercise 2. (a) It could, and that would not depend on the currency either. But advantages change their size during
+training: at the start, when V is about 0, they are whole returns, and later they are small surprises. One number for
+all of it fits neither. And it would not move the zero to the middle of this minibatch. (b) When nearly all pulls are
+alike, so are their advantages. Then σ is small, and dividing by it makes the few that differ very large. The bonus is
+not divided, so it weighs less and less. Noise is magnified, too.
 
-Exercise 3. `advantage[valid]` puts the rows of all seeds into one line, so mean and std are shared: the gradient of
-seed 0 depends on what the other agents went through. With one seed there is no difference, and with five the curves are
-about as good. But the seeds are no longer independent experiments, and an interval that treats them as five
-observations claims more than was seen. The test is the chapter's: a seed must learn the same, alone or beside others.
+Exercise 3. `advantage[valid]` puts the rows of all seeds into one line, so they share a mean and a std, and the
+gradient of seed 0 depends on what the other agents went through. With one seed there is no difference, and with five
+the curves are about as good. But the seeds are no longer independent experiments, and an interval that treats them as
+five observations claims more than was seen. The test is the chapter's: a seed must learn the same, alone or beside
+others.
 """
 
 import torch

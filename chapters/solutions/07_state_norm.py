@@ -1,17 +1,17 @@
 """Solutions to the chapter on state normalization. `python -m solutions.07_state_norm`, in `chapters`, checks them.
 
-Exercise 2. Both standard deviations are 0, so it divides by 0 (or by its epsilon). The four numbers have mean 5 and
-standard deviation 5: all their spread lies between the batches. Such batches are what learning brings: as the policy
-improves, the cart is elsewhere in this batch than in the last one, and what moves from batch to batch is just what
-averaged standard deviations cannot see.
+Exercise 2. Both standard deviations are 0, so you divide by 0 (or by ε). The four numbers have mean 5 and standard
+deviation 5: all of their spread lies between the batches. Learning brings such batches: as the policy improves, the
+cart is elsewhere in this batch than in the last one, and what moves from batch to batch is exactly what averaged
+standard deviations cannot see.
 
-Exercise 3. `merge_the_batch` takes in the states after they were normalized with the old statistics; they should be
-raw. Take mean 5000 and standard deviation 100. The first batch is taken in as it is, and the statistics are right. The
-second is normalized to mean 0 and deviation 1 first, and is taken in as that: the mean of all becomes 2500, and the
-deviation about 2500, because there seem to be two heaps far apart. The third is then seen as (5000 - 2500)/2500 = 1
-with a deviation of 100/2500 = 0.04, and so on. The number to look at is the standard deviation of what the net sees,
-feature by feature: about 1 if all is well. With the bug it is a fraction of that for the angle, whose true deviation is
-a hundredth of a turn: normalized angles of order 1 entered its heap, so it is divided by far too much.
+Exercise 3. `merge_the_batch` takes in states that were already normalized with the old statistics; it should take raw
+ones. Take mean 5000 and standard deviation 100. The first batch is taken in as it is, and the statistics are right. The
+second is first normalized to mean 0 and deviation 1, and is taken in as that. Then the mean of all is 2500 and the
+deviation about 2500, because there seem to be two sets far apart. The third is seen as (5000 - 2500)/2500 = 1 with a
+deviation of 100/2500 = 0.04, and so on. The number to look at is the standard deviation of what the net sees, feature
+by feature: about 1 if all is well. With the bug it is a fraction of that for the angle, whose true deviation is a
+hundredth of a turn: normalized angles around 1 were taken in as if they were raw, so it is divided by far too much.
 """
 
 import torch

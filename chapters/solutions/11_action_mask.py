@@ -2,15 +2,16 @@
 
 Exercise 2. The mean over the two machines that can be drawn is
 1/2 * 1 * (2/3, -1/3, -1/3) + 1/2 * 2 * (-1/3, 2/3, -1/3) = (0, 1/2, -1/2). It is not the gradient of what is earned,
-(-1/4, 1/4, 0): the score of the unmasked policy has no mean of zero under the masked one. The third component pushes
-down an action that was never tried and cannot be, and the larger the payouts, the harder it pushes.
+(-1/4, 1/4, 0): under the masked policy, the unmasked score doesn't have mean zero. The third component pushes down an
+action that was never tried and can't be, and the larger the payouts, the harder it pushes.
 
 Exercise 3. Logits need a gradient only when the loss is computed. So the mask is there when the agent acts, and when
 the old log-probabilities are computed, but not when it learns: the policy that learns is not the one that acted. On the
 first gradient step of an update nothing has moved yet, so every ratio must be 1 and approx_kl 0. Here each ratio is the
-share of the probability that the net, unmasked, gives to the legal actions, which is below 1. Where it is below the
-clip range, a bad action's gradient is zero. The other way round, acting without the mask and learning with it, illegal
-actions have a ratio of 0, and approx_kl is infinite.
+probability that the unmasked net gives to the legal actions together, which is below 1. The largest one creeps upward
+because the surer the net gets of a legal action in some state, the less is left for illegal ones. Where the ratio is
+below the clip range, a bad action's gradient is zero. The other way around, acting without the mask and learning with
+it, illegal actions have a ratio of 0, and approx_kl is infinite.
 """
 
 import torch

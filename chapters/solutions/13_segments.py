@@ -1,17 +1,17 @@
 """Solutions to the chapter on segments. `python -m solutions.13_segments`, in the folder `chapters`, checks them.
 
-Exercise 2. `play_rows` calls every row experience, also the one in which a lane is being reset. In that row the
-"state" is the fallen pole, the action was ignored, the reward is 0, and the state that follows is a fresh start. Three
-things are learned from it that are not so: that the action taken there mattered, that a fallen pole is worth
-γ·V(start), and, since nets generalize, that a pole about to fall is worth something, too. The number to look at: the
-length of an episode. On CartPole every step pays 1, so length and return must be equal; here the length is one more.
-So does `step`: 1,024 more in each update, though resets take some of the rows. The curve of returns shows nothing. In
-code: every row whose predecessor was done must have valid False.
+Exercise 2. `play_rows` calls every row experience, even the one in which a lane is being reset. In that row the "state"
+is the fallen pole, the action was ignored, the reward is 0, and the next state is a fresh start. The agent learns three
+things from it that aren't so: that the action taken there mattered, that a fallen pole is worth γ·V(start), and, since
+nets generalize, that a pole about to fall is worth something, too. The number to look at is the length of an episode.
+On CartPole every step pays 1, so length and return must be equal; here the length is one more. `step` shows it as well:
+1,024 more in each update, although resets take some of the rows. The curve of returns shows nothing. In code: every row
+whose predecessor was done must have valid False.
 
-Exercise 3. Eight rows of 128 lanes are as much experience as 128 rows of eight. But an episode's later rewards are now
-replaced by V after eight steps at most, whatever λ is: V(s_T) has weight γ(γλ)⁷ = 0.64 in the first row's target,
-against 0.0004 with T = 128, and more in every later row. So the targets are less noisy and lean more on V, as with a
-smaller λ. The gain: 128 lanes are in 128 different places, so the rows of a batch have less to do with one another.
+Exercise 3. Eight rows of 128 lanes are as much experience as 128 rows of eight. But V replaces an episode's later
+rewards after eight steps at most, whatever λ is: V(s_T) has weight γ(γλ)⁷ = 0.64 in the first row's target, against
+0.0004 with T = 128, and more in every later row. So the targets are less noisy and lean more on V, as with a smaller λ.
+The gain: 128 lanes are in 128 different places, so the rows of a batch have less to do with one another.
 """
 
 import torch

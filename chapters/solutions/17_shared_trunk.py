@@ -1,19 +1,19 @@
 """Solutions to the chapter on shared trunks. `python -m solutions.17_shared_trunk`, in `chapters`, checks them.
 
-Exercise 2. `deepcopy` makes a second body with the same weights. It agrees with the first until the first gradient
+Exercise 2. `deepcopy` makes a second body with the same weights. It agrees with the first one until the first gradient
 step, and from then on each hears its own loss: these are separate nets with a common start, and they learn like
-separate nets. "It scores better" is no sign that it is right; here it scores better because it does not do what it
-says. A look at the first forward pass compares weights, and they are equal. What was asked for is one object,
-`agent.policy_net.body is agent.value_net.body`, and so one count of weights. Sharing must take away a whole body, 4480
-numbers of 9155, and this version takes none; `sum(p.numel() for p in agent.parameters())` says so before any training.
+separate nets. "It scores better" doesn't make it right; it scores better because it doesn't do what it says. A look at
+the first forward pass compares weights, and they are equal. What was asked for is one object,
+`agent.policy_net.body is agent.value_net.body`, and so one set of weights. Sharing must remove a whole body, 4480 of
+9155 numbers, and this version removes none. `sum(p.numel() for p in agent.parameters())` says so before any training.
 
-Exercise 3. (a) To the body c1 is worth next to nothing: its gradient has no value part. The norm is still over all
-parameters, so a long gradient of the value head shortens the body's, too; but Adam divides by the usual size, and what
-is left is that batches with a large value error count for less. (b) It can learn what is linear in the features that
-the policy happens to have. Of what the policy does not need, such as how near the end of the episode is, there may be
-little in them. The explained variance shows it, and the value loss: compare them to those of the separate nets, best
-with `return_norm`. (c) The compute is still halved. But the body learns nothing from the value loss, so the policy
-gains no features from it; that is why Cobbe et al. let the value's gradient through in the auxiliary phase.
+Exercise 3. (a) Hardly: the body's gradient has no value part. The norm is still taken over all parameters, so a long
+gradient of the value head shortens the body's, too; but Adam divides by the usual size, and what is left is that
+batches with a large value error count for less. (b) It can learn whatever is linear in the features that the policy
+happens to have. If the policy doesn't need something, such as how near the end of the episode is, there may be little
+of it in them. `explained_variance` shows it, and so does the value loss: compare them to those of separate nets, best
+with `return_norm`. (c) You still save half the work. But the value loss teaches the body nothing, so the policy gains
+no features from it. That is why Cobbe et al. let the value's gradient through in the auxiliary phase.
 """
 
 import torch

@@ -1,9 +1,9 @@
 """Solutions to the chapter on diagnostics. `python -m solutions.26_reading_the_diagnostics` checks them.
 
-Exercise 2. X has the entropy bonus: its entropy stays close to log 2 = 0.69, the most that two actions allow, because
-every gradient pulls back to undecided. Y's advantages run on through deaths: its explained variance stays at 0 (what a
-lane's next episodes bring cannot be seen in the state), while KL and entropy are ordinary. Z has the learning rate:
-KL, clip fraction and the largest ratio all say that its steps are too large.
+Exercise 2. X has the entropy bonus. Its entropy stays close to log 2 = 0.69, the most that two actions allow, because
+every gradient pulls it back to undecided. Y's advantages run on through deaths. Its explained variance stays at 0,
+since the state can't tell what a lane's next episodes will bring, while KL and entropy are ordinary. Z has the learning
+rate: KL, clip fraction, and the largest ratio all say that its steps are too large.
 """
 
 from exercises.diagnostics import check_diagnosis, check_explained_variance

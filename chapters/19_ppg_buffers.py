@@ -1,0 +1,381 @@
+# %% [markdown]
+# # Reusing rows: one buffer for the policy, one for the value net
+#
+# *How often, and for how long, can each net learn from the same row?*
+#
+# Every row of experience costs a step in the environment. PPO passes over it four times, with both nets, and throws it
+# away. But the two nets have different needs: in the scores of the [last chapter](18_ppg.ipynb), a second epoch hurt
+# the policy, while auxiliary phases were best with nine. So why not give each net a buffer of its own, with its own
+# size and number of uses?
+#
+# On the tasks of this book it doesn't pay.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | PPO uses every row equally often for both nets, and a value net could use it more |
+# | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times in all |
+# | **in the loop** | `batches = dealt_apart(recent, memory, agent.returns, config, log.update)` <br> `b, seen = b.critic, Seen(b.critic.obs)` |
+# | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
+# | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
+# | **skip it when** | PPO's epochs already give you what you need, which is usually |
+# | **also called** | sample reuse; a (small) replay buffer, which makes PPO slightly *off-policy* |
+
+# %%
+from dataclasses import replace
+from math import comb
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch.distributions import Categorical
+
+from ablations import style
+from book import begin, curves, evidence, label_lines, planted
+from exercises.ppg_buffers import check_taken, used_up
+from tricks import PPG, Config, diff, source, train
+from tricks.baseline import squared_error
+from tricks.clip import clipped_surrogate
+from tricks.core.adam import Adam, gradient
+from tricks.core.nets import Dense, Head, Net
+from tricks.core.seeds import stream
+from tricks.ladder import named
+from tricks.ppg_buffers import ages, reused
+from tricks.reuse import importance_ratio
+
+begin()
+POLICY, VALUE = style.OTHERS[2:4]
+
+# %% [markdown]
+# ## Sixty-four passes over one batch
+#
+# One batch of 256 rows: a state is four numbers $x$ between −1 and 1, and there are two actions. The return is
+#
+# $$G = \underbrace{\sin(2 x_1 + x_2)}_{V(s)} + \underbrace{\pm\, 0.3}_{A(s, a)} + \text{noise},$$
+#
+# where the action that matches the sign of $x_3$ gets the plus, and the noise has standard deviation 1. Ten agents pass
+# over their batch 64 times. The policy learns with the [clip](03_clip.ipynb) from $G - V(s)$, which we give it, and the
+# value net from $G$. After each pass we test both on 2,000 fresh states.
+
+
+# %%
+AGENTS, ROWS, PASSES = 10, 256, 64
+torch.manual_seed(0)
+state, fresh = (2 * torch.rand(AGENTS, rows, 4) - 1 for rows in (ROWS, 2000))
+everyone, rates = torch.ones(AGENTS, dtype=torch.bool), torch.full((AGENTS,), 0.003)
+nets = [stream(seed, "init") for seed in range(AGENTS)]
+policy, value = (Net(Dense(nets, (4, 64, 64)), Head(nets, 64, outputs)) for outputs in (2, 1))
+
+
+def true_value(x):
+    return torch.sin(2 * x[..., 0] + x[..., 1])
+
+
+def best(x):
+    return (x[..., 2] > 0).long()
+
+
+def grades():
+    """On fresh states: by how much the policy prefers the better action (0 to 1), and V's explained variance."""
+    chance = policy(fresh).softmax(-1).gather(-1, best(fresh).unsqueeze(-1))
+    missed = true_value(fresh) - value(fresh).squeeze(-1)
+    return (2 * chance - 1).mean().item(), (1 - missed.var(1) / true_value(fresh).var(1)).mean().item()
+
+
+with torch.no_grad():
+    played = Categorical(logits=policy(state))
+    action = played.sample()
+    played_log_prob = played.log_prob(action)
+    advantage = 0.3 * torch.where(action == best(state), 1.0, -1.0) + torch.randn(AGENTS, ROWS)
+    returns = true_value(state) + advantage
+    scaled = (advantage - advantage.mean(1, keepdim=True)) / advantage.std(1, keepdim=True)
+    graded = [grades()]
+
+steppers = [(net, Adam(net.parameters(), eps=1e-5)) for net in (policy, value)]
+for _ in range(PASSES):
+    for rows in torch.randperm(ROWS).split(64):
+        ratio = importance_ratio(
+            Categorical(logits=policy(state[:, rows])).log_prob(action[:, rows]), played_log_prob[:, rows]
+        )
+        objective = clipped_surrogate(ratio, scaled[:, rows], torch.full((AGENTS,), 0.2))
+        error = squared_error(value(state[:, rows]).squeeze(-1), returns[:, rows])
+        for (net, optimizer), loss in zip(steppers, (-objective.mean(1), error.mean(1)), strict=True):
+            optimizer.step(gradient(loss, net.parameters()), rates, everyone)
+    with torch.no_grad():
+        graded.append(grades())
+
+# %% [markdown]
+# **Predict.** Which of the two is still getting better after 16 passes? After 64?
+
+# %% tags=["predict"]
+preference, explained = np.array(graded).T
+figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.6))
+for axis, grade, color, name in (
+    (axes[0], preference, POLICY, "policy: preference\nfor the better action"),
+    (axes[1], explained, VALUE, "value net:\nexplained variance"),
+):
+    axis.semilogx(range(1, PASSES + 1), grade[1:], color=color, base=2)
+    axis.set(xlabel="passes over the batch", ylabel=name, ylim=(0, None), xticks=[2**k for k in range(7)])
+    axis.set_xticklabels([2**k for k in range(7)])
+plt.show()
+for passes in (1, 2, 4, 16, 64):
+    print(f"{passes:2} passes: preference {preference[passes]:.2f}, explained variance {explained[passes]:.2f}")
+assert preference.argmax() <= 8 and explained[64] > explained[16] > explained[2] - 0.05
+
+# %% [markdown]
+# The policy is done after two passes (and even gives a little back). That's by design: once a row with a positive
+# advantage has a ratio past $1 + \varepsilon$, the clip makes its gradient zero, and it falls silent. The value net has
+# no such limit. Its targets are numbers to fit, and it keeps learning from the same rows.
+#
+# ## What an old row can still say
+#
+# A row can also be kept for the next updates. But then it ages. Take a row with $A = 1$, played with
+# $\pi_{\text{old}}(a) = 0.5$. Two updates later, $\pi(a) = 0.65$. The ratio is $\rho = 0.65 / 0.5 = 1.3$, and with
+# $\varepsilon = 0.2$ the objective is
+#
+# $$\min(1.3 \cdot 1,\; 1.2 \cdot 1) = 1.2 ,$$
+#
+# a constant. The row is silent before the first step. With $A = -1$ the minimum is $-1.3$, which isn't clipped, so the
+# gradient is whole. **Where the policy has already followed a row, the row is silent; where it went the other way, the
+# row pulls it back.** And $A$ is as old as the row: it compares the action with what a *former* policy would have done.
+#
+# A value target ages, too: it is a former policy's return. But no ratio silences it.
+
+# %%
+ratio = torch.tensor([[1.3, 1.3]], requires_grad=True)
+objective = clipped_surrogate(ratio, torch.tensor([[1.0, -1.0]]), torch.tensor([0.2]))
+(slope,) = torch.autograd.grad(objective.sum(), ratio)
+print("objective", objective.detach().numpy().round(2), " its slope in the ratio", slope.numpy())
+torch.testing.assert_close(objective, torch.tensor([[1.2, -1.3]]))
+assert slope.tolist() == [[0.0, -1.0]]
+
+# %% [markdown]
+# ## Drawing rows
+#
+# The library keeps the last few rollouts for each net ([appendix](a2_storing_rows.ipynb)). Each epoch takes a random
+# share of all rows. A row that stays for `rollouts` updates gets `rollouts` · `epochs` chances, so the share that makes
+# `uses` the average is
+#
+# $$p = \frac{\text{uses}}{\text{rollouts} \cdot \text{epochs}},$$
+#
+# by default $4 / (2 \cdot 4) = ½$ for the policy and $16 / (8 \cdot 4) = ½$ for the value net. Chance can exceed the
+# average, so a counter stops each row at `uses` uses.
+
+# %%
+source(reused)
+
+# %% [markdown]
+# The limit pulls the average down. By hand, for one rollout, two epochs, and one use: $p = ½$, the row is skipped twice
+# with probability ¼, so it is used $¾$ times on average. In general, count the successes of a binomial distribution:
+
+
+# %%
+def mean_uses(rollouts, uses, epochs=4):
+    """Mean number of uses of a row over its time in the memory."""
+    chances, p = rollouts * epochs, uses / (rollouts * epochs)
+    return sum(comb(chances, k) * p**k * (1 - p) ** (chances - k) * min(k, uses) for k in range(chances + 1))
+
+
+usual = Config()
+for net, rollouts, uses in (
+    ("policy", usual.policy_rollouts, usual.policy_uses),
+    ("value net", usual.value_rollouts, usual.value_uses),
+):
+    print(f"{net}: a row is used {mean_uses(rollouts, uses):.2f} times on average, and at most {uses} times")
+assert mean_uses(rollouts=1, uses=1, epochs=2) == 0.75
+
+# %% [markdown]
+# Each gradient step now has two unrelated minibatches: `b` is the policy's, and `b.critic` the value net's.
+
+# %%
+diff(PPG, named("ppg_buffers"))
+
+# %% [markdown]
+# ## Watching a buffer work
+#
+# How old is a row when a net learns from it, and how many rows get to their first, second, third use? (`planted` puts
+# our function in place of the library's.)
+
+# %%
+seen = {"policy": [], "value": []}  # of every row that is dealt: its age in updates, and which use of it this is
+
+
+def listen(b, update):
+    for net, rows in (("policy", b), ("value", b.critic)):
+        seen[net].append(torch.stack([update - rows.born, rows.uses])[:, rows.valid])
+    return ages(b, update)
+
+
+small = Config("CartPole-v0", seeds=2, steps=5_000, lanes=8, horizon=32, lr=0.005, aux_every=4)
+buffers = replace(named("ppg_buffers"), value_clip=False, return_norm=True)
+with planted(ages=listen):
+    buffered = train(small, buffers)
+
+# %% tags=["thumbnail"]
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.7))
+for (net, rows), color in zip(seen.items(), (POLICY, VALUE), strict=True):
+    age, use = torch.cat(rows, 1).numpy()
+    axes[0].plot(buffered.curve.groupby("update")[f"{net}_age"].mean(), color=color, label=net)
+    axes[1].plot(np.bincount(age) / len(age), "o-", color=color)
+    reached = np.bincount(use)[1:]
+    axes[2].plot(range(1, len(reached) + 1), reached / reached[0], "o-", color=color)
+    print(f"{net:6}: mean age {age.mean():.1f} updates, oldest {age.max()}; most uses of a row {use.max()}")
+axes[0].set(xlabel="update", ylabel="mean age (updates)", ylim=(0, None))
+axes[1].set(xlabel="age of a row when used (updates)", ylabel="share of the rows used", ylim=(0, None))
+axes[2].set(xlabel="k", xticks=(1, 4, 8, 12, 16), ylabel="share of rows\nthat get to a k-th use", ylim=(0, 1.05))
+label_lines(axes[0])
+plt.show()
+assert torch.cat(seen["policy"], 1).amax(1).tolist() == [1, 4]
+assert torch.cat(seen["value"], 1).amax(1).tolist() == [7, 16]
+
+# %% [markdown]
+# The buffers fill, and then both ages stay where they are. Newer rows are used a little more, since many older ones
+# have had all their uses (right).
+#
+# ## What does age alone cost?
+#
+# All four arms may use a row four times, and take the same number of gradient steps: in the update after it was played,
+# or at random over the next eight. (Auxiliary phases are off.)
+
+# %%
+print(f"mean uses of a row: {mean_uses(1, 4):.1f} in one update, {mean_uses(8, 4):.1f} spread over eight")
+long = Config("CartPole-v1", seeds=10, steps=30_000, lr=0.01, policy_uses=4, value_uses=4, aux_epochs=0)
+runs, clipped = {}, [[] for _ in range(8)]  # for each age, the share of a minibatch's rows outside the clip range
+
+
+def note_ratio(log_prob, old_log_prob):
+    note_ratio.last = importance_ratio(log_prob, old_log_prob).detach()
+    return importance_ratio(log_prob, old_log_prob)
+
+
+def note_clipped(b, update):
+    outside = (note_ratio.last - 1).abs() > long.clip_range
+    for age in (update - b.born[b.valid]).unique().tolist():
+        clipped[age].append(outside[b.valid & (update - b.born == age)].float().mean().item())
+    return ages(b, update)
+
+
+runs["both fresh"] = train(replace(long, policy_rollouts=1, value_rollouts=1), buffers)
+runs["old value rows"] = train(replace(long, policy_rollouts=1, value_rollouts=8), buffers)
+with planted(importance_ratio=note_ratio, ages=note_clipped):
+    runs["old policy rows"] = train(replace(long, policy_rollouts=8, value_rollouts=1), buffers)
+runs["both old"] = train(replace(long, policy_rollouts=8, value_rollouts=8), buffers)
+
+# %% [markdown]
+# (Spread out, the limit costs some uses, so this isn't quite age alone.)
+#
+# **Predict.** In what order do the four end up?
+
+# %% tags=["predict"]
+figure, axes = plt.subplots(1, 2, figsize=(9.6, 2.8), gridspec_kw={"width_ratios": (1.25, 1)})
+curves(runs, axes[0])
+axes[1].bar(range(8), [np.mean(shares) for shares in clipped], color=POLICY)
+axes[1].set(xlabel="age of a policy row (updates)", ylabel="share outside\nthe clip range", title="old policy rows")
+plt.show()
+
+area = {name: run.curve.groupby("seed")["return"].mean().mean() for name, run in runs.items()}
+print("mean return over all of training:", ", ".join(f"{name} {mean:.0f}" for name, mean in area.items()))
+print(f"outside the clip range: {np.mean(clipped[0]):.0%} of new rows, {np.mean(clipped[7]):.0%} of the oldest")
+assert area["old policy rows"] < 0.8 * area["both fresh"] and area["old policy rows"] < 0.9 * area["old value rows"]
+assert np.mean(clipped[7]) > 1.5 * np.mean(clipped[0])
+
+# %% [markdown]
+# Age costs the policy most: more of its old rows lie outside the clip range (right). So its buffer should be short. The
+# value net's old rows cost something, too, and a long buffer pays only if the extra uses are worth more.
+#
+# ## Are they worth it?
+#
+# The stored runs compare PPG with and without buffers of the default sizes, each at its own learning rate.
+
+# %%
+evidence("ppg_buffers").strip()
+plt.show()
+
+# %%
+stored = evidence("ppg_buffers").table
+print(evidence("ppg_buffers").summary())
+assert (stored.verdict != "helps").all()
+assert stored.verdict[(stored.env == "CartPole-v1") & stored.question.str.contains("return_norm")].item() == "hurts"
+
+# %% [markdown]
+# No cell says that buffers help, and on CartPole with `return_norm` they hurt. (The −0.31 on DoorKey is too uncertain
+# to count.) We suspect the policy's older rows, but haven't isolated them in runs of this length.
+
+# %%
+evidence("ppg_buffers")
+
+# %% [markdown]
+# None of these sizes was tuned, and neither source of the idea is reproduced here. Cobbe et al. (2020) keep nothing for
+# the next policy phase, but give the two nets separate numbers of epochs, $E_\pi$ and $E_V$. DI-engine keeps two
+# buffers, with bolder numbers for CartPole: the policy uses the last 100 rows up to 10 times, the value net the last
+# 1000 up to 100 times.
+#
+# ## Exercises
+#
+# **Exercise 1: write it.** Which rows does an epoch take? `keys` are uniform random numbers between 0 and 1, or ∞ for
+# filler rows; `used` counts a row's uses so far.
+
+
+# %%
+def my_taken(keys, used, uses, rollouts, epochs):  # [S, B], [S, B] -> bool [S, B]
+    ...
+
+
+check_taken(my_taken)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `keys < p` is true with probability $p$.
+#
+# </details>
+#
+# **Exercise 2: think.** You want one epoch for the policy and four for the value net. (a) Which five numbers come
+# closest (`epochs`, `policy_rollouts`, `policy_uses`, `value_rollouts`, `value_uses`)? (b) Is it the same thing?
+#
+# <details><summary>Answer</summary>
+#
+# (a) 4, 1, 1, 1, 4. The value net's share is then $p = 1$: every row in every epoch. The policy's is ¼. (b) Almost. A
+# row is skipped by all four epochs with probability $(¾)^4 = 0.32$, so the policy sees 68% of the rows, once each, in
+# 16 small minibatches instead of 4 larger ones.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This version respects every limit.
+
+# %%
+source(used_up)
+
+# %%
+with planted(reused=used_up):
+    faulty = train(small, buffers)
+
+# %%
+figure, axis = plt.subplots(figsize=(6, 2.6))
+curves({"right": buffered, "with the bug": faulty}, axis)
+plt.show()
+
+# %% [markdown]
+# Nothing looks wrong. Which line is, and which rows are never used? Find the diagnostics that show it.
+#
+# <details><summary>Hint</summary>
+#
+# After how many updates has a row had its 16 uses?
+#
+# </details>
+#
+# <details><summary>Answer</summary>
+#
+# The share forgets that a row stays for several updates. Every row is taken in every epoch, until it has had its uses:
+# after one update for the policy, after four for the value net. The rest of each buffer is dead weight.
+#
+# </details>
+
+# %% tags=["predict"]
+for name, run in (("right", buffered), ("bug", faulty)):
+    late = run.curve[run.curve["update"] >= 8]
+    print(f"{name:5} policy_age {late.policy_age.mean():.2f}, value_age {late.value_age.mean():.2f}")
+    assert (late.policy_age.max() == 0 and late.value_age.mean() < 2) == (name == "bug")
+
+# %% [markdown]
+# Solutions: [`solutions/19_ppg_buffers.py`](solutions/19_ppg_buffers.py). Next: [the KL stop](20_kl_stop.ipynb), which
+# ends an update's reuse when the policy has moved far enough.

@@ -1,0 +1,392 @@
+# %% [markdown]
+# # KL early stopping: a limit for the whole policy
+#
+# *The clip watches every action of a batch on its own. Who watches the policy?*
+#
+# The [clip](03_clip.ipynb) decides row by row: this action has moved far enough, that one hasn't. KL early stopping
+# looks at the whole batch: measure how far the policy has moved since it played, and when that's too far, take no more
+# steps.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | late steps on a batch move the policy too far from the one that played |
+# | **formula** | step only while $\operatorname{mean}(\rho - 1 - \log \rho) \le 1.5\, d$, with $d$ the target |
+# | **in the loop** | `moving = moving & near_enough(ratio, b.valid, config.target_kl)` |
+# | **defaults** | `target_kl` $d$ = 0.01, so the limit is 0.015 nats |
+# | **watch** | `steps_taken`: near 100% the brake is idle; at a few percent, most of each batch is wasted |
+# | **skip it when** | the clip already keeps `approx_kl` small |
+# | **also called** | `target_kl`, KL early stopping, PPO with early stopping |
+
+# %%
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from ablations import flags, style, table
+from book import begin, curves, evidence, label_lines, planted, ratios_by_epoch
+from book.results import trials
+from exercises.kl_stop import check_near_enough, check_steps, forgetful_stop
+from tricks import Config, diff, source, train
+from tricks.core.adam import Adam
+from tricks.kl_stop import near_enough
+from tricks.ladder import named
+
+begin()
+
+# %% [markdown]
+# ## Two ways to say "too far"
+#
+# The clip takes away the reward for moving a row's ratio $\rho$ beyond $1 \pm \varepsilon$. For the whole policy, the
+# usual distance is the KL divergence, estimated from the same ratios (as in [reuse](02_reuse.ipynb)):
+#
+# $$\text{KL} \approx \operatorname{mean}(\rho - 1 - \log \rho) .$$
+#
+# How large is one term? Put $\rho = 1 + x$ and use $\log(1 + x) \approx x - x^2/2$. What's left is
+#
+# $$\rho - 1 - \log \rho \approx \tfrac{1}{2} (\rho - 1)^2 .$$
+#
+# So the KL divergence is about half the mean *square* of the ratios' distance from 1. A limit of 0.015 allows a root
+# mean square of $\sqrt{2 \cdot 0.015} \approx 0.17$, close to the clip's usual 0.2. By default, then, the two brakes
+# act at about the same distance, one on each row, the other on the average.
+#
+# Take four batches of a hundred rows:
+#
+# 1. Half of the ratios are 1.15, half 0.85.
+# 2. One is 4, the others 1.
+# 3. Twenty are 0.7, the others 1.
+# 4. Half are 1.19, half 0.81.
+#
+# The second by hand: $(4 - 1 - \ln 4) / 100 = 0.0161$, which is over the limit. One row stops the whole batch. The
+# third: $0.2 \cdot (0.7 - 1 - \ln 0.7) = 0.0113$, so the batch goes on, although twenty rows are outside the range.
+
+# %%
+batches = torch.ones(4, 100)  # [S, B]: one batch per row, as if each were a seed
+batches[0, :50], batches[0, 50:] = 1.15, 0.85
+batches[1, 0] = 4.0
+batches[2, :20] = 0.7
+batches[3, :50], batches[3, 50:] = 1.19, 0.81
+goes_on = near_enough(batches, torch.ones(4, 100, dtype=torch.bool), target_kl=0.01)
+
+for k, ratio in enumerate(batches):
+    kl, outside = (ratio - 1 - ratio.log()).mean(), ((ratio - 1).abs() > 0.2).sum()
+    said = "goes on" if goes_on[k] else "stops"
+    print(f"batch {k + 1}: KL {kl:.4f}, {said:7}; {outside:2} rows outside the clip's range")
+assert goes_on.tolist() == [True, False, True, False]
+
+# %%
+figure, axis = plt.subplots(figsize=(6.5, 2.8))
+ratios = torch.linspace(0.5, 1.6, 221)
+axis.axvspan(0.8, 1.2, color=style.FAINT, lw=0)
+axis.text(1.0, 0.11, "the clip's range", ha="center", color=style.INK)
+axis.plot(ratios, ratios - 1 - ratios.log(), color=style.COLORS["kl_stop"])
+axis.plot(ratios, (ratios - 1).square() / 2, color=style.INK, ls=":")
+axis.axhline(0.015, color=style.INK, lw=1)
+axis.text(0.51, 0.018, "limit for the mean", color=style.INK)
+axis.text(1.61, 0.13, "ρ − 1 − log ρ", color=style.COLORS["kl_stop"], weight="bold")
+axis.text(1.46, 0.125, "½(ρ − 1)²", color=style.INK, ha="right")
+axis.set(xlabel="ratio ρ of a row", ylabel="a row's term (nats)", xlim=(0.5, 1.6), ylim=(0, 0.14))
+plt.show()
+
+# %% [markdown]
+# In order: neither brake acts, both do, only the clip, only the KL stop. And their action differs. The clip silences
+# the rows that have gone far enough and keeps learning from the others. The KL stop ends the batch.
+#
+# ## In the library
+
+# %%
+source(near_enough)
+
+# %%
+stop = replace(named("reuse"), kl_stop=True)  # without the clip
+diff(named("reuse"), stop)
+
+# %% [markdown]
+# Each seed has its own brake: `moving` is a bool per seed, and `&` can only switch it off, so a seed that has stopped
+# stays stopped until the next batch. The KL is measured *before* the step, so the step that crosses the limit is still
+# taken.
+#
+# ## One batch, forty steps
+#
+# One agent takes forty steps on its first batch, which is the same with either brake. Each step sees the whole batch.
+#
+# **Predict.** What does the KL do with no brake, the clip, the KL stop, and both? Which curves come back down?
+
+# %%
+both = replace(named("clip"), kl_stop=True)
+arms = {"reuse": named("reuse"), "clip": named("clip"), "kl_stop": stop, "clip + kl_stop": both}
+colors = [style.COLORS["reuse"], style.COLORS["clip"], style.COLORS["kl_stop"], style.SOFT]
+first = Config(seeds=1, steps=1, lr=0.001, epochs=40, minibatches=1)
+moved = {name: ratios_by_epoch(first, tricks, update=0) for name, tricks in arms.items()}
+
+# %% tags=["predict", "thumbnail"]
+kl = {name: [np.mean(ratio - 1 - np.log(ratio)) for ratio in steps] for name, steps in moved.items()}
+figure, axis = plt.subplots(figsize=(6.5, 3))
+for (name, values), color in zip(kl.items(), colors, strict=True):
+    axis.plot(range(1, 41), values, color=color, label=name)
+axis.axhline(1.5 * Config.target_kl, color=style.INK, ls=":", lw=1)
+axis.set(xlabel="step on the first batch", ylabel="approx_kl (nats)", ylim=(0, 0.04))
+axis.lines[0].set_label("")
+axis.text(9.2, 0.037, "reuse", color=colors[0], weight="bold", size=9)
+label_lines(axis)
+plt.show()
+
+for name, values in kl.items():
+    outside = np.mean(np.abs(moved[name][-1] - 1) > 0.2)
+    print(
+        f"{name:14} largest KL {max(values):.4f}, last {values[-1]:.4f}; {outside:.0%} of the rows end outside 1 ± 0.2"
+    )
+assert kl["reuse"][-1] > 0.5
+assert max(kl["clip"]) > 0.015 > 1.3 * kl["clip"][-1]
+for name in ("kl_stop", "clip + kl_stop"):
+    assert 0.015 < max(kl[name]) < 1.001 * kl[name][-1]
+
+# %% [markdown]
+# With no brake, the curve leaves the picture and ends near 1. With the clip alone, the KL overshoots the dotted limit,
+# carried by the optimizer's momentum, and then *comes back*: rows on the wrong side of the range still have their
+# gradient. With the KL stop it freezes, a bit above the limit. With both, it freezes in the middle of the overshoot,
+# which the clip alone would have repaired.
+#
+# The clip works like a spring, the KL stop like a switch.
+#
+# ## Eight agents, four arms
+#
+# Now train on CartPole with forty steps per batch (ten epochs of four minibatches), at a learning rate of 0.003.
+
+# %%
+config = Config(seeds=8, steps=16_000, lr=0.003, epochs=10)
+runs = {name: train(config, tricks) for name, tricks in arms.items()}
+
+
+# %%
+def by_batch(run):
+    """Means over the seeds, batch by batch, as long as every seed has one."""
+    shared = run.curve.groupby("seed")["update"].max().min()
+    return run.curve[run.curve["update"] <= shared].groupby("update").mean()
+
+
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 2.8))
+for (name, run), color in zip(runs.items(), colors, strict=True):
+    means = by_batch(run)
+    axes[0].plot(means.step / 1000, means.approx_kl, color=color, label=name)
+    said = {"reuse": "", "clip": "clip, reuse"}.get(name, name)
+    axes[1].plot(means.step / 1000, 40 * means.steps_taken.fillna(1.0), color=color, label=said)
+axes[0].axhline(1.5 * Config.target_kl, color=style.INK, ls=":", lw=1)
+axes[0].set(ylabel="approx_kl (nats)", yscale="log")
+axes[1].set(ylabel="steps taken per batch", ylim=(0, 42))
+for axis in axes:
+    axis.set(xlabel="environment steps (thousands)")
+    label_lines(axis)
+plt.show()
+
+# %%
+curves(runs)
+plt.show()
+
+for name, run in runs.items():
+    drifted, taken, late = run.curve.approx_kl.mean(), run.curve.steps_taken.fillna(1.0).mean(), run.late()
+    print(f"{name:14} mean KL {drifted:.3f}, {taken:.0%} of the steps; last tenth {late.mean():.0f} ± {late.std():.0f}")
+ends = {name: run.late().mean() for name, run in runs.items()}
+assert ends["clip"] > 1.3 * max(ends["kl_stop"], ends["clip + kl_stop"])
+assert runs["reuse"].curve.approx_kl.mean() > 5 * max(runs[name].curve.approx_kl.mean() for name in list(arms)[1:])
+assert runs["kl_stop"].curve.steps_taken.mean() < runs["clip + kl_stop"].curve.steps_taken.mean() < 0.5
+
+# %% [markdown]
+# (± is the standard deviation between seeds.) With no brake, some agents are already good and others have collapsed.
+# All three brakes keep the KL small. But the KL stop alone gets only a handful of steps out of each batch. With the
+# clip in front of it, it gets more, because the clip slows the drift down. The clip alone takes all forty, has the
+# smallest KL, and learns the most. This is one task, at a rate that keeps the KL stop busy.
+#
+# ## What else stands still
+#
+# Why does stopping cost so much? One suspect: `moving` goes to the optimizer, which holds both nets. When the policy
+# stops, so does the value net, although nothing is wrong with *its* steps. Spinning Up's value net has its own
+# optimizer and always takes all of its steps. Below, `planted` gives our loop such an optimizer.
+
+
+# %%
+class ValueGoesOn(Adam):
+    """Two optimizers in one: the policy's parameters stop with their seed, the value net's always move."""
+
+    def __init__(self, parameters, eps):
+        parameters = list(parameters)  # first the policy's, then as many of the value net
+        half = len(parameters) // 2
+        self.policy, self.value = Adam(parameters[:half], eps), Adam(parameters[half:], eps)
+
+    def step(self, gradient, learning_rate, moving):
+        ours = sum(self.policy.sizes)
+        self.policy.step(gradient[:, :ours], learning_rate, moving)
+        self.value.step(gradient[:, ours:], learning_rate, torch.ones_like(moving))
+
+
+with planted(Adam=ValueGoesOn):
+    unfrozen = {name: train(config, arms[name]) for name in ("kl_stop", "clip + kl_stop")}
+
+for name, run in unfrozen.items():
+    for said, each in (("stops too", runs[name]), ("goes on", run)):
+        second_half = each.curve[each.curve.step > 8_000]
+        explained, late = second_half.explained_variance.mean(), each.late()
+        print(f"{name:14} value net {said:9}: explained variance {explained:.2f}, last tenth {late.mean():.0f}")
+    assert run.late().mean() > runs[name].late().mean()
+clipped = runs["clip"].curve[runs["clip"].curve.step > 8_000].explained_variance.mean()
+print(f"{'clip':14} explained variance {clipped:.2f}, last tenth {ends['clip']:.0f}")
+
+# %% [markdown]
+# With a handful of steps per batch, the value net explains next to nothing, and a policy without a baseline learns
+# slowly. Let it go on, and both arms gain. **So if you use a KL stop, see whether your value net stops with it.**
+#
+# ## Our prediction
+#
+# We expected `kl_stop` to help on CartPole with twenty epochs per batch and no clip. Each arm has the learning rate
+# that did best on other seeds.
+
+# %%
+evidence("kl_stop").strip()
+plt.show()
+
+# %%
+(trial,) = evidence("kl_stop").worlds.itertuples()
+found = next(each for each in trials() if each.trial.trick == "kl_stop")
+spread = {}
+for name, side in (("without", found.without), ("with", found.having)):
+    area, late = found.scores(side), side.runs["late"]
+    spread[name] = area.std(), late.std()
+    print(f"{name:7} at rate {side.lr:g}: area under the curve {area.mean():.0f} ± {area.std():.0f}, ", end="")
+    print(f"seeds from {area.min():.0f} to {area.max():.0f}; last tenth {late.mean():.0f} ± {late.std():.0f}")
+print(f"difference in area: 95% interval {trial.low:.0f} to {trial.high:.0f}, {trial.seeds} seeds")
+assert trial.seen == 0 and trial.low < 0 < trial.high
+assert spread["with"][0] < spread["without"][0] / 2 and spread["with"][1] < spread["without"][1] / 1.8
+
+# %% [markdown]
+# The prediction didn't come true. No effect on the mean is detected, and the interval leaves room for a sizable loss or
+# a small gain. What the brake does change is the spread between seeds: the bad runs aren't as bad, and the good ones
+# not as good. We noticed that only afterward, so treat it as a guess to be tested.
+
+# %%
+evidence("kl_stop")
+
+# %% [markdown]
+# The tuning runs say more about why. They cover four learning rates, with and without the brake, and with the clip
+# instead (five to eight seeds per point).
+
+# %%
+rows = table().query("env == 'CartPole-v1' and steps == 50_000 and numbers == 'lanes=16 epochs=20'")
+tuned = {name: rows[rows.tricks == flags(arms[name])].set_index("lr") for name in ("reuse", "clip", "kl_stop")}
+
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 2.8), sharey=True)
+for axis, score, said in zip(axes, ("area", "late"), ("area under the curve", "last tenth of training"), strict=True):
+    for name, part in tuned.items():
+        axis.plot(part.index, part[score], "o-", color=style.COLORS[name], label=name)
+    axis.set(xscale="log", xlabel="learning rate", title=said, ylim=(0, 510))
+    label_lines(axis)
+axes[0].set_ylabel("points per episode")
+plt.show()
+assert (tuned["clip"].area > tuned["kl_stop"].area).all() and (tuned["clip"].late > tuned["kl_stop"].late).all()
+larger = [0.003, 0.01, 0.03]
+assert (tuned["kl_stop"].late > tuned["reuse"].late)[larger].all() and tuned["reuse"].area.idxmax() == 0.001
+
+# %% [markdown]
+# On the right, the brake works: at every rate but the smallest, agents end up higher with it than without. But they get
+# there slowly, and the area under the curve, by which we tune and score, doesn't forgive that. So both arms chose the
+# smallest rate, where a brake has the least to do. At every rate, the clip is ahead.
+#
+# ## Using it
+#
+# The name `target_kl` means slightly different things:
+#
+# | | KL is measured | limit | the value net |
+# |---|---|---|---|
+# | Spinning Up | before each of 80 steps on the whole batch, as mean(−log ρ) | 1.5 × 0.01 | goes on |
+# | stable-baselines3 | before each minibatch's step | 1.5 × `target_kl`, off by default | stops, too |
+# | CleanRL | after each epoch, on its last minibatch (idle with one epoch) | `target_kl`, off by default | stops, too |
+# | here | before each minibatch's step | 1.5 × `target_kl` | stops, too |
+#
+# - **Use it on top of the clip as a fuse.** Set the target so that `steps_taken` stays near 100%, and only the odd
+#   batch in which the policy runs off is cut short. At a few percent, lower the learning rate or the number of epochs.
+# - **Don't use it in place of the clip.** Nothing above speaks for that. (Nor have we seen the two together do better
+#   than the clip alone.)
+# - **It measures one minibatch.** The estimate is noisy, and an unlucky one can stop a seed that was fine.
+#
+# In PPO's own paper, a softer brake, a KL penalty whose weight adapts, did worse than the clip (Schulman et al. 2017,
+# arXiv:1707.06347, table 1).
+#
+# ## Exercises
+#
+# **Exercise 1: write it.** May this agent take its step on this minibatch? Estimate the KL divergence from the
+# log-probabilities of the actions taken.
+
+
+# %%
+def my_near_enough(log_prob, old_log_prob, target_kl):  # [B], [B], a number -> True or False
+    ...
+
+
+check_near_enough(my_near_enough)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `log_prob - old_log_prob` is $\log \rho$. Compute $\rho - 1 - \log \rho$ for each row, then compare the mean with 1.5
+# times the target.
+#
+# </details>
+#
+# **Exercise 2: count the steps.** Given the KL at every minibatch of a batch, measured before its step, how many steps
+# does the agent take?
+
+
+# %%
+def my_steps(kl, target_kl):  # [epochs, minibatches], a number -> a count
+    ...
+
+
+check_steps(my_steps)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# There are two nested loops to leave, and once you have left them, a smaller KL later on doesn't count.
+#
+# </details>
+#
+# <details><summary>Answer</summary>
+#
+# It's the number of minibatches before the first one over the limit. In a nested loop, return from a function or set a
+# flag: a plain `break` ends the epoch, and the next epoch happily takes another step or two.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This version has the KL divergence in its textbook form, and trains without a complaint.
+
+# %%
+source(forgetful_stop)
+
+# %%
+with planted(near_enough=forgetful_stop):
+    faulty = train(config, stop)
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
+for axis, name in zip(axes, ("return", "approx_kl", "steps_taken"), strict=True):
+    for run, color, label in ((runs["kl_stop"], style.COLORS["kl_stop"], "right"), (faulty, style.INK, "bug")):
+        means = by_batch(run)
+        axis.plot(means.step / 1000, means[name], color=color, label=label)
+    axis.set(xlabel="steps (thousands)", title=name)
+    if name == "approx_kl":
+        axis.set_yscale("log")
+    label_lines(axis)
+plt.show()
+assert faulty.curve.steps_taken.mean() > 0.9 and faulty.curve.approx_kl.mean() > 0.15
+
+# %% [markdown]
+# The returns don't give it away. Which two numbers can't both be right? And what's wrong with the formula?
+#
+# <details><summary>Hint</summary>
+#
+# Who drew the rows of the batch? What is the mean of $\log \rho$ under that policy?
+#
+# </details>
+#
+# Solutions: [`solutions/20_kl_stop.py`](solutions/20_kl_stop.py). Next: [continuous
+# actions](21_continuous_actions.ipynb), where the policy is a Gaussian.

@@ -1,0 +1,352 @@
+# %% [markdown]
+# # Continuous actions: a Gaussian instead of a softmax
+#
+# *A motor takes any torque between −2 and 2. What are the probabilities of infinitely many actions?*
+#
+# A pendulum hangs from a motor, and you choose the torque. Up to now a policy had one logit per action. You could cut
+# the range into 11 torques and keep the softmax, but what it learns about 1.6 would say nothing about 2.0, and a
+# humanoid robot with 17 joints would need $11^{17}$ logits. (One softmax per *joint* does work: Tang & Agrawal 2019,
+# arXiv:1901.10500.)
+#
+# So let the net say *where* to aim and *how widely* to scatter. Nothing in the training loop changes: it asks for
+# log-probabilities, and a Gaussian has those, too.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | an action is a vector of real numbers, and a softmax needs a list |
+# | **formula** | $\log \pi(a \mid s) = -\sum_i \big( \tfrac12 z_i^2 + \log \sigma_i + \tfrac12 \log 2\pi \big)$, $\;z_i = (a_i - \mu_i(s)) / \sigma_i$ |
+# | **in the loop** | `log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)` |
+# | **defaults** | the net gives $\mu$; $\log \sigma$ is learned, the same in all states, and starts at 0 |
+# | **watch** | `entropy`: it is $\log \sigma$ plus a constant, and it should not fall before the return rises |
+# | **skip it when** | there are a few discrete actions |
+# | **also called** | diagonal Gaussian policy; `Normal` with `Independent` in PyTorch |
+
+# %%
+import math
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from ablations import style
+from book import begin, curves, planted
+from book.results import all_effects
+from exercises.continuous_actions import check_log_prob, log_prob_of_the_torque
+from tricks import Config, source, train
+from tricks.core.agent import Agent
+from tricks.core.policies import DiagonalGaussian
+from tricks.core.rollout import play_episodes
+from tricks.core.spaces import Spaces
+from tricks.ladder import named
+from tricks.loop import build_agent
+
+begin()
+COLOR, FAULT = style.OTHERS[2], style.FAULT
+
+# %% [markdown]
+# ## The log-probability of a torque
+#
+# In one dimension, a Gaussian with mean $\mu$ and standard deviation $\sigma$ has the density
+#
+# $$\pi(a) = \frac{1}{\sigma \sqrt{2\pi}}\; e^{-z^2/2}, \qquad z = \frac{a - \mu}{\sigma}
+#   \qquad\Longrightarrow\qquad \log \pi(a) = -\tfrac12 z^2 - \log \sigma - \tfrac12 \log 2\pi .$$
+#
+# It is a probability per unit of torque, so it can exceed 1. That does no harm: a ratio of densities has no units, and
+# REINFORCE is derived with an integral in place of the sum. Several motors scatter independently, so their densities
+# multiply, and **the logarithms add up**.
+#
+# By hand: two motors, $\mu = (1, -1)$, $\sigma = (½, 2)$, and the action $(2, 1)$. Then $z = (2, 1)$. The squares give
+# $-\tfrac12 (4 + 1) = -2.5$, the logarithms $-\log ½ - \log 2 = 0$, the constants $-\log 2\pi = -1.838$. Together:
+# $-4.338$.
+
+# %%
+logits = torch.tensor([1.0, -1.0, math.log(0.5), math.log(2.0)])  # μ of both motors, then their log σ
+action = torch.tensor([2.0, 1.0])
+theirs = torch.distributions.Normal(logits[:2], logits[2:].exp()).log_prob(action)
+ours = DiagonalGaussian.log_prob(logits, action)
+print(f"torch.distributions, by motor: {theirs.numpy().round(3)}, sum {theirs.sum():.3f}; the library: {ours:.3f}")
+torch.testing.assert_close(ours, theirs.sum())
+assert abs(ours.item() + 4.338) < 1e-3
+
+# %% [markdown]
+# ## A narrow policy has a long gradient
+#
+# The two *scores*, as in Williams (1992):
+#
+# $$\frac{\partial \log \pi}{\partial \mu} = \frac{z}{\sigma}, \qquad\qquad
+#   \frac{\partial \log \pi}{\partial \log \sigma} = z^2 - 1 .$$
+#
+# If an action was good, the mean moves toward it. The deviation grows if the action was more than one $\sigma$ away,
+# and shrinks if it was closer. $z$ has mean 0 and $z^2$ has mean 1, so both scores are 0 on average.
+#
+# **Predict.** Three policies aim at 0 with $\sigma$ = 1, 0.3, and 0.1. Whose scores are longest, and by what factor? Is
+# it the same for both parameters?
+
+# %% tags=["predict", "thumbnail"]
+torch.manual_seed(1)
+z = torch.randn(500)
+figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.2), sharey=True)
+spread = {}
+for row, sigma in enumerate((1.0, 0.3, 0.1)):
+    logits = torch.tensor([0.0, math.log(sigma)]).expand(500, 2).clone().requires_grad_()
+    (scores,) = torch.autograd.grad(DiagonalGaussian.log_prob(logits, (sigma * z).unsqueeze(1)).sum(), logits)
+    spread[sigma] = scores.std(0).tolist()
+    for axis, score in zip(axes, scores.T, strict=True):
+        axis.scatter(score, row + 0.5 * (torch.rand(500) - 0.5), s=5, color=COLOR, alpha=0.4, lw=0)
+axes[0].set_yticks(range(3), [f"σ = {sigma:g}" for sigma in spread])
+axes[0].set(title="for the mean", xlabel="score")
+axes[1].set(title="for log σ", xlabel="score", xlim=axes[0].get_xlim())
+plt.show()
+for sigma, (mean, width) in spread.items():
+    print(f"σ = {sigma:g}: standard deviation of the score {mean:.2f} for the mean, {width:.2f} for log σ")
+assert 9 < spread[0.1][0] / spread[1.0][0] < 11 and abs(spread[0.1][1] - spread[1.0][1]) < 0.01
+
+# %% [markdown]
+# The score of the mean grows as $1/\sigma$, the other one doesn't change. And each step of the mean counts for more:
+# moving it by $\Delta$ costs a KL divergence of $\Delta^2 / 2\sigma^2$, a hundred times as much at $\sigma = 0.1$ as
+# at 1. Adam doesn't help: the size of its steps hardly depends on that of the gradient. Williams suggested a learning
+# rate proportional to $\sigma^2$; PPO relies on the clip.
+#
+# The **entropy** is $\log \sigma + \tfrac12 \log 2\pi e$ per dimension. Below $\sigma \approx 0.24$ it is negative.
+# Don't worry: it depends on the units of the action, so only its changes mean something.
+#
+# ## In the library
+
+# %%
+source(DiagonalGaussian.sample, DiagonalGaussian.log_prob, DiagonalGaussian.entropy, Agent.policy)
+
+# %% [markdown]
+# `logits` is the library's name for whatever the net gives; here it's $\mu$, with $\log \sigma$ appended. The logarithm
+# keeps $\sigma$ positive whatever the optimizer does.
+#
+# $\log \sigma$ is one parameter per motor and **doesn't depend on the state** (`expand_as` repeats it for every row). A
+# second output of the net, as in SAC (soft actor-critic), would let a few lucky actions in one corner of the world make
+# the policy certain there. A single number hears from every row. Schulman et al. (2015, arXiv:1502.05477),
+# openai/baselines, and CleanRL do it this way, and Andrychowicz et al. (2020, arXiv:2006.05990) found no benefit in the
+# other.
+#
+# ## The motor's limits
+#
+# A Gaussian has tails, and a motor doesn't. So an action is clipped, on the way into the environment and only there:
+
+# %%
+source(Spaces.decode)
+
+# %% [markdown]
+# The loop stores, and learns from, the action that was drawn. Think of the clip as part of the motor: the policy says
+# 2.7, the motor does 2, and what comes of it is what 2.7 is worth. The derivation needs only one thing, **the
+# log-probability of what was drawn**.
+#
+# Suppose somebody "corrects" that and puts the clipped torque into the log-probability. Then the tail beyond the limit
+# counts as if it were nearer, and the score is no longer 0 on average. But [a mean score of zero](01_baseline.ipynb) is
+# what keeps a baseline free of bias. Let a torque $a$ earn $\operatorname{clip}(a)$ points, with $\mu = 1.5$ and
+# $\sigma = 1$, and subtract three baselines $b$.
+
+# %%
+GRID = torch.linspace(-12, 12, 240_001, dtype=torch.float64)  # of z
+LIMIT = 2.0
+
+
+def mean_of(values):
+    """The mean over a standard normal z, by a fine sum."""
+    return (values * torch.exp(-GRID.square() / 2)).sum().item() * 1e-4 / math.sqrt(2 * math.pi)
+
+
+drawn = 1.5 + GRID  # σ = 1
+torque = drawn.clamp(-LIMIT, LIMIT)
+exact = mean_of((drawn.abs() < LIMIT).double())  # the derivative of clip(a) is 1 inside and 0 outside
+for b in (-3.0, 0.0, 3.0):
+    right, wrong = (mean_of((torque - b) * (action - 1.5)) for action in (drawn, torque))
+    print(f"b = {b:+.0f}: exact {exact:.3f}, with the drawn action {right:.3f}, with the clipped one {wrong:+.3f}")
+    assert abs(right - exact) < 1e-3
+    assert abs(wrong - exact) > 0.05
+
+# %%
+means = np.linspace(-1, 5, 61)
+figure, axis = plt.subplots(figsize=(6.5, 2.4))
+axis.plot(means, [mean_of((mu + GRID).clamp(-LIMIT, LIMIT) - mu) for mu in means], color=FAULT)
+axis.axhline(0, color=COLOR)
+axis.axvline(LIMIT, color=style.INK, lw=1)
+axis.text(2.1, -2.9, "the motor's limit", color=style.INK)
+axis.text(4.9, 0.1, "the drawn action", color=COLOR, ha="right", va="bottom")
+axis.text(5.1, -1.2, "the clipped action", color=FAULT, ha="right")
+axis.set(xlabel="mean of the policy (N·m)", ylabel="mean score", ylim=(-3.2, 0.6))
+plt.show()
+
+# %% [markdown]
+# With the drawn action the gradient is exact for any baseline. With the clipped one, it can even have the wrong sign.
+# The figure shows why it ends badly. Once the mean is beyond the limit, *every* action has a score that points back.
+# Let the value net expect too much of that state, and every advantage is negative: "less of this," times a score that
+# points inside, pushes the mean further out. The further it is, the harder the push. Here are five agents on Pendulum
+# (each is stopped when a number overflows):
+
+
+# %%
+def play_clipped(player, policy, rows, active):
+    rollout = play_episodes(player, policy, rows, active)
+    return replace(rollout, action=rollout.action.clamp(-2, 2))
+
+
+config = Config("Pendulum-v1", seeds=5, steps=20_000, gamma=0.9, lr=0.01)
+with planted(play_episodes=play_clipped):  # trains the library's loop with this function instead of its own
+    runaway = train(config, named("gae"))
+print(f"stopped: {len(runaway.diverged)} of 5 agents, at step", sorted(runaway.diverged.values()))
+assert len(runaway.diverged) >= 3
+
+# %% [markdown]
+# (Two other ways are right: give a clipped action the whole probability of the tail, which has less variance (Fujita &
+# Maeda 2018, arXiv:1802.07564), or squash by $\tanh$, with its derivative in the log-probability, as Andrychowicz et
+# al. recommend.)
+#
+# ## How wide to begin
+#
+# Each step on Pendulum costs about the squared angle. The motor is too weak to lift the pendulum at once; it has to
+# swing first. Below, fifteen agents train as [one stack](23_seeds_as_an_axis.ipynb), with the flags up to `gae`: five
+# start with $\sigma$ = 0.3, five with the usual 1, five with 3. **Predict.** Which learn first, and which not at all?
+
+# %%
+STARTS = (0.3, 1.0, 3.0)
+wide = replace(config, seeds=15, steps=60_000)
+
+
+def start_apart(*arguments):
+    agent = build_agent(*arguments)
+    agent.log_std.data[:, 0, 0] = torch.tensor(STARTS).log().repeat_interleave(5)  # [S, 1, A]
+    return agent
+
+
+with planted(build_agent=start_apart):
+    everyone = train(wide, named("gae"))
+
+# %% tags=["predict"]
+figure, axes = plt.subplots(1, 2, figsize=(8.5, 2.8))
+runs, late = {}, {}
+for k, start in enumerate(STARTS):
+    mine = everyone.curve[everyone.curve.seed.between(5 * k, 5 * k + 4)]
+    runs[f"from σ = {start:g}"] = replace(everyone, curve=mine)
+    late[start] = everyone.late().iloc[5 * k : 5 * k + 5].mean()
+    sigma = np.exp(mine.groupby("update").entropy.mean() - 0.5 * math.log(2 * math.pi * math.e))
+    axes[1].plot(mine.groupby("update").step.mean() / 1000, sigma, color=style.OTHERS[k])
+curves(runs, axes[0])
+axes[1].set(yscale="log", xlabel="environment steps (thousands)", ylabel="σ (N·m)", xlim=(0, 60))
+axes[1].set_yticks([0.3, 1, 3], ["0.3", "1", "3"])
+axes[1].minorticks_off()
+plt.show()
+print("last tenth:", ", ".join(f"{score:.0f} from σ = {start:g}" for start, score in late.items()))
+assert late[0.3] < -1200 < -800 < min(late[1.0], late[3.0])
+
+# %%
+angle, speed = torch.rand(2, 2000) * 2 - 1
+states = torch.stack([(math.pi * angle).cos(), (math.pi * angle).sin(), 8 * speed], -1)
+mean, log_std = everyone.agent.policy(states.expand(15, -1, -1)).detach().chunk(2, -1)
+stuck = (mean.abs() > 2 + 2 * log_std.exp()).float().mean((1, 2)).view(3, 5).mean(1)
+print("states in which practically every draw is full torque:", ", ".join(f"{share:.0%}" for share in stuck.tolist()))
+assert stuck[0] > 2 * stuck[1:].max()
+
+# %% [markdown]
+# The narrow ones fail. Their steep gradient throws the mean far beyond the limit, where every draw is full torque, and
+# there is nothing to compare. (A lower learning rate, 0.001 or 0.003, doesn't rescue them.) The other ten learn, and
+# their $\sigma$ falls only as the return rises. An agent from $\sigma = 3$ starts with full torque in half of its
+# draws, and full torque is what a swing-up takes.
+#
+# Don't conclude that wider is better. Andrychowicz et al. recommend *decreasing* the first $\sigma$ on their locomotion
+# tasks. It has the units of an action, so compare it with the range, and tune it.
+#
+# ## Every trick on Pendulum
+#
+# Here are the stored ablations (with $\gamma = 0.9$). *Next rung* adds a trick to all those before it; *taken out*
+# removes it, with what needs it, from the full set; *alone* adds it, with what it needs, to REINFORCE. Full dots are
+# detected after correcting for the number of tricks.
+
+# %%
+DESIGNS = {"ladder": "next rung", "leave-one-out": "taken out", "add-one-in": "alone"}
+found = all_effects()
+found = found[found.env == "Pendulum-v1"]
+found = found.assign(design=found.design.map(DESIGNS))
+names = list(dict.fromkeys(found.trick))
+figure, axes = plt.subplots(1, 3, figsize=(8.5, 3.9), sharex=True, sharey=True)
+for axis, design in zip(axes, DESIGNS.values(), strict=True):
+    axis.axvline(0, color=style.SOFT, lw=0.8)
+    for row in found[found.design == design].itertuples():
+        place, color = names.index(row.trick), {1: COLOR, -1: FAULT, 0: style.SOFT}[row.detected]
+        axis.plot((row.low, row.high), (place, place), color=color, lw=1.4)
+        axis.plot(row.difference, place, "o", ms=5, color=color, mfc=color if row.detected else "white")
+    axis.set_title(design)
+axes[0].set_yticks(range(len(names)), names)
+axes[0].invert_yaxis()
+axes[1].set_xlabel("what the trick adds: 0 is nothing, 1 the way from a random policy to the ceiling")
+plt.show()
+
+# %%
+for verdict in ("helps", "hurts"):
+    said = found[found.verdict == verdict].groupby("trick").design.agg(", ".join)
+    print(f"{verdict}: " + "; ".join(f"{trick} ({designs})" for trick, designs in said.items()))
+clip = found[(found.trick == "clip") & (found.design != "alone")]
+assert (clip.detected == 1).all()
+assert (clip.difference > 0.3).all()
+
+# %% [markdown]
+# One trick stands out: the [clip](03_clip.ipynb). Without it, [reuse](02_reuse.ipynb) gets nowhere, because nothing
+# else in this set says how far a Gaussian may move. We don't know why some tricks hurt here; no stored run takes them
+# apart.
+#
+# A Gaussian is the wrong family where two different actions are right: left or right around an obstacle, with the
+# obstacle as their mean. And a diagonal one scatters each motor by itself, even where they must act together.
+#
+# ## Exercises
+#
+# **Exercise 1: write it.** The log-probability of each row of actions.
+
+
+# %%
+def my_log_prob(mean, log_std, action):  # [B, A] each -> [B]
+    ...
+
+
+check_log_prob(my_log_prob)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Compute $z$ first. Each dimension has three terms, and only then do you sum.
+#
+# </details>
+#
+# **Exercise 2: think.** Somebody measures torques in thousandths of a newton meter. What happens to $\log \pi$, to the
+# entropy, and to the ratio? Does training change?
+#
+# <details><summary>Answer</summary>
+#
+# $\log \pi$ drops by $\log 1000$ per dimension, and the entropy rises by as much; the ratio stays. Training changes all
+# the same, because the net still starts with a mean near 0 and $\sigma = 1$, now a thousandth of a newton meter. It's
+# the agents from $\sigma = 0.3$ again, only worse.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This author stores the drawn action, as one should. But the old log-probability is taken
+# of what the motor did.
+
+# %%
+source(log_prob_of_the_torque)
+
+# %%
+right = train(config, named("gae")).curve
+with planted(old_log_prob=log_prob_of_the_torque):
+    faulty = train(config, named("gae")).curve
+right, faulty = (curve[curve.step > 16_000].groupby("seed").mean() for curve in (right, faulty))
+for name, late in (("right", right), ("with the bug", faulty)):
+    print(f"{name}, at the end:\n{late[['return', 'max_ratio', 'approx_kl', 'clip_fraction']].round(3).to_string()}\n")
+assert faulty.approx_kl.median() > 3 * right.approx_kl.median()
+
+# %% [markdown]
+# (A seed that is missing was stopped.) Some agents no longer move at all. How can `max_ratio` be 1.00 while `approx_kl`
+# says that the policy is far from the one that played? And what should both be before the first gradient step?
+#
+# <details><summary>Hint</summary>
+#
+# Take an action of 2.7, a policy that hasn't moved, and write down its ratio.
+#
+# </details>
+#
+# Solutions: [`solutions/21_continuous_actions.py`](solutions/21_continuous_actions.py). Next: [Atari](22_atari.ipynb).

@@ -1,0 +1,364 @@
+# %% [markdown]
+# # Seeds as an axis: many agents in one program
+#
+# *Your agent got better. Was it your idea, or was it the seed?*
+#
+# Two runs that differ only in their random seed can differ more than two algorithms do (Henderson et al. 2018,
+# arXiv:1709.06560). Everybody knows that, and still many results rest on three seeds, because ten take ten times as
+# long. They don't have to. This package trains $S$ agents as one, and ten of them for the price of three. This chapter
+# shows how it works, what it costs, and what the intervals are worth.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | one run says little, and many runs, one after the other, take too long |
+# | **formula** | $\dfrac{\partial}{\partial \theta_k} \sum_j L_j(\theta_j) = \dfrac{\partial L_k}{\partial \theta_k}$ |
+# | **in the loop** | `loss = -mean(objective, b.valid)  # [S]` <br> `grad = gradient(loss, agent.parameters())  # [S, P]` |
+# | **defaults** | `seeds` = 10; every tensor leads with $S$; every reduction stays within a seed |
+# | **watch** | that a seed alone gives the curve that it gives in the stack |
+# | **also called** | vectorized or batched training, an ensemble dimension; in JAX, `vmap` over seeds |
+
+# %%
+from dataclasses import replace
+from timeit import repeat
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from scipy import stats
+
+from ablations import RESULTS, area, style
+from book import begin, curves, planted, studies
+from exercises.seeds_as_an_axis import check_mean, standardize_all
+from tricks import PPO, Config, source, train
+from tricks.core.adam import gradient
+from tricks.core.layers import tanh_layer
+from tricks.core.nets import linear, mlp
+from tricks.core.numbers import per_seed
+from tricks.core.rollout import Player
+from tricks.core.seeds import draw, stream
+from tricks.envs.make import make_env
+from tricks.ladder import named
+from tricks.loop import build_agent
+from tricks.segments import play_segment
+
+begin()
+
+# %% [markdown]
+# ## What one seed says
+#
+# Here are three rungs of the ladder on CartPole, from the stored ablations: 60 seeds each. Each dot is one seed's mean
+# return over all of training. Take these dots for the truth.
+#
+# **Predict.** You compare two neighboring rungs with one seed each. How often does the worse rung win? And with three
+# seeds each?
+
+# %%
+RUNGS = ("baseline", "reuse", "clip")
+cartpole = studies()[0]
+scores = {
+    rung: np.concatenate([area(study.grid(named(rung))) for study in (cartpole, cartpole.again)]) for rung in RUNGS
+}
+rng = np.random.default_rng(0)
+
+
+def means(rung, seeds, times=20_000):
+    """Mean scores of imagined experiments, each with so many seeds drawn from the dots."""
+    return rng.choice(scores[rung], (times, seeds)).mean(1)
+
+
+wrong = {
+    (low, high): [(means(low, seeds) > means(high, seeds)).mean() for seeds in (1, 3, 10, 30)]
+    for low, high in (("baseline", "reuse"), ("reuse", "clip"))
+}
+
+# %% tags=["predict", "thumbnail"]
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
+for place, rung in enumerate(RUNGS):
+    across = place + 0.5 * (rng.random(len(scores[rung])) - 0.5)
+    axes[0].scatter(across, scores[rung], s=10, color=style.COLORS[rung], alpha=0.6, lw=0)
+    axes[0].plot((place - 0.35, place + 0.35), [scores[rung].mean()] * 2, color=style.INK, lw=1.4)
+axes[0].set_xticks(range(3), RUNGS)
+axes[0].set_ylabel("mean return of a seed")
+for (low, high), chances in wrong.items():
+    axes[1].plot((1, 3, 10, 30), chances, "o-", ms=4, color=style.COLORS[high])
+    axes[1].text(1.1, chances[0] + 0.02, f"{low} beats {high}", color=style.COLORS[high])
+axes[1].set(xscale="log", xlabel="seeds of each", ylabel="chance", ylim=(0, 0.5))
+axes[1].set_xticks((1, 3, 10, 30), ("1", "3", "10", "30"))
+axes[1].minorticks_off()
+plt.show()
+for (low, high), chances in wrong.items():
+    print(f"{low} beats {high}:", ", ".join(f"{chance:.1%}" for chance in chances), "with 1, 3, 10, 30 seeds each")
+assert all(len(found) == 60 for found in scores.values())
+assert wrong["baseline", "reuse"][1] > 0.2 > wrong["baseline", "reuse"][2]
+
+# %% [markdown]
+# The clip's effect is so large that three seeds nearly always get its *sign* right. The step from a baseline to reuse
+# is smaller: three seeds get it wrong almost a third of the time, and ten one time in six. So seeds had better be
+# cheap.
+#
+# ## One tensor for all nets
+#
+# A layer of one agent is a matrix product, $xW + w_0$. Stack the weights of $S$ agents in one tensor `[S, in, out]` and
+# their inputs in another, `[S, B, in]`, and `torch.bmm` ("batched matrix multiply") computes all products in one call,
+# matrix by matrix. By hand, two agents, one row each: $(1, 2)$ times the column $(1, 1)$ is 3, and $(3, 4)$ times
+# $(1, -1)$ is $-1$.
+
+# %%
+x = torch.tensor([[[1.0, 2.0]], [[3.0, 4.0]]])  # [S, B, in]
+weight = torch.tensor([[[1.0], [1.0]], [[1.0], [-1.0]]])  # [S, in, out]
+print(torch.bmm(x, weight).flatten().tolist())
+assert torch.bmm(x, weight).flatten().tolist() == [3, -1]
+
+# %%
+source(linear, tanh_layer)
+
+# %% [markdown]
+# Each agent's first weights come from its own generator. Why is one call cheaper than $S$? Because every call costs a
+# few microseconds before any arithmetic begins, and nets as small as these need hardly more than that.
+
+# %%
+obs, weights = torch.randn(10, 8, 64), torch.randn(10, 64, 64)  # 10 agents, 8 lanes
+one_call = min(repeat(lambda: torch.bmm(obs, weights), number=1000))
+a_loop = min(repeat(lambda: [torch.mm(obs[k], weights[k]) for k in range(10)], number=1000))
+print(f"a layer of 10 agents that play 8 lanes: {1e3 * one_call:.0f} µs in one call, {1e3 * a_loop:.0f} µs in a loop")
+
+# %% [markdown]
+# ## One backward pass for all
+#
+# The losses are one number per agent, $L_1, \dots, L_S$. Autograd differentiates a single number, so take their sum.
+# Agent $k$'s loss depends only on its own weights $\theta_k$, so all other terms drop out:
+#
+# $$\frac{\partial}{\partial \theta_k} \sum_j L_j(\theta_j) = \sum_j \frac{\partial L_j(\theta_j)}{\partial \theta_k}
+#   = \frac{\partial L_k(\theta_k)}{\partial \theta_k} .$$
+#
+# **The gradient of the sum is everyone's own gradient.** Here are three nets, in one pass and one by one:
+
+# %%
+source(gradient)
+
+# %%
+net = mlp([stream(seed, "init") for seed in range(3)], (4, 16, 1))
+x, wanted = torch.randn(3, 32, 4), torch.randn(3, 32)
+losses = (net(x).squeeze(-1) - wanted).square().mean(1)  # [S]: the mean is within a seed
+together = gradient(losses, net.parameters())  # [S, P]
+for k in range(3):
+    alone = mlp([stream(k, "init")], (4, 16, 1))
+    loss = (alone(x[k : k + 1]).squeeze(-1) - wanted[k : k + 1]).square().mean(1)
+    torch.testing.assert_close(together[k : k + 1], gradient(loss, alone.parameters()))
+print("gradients", list(together.shape), "equal to those of three nets alone")
+
+# %% [markdown]
+# It works only as long as nothing mixes the seeds. A mean over the whole stack, one gradient norm for all, a shared
+# running statistic: each runs without an error, has the right shape, and couples the agents. Hence the rule that
+# **every reduction stays within a seed**.
+#
+# ## Random numbers that belong to a seed
+#
+# If all agents drew from one generator, seed 3 would get other numbers in a stack of ten than in a stack of five. So
+# every draw has an address of its own: the seed, what it is for, and which update.
+
+# %%
+source(stream, draw)
+
+
+# %%
+def shared(seeds):
+    """Two draws for a stack of agents, from one generator."""
+    torch.manual_seed(0)
+    return [torch.rand(seeds, 3) for _ in range(2)]
+
+
+def addressed(seeds):
+    """The actions' noise in update 7."""
+    return draw(seeds, "action", 7, by=lambda rng: rng.random(3))
+
+
+print("one generator: seed 3 in stacks of 5 and 10 equal?", torch.equal(shared(5)[1][3], shared(10)[1][3]))
+print("own addresses: seed 3 in a stack of 5 and alone equal?", torch.equal(addressed(range(5))[3], addressed((3,))[0]))
+assert torch.equal(addressed(range(5))[3], addressed((3,))[0])
+assert not torch.equal(shared(5)[1][3], shared(10)[1][3])
+
+# %% [markdown]
+# So **seed 3 in a stack must be seed 3 alone.** Check it to the last bit: the first weights, and a whole rollout.
+
+
+# %%
+def first_rollout(config):
+    env = make_env(config)
+    agent = build_agent(env.spaces, config, PPO)
+    everyone = torch.ones(len(config.seed_list), dtype=torch.bool)
+    return agent, play_segment(Player(env, config.horizon), agent.policy, config.horizon, everyone)
+
+
+config = Config(seeds=5, steps=2000, lanes=4, horizon=32, lr=0.003)
+(many, of_many), (lone, of_lone) = (first_rollout(each) for each in (config, replace(config, seeds=(3,))))
+bits = [torch.equal(a[3:4], b) for a, b in zip(many.parameters(), lone.parameters(), strict=True)]
+bits += [torch.equal(getattr(of_many, name)[3:4], getattr(of_lone, name)) for name in ("obs", "action", "reward")]
+print(f"{sum(bits)} of {len(bits)} tensors are equal to the last bit")
+assert all(bits)
+
+# %%
+stack, alone = train(config, PPO), train(replace(config, seeds=(3,)), PPO)
+mine = stack.curve[stack.curve.seed == 3].reset_index(drop=True)
+exact = ["step", "episodes", "return", "length"]
+pairs = zip(stack.agent[3].parameters(), alone.agent.parameters(), strict=True)
+apart = max((a - b).abs().max().item() for a, b in pairs)
+print(f"{len(mine)} updates: {', '.join(exact)} equal? {mine[exact].equals(alone.curve[exact])}")
+print(f"the weights after them differ by at most {apart:.0e}")
+assert mine[exact].equals(alone.curve[exact])
+assert apart < 1e-3
+
+# %% [markdown]
+# Every step and every return is the same, but the weights differ in their last digits: a matrix product may add in
+# another order if the stack has another size, and floating-point sums depend on the order. In a longer run, that can
+# eventually flip an action, and from then on the two curves part. It's as if you had used another processor: neither
+# curve is better, and neither has heard from the other agents.
+#
+# ## What a seed costs
+#
+# How much longer does a stack take than a single agent, on one core? Below are the stored numbers of
+# `python -m ablations speed`, and a few from here.
+
+# %%
+TINY = Config(steps=4096)
+seconds = {}
+for size in (1, 4, 16):
+    seconds[size] = min(train(replace(TINY, seeds=size), PPO).seconds for _ in range(2))
+speed = pd.read_csv(RESULTS / "speed.csv")
+speed = speed[speed.who == "tricks"].set_index("seeds").steps_per_second
+cost = speed[1] * speed.index.to_series() / speed  # in runs of a single agent
+
+# %%
+figure, axis = plt.subplots(figsize=(6.5, 2.8))
+axis.plot(cost.index, cost.index, color=style.SOFT, ls=":", lw=1.4)
+axis.plot(cost.index, cost, "o-", ms=4, color=style.INK)
+axis.plot(list(seconds), [each / seconds[1] for each in seconds.values()], "D", ms=6, color=style.OTHERS[2])
+axis.text(60, 90, "one after\nthe other", color=style.SOFT, ha="right")
+axis.text(200, 20, "stored", color=style.INK)
+axis.text(16, 1.6, "here, just now", color=style.OTHERS[2])
+axis.set(xscale="log", yscale="log", xlabel="agents in the stack", ylabel="time, in single runs", ylim=(0.8, 400))
+plt.show()
+print("stored:", ", ".join(f"{size} agents {each:.1f}" for size, each in cost.items()))
+print("here:  ", ", ".join(f"{size} agents {each / seconds[1]:.1f}" for size, each in seconds.items()))
+each = (cost[100] - cost[10]) / 90
+print(f"each agent adds {each:.2f} of a single run, the rest of a lone agent's time is overhead")
+assert 0.1 < each < 0.3
+assert cost[3] < 2 and cost[10] < 4
+
+# %% [markdown]
+# Each agent adds about a fifth of a single run, on top of a fixed price. A lone agent pays that alone, so most of its
+# time is overhead; a thousand share it. Ten agents take less than three single runs. From thirty on, twice the agents
+# take almost twice as long.
+#
+# ## What an interval buys
+#
+# Student's 95% interval around the mean of $S$ seeds has the half-width
+#
+# $$h = t_{S-1}\, \frac{s}{\sqrt{S}},$$
+#
+# with $s$ the standard deviation over these seeds, and $t_{S-1}$ near 2 for many seeds but 4.3 for three, because from
+# three you hardly know $s$, either. Draw experiments of $S$ seeds from the 60 dots of `reuse`. How wide does the
+# interval get, how often does it contain the mean of all 60, and what did it cost?
+
+# %%
+truth, found = scores["reuse"].mean(), {}
+for size in (3, 10, 30):
+    sample = rng.choice(scores["reuse"], (20_000, size))
+    half = stats.t.ppf(0.975, size - 1) * sample.std(1, ddof=1) / size**0.5
+    found[size] = half.mean(), (np.abs(sample.mean(1) - truth) < half).mean()
+    price = np.interp(size, cost.index, cost)
+    width, right = found[size]
+    print(f"{size:2} seeds: ± {width:.0f}, right in {right:.0%} of cases, for the time of {price:.1f} single runs")
+assert found[3][0] > 2.5 * found[10][0] > 4 * found[30][0]
+assert all(0.85 < right < 0.97 for _, right in found.values())
+
+# %% [markdown]
+# From three seeds to ten, the interval becomes three times as narrow, for twice the time. It's the best deal in this
+# book. From ten to thirty it halves again, for a little over twice the time. After that you pay full price: half the
+# width takes four times the seeds. (All three fall a little short of 95%, since the dots aren't normally distributed.
+# The package's own intervals are adjusted bootstraps, and it gives none for fewer than 5 seeds.)
+#
+# ## Numbers as an axis
+#
+# The agents of a stack don't need the same learning rate. `Config` takes a tuple, one entry per seed, for any number
+# that only enters the arithmetic, and `per_seed` makes it a column that multiplies the right rows:
+
+# %%
+source(per_seed)
+
+# %%
+RATES = (0.0003, 0.001, 0.003, 0.01, 0.03)
+sweep = train(Config(seeds=20, steps=20_000, lr=tuple(np.repeat(RATES, 4).tolist())), PPO)
+late = sweep.late().to_numpy().reshape(5, 4)
+alone = train(replace(sweep.config.only(17), steps=2000), PPO)
+same = train(replace(sweep.config, steps=2000), PPO).curve.query("seed == 17")["return"]
+for rate, mine in zip(RATES, late, strict=True):
+    print(f"lr = {rate:<6}: last tenth {mine.mean():3.0f} points; its four seeds", mine.round().astype(int).tolist())
+assert alone.curve["return"].equals(same.reset_index(drop=True))
+
+# %% [markdown]
+# Seed 17 gives the same returns when it trains alone with its own rate. The tuning of the rates and the sweeps behind
+# this book work that way. What changes a *shape* can't be an axis: the width of the net, the number of lanes, or which
+# tricks are on.
+#
+# The agents share no experience, so a stack doesn't make one agent learn faster. And where whole episodes are played,
+# everybody waits for the longest one.
+#
+# ## Exercises
+#
+# **Exercise 1: write it.** The mean over each seed's valid rows: `[S, B]` to `[S]`, and 0 for a seed without valid
+# rows.
+
+
+# %%
+def my_mean(x, valid):  # [S, B], [S, B] -> [S]
+    ...
+
+
+check_mean(my_mean)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Multiply by `valid`, sum over the right axis, and divide by a count that's at least 1.
+#
+# </details>
+#
+# **Exercise 2: think.** Somebody writes `loss.mean()` over the seeds where `gradient` has `loss.sum()`. What changes
+# with plain gradient descent? With Adam? With [`grad_clip`](09_grad_clip.ipynb)?
+#
+# <details><summary>Answer</summary>
+#
+# All gradients are $S$ times smaller. Gradient descent then has $1/S$ of its learning rate. Adam divides by the
+# gradient's size and hardly notices. But the gradient clip compares the small gradients with the same limit and does
+# nothing, and the logged `grad_norm` is wrong. In each case an agent's result depends on how many others there are.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** Is anything wrong with this version of the
+# [advantage normalization](06_advantage_norm.ipynb)?
+
+# %%
+source(standardize_all)
+
+# %%
+config = Config(seeds=5, steps=20_000, lr=0.01)
+right = train(config, PPO)
+with planted(standardize=standardize_all):  # trains the library's loop with this function instead of its own
+    faulty = train(config, PPO)
+curves({"right": right, "with the bug": faulty})
+plt.show()
+assert faulty.late().mean() > 0.7 * right.late().mean()
+
+# %% [markdown]
+# The curves don't tell you. Which experiment does, and which single number would you look at?
+#
+# <details><summary>Hint</summary>
+#
+# What is the law of this chapter? Train seed 3 alone, and compare `policy_loss` in the first update.
+#
+# </details>
+#
+# Solutions: [`solutions/23_seeds_as_an_axis.py`](solutions/23_seeds_as_an_axis.py). Next:
+# [the whole ladder](24_the_whole_ladder.ipynb).

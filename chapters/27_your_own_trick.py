@@ -1,0 +1,329 @@
+# %% [markdown]
+# # Your own trick
+#
+# *You have an idea that should make PPO better. How do you find out whether it does?*
+#
+# Here is an idea. Advantages have outliers. Say that one step in a minibatch got lucky and its advantage is a thousand
+# times the usual size. Why should it count a thousand times as much? Let every step in the better half of the minibatch
+# count +1, the others −1.
+#
+# Writing it takes a minute. This chapter is about the rest: state laws for it, put it into the loop, say *beforehand*
+# where it must help and where it must hurt, and only then train. The trick isn't in the package, and we don't know
+# whether it's any good.
+#
+# | at a glance | |
+# |---|---|
+# | **problem** | one outlier in a minibatch, and standardization makes all other advantages nearly equal |
+# | **formula** | $\hat{A}_i = \operatorname{sign}(A_i - \operatorname{median} A)$ |
+# | **in the loop** | `advantage = standardize(advantage, b.valid)` is the line that it replaces |
+# | **defaults** | none; it has no number to tune |
+# | **watch** | `approx_kl`: every row now pulls equally hard, whether or not there is anything to learn |
+# | **skip it when** | it matters *how much* better an action is |
+# | **also called** | a coarse relative of *fitness shaping* by ranks (Wierstra et al. 2014) |
+
+# %%
+import gymnasium as gym
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy import stats
+
+from ablations import area, on_grid, style
+from book import begin, label_lines, planted
+from exercises.your_own_trick import check_law, check_ranks, coupled_half
+from tricks import PPO, Config, diff, source, train
+from tricks.advantage_norm import standardize
+from tricks.ladder import switched
+
+begin()
+
+# %% [markdown]
+# ## One function
+#
+# `S` is seeds, `B` the rows of a minibatch, and `valid` marks the rows that are experience, not padding.
+
+
+# %% tags=["open"]
+def better_half(advantage, valid):
+    """sign(A − median A) over each seed's valid rows. advantage, valid [S, B] -> [S, B]."""
+    median = advantage.masked_fill(~valid, torch.nan).nanmedian(1, keepdim=True).values
+    return (advantage - median).sign()
+
+
+# %% [markdown]
+# By hand: 5, −1, 0, 2, 1000 have the median 2. So 5 and 1000 become +1, −1 and 0 become −1, and 2 itself becomes 0.
+#
+# **Predict.** And what does [standardization](06_advantage_norm.ipynb) make of them? Which of the five will the policy
+# learn from?
+
+# %% tags=["predict"]
+advantage, valid = torch.tensor([[5.0, -1.0, 0.0, 2.0, 1000.0]]), torch.ones(1, 5, dtype=torch.bool)
+print("standardized:", standardize(advantage, valid)[0].numpy().round(3))
+print("better half: ", better_half(advantage, valid)[0].numpy())
+torch.testing.assert_close(better_half(advantage, valid), torch.tensor([[1.0, -1.0, -1.0, 0.0, 1.0]]))
+
+# %% [markdown]
+# Standardized, four of the five are all but equal, and the policy learns from the 1000 alone.
+#
+# ## What must always be true
+#
+# A known answer checks one input. A *law* checks what must hold for all of them, and a wrong function is rarely lucky
+# enough to satisfy it. Three laws for this one:
+#
+# 1. **Only the order counts**: any increasing function of the advantages gives the same result.
+# 2. **Padding changes nothing.**
+# 3. **Seeds don't mix**: each gets the same result in a stack as alone.
+
+# %% tags=["open"]
+torch.manual_seed(0)
+many = torch.randn(3, 101)
+every = torch.ones_like(many, dtype=torch.bool)
+signs = better_half(many, every)
+
+for increasing in (torch.exp, lambda x: x**3, lambda x: 1000 * x + 7):
+    assert torch.equal(better_half(increasing(many), every), signs)
+padded, mask = (
+    torch.cat([many, 1e6 * torch.ones(3, 50)], 1),
+    torch.cat([every, torch.zeros(3, 50, dtype=torch.bool)], 1),
+)
+assert torch.equal(better_half(padded, mask)[:, :101], signs)
+assert torch.equal(torch.cat([better_half(row[None], every[:1]) for row in many]), signs)
+print("all three hold")
+
+# %% [markdown]
+# ## Into the loop without a fork
+#
+# The trick replaces this line:
+
+# %%
+diff(switched([name for name in PPO.on if name != "advantage_norm"]), PPO)
+
+# %% [markdown]
+# No need to edit it yet. `planted(standardize=better_half)` swaps one function that the loop calls for another, as long
+# as the `with` block lasts. Then a check that is skipped too often: **does the switch do anything?** A flag that is
+# read nowhere has "no detectable effect," too.
+
+# %%
+short = Config("CartPole-v1", seeds=2, steps=5_000, lr=0.003)
+with planted(standardize=better_half):
+    planted_run = train(short, PPO)
+assert not planted_run.curve["return"].equals(train(short, PPO).curve["return"])
+print("the switch does something")
+
+# %% [markdown]
+# ## Where must it help, and where must it hurt?
+#
+# Say this before you look. In one state, all advantages are payoffs $r$ minus the same $V$, so $\hat{A}$ is the sign of
+# $r - m$, with $m$ the median payoff. Action $a$ is pushed up in proportion to the mean
+#
+# $$\mathbb{E}[\hat{A} \mid a] = P(r > m \mid a) - P(r < m \mid a).$$
+#
+# So the trick prefers the action that beats the median *more often*, not the one that pays more *on average*. That
+# tells us what to build: two machines, one pull per episode.
+#
+# - **static**: the left machine pays 0, the right one 1. One pull in ten pays 1000 more or 1000 less, whatever you did.
+# - **lottery**: the left machine pays 1. The right one pays 10 with probability 0.3, otherwise nothing.
+#
+# Right is better in both, by 1 and by 2. By hand:
+#
+# - In static, $m$ is 0 or 1, and either way right's mean is 0.9 above left's. Standardized, the difference is 1 in
+#   noise with a standard deviation of $\sqrt{0.1} \cdot 1000 = 316$.
+# - In the lottery, with both pulled equally often, payoffs are 0 (35%), 1 (50%), and 10 (15%), so $m = 1$. Left gets
+#   exactly 0, right $0.3 - 0.7 = -0.4$.
+#
+# **Predict.** In which world does standardization end on the right machine, in which do better halves?
+
+
+# %%
+class Machines(gym.Env):
+    """Two machines, one pull per episode."""
+
+    observation_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, pays):
+        self.pays = pays
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), self.pays(action, self.np_random.random()), True, False, {}
+
+
+def static(action, luck):
+    return float(action) + 1000.0 * ((luck < 0.05) - (luck > 0.95))
+
+
+def lottery(action, luck):
+    return 1.0 if action == 0 else 10.0 * (luck < 0.3)
+
+
+# %% tags=["predict"]
+config = Config("machines", seeds=5, steps=4_000, lanes=4, horizon=64, hidden=(8,), lr=0.003)
+fixed_rate = switched([name for name in PPO.on if name != "lr_anneal"])
+ends = {}
+for pays in (static, lottery):
+    for name, function in (("standardized", standardize), ("better half", better_half)):
+        with planted(standardize=function):
+            run = train(config, fixed_rate, env=lambda pays=pays: Machines(pays))
+        ends[pays.__name__, name] = run.agent.policy(torch.zeros(5, 1, 1)).softmax(-1)[:, 0, 1].detach().numpy()
+        print(
+            f"{pays.__name__:8} {name:13} probability of the right machine, five agents:",
+            ends[pays.__name__, name].round(2),
+        )
+assert ends["static", "better half"].min() > 0.9 > ends["static", "standardized"].min()
+assert ends["lottery", "better half"].max() < 0.1 and ends["lottery", "standardized"].min() > 0.9
+
+# %% [markdown]
+# Both predictions hold. With static, better halves are more reliable. In the lottery they are sure of the wrong
+# machine, all five of them, and no learning rate would repair that: **the trick maximizes something else.** One line of
+# mathematics told you before any training. Do that first; it's cheaper.
+#
+# ## On CartPole
+#
+# There, nothing is predicted. A fair comparison needs a learning rate for each arm, chosen on seeds that aren't
+# reported ([sensitivity](25_sensitivity.ipynb)). So seeds 100 to 119 tune, five at each of four rates, and seeds 0 to
+# 29 are then trained at the chosen rates.
+
+
+# %% tags=["open"]
+def scores(function, seeds, lr):
+    """The areas under the curve of PPO with this function in place of `standardize`, one per seed."""
+    setting = Config("CartPole-v1", seeds=seeds, steps=30_000, lr=lr)
+    with planted(standardize=function):
+        run = train(setting, PPO)
+    return area(on_grid(run.curve, setting.steps, run.diverged)).to_numpy()
+
+
+rates = (0.001, 0.003, 0.01, 0.03)
+tuning, final = {}, {}
+for name, function in (("standardized", standardize), ("better half", better_half)):
+    tuning[name] = scores(function, tuple(range(100, 120)), tuple(np.repeat(rates, 5).tolist())).reshape(4, 5)
+    best = rates[tuning[name].mean(1).argmax()]
+    final[name] = scores(function, tuple(range(30)), best)
+    print(f"{name:13} tuned:", dict(zip(rates, tuning[name].mean(1).round().tolist(), strict=True)), "-> rate", best)
+
+
+# %% [markdown]
+# **Predict.** Look at the first five seeds only. How wide will the 95% interval of the difference be?
+
+
+# %% tags=["predict", "thumbnail"]
+def compared(seeds):
+    """The difference of the arms' means on the first seeds, its 95% interval (Welch), and what it says."""
+    having, without = final["better half"][:seeds], final["standardized"][:seeds]
+    low, high = stats.ttest_ind(having, without, equal_var=False).confidence_interval()
+    return having.mean() - without.mean(), low, high, "helps" if low > 0 else "hurts" if high < 0 else "can't tell"
+
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.6))
+for (name, means), color in zip(tuning.items(), (style.SOFT, style.FAULT), strict=True):
+    axes[0].plot(rates, means.mean(1), "o-", color=color, ms=4, label=name)
+    axes[0].plot(np.repeat(rates, 5), means.ravel(), ".", color=color, alpha=0.4, ms=5)
+axes[0].set(xscale="log", xlabel="learning rate (tuning seeds)", ylabel="area under the curve")
+axes[0].set_xticks(rates, [f"{lr:g}" for lr in rates])
+axes[0].set_xticks([], minor=True)
+label_lines(axes[0])
+for y, seeds in enumerate((5, 10, 30)):
+    mean, low, high, said = compared(seeds)
+    axes[1].plot([low, high], [y, y], color=style.FAULT)
+    axes[1].plot(mean, y, "o", color=style.FAULT)
+    print(f"{seeds:2} seeds: {mean:+.0f} [{low:+.0f}, {high:+.0f}]: {said}")
+axes[1].axvline(0, color=style.SOFT, lw=1)
+axes[1].set_yticks(range(3), ["5 seeds", "10 seeds", "30 seeds"])
+axes[1].set(ylim=(2.5, -0.5), xlabel="gain in area from better halves")
+plt.show()
+few, many = (compared(seeds)[2] - compared(seeds)[1] for seeds in (5, 30))
+assert few > 1.5 * many and few > 0.4 * final["standardized"].mean()
+
+# %% [markdown]
+# Five seeds can't tell a gain of a quarter from a loss of a third. Report their mean alone, and you report luck: here
+# it even has the other sign. The last line is all that we can say, about CartPole, 30,000 steps, and the best of four
+# rates. ("Can't tell" doesn't mean "does nothing." It means that the effect, if any, lies in that interval, which the
+# noise of choosing the rates would widen a little.)
+#
+# ## What a fork would change
+#
+# `planted` is for trying. If the idea survives, make it a flag. In a fork you edit five places:
+#
+# | | file | what |
+# |---|---|---|
+# | 1 | `tricks/ladder.py` | a field of `Tricks`: what it adds, its source, what it needs, its color, `beyond=True` |
+# | 2 | `tricks/config.py` | its numbers, if it has any (ours has none) |
+# | 3 | `tricks/better_half.py` | the function, as above, with types |
+# | 4 | `tricks/loop.py` | an import, and a bare `if tricks.better_half:` with one line below it |
+# | 5 | `tests/ladder/test_better_half.py` | the known answer and the laws |
+#
+# The `if` can stand right after the one of `advantage_norm`: by the first law, standardizing before doesn't matter.
+# Everything else is derived from the field: `--better-half` on the command line, the arm "PPO plus better_half," its
+# column in tables. The general laws (a seed in a stack learns what it learns alone, the first ratio is 1, a listing
+# trains the same curve) find the new flag by themselves, so law 3 comes for free. Three more steps make it part of this
+# book:
+#
+# 6. a **trial** in `ablations/design/trials.py`: a world, a direction, and a reason, written down before training. We
+#    have two: up with static, down in the lottery;
+# 7. a **chapter**, or a section of one, with exercises;
+# 8. the generated **tables**, which the tests ask for.
+#
+# [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) walks through all eight with another trick, PPO with
+# rollback.
+#
+# ## Exercises
+#
+# **Exercise 1: write it.** Signs throw a lot away. Ranks keep more: replace the $B$ advantages of a minibatch by their
+# ranks, scaled so that the worst is −1 and the best +1. (Assume that they are all different.)
+
+
+# %%
+def my_ranks(advantage):  # [B] -> [B]
+    ...
+
+
+check_ranks(my_ranks)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `argsort` tells you which row has rank 0, rank 1, and so on. You want the inverse: which rank each row has. So
+# `argsort` again.
+#
+# </details>
+#
+# **Exercise 2: write the law that catches a bug.** Here the median is taken over the wrong thing:
+
+# %%
+source(coupled_half)
+
+# %% [markdown]
+# It runs, its shapes are right, and with a single seed it *is* right. Write a law that any function of `advantage` and
+# `valid` must satisfy if it keeps seeds apart: return whether `f` does.
+
+
+# %%
+def my_law(f):  # a function of advantage [S, B] and valid [S, B] -> True or False
+    ...
+
+
+check_law(my_law)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Make up two seeds whose advantages lie far apart, and compare `f` of the stack with `f` of each row alone.
+#
+# </details>
+#
+# **Exercise 3: your own.** Does rank beat sign in the lottery? Predict it from $\mathbb{E}[\hat{A} \mid a]$ before you
+# plant `my_ranks`. Then take an idea of your own through the same steps.
+#
+# <details><summary>Answer</summary>
+#
+# No. Ranks, too, only see the order. In the lottery, right has 70% of its pulls at the bottom and 30% at the top, left
+# has all of them in the middle. On the scale from −1 to +1, right's mean rank is 0.4 below left's, however often each
+# is pulled. Anything that depends on the order alone can't know that 10 is much more than 1.
+#
+# </details>
+#
+# Solutions: [`solutions/27_your_own_trick.py`](solutions/27_your_own_trick.py). Back to [the map](README.md).

@@ -1,0 +1,101 @@
+"""Exercises of the chapter on continuous actions."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from book.exercise import Exercise
+from tricks.core.policies import Family
+from tricks.core.rollout import AgentPolicy, Batch
+from tricks.reuse import old_log_prob
+
+LIMIT = 2.0  # N·m, of Pendulum's motor
+
+
+def log_prob_of_the_torque(policy: AgentPolicy, family: Family, batch: Batch) -> Tensor:
+    """log π(a) of what the motor did, under the policy that played. -> [S, B]."""
+    played = Batch(**batch.columns)
+    played.action = batch.action.clamp(-LIMIT, LIMIT)
+    return old_log_prob(policy, family, played)
+
+
+def _terms(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    """log π of each dimension: [B, A]."""
+    return -(0.5 * ((action - mean) / log_std.exp()).square() + log_std + 0.5 * math.log(2 * math.pi))
+
+
+def _right(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return _terms(mean, log_std, action).sum(-1)
+
+
+def _unsummed(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return _terms(mean, log_std, action)
+
+
+def _averaged(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return _terms(mean, log_std, action).mean(-1)
+
+
+def _one_constant(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    constant = 0.5 * math.log(2 * math.pi)
+    return (_terms(mean, log_std, action) + constant).sum(-1) - constant
+
+
+def _no_constant(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return (_terms(mean, log_std, action) + 0.5 * math.log(2 * math.pi)).sum(-1)
+
+
+def _no_width(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return (_terms(mean, log_std, action) + log_std).sum(-1)
+
+
+def _as_variance(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return _terms(mean, 0.5 * log_std, action).sum(-1)
+
+
+def _unlogged(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return -(0.5 * ((action - mean) / log_std).square() + log_std.abs().log() + 0.5 * math.log(2 * math.pi)).sum(-1)
+
+
+def _density(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    return _right(mean, log_std, action).exp()
+
+
+def _unsquared_width(mean: Tensor, log_std: Tensor, action: Tensor) -> Tensor:
+    z = (action - mean).square() / log_std.exp()
+    return -(0.5 * z + log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
+
+
+check_log_prob = Exercise(
+    _right,
+    cases=(
+        {
+            "mean": torch.tensor([[1.0, -1.0]]),
+            "log_std": torch.tensor([[0.5, 2.0]]).log(),
+            "action": torch.tensor([[2.0, 1.0]]),
+        },
+        {
+            "mean": torch.tensor([[0.0], [3.0]]),
+            "log_std": torch.tensor([[-3.0], [1.5]]),
+            "action": torch.tensor([[0.1], [-2.0]]),
+        },
+        {
+            "mean": torch.tensor([[0.2, 0.0, -0.4]]),
+            "log_std": torch.tensor([[-0.7, 0.3, 0.9]]),
+            "action": torch.tensor([[0.0, 5.0, -0.4]]),
+        },
+    ),
+    mistakes={
+        "there is one number per dimension. The dimensions are independent, so their densities multiply: sum the "
+        "logarithms.": _unsummed,
+        "the terms are averaged over the dimensions. A product of densities is a sum of logarithms.": _averaged,
+        "½·log 2π belongs to each dimension, not to the whole action.": _one_constant,
+        "½·log 2π is missing. It never changes a ratio, but the entropy and the density need it.": _no_constant,
+        "log σ is missing: a wider bell is lower.": _no_width,
+        "the second argument is the logarithm of σ, not of σ².": _as_variance,
+        "the second argument is the logarithm of σ. Take exp before you divide by it.": _unlogged,
+        "this is the density. The loss needs its logarithm.": _density,
+        "the square is of (a − μ)/σ: it divides by σ², too.": _unsquared_width,
+    },
+)
