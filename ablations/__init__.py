@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ablations.report import sentences
     from ablations.report.games_section import games_in_words
     from ablations.report.tables import markdown
+    from ablations.report.takeaways import stored_random, takeaways
     from ablations.training.rate_table import GRID, rows_of, table
     from ablations.training.rates import best_rate
     from ablations.training.scores import area, on_grid
@@ -74,9 +75,11 @@ __all__ = [
     "scores",
     "sentences",
     "stored",
+    "stored_random",
     "strip",
     "style",
     "table",
+    "takeaways",
     "thousands",
     "varied",
 ]
@@ -104,6 +107,7 @@ HOMES = {
     "report": ("sentences",),
     "report.games_section": ("games_in_words",),
     "report.tables": ("markdown",),
+    "report.takeaways": ("stored_random", "takeaways"),
     "training.rate_table": ("GRID", "rows_of", "table"),
     "training.rates": ("best_rate",),
     "training.scores": ("area", "on_grid"),

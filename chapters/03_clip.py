@@ -3,10 +3,11 @@
 #
 # *Ten epochs on one batch: who says stop?*
 #
-# With the importance ratio of the [last chapter](02_reuse.ipynb) you can take many steps from one batch, and on average
-# its objective is right. It's also greedy: it never asks whether a thousand steps of play can bear what you read into
-# them. In this chapter it first ruins a policy that was nearly perfect. Then one `min` and one `clip`, the heart of
-# PPO, stop it.
+# With the importance ratio $\rho = \pi / \pi_\text{old}$ of the [last chapter](02_reuse.ipynb) you can take many
+# steps from one batch, and on average the objective $\rho A$ is right. ($A$, the *advantage*, says how much better an
+# action turned out than expected.) The objective is also greedy: it never asks whether a thousand steps of play can
+# bear what you read into them. In this chapter it first ruins a policy that was nearly perfect. Then one `min` and
+# one `clip`, the heart of PPO, stop it.
 #
 # | at a glance | |
 # |---|---|
@@ -99,6 +100,8 @@ assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 # action that paid well, and it is *linear* in the ratio: make the action thirty times as likely, and it counts thirty
 # times as much. So the policy throws away everything it knew for one or two lucky pulls. The ratio stops near 33 only
 # because $1/0.03$ is as far as it can go. And the batch can't object: what the new policy would experience isn't in it.
+# On a task with states there's more to go wrong: the batch holds the states that the old policy visits, and the ratio
+# doesn't correct for that.
 #
 # **The ratio is right on average and worthless once it is large, but the objective pays more the larger it gets.**
 #
@@ -110,7 +113,8 @@ assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 # $$L = \min\big(\rho A,\; \operatorname{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big),$$
 #
 # where $\operatorname{clip}(\rho, \text{low}, \text{high})$ is $\rho$, but never below low and never above high. For
-# each sign of $A$, only one side of the range matters:
+# each sign of $A$, only one side of the range matters. (Multiplying by a negative $A$ reverses the order, so the smaller
+# product belongs to the larger ratio.)
 #
 # $$L = \begin{cases} \min(\rho,\, 1 + \varepsilon)\, A & \text{if } A > 0, \\
 #                     \max(\rho,\, 1 - \varepsilon)\, A & \text{if } A < 0. \end{cases}$$

@@ -282,9 +282,10 @@ assert mean["λ = 0"] < 40 < mean["λ = 0.5"] < mean["λ = 0.8"] - 10
 assert mean["λ = 1"] < mean["λ = 0.8"] - 10
 
 # %% [markdown]
-# With λ = 0 the pay never reaches the action that earned it, and no amount of data changes that. With λ = 0.5 an eighth
-# gets through. With λ = 0.8 half does, and learning is fastest. With λ = 1 nearly all does, along with the noise of
-# every later reward.
+# With λ = 0 the pay never reaches the action that earned it, and no amount of data changes that, because $V$ can't
+# see the mail. (If the mail were part of the state, $V(s_{t+1})$ would know of it, and λ = 0 would learn, too.) With
+# λ = 0.5 an eighth gets through. With λ = 0.8 half does, and learning is fastest. With λ = 1 nearly all does, along
+# with the noise of every later reward.
 #
 # ## It doesn't help everywhere
 
@@ -414,5 +415,6 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 #
 # </details>
 #
-# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have all of PPO. Next come the details that make it
-# work, from a net's first weights on: [orthogonal initialization](05_orthogonal_init.ipynb).
+# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have all of PPO: `python -m tricks listing gae`
+# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights
+# on: [orthogonal initialization](05_orthogonal_init.ipynb).

@@ -1,5 +1,6 @@
 """`python -m ablations random`: agents with random flags and numbers, and what each choice does to their scores."""
 
+import gzip
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from ablations.analysis.choices import QUANTILES, choices
 from ablations.design.choice import tricks_named, usable
 from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
 from ablations.report.tables import markdown
+from ablations.report.takeaways import AGENTS, CHOICES
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
@@ -68,9 +70,10 @@ def main(chosen: Options, command: str) -> int:
     picked = "-".join(names) if chosen.tricks else ""
     name = name_of("random", chosen.env.replace("/", "_"), f"{chosen.draws}draws", picked, steps, first=0)
     about = {"env": chosen.env, "steps": chosen.steps, "command": command, **provenance()}
-    write_whole(chosen.out / f"{name}.csv", runs.assign(**about).to_csv(index=False, float_format="%.6g"))
+    agents = runs.assign(**about).to_csv(index=False, float_format="%.6g")
+    write_whole(chosen.out / f"{name}{AGENTS}", gzip.compress(agents.encode(), mtime=0))
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), varied)
-    write_whole(chosen.out / f"{name}.choices.csv", table.to_csv(index=False, float_format="%.6g"))
+    write_whole(chosen.out / f"{name}{CHOICES}", table.to_csv(index=False, float_format="%.6g"))
     text = f"{in_words(table)}\n\n{caption(runs, chosen)}"
     write_whole(chosen.out / f"{name}.md", text + "\n")
     paths = choices_figure(table, f"{chosen.draws:,} random configurations on {chosen.env}", chosen.out / name)

@@ -38,10 +38,10 @@ def draw_choice(axis: Axes, name: str, levels: pd.DataFrame) -> None:
         middle = levels[column].to_numpy()
         reach = np.array([middle - levels[f"{column}_low"], levels[f"{column}_high"] - middle]).clip(min=0)
         axis.errorbar(at, middle, reach, color=color, marker=marker, ms=4, lw=1.4, capsize=2)
-    flag = set(levels.level) <= {"on", "off"}
-    axis.set_xticks(at, levels.level if flag else [f"{x:.2g}" for x in levels.middle], size=7)
+    ticks = [f"{x:.1g}" if " to " in level else level for level, x in zip(levels.level, levels.middle, strict=True)]
+    axis.set_xticks(at, ticks, size=7)
     axis.set_xlim(-0.4, len(levels) - 0.6)
     axis.set_title(name, color=color, pad=14)
-    said = f"{100 * levels.explained.iloc[0]:.1f}% of the variance"
+    said = f"{max(0, 100 * levels.explained.iloc[0]):.1f}% of the variance"
     axis.text(0, 1.03, said, transform=axis.transAxes, size=7.5, color=style.SOFT)
     axis.grid(axis="y", color=style.FAINT, lw=0.6)

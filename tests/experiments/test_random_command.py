@@ -16,7 +16,7 @@ def test_every_agent_and_every_choice_is_stored_and_a_second_run_trains_nothing(
     assert main([*ARGUMENTS, str(tmp_path)]) == 0
     assert "20 agents in 2 jobs, 0 of them done before" in capsys.readouterr().out
     name = "random_CartPole-v1_20draws_baseline-gae_400steps"
-    agents = pd.read_csv(tmp_path / f"{name}.csv")
+    agents = pd.read_csv(tmp_path / f"{name}.csv.gz")
     assert agents.seed.tolist() == list(range(20))
     assert agents.score.between(1, 500).all()
     assert agents.lr.nunique() == 20  # one rate per agent
@@ -31,4 +31,4 @@ def test_every_agent_and_every_choice_is_stored_and_a_second_run_trains_nothing(
 
     assert main([*ARGUMENTS, str(tmp_path)]) == 0
     assert "20 agents in 2 jobs, 2 of them done before" in capsys.readouterr().out
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"{name}.csv"), agents)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"{name}.csv.gz"), agents)

@@ -15,6 +15,7 @@ from ablations.experiments.calibrate import in_words
 from ablations.experiments.sweep import ranges, stored
 from ablations.report import sentences, tables
 from ablations.report.games_section import games_in_words
+from ablations.report.takeaways import stored_random, takeaways
 from ablations.report.trials_section import by_trick, tally
 
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
@@ -80,6 +81,11 @@ def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
 
 def test_the_pages_say_of_the_sweeps_what_they_found() -> None:
     assert region("sweeps") == "".join(f"- {ranges(runs)}\n" for runs in stored(RESULTS))  # else paste this
+
+
+def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
+    said = [sentence for found in stored_random(RESULTS) for sentence in takeaways(*found)]
+    assert region("random") == "".join(f"- {sentence}\n" for sentence in said)  # else paste this
 
 
 def test_the_pages_say_how_often_intervals_and_verdicts_are_wrong() -> None:

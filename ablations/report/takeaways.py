@@ -1,0 +1,56 @@
+"""What a practitioner takes away from a random design, in sentences."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from tricks.ladder import NEEDS
+
+CHOICES, AGENTS = ".choices.csv", ".csv.gz"
+
+
+def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
+    """Five sentences. choices: the table of `analysis.choices`; agents: one row each, with `score` and `env`."""
+    low, high = agents.score.quantile([0.5, 0.95])
+    first = choices.drop_duplicates("choice").sort_values("explained", ascending=False)
+    clear = first[first.explained_low > 0]
+    shares = zip(clear.choice, clear.explained, strict=True)
+    ranked = ", ".join(f"`{name}` ({100 * share:.1f}%)" for name, share in shares)
+    dials = [name for name in clear.choice if name not in NEEDS]
+    unclear = ", ".join(f"`{name}`" for name in first.choice[first.explained_low <= 0])
+    return [
+        f"Half of {len(agents):,} random configurations on {agents.env.iloc[0]} score below {low:.0f}, one in twenty "
+        f"above {high:.0f}.",
+        f"By itself, each of these explains a share of the variance that is clear of 0: {ranked}.",
+        f"Medians at the best and at the worst level: {'; '.join(_ends(choices, name) for name in dials)}.",
+        f"Flags: the median is {_better(choices, 'q0.5')}; the 95th percentile is {_better(choices, 'q0.95')}.",
+        f"Of the other {len(first) - len(clear)} choices, {len(agents):,} agents can't tell whether they explain "
+        f"anything: {unclear}.",
+    ]
+
+
+def _ends(choices: pd.DataFrame, name: str) -> str:
+    """The levels of a number with the best and the worst median."""
+    rows = choices[choices.choice == name].sort_values("q0.5").to_dict("records")
+    worst, best = rows[0], rows[-1]
+    return f"`{name}` {best['q0.5']:.0f} at {best['level']}, {worst['q0.5']:.0f} at {worst['level']}"
+
+
+def _better(choices: pd.DataFrame, quantile: str) -> str:
+    """The flags that raise or lower a quantile of the scores: those whose two 95% intervals don't overlap."""
+    raised, lowered = [], []
+    for name in (name for name in NEEDS if name in set(choices.choice)):
+        rows = choices[choices.choice == name].set_index("level")
+        low, high = rows[f"{quantile}_low"], rows[f"{quantile}_high"]
+        if low["on"] > high["off"]:
+            raised.append(f"`{name}`")
+        if high["on"] < low["off"]:
+            lowered.append(f"`{name}`")
+    return f"higher with {', '.join(raised) or 'none'}, and lower with {', '.join(lowered) or 'none'}"
+
+
+def stored_random(folder: Path) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """The choices and the agents of every random design in a folder."""
+    for path in sorted(folder.glob(f"random_*{CHOICES}")):
+        yield pd.read_csv(path), pd.read_csv(path.with_name(path.name.removesuffix(CHOICES) + AGENTS))
