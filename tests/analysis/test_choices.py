@@ -60,13 +60,18 @@ def test_the_command_trains_what_is_drawn_and_goes_on_where_it_was(
     arguments += ["--out", str(tmp_path)]
     assert main(arguments) == 0
     assert "40 agents in 4 jobs, 0 of them done before" in capsys.readouterr().out
-    (path,) = tmp_path.glob("random_*.csv")
+    (path,) = tmp_path.glob("random_*.csv.gz")
     frame = pd.read_csv(path)
     assert len(frame) == 40
     assert frame.groupby("set").baseline.nunique().eq(1).all()
     assert frame.lr.nunique() > 30
-    assert path.with_suffix(".png").stat().st_size > 10_000
-    first = path.read_text()
+    name = path.name.removesuffix(".csv.gz")
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    stored = pd.read_csv(tmp_path / f"{name}.choices.csv")
+    assert stored[stored.choice == "lr"].agents.sum() == 40
+    first = (tmp_path / f"{name}.md").read_text().splitlines()[2]
+    assert f"`{stored.sort_values('explained').choice.iloc[-1]}`" in first  # what explains most
+    before = path.read_bytes()
     assert main(arguments) == 0
     assert "4 of them done before" in capsys.readouterr().out
-    assert path.read_text() == first
+    assert path.read_bytes() == before
