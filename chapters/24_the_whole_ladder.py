@@ -67,16 +67,19 @@ axis.set(
 )
 plt.show()
 
-# %%
-print(sentences.of(cartpole)[0])
+# %% tags=["hide-input"]
+display(Markdown(sentences.of(cartpole)[0]))
 seen = list(steps.index[(steps.detected != 0) & (steps.confirmed == 1)])
 assert seen == ["clip", "advantage_norm", "bootstrap"]
 assert steps.difference[seen].sum() > 0.8 * steps.difference.sum()
+small = list(steps.index[steps.verdict == "practically nothing"])
+print(f"practically nothing ({len(small)}): {', '.join(small)}")
+assert len(small) == 6
 
 # %% [markdown]
 # Three of sixteen, and they make up most of the climb: the clip, advantage normalization, and bootstrapping at the time
-# limit. The other thirteen aren't useless; thirty seeds can't tell what they do *on top of the rungs before them, on
-# CartPole, at each arm's best learning rate*.
+# limit. Six others are *practically nothing*: their whole interval lies within ±0.05. Of the remaining seven, thirty
+# seeds can't tell. All of that is *on top of the rungs before them, on CartPole, at each arm's best learning rate*.
 #
 # ## Who gets the credit?
 #
@@ -224,7 +227,7 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 # **So what do you switch on first?** Don't count blue cells. Those of `reuse` belong to groups; by itself it is never
 # seen on CartPole, and it can [collapse](02_reuse.ipynb) without a clip. What CartPole supports:
 #
-# 1. several epochs per batch **together with the clip**, the group that is missed most;
+# 1. several epochs per batch **together with the clip**, the group whose loss costs most;
 # 2. then advantage normalization, seen both alone and as a rung;
 # 3. then what your task calls for: `bootstrap` for time limits, `action_mask` for illegal actions.
 #
@@ -334,8 +337,8 @@ assert chance[3][1].max() < 0.2
 #
 # Every design so far starts from a setting that somebody chose. Andrychowicz et al. (2020, arXiv:2006.05990) turned that
 # around. They drew settings at random, a quarter of a million agents on five MuJoCo tasks, and asked of each choice: how
-# good are the agents that have it? Here is the same at a laptop's size: 2,000 agents on CartPole, with random flags and
-# random numbers (`python -m ablations random --draws 2000`). For each choice, the figure shows how much of the variance
+# good are the agents that have it? Here is the same at a laptop's size: 2,000 agents on CartPole, ten to each of 200
+# random sets of flags, each with random numbers (`python -m ablations random --draws 2000`). For each choice, the figure shows how much of the variance
 # of all scores it explains by itself ($\omega^2$, with 95% intervals).
 #
 # **Predict.** They found that the discount, the learning rate, the normalization of observations, the size of the
@@ -367,26 +370,27 @@ plt.show()
 ranks = chosen.choice[::-1].reset_index(drop=True)
 place = {name: 1 + k for k, name in enumerate(ranks)}
 told = {word: [place[name] for name in names] for word, names in (("much", MUCH), ("little", LITTLE))}
-clear = set(chosen.choice[chosen.explained_low > 0])
+clear, lines = set(chosen.choice[chosen.explained_low > 0]), []
 for word, names in (("much", MUCH), ("little", LITTLE)):
     said = ", ".join(f"{name} {place[name]}{'*' * (name in clear)}" for name in sorted(names, key=place.get))
-    print(f"{word} on MuJoCo, its rank of {len(place)} here (* clear of 0): {said}")
+    lines.append(f"- {word} on MuJoCo, with its rank of {len(place)} here (* clear of 0): {said}")
 (found,) = stored_random(RESULTS)
-print("", *takeaways(*found), sep="\n- ")
+display(Markdown("\n".join([*lines, *(f"- {sentence}" for sentence in takeaways(*found))])))
 assert {"lr", "epochs", "gamma", "advantage_norm"} <= clear
 assert not {"grad_clip", "lr_anneal", "entropy", "value_clip", "state_norm", "orthogonal_init"} & clear
 assert np.mean(told["much"]) < np.mean(told["little"])
 
 # %% [markdown]
-# Seven of ten agree. Three of their five matter here, too: the learning rate, the epochs, and the discount. Of their
-# other five, only advantage normalization is clear of zero, and barely. Observations need no normalization on CartPole,
-# where they already are around 1. And the last layer shows only among *good* configurations: with orthogonal
+# Seven of ten agree, if "clear of zero" is to matter. The learning rate and the epochs rank high here, too; the discount
+# is clear, but small. Of their other five, only advantage normalization is clear of zero, and barely. The two that
+# matter there and not here: normalizing observations, which helps on CartPole when it's alone (above) but not on average
+# over everything else, and the size of the last layer, which shows only among *good* configurations: with orthogonal
 # initialization, the best twentieth is better.
 #
 # What matters most here is how many gradient steps are taken, and how long they are: rate, minibatches, epochs, and
 # small batches (`lanes`, `horizon`). No single choice explains a tenth of the variance; the rest is combinations and
 # luck. And two "tricks" lower the median: `baseline` and `gae`. A random λ is often too small, and `gae` needs
-# `baseline`. A trick with a bad number is worse than no trick, and that is why the other designs tune.
+# `baseline`. A trick with a badly chosen number is worse than no trick. That's why the other designs tune.
 #
 # And all of this is about classic tasks, small nets, 100,000 steps, and each arm's own best learning rate. At a fixed
 # rate the clip's +0.15 can be anything from 0 to +0.8 ([next chapter](25_sensitivity.ipynb)). Nor is the clip always
@@ -412,8 +416,8 @@ check_holm(my_holm)
 #
 # </details>
 #
-# **Exercise 2: spot the bug.** This function compares a trick with its absence, on runs at several learning rates. It
-# is fed with pure noise.
+# **Exercise 2: spot the bug.** This function compares a trick with its absence, on runs at several learning rates. Its
+# input here is pure noise.
 
 # %%
 source(biased_comparison)

@@ -51,7 +51,7 @@ def better_half(advantage, valid):
 
 
 # %% [markdown]
-# By hand: 5, −1, 0, 2, 1000 have the median 2. So 5 and 1000 become +1, −1 and 0 become −1, and 2 itself becomes 0.
+# By hand: 5, −1, 0, 2, 1000 have the median 2. So 5 and 1000 become +1, −1 and 0 become −1, and the median itself, 2, becomes 0.
 #
 # **Predict.** And what does [standardization](06_advantage_norm.ipynb) make of them? Which of the five will the policy
 # learn from?
@@ -131,7 +131,7 @@ print("the switch does something")
 # - In the lottery, with both pulled equally often, payoffs are 0 (35%), 1 (50%), and 10 (15%), so $m = 1$. Left gets
 #   exactly 0, right $0.3 - 0.7 = -0.4$.
 #
-# **Predict.** In which world does standardization end on the right machine, in which do better halves?
+# **Predict.** In which of the two worlds does standardization find the right machine? And `better_half`?
 
 
 # %%
@@ -177,7 +177,7 @@ assert ends["static", "better half"].min() > 0.9 > ends["static", "standardized"
 assert ends["lottery", "better half"].max() < 0.1 and ends["lottery", "standardized"].min() > 0.9
 
 # %% [markdown]
-# Both predictions hold. With static, better halves are more reliable. In the lottery they are sure of the wrong
+# Both predictions hold. With static, `better_half` is more reliable. In the lottery it is sure of the wrong
 # machine, all five of them, and no learning rate would repair that: **the trick maximizes something else.** One line of
 # mathematics told you before any training. Do that first; it's cheaper.
 #

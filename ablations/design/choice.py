@@ -6,6 +6,7 @@ import gymnasium as gym
 
 from tricks.config import Config
 from tricks.errors import InputError
+from tricks.flags import meant
 from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import WORLDS
 from tricks.worlds.world import everything_legal
@@ -15,7 +16,8 @@ def tricks_named(text: str) -> list[str]:
     """The tricks in a comma-separated list, in ladder order. Raises InputError for an unknown trick."""
     wanted = [name.strip() for name in text.split(",")]
     if unknown := [name for name in wanted if name not in NEEDS]:
-        raise InputError(f"unknown trick {', '.join(unknown)}; the tricks are {', '.join(NEEDS)}")
+        said = ", ".join(f"{name}{meant(name, NEEDS)}" for name in unknown)
+        raise InputError(f"unknown trick {said}; the tricks are {', '.join(NEEDS)}")
     return [name for name in NEEDS if name in wanted]
 
 

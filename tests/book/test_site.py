@@ -51,6 +51,20 @@ def test_no_page_asks_for_anything_elsewhere_or_complains(site: Path, browser: B
         assert [url for url in browser.requests() if not url.startswith((site.as_uri(), "data:", "blob:"))] == [], page
 
 
+def test_a_table_in_an_output_is_a_table(site: Path) -> None:
+    assert not [page for page in pages(site) if "<p>|" in (site / page).read_text()]
+    folded = (site / "chapters" / "04_gae.html").read_text().split("All numbers about gae")[1]
+    assert "<table" in folded.split("</details>")[0]
+
+
+def test_the_loop_is_open_beside_the_chapter_of_a_trick_and_closed_beside_others(browser: Browser) -> None:
+    shown = "return document.documentElement.classList.contains('loop-shown')"
+    browser.open("chapters/03_clip.html")
+    assert browser.run(shown)
+    browser.open("chapters/24_the_whole_ladder.html")
+    assert not browser.run(shown)
+
+
 def test_the_loop_stands_beside_a_chapter_and_moves_with_the_slider(browser: Browser) -> None:
     browser.open("chapters/03_clip.html")
     text = "return [...document.querySelectorAll('.loop-line:not(.loop-gone)')].map((line) => line.textContent)"

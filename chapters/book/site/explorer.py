@@ -19,7 +19,9 @@ FACTS = {f.name: f.metadata for f in fields(Tricks)}
 EVERY = 5  # of the hundred points of a curve, every fifth is enough for a small picture
 PAGE = """# The explorer
 
-*Tick tricks, and see what becomes of the loop, which command trains it, and what the stored runs say about it.*
+*Check tricks and see what the loop becomes, which command trains it, and what the stored runs say about it.*
+
+The commands need the package: `pip install -e .` in a clone of its repository.
 
 ```{raw} html
 <div id="explorer"></div>

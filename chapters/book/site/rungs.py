@@ -19,7 +19,9 @@ def say_rung(app: Sphinx, page: str, template: str, context: dict[str, Any], tre
     """Put the rung into the page's head; pages that are not chapters have none."""
     name = page.removeprefix("chapters/")
     if name in names():
-        context["metatags"] = context.get("metatags", "") + f'<meta name="rung" content="{rung_of(name)}">'
+        own = "yes" if has_trick(name) else "no"
+        meta = f'<meta name="rung" content="{rung_of(name)}" data-trick="{own}">'
+        context["metatags"] = context.get("metatags", "") + meta
 
 
 def has_trick(chapter: str) -> bool:

@@ -21,7 +21,7 @@ DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
 OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg"}  # the tricks of mechanisms with names of their own
-CHART = "<p>For the wall: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF).</p>"
+CHART = "<p>To print: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF).</p>"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
 PLOT = 6  # a cell with a picture and more lines than this is folded: its code is about drawing
 
@@ -134,17 +134,17 @@ def whole_ppo() -> str:
     code = "".join(rows)
     return f"""# You now have PPO
 
-*Four chapters in, the loop is complete. Here is all of it.*
+*Five chapters in, the loop is complete. Here is all of it.*
 
 REINFORCE, a baseline, several epochs per batch, the clip, and GAE: that is the algorithm of Schulman et al. 2017. The
-names on the left are the chapters that brought the marked lines; all others were there from the start. Everything that
-follows in this book adds a line or two to this page.
+names on the left are the chapters that brought the lines. Everything that follows in this book adds a few lines to this
+page, or replaces some.
 
 ```{{raw}} html
 <div class='highlight whole'><pre>{code}</pre></div>
 ```
 
-To have these lines as a file that runs without this package, with its nets, its optimizer and its environments:
+To get these lines as a file that runs without this package, with its nets, its optimizer, and its environments:
 
 ```sh
 python -m tricks export gae > my_ppo.py
@@ -161,7 +161,7 @@ def front_page() -> str:
     about = (
         "From slot machines to PPO, one trick per chapter: first what fails, then the cure, its formula and its code,"
     )
-    about += " and what thirty seeds say about it."
+    about += " and what the stored runs say about it, with intervals. Or start in [the explorer](explorer.md)."
     cards, tree = "", ""
     for part, chapters in parts().items():
         shown = "\n".join(_card(name) for name in chapters)
@@ -170,8 +170,8 @@ def front_page() -> str:
         if "chapters/04_gae" in pages:
             pages.insert(1 + pages.index("chapters/04_gae"), "chapters/ppo")
         tree += _tree(part, pages)
-    tree += _tree("try it", ["explorer"])
-    tree += _tree("reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
+    tree += _tree("Try it", ["explorer"])
+    tree += _tree("Reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
     html = f"```{{raw}} html\n{cards}{CHART}\n```"
     return f"# What makes PPO work\n\n{about}\n\n{html}\n\n{tree}"
 

@@ -73,8 +73,10 @@ def settings(static: list[str]) -> dict[str, Any]:
     """Sphinx's configuration."""
     return {
         "project": "What makes PPO work",
+        "author": "the authors of tricks",
         "extensions": ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "book.site.rungs"],
         "nb_execution_mode": "off",
+        "nb_render_markdown_format": "gfm",  # tables in outputs
         "nb_code_prompt_show": "Show the code",
         "nb_code_prompt_hide": "Hide the code",
         "myst_enable_extensions": ["dollarmath", "amsmath"],

@@ -1,4 +1,4 @@
-// The explorer: tick tricks, and see the loop, the commands, and what the stored runs say. All of it is in EXPLORER.
+// The explorer: check tricks, and see the loop, the commands, and what the stored runs say. All of it is in EXPLORER.
 "use strict";
 
 (() => {
@@ -48,6 +48,7 @@
     said,
     element("figure", { class: "mechanism", style: "--color: #0079A8" }, runs),
     element("h2", {}, "What each of these tricks does"),
+    element("p", {}, "Blue: helps. Red: hurts. Upright: practically nothing. Gray italics: unknown. Point at a number for its interval."),
     table,
     element("h2", {}, "The loop with these flags"),
     element("div", { class: "highlight" }, code),
@@ -108,7 +109,7 @@
     const y = [bottom, top + 0.05 * (top - bottom)];
     const curve = Book.chart(runs, {
       ...{ x: [0, env.steps], y, width: 340, height: 220, title: "learning curve, 95% interval", xlabel: "environment steps" },
-      xticks: [0, 0.5, 1].map((k) => [k * env.steps, (k * env.steps).toLocaleString("en")]),
+      xticks: [0, 0.5, 1].map((k) => [k * env.steps, `${(k * env.steps) / 1000}k`]),
     });
     curve.line([...at(high), ...at(low).reverse()], { class: "area" });
     curve.line(at(mean));
@@ -130,7 +131,7 @@
     const wrong = faults(on);
     fault.replaceChildren(
       ...wrong.map(([text, mended]) => {
-        const mend = element("button", { type: "button" }, "mend");
+        const mend = element("button", { type: "button" }, "fix");
         mend.addEventListener("click", () => choose(mended));
         return element("div", {}, text, " ", mend);
       }),
@@ -150,12 +151,12 @@
     runs.parentElement.hidden = !arm;
     if (arm) {
       const [mean, low, high] = arm.area;
-      said.textContent = `${env.name}, ${arm.seeds} seeds at learning rate ${arm.lr}: area under the curve ${mean} [${low}, ${high}].`;
+      said.textContent = `${env.name}, ${arm.seeds} seeds at learning rate ${arm.lr}: area under the curve ${short(mean)} [${short(low)}, ${short(high)}].`;
       draw(env, arm);
       told.area = arm.area;
     } else {
       const other = environments.filter((each) => legal && each.arms[on.join(" ")]).map((each) => each.name);
-      said.textContent = !legal ? "These flags cannot go together."
+      said.textContent = !legal ? `${told.faults.join("; ")}.`
         : other.length ? `No runs with these flags on ${env.name} are stored, but on ${other.join(", ")}.`
         : "No runs with exactly these flags are stored. The command above makes them.";
     }
@@ -163,7 +164,8 @@
     place.dataset.told = JSON.stringify(told);
   }
 
-  const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
+  const signed = (x) => (Math.abs(x) < 0.005 ? "0" : (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2));
+  const short = (x) => (Math.abs(x) < 10 ? x.toFixed(2) : x.toFixed(1));
 
   function effectsOf(on) {
     const row = (cells, tag = "td") => element("tr", {}, ...cells.map((cell) => element(tag, {}, String(cell))));

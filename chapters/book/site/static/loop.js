@@ -3,7 +3,8 @@
 
 (() => {
   const rungs = LOOP.rungs;
-  const here = rungs.findIndex((rung) => rung.name === document.querySelector("meta[name=rung]")?.content);
+  const meta = document.querySelector("meta[name=rung]");
+  const here = rungs.findIndex((rung) => rung.name === meta?.content);
   if (here < 0) return; // a page that is not a chapter
 
   const element = (tag, attributes = {}, ...children) => {
@@ -76,6 +77,7 @@
   document.querySelector(".primary-toggle")?.addEventListener("click", () => toggle(false)); // both would not fit
   document.body.append(panel, open);
   const wide = window.matchMedia("(min-width: 1200px)").matches;
-  document.documentElement.classList.toggle("loop-shown", wide && remembered() !== "hidden");
+  const about = meta.dataset.trick === "yes"; // elsewhere the loop is at hand, but closed
+  document.documentElement.classList.toggle("loop-shown", about && wide && remembered() !== "hidden");
   show(here);
 })();
