@@ -4,8 +4,8 @@
 # *What becomes of the value net when every reward is a hundred times larger?*
 #
 # Pay a task's rewards in cents instead of dollars, and the task is the same. The policy hardly notices, because
-# [advantage normalization](06_advantage_norm.ipynb) gives it advantages of size 1. But the value net has to *say* the
-# numbers: 5000 instead of 50, with weights that start around 0.1 and move by a hundredth at a time.
+# [advantage normalization](06_advantage_norm.ipynb) keeps its advantages around 1. But the value net has to output
+# the numbers themselves: 5000 instead of 50, with weights that start around 0.1 and move by a hundredth at a time.
 #
 # | at a glance | |
 # |---|---|

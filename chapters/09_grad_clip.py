@@ -251,8 +251,8 @@ assert clipped["without"] > clipped["with return_norm"] + 0.2
 
 # %% [markdown]
 # On losses around 1, the usual ½ is active at the start, while the value net is still wrong, and later catches only
-# outliers, as it should. In raw points it's always active. And since the norm is over both nets, a value net that is
-# off by fifty points shortens the policy's gradient, too.
+# outliers, as it should. In raw points it's always active. And since the norm covers both nets, a value net that
+# misses by fifty points also shrinks the policy's gradient.
 #
 # ## Shocks of 100,000
 #

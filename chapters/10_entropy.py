@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The entropy bonus: keep exploring
 #
-# *A small reward is near, a large one is far. Who keeps looking after finding the first?*
+# *There's a small reward nearby and a large one far away. Why would an agent that found the first keep looking?*
 #
 # A policy learns from what it sees, and it sees what it does. Once it is sure of itself, it does one thing, sees one
 # thing, and every batch tells it that it was right. This chapter pays the policy for staying undecided, and works out
@@ -97,7 +97,7 @@ assert slope < -0.5 and abs(corridor_return(1.0) - 0.58) < 1e-3 and abs(corridor
 # $$\frac{\partial J}{\partial z} = p\,(1 - p)\, \Delta.$$
 #
 # The factor $p$ says that an action that is never tried teaches nothing, however wrong the policy is. Here are exact
-# gradient steps of size 1 at $\Delta = 1$:
+# gradient steps with learning rate 1 and $\Delta = 1$:
 
 # %%
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -282,7 +282,7 @@ assert bonus.late().mean() > without.late().mean() + 0.1
 # gap is the price: they know the way and still step back now and then, because they're paid for it. Some still take the
 # near door.
 #
-# ## Who needs it?
+# ## Where it helps
 
 # %%
 evidence("entropy").strip()

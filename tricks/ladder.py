@@ -172,10 +172,15 @@ class Tricks(Checked):
 
 def switched(names: Sequence[str]) -> Tricks:
     """`Tricks` with exactly these flags on. Raises InputError for an unknown flag or an invalid combination."""
+    check_known(names)
+    return Tricks(**dict.fromkeys(names, True))
+
+
+def check_known(names: Iterable[str]) -> None:
+    """Raise InputError, with suggestions, if one of these is not the name of a flag."""
     if unknown := [name for name in names if name not in NEEDS]:
         said = ", ".join(f"{name}{meant(name, NEEDS)}" for name in unknown)
         raise InputError(f"unknown trick {said}; the tricks are {', '.join(NEEDS)}")
-    return Tricks(**dict.fromkeys(names, True))
 
 
 def closed(names: Iterable[str]) -> tuple[str, ...]:

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import gymnasium as gym
 
 from tricks.config import Config
-from tricks.errors import InputError
-from tricks.flags import meant
-from tricks.ladder import LADDER, NEEDS
+from tricks.ladder import LADDER, NEEDS, check_known
 from tricks.worlds import WORLDS
 from tricks.worlds.world import everything_legal
 
@@ -15,9 +13,7 @@ from tricks.worlds.world import everything_legal
 def tricks_named(text: str) -> list[str]:
     """The tricks in a comma-separated list, in ladder order. Raises InputError for an unknown trick."""
     wanted = [name.strip() for name in text.split(",")]
-    if unknown := [name for name in wanted if name not in NEEDS]:
-        said = ", ".join(f"{name}{meant(name, NEEDS)}" for name in unknown)
-        raise InputError(f"unknown trick {said}; the tricks are {', '.join(NEEDS)}")
+    check_known(wanted)
     return [name for name in NEEDS if name in wanted]
 
 
