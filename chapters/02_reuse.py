@@ -122,7 +122,7 @@ assert abs(naive[1] - weighted[1]) < 1e-5 and weighted[-1] > 3.9
 # (On average, $A_\text{old}$ is $r_t + \gamma V_\text{old}(s_{t+1}) - V_\text{old}(s_t)$. The values cancel from step
 # to step, and the return minus $V_\text{old}(s_0)$ remains.) The ratio lets you use old *actions*, but the *states* in
 # your batch still come as often as $\pi_\text{old}$ visited them. Correcting that would take the product of all ratios
-# so far, and exercise 2 shows what comes of it. So everybody leaves the states as they are, and the objective is right
+# so far, and exercise 2 shows what happens then. So everyone leaves the states as they are, and the objective is right
 # near $\pi_\text{old}$ and gets worse with distance.
 #
 # ## In the library

@@ -134,7 +134,7 @@ assert all(0.8 < steps * start < 1.6 for start, steps in needed.items())
 #   = -\pi(k)\, \big(\log \pi(k) + H\big).$$
 #
 # (The last sum is $-H + 1$, and the ones cancel.) Actions *less* surprising than average lose some of their logit,
-# others gain. All is at rest at $\pi = 1/n$ for $n$ actions, and there $H = \log n$, as large as it gets.
+# others gain. Everything balances at $\pi = 1/n$ for $n$ actions, and there $H = \log n$, as large as it gets.
 #
 # The **entropy bonus** adds $c_2 H$, averaged over the batch, to the objective (Williams & Peng 1991; Mnih et al. 2016,
 # arXiv:1602.01783). For our two actions, $\log \pi(2) - \log \pi(1) = z$, and the formula gives

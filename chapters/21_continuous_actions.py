@@ -135,7 +135,7 @@ source(Spaces.decode)
 
 # %% [markdown]
 # The loop stores, and learns from, the action that was drawn. Think of the clip as part of the motor: the policy says
-# 2.7, the motor does 2, and what comes of it is what 2.7 is worth. The derivation needs only one thing, **the
+# 2.7, the motor does 2, and what follows is what 2.7 is worth. The derivation needs only one thing, **the
 # log-probability of what was drawn**.
 #
 # Suppose somebody "corrects" that and puts the clipped torque into the log-probability. Then the tail beyond the limit
@@ -324,7 +324,7 @@ check_log_prob(my_log_prob)
 #
 # </details>
 #
-# **Exercise 3: spot the bug.** This author stores the drawn action, as one should. But the old log-probability is taken
+# **Exercise 3: spot the bug.** This author stores the drawn action, which is right. But the old log-probability is taken
 # of what the motor did.
 
 # %%
