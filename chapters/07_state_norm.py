@@ -13,7 +13,7 @@
 # |---|---|
 # | **problem** | features in different units: large ones saturate the net, and it can't hear small ones |
 # | **formula** | $\hat s = \operatorname{clip}\big((s - \mu) / \sqrt{\sigma^2 + \varepsilon},\, \pm 10\big)$, with $\mu$ and $\sigma^2$ of all states so far |
-# | **in the loop** | `agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid)` |
+# | **in the loop** | `agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid, config.obs_decay)` |
 # | **defaults** | $\varepsilon = 10^{-8}$; the statistics move once per update, after the last gradient step |
 # | **watch** | `max_ratio` before the first step of a batch: it must be 1 |
 # | **skip it when** | features are around 1 already, or one-hot, or pixels, or their limits are known |

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import ATARI, EVERY, PPG, PPO, REINFORCE, Tricks
+from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks
 
 if TYPE_CHECKING:
     from tricks.loop import train
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATARI",
+    "CONTINUOUS",
     "EVERY",
     "PPG",
     "PPO",

@@ -9,8 +9,11 @@ from tricks.values import LONGEST, Checked, shown
 
 Number = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
-SHARES = ("gamma", "gae_lambda", "return_beta")  # numbers in [0, 1]; every other number must be more than 0 and finite
+ACTIVATIONS = ("tanh", "relu")
+SHARES = ("gamma", "gae_lambda", "return_beta", "obs_decay")  # numbers in [0, 1]
+SIGNED = ("log_std_init",)  # any finite number; every other number must be more than 0 and finite
 MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0, too, for these
+MAY_BE_INFINITE = ("max_value_grad_norm",)  # or without a limit
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,11 @@ class Config(Checked):
     gamma: Number = 0.99
     """Discount γ."""
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers (tanh) in the policy net and in the value net; not used for images."""
+    """Widths of the hidden layers in the policy net and in the value net; not used for images."""
+    activation: str = "tanh"
+    """Activation of these layers: tanh or relu."""
+    log_std_init: Number = 0.0
+    """Log standard deviation with which a Gaussian policy starts, for Box actions."""
     value_coef: Number = 0.5
     """c₁: weight of the value loss (baseline)."""
     epochs: int = 4
@@ -70,6 +77,9 @@ class Config(Checked):
     """Maximum gradient norm (grad_clip)."""
     entropy_coef: Number = 0.01
     """c₂: weight of the entropy bonus (entropy). Public code uses 0.01 for discrete actions, 0 for continuous ones."""
+    obs_decay: Number = 0.0
+    """Share of their weight that all earlier observations lose with each batch (state_norm). With 0, every observation
+    counts alike; with more, the statistics are a moving average."""
     return_beta: Number = 0.1
     """β: how far one batch moves the return statistics (return_norm)."""
     value_clip_range: Number = 0.2
@@ -82,6 +92,8 @@ class Config(Checked):
     """E_aux: passes over these rollouts (ppg)."""
     clone_coef: Number = 1.0
     """β_clone: weight of the KL divergence from the policy before the phase (ppg)."""
+    aux_value_clip: bool = False
+    """Clip the auxiliary value loss around the value net's old prediction, with the value clip range (ppg)."""
     policy_rollouts: int = 2
     """Number of recent rollouts that the policy trains on (ppg_buffers)."""
     policy_uses: int = 4
@@ -93,6 +105,16 @@ class Config(Checked):
     target_kl: Number = 0.01
     """How far the policy may move from the one that played, as approx_kl in nats. A seed that exceeds 1.5 times this
     takes no more steps on the batch (kl_stop)."""
+    value_lr_factor: Number = 1.0
+    """The value net's learning rate, as a multiple of the policy's (separate_optimizers)."""
+    max_value_grad_norm: Number = 0.5
+    """Maximum norm of the value net's own gradient under grad_clip; inf: no limit (separate_optimizers)."""
+    value_epochs: int = 4
+    """Passes of the value net over each batch; the policy's are the epochs (separate_optimizers)."""
+    dual_clip_limit: Number = 3.0
+    """c: ratios above it have no gradient where the advantage is negative (dual_clip)."""
+    huber_delta: Number = 1.0
+    """δ: errors larger than this, in the value net's own units, cost linearly (huber)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,6 +125,8 @@ class Config(Checked):
                 _check_range(name, number)
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
+        if self.activation not in ACTIVATIONS:
+            raise InputError(f"unknown activation {self.activation!r}; there are {' and '.join(ACTIVATIONS)}")
         if self.backend not in BACKENDS:
             raise InputError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
 
@@ -147,6 +171,13 @@ def _check_range(name: str, number: float) -> None:
     elif name in MAY_BE_ZERO:
         if not 0 <= number < math.inf:
             raise InputError(f"{name} must be at least 0 and finite, not {number}")
+    elif name in SIGNED:
+        if not math.isfinite(number):
+            raise InputError(f"{name} must be finite, not {number}")
+    elif name in MAY_BE_INFINITE and number == math.inf:
+        return
+    elif name == "dual_clip_limit" and number <= 1:
+        raise InputError(f"dual_clip_limit must be more than 1, not {number}")
     elif not 0 < number < math.inf:
         raise InputError(f"{name} must be positive and finite, not {number}")
 
@@ -165,4 +196,16 @@ ATARI_CONFIG = Config(
     reward_sign=True,
     life_ends=True,
     value_clip_anneals=True,
+)
+
+# The numbers for the preset `continuous`, from CleanRL's ppo_continuous_action.py
+CONTINUOUS_CONFIG = Config(
+    env="HalfCheetah-v5",
+    steps=1_000_000,
+    lanes=1,
+    horizon=2048,
+    lr=3e-4,
+    epochs=10,
+    minibatches=32,
+    value_epochs=10,
 )

@@ -57,7 +57,10 @@ class Tricks(Checked):
         "advantages standardized per minibatch", "Andrychowicz et al. 2020, arXiv:2006.05990", color="#004F00"
     )
     state_norm: bool = trick(
-        "observations standardized by running statistics", "Andrychowicz et al. 2020, arXiv:2006.05990", color="#B38B43"
+        "observations standardized by running statistics",
+        "Andrychowicz et al. 2020, arXiv:2006.05990",
+        color="#B38B43",
+        numbers=("obs_decay",),
     )
     return_norm: bool = trick(
         "the value net learns standardized returns (ART)",
@@ -133,7 +136,7 @@ class Tricks(Checked):
         "Cobbe et al. 2020, arXiv:2009.04416",
         color="#7660E5",
         needs=("baseline", "segments"),
-        numbers=("aux_every", "aux_epochs", "clone_coef"),
+        numbers=("aux_every", "aux_epochs", "clone_coef", "aux_value_clip"),
         diagnostics=("auxiliary_loss", "clone_kl"),
         beyond=True,
         excludes="shared_trunk",
@@ -155,6 +158,53 @@ class Tricks(Checked):
         numbers=("target_kl",),
         diagnostics=("steps_taken",),
         beyond=True,
+    )
+    reward_scaling: bool = trick(
+        "rewards are divided by the running deviation of the discounted return",
+        "Engstrom et al. 2020, arXiv:2005.12729; Dhariwal et al. 2017, openai/baselines VecNormalize",
+        color="#18486C",
+        diagnostics=("reward_std",),
+        beyond=True,
+        chapter="return_norm",
+    )
+    recompute: bool = trick(
+        "advantages and value targets are computed anew before each epoch",
+        "Andrychowicz et al. 2020, arXiv:2006.05990",
+        color="#9000F0",
+        needs=("reuse", "gae"),
+        beyond=True,
+        excludes="ppg_buffers",
+        chapter="reuse",
+    )
+    separate_optimizers: bool = trick(
+        "policy and value net each have their own Adam, learning rate, gradient norm and epochs",
+        "Achiam 2018, Spinning Up's ppo",
+        color="#FC0060",
+        needs=("baseline",),
+        numbers=("value_lr_factor", "max_value_grad_norm", "value_epochs"),
+        diagnostics=("value_grad_norm",),
+        beyond=True,
+        excludes="shared_trunk",
+        chapter="grad_clip",
+    )
+    dual_clip: bool = trick(
+        "the objective of a bad action is bounded from below, too",
+        "Ye et al. 2020, arXiv:1912.09729",
+        color="#0000FC",
+        needs=("clip",),
+        numbers=("dual_clip_limit",),
+        diagnostics=("bounded_fraction",),
+        beyond=True,
+        chapter="clip",
+    )
+    huber: bool = trick(
+        "far from its target, the value loss grows linearly",
+        "Huber 1964, 10.1214/aoms/1177703732; Andrychowicz et al. 2020, arXiv:2006.05990",
+        color="#784884",
+        needs=("baseline",),
+        numbers=("huber_delta",),
+        beyond=True,
+        chapter="value_clip",
     )
 
     def __post_init__(self) -> None:
@@ -222,4 +272,5 @@ PPO = switched(CLEANRL.split())  # what CleanRL's ppo.py does
 EVERY = switched(LADDER)
 PPG = switched([*PPO.on, "ppg"])
 ATARI = switched([*PPO.on, "clip_anneal", "shared_trunk"])
-PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY, "ppg": PPG, "atari": ATARI}
+CONTINUOUS = switched([*(name for name in PPO.on if name != "entropy"), "state_norm", "reward_scaling"])
+PRESETS = {"reinforce": REINFORCE, "ppo": PPO, "every": EVERY, "ppg": PPG, "atari": ATARI, "continuous": CONTINUOUS}

@@ -22,23 +22,28 @@ from tricks.core.reductions import mean
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import AgentPolicy, Batch, Player, play_episodes
 from tricks.core.spaces import Spaces
+from tricks.dual_clip import bounded_below, bounded_fraction
 from tricks.entropy import entropy_bonus
 from tricks.gae import gae
 from tricks.grad_clip import shorten
+from tricks.huber import linear_beyond
 from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
 from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
 from tricks.ppg_buffers import ages, dealt_apart
+from tricks.recompute import judged_anew
 from tricks.return_norm import move_stats, per_task
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
+from tricks.reward_scaling import RewardScale
 from tricks.runs.checkpoint import Checkpoints
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
 from tricks.runs.opening import open_env
 from tricks.runs.run import Run, own
 from tricks.segments import play_segment
+from tricks.separate_optimizers import in_turn
 from tricks.shared_trunk import share_trunk_
 from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
@@ -75,6 +80,8 @@ def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody |
         share_trunk_(agent)
     if tricks.ppg:
         add_auxiliary_head_(agent)
+    if tricks.reward_scaling:
+        agent.reward_scale = RewardScale(len(config.seed_list), config.lanes)
     return agent
 
 
@@ -104,6 +111,10 @@ def train_in(
                 checkpoints.add(recent=recent)
         if checkpoints:
             checkpoints.add(memory=memory, auxiliary=auxiliary)
+    if tricks.separate_optimizers:
+        value_optimizer = Adam(agent.value_net.parameters(), config.adam_eps)
+        if checkpoints:
+            checkpoints.add(value_optimizer=value_optimizer)
 
     policy: AgentPolicy = agent.policy  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A], of a Gaussian [S, B, 2A]
     if tricks.action_mask:
@@ -129,6 +140,9 @@ def train_in(
 
         # Judge: how good was each action?
         reward, done = rollout.reward, rollout.terminated | rollout.truncated  # [S, T, N]
+        if tricks.reward_scaling:
+            reward = agent.reward_scale(reward, done, rollout.valid, config.gamma)
+            log.note(reward_std=agent.reward_scale.std)
         returns = reward_to_go(reward, done, config.gamma)
         advantage = returns
         if tricks.baseline:
@@ -160,6 +174,10 @@ def train_in(
         if tricks.reuse:
             batch.log_prob = old_log_prob(policy, family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
+            if tricks.separate_optimizers:
+                batches = in_turn(batch, config, log.update)
+        if tricks.recompute:
+            batches = judged_anew(batches, batch, agent, rollout, reward, dead, config)
         if tricks.ppg:
             memory.add(batch, agent.returns, log.update)
         if tricks.ppg_buffers:
@@ -180,6 +198,9 @@ def train_in(
             if tricks.clip:
                 objective = clipped_surrogate(ratio, advantage, clip_range)
                 log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid), clip_range=clip_range)
+            if tricks.dual_clip:
+                objective = bounded_below(objective, advantage, config.dual_clip_limit)
+                log.note(bounded_fraction=bounded_fraction(ratio, advantage, config.dual_clip_limit, b.valid))
             if tricks.kl_stop:
                 moving = moving & near_enough(ratio, b.valid, config.target_kl)
                 log.note(steps_taken=moving.float())
@@ -195,7 +216,18 @@ def train_in(
                 error = squared_error(value, b.target)
                 if tricks.value_clip:
                     error = clipped_error(value, b.value, b.target, value_clip_range.unsqueeze(1))
+                if tricks.huber:
+                    error = linear_beyond(error, config.huber_delta)
                 value_loss = mean(error, b.valid)
+                if tricks.separate_optimizers:  # the value net takes a step of its own
+                    grad = gradient(per_seed(config.value_coef, loss) * value_loss, value_optimizer.parameters)
+                    norm = grad.norm(dim=1)
+                    log.note(value_grad_norm=norm)
+                    if tricks.grad_clip:
+                        grad = shorten(grad, norm, config.max_value_grad_norm)
+                    turn = log.active & b.value_turn & norm.isfinite() & b.valid.any(1)
+                    value_optimizer.step(grad, learning_rate * per_seed(config.value_lr_factor, loss), moving=turn)
+                    value_loss, moving = value_loss.detach(), moving & b.policy_turn
                 loss = loss + per_seed(config.value_coef, loss) * value_loss
                 log.note(value_loss=value_loss)
 
@@ -208,14 +240,14 @@ def train_in(
 
         if tricks.ppg:
             for b in auxiliary_minibatches(memory, agent.returns, policy, config, log.update):  # every N_π updates
-                errors = auxiliary_errors(agent, policy, family, b)
+                errors = auxiliary_errors(agent, policy, family, b, config)
                 loss = auxiliary_loss(errors, b.valid, config.clone_coef)
                 grad = gradient(loss, agent.parameters())
                 auxiliary.step(grad, learning_rate, moving=log.active & grad.norm(dim=1).isfinite() & b.valid.any(1))
                 log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
 
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
-            agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid)
+            agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid, config.obs_decay)
         if evaluation:
             log.note(eval_return=evaluation.after(rollout, config, policy, log.steps, make))
         log.end_update(rollout)

@@ -19,6 +19,7 @@ from tricks.core.reductions import mean
 from tricks.core.rollout import AgentPolicy, Batch, Policy
 from tricks.core.seeds import stream
 from tricks.reuse import minibatches
+from tricks.value_clip import clipped_error
 
 CHUNK = 1024  # rows per forward pass over a memory
 
@@ -46,7 +47,9 @@ def auxiliary_minibatches(
     yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
 
 
-def auxiliary_errors(agent: Agent, policy: AgentPolicy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+def auxiliary_errors(
+    agent: Agent, policy: AgentPolicy, family: Family, b: Batch, config: Config
+) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)) over all actions, and ½(V(s) − G)². [S, B] each.
 
     Cobbe et al. 2020, sec. 2: L_joint = E[first] + β_clone·E[second] on the policy net, and L_value =
@@ -54,7 +57,10 @@ def auxiliary_errors(agent: Agent, policy: AgentPolicy, family: Family, b: Batch
     """
     seen = agent.see(b.obs)  # one pass through the policy net's body serves both of its heads
     auxiliary, value = agent.auxiliary_value(seen), agent.value(seen)
-    return squared_error(auxiliary, b.target), family.kl(b.old, policy(seen, b.legal)), squared_error(value, b.target)
+    error = squared_error(auxiliary, b.target)
+    if config.aux_value_clip:
+        error = clipped_error(auxiliary, b.value, b.target, per_seed(config.value_clip_range, auxiliary))
+    return error, family.kl(b.old, policy(seen, b.legal)), squared_error(value, b.target)
 
 
 def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: Number) -> Tensor:

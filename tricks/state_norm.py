@@ -3,18 +3,24 @@
 import torch
 from torch import Tensor
 
+from tricks.config import Number
 from tricks.core.moments import Moments
+from tricks.core.numbers import per_seed
 from tricks.errors import InputError
 
 
-def merge_moments(moments: Moments, x: Tensor, valid: Tensor) -> Moments:
+def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: Number = 0.0) -> Moments:
     """Update the running moments with the valid rows of x [S, B, D], valid [S, B].
 
-    n ← n + k,  mean ← mean + δ·k/n,  M₂ ← M₂ + Σ(x − x̄)² + δ²·n₀k/n,  with δ = x̄ − mean. Chan et al. 1979.
+    n ← n₀ + k,  mean ← mean + δ·k/n,  M₂ ← M₂ + Σ(x − x̄)² + δ²·n₀k/n,  with δ = x̄ − mean. Chan et al. 1979.
+    Before that, all rows so far lose the share `decay` of their weight, n₀ and M₂. With batches of k rows, n approaches
+    k/decay, and each batch then moves the mean by decay·δ: an exponential moving average.
     Raises InputError for images, whose pixels are already on a fixed scale.
     """
     if x.dtype == torch.uint8:
         raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
+    keep = 1 - per_seed(decay, moments.rows)
+    moments = Moments(keep * moments.rows, moments.mean, keep * moments.squares)
     weight, x = valid.double().unsqueeze(-1), x.double()
     count = weight.sum(1)
     batch_mean = (x * weight).sum(1) / count.clamp(min=1)

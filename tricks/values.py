@@ -43,7 +43,8 @@ class Checked:
     def __new__(cls, *values: Any, **named: Any) -> Self:
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
         if unknown := [name for name in named if name not in names]:
-            hint = meant(unknown[0], names) or f"; it has {', '.join(names)}"
+            some = f"{', '.join(names[:12])} and {len(names) - 12} more" if names[20:] else ", ".join(names)
+            hint = meant(unknown[0], names) or f"; it has {some}"
             raise InputError(f"{cls.__name__} has no {unknown[0]!r}{hint}")
         return super().__new__(cls)
 

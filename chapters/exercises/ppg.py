@@ -6,6 +6,7 @@ from torch import Tensor
 
 from book.exercise import Exercise
 from tricks.baseline import squared_error
+from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.policies import Family
 from tricks.core.rollout import AgentPolicy, Batch
@@ -16,7 +17,9 @@ def cloning_term(old_log_prob: Tensor, log_prob: Tensor) -> Tensor:
     return F.kl_div(log_prob, old_log_prob, reduction="none")
 
 
-def errors_of_a_phase(agent: Agent, policy: AgentPolicy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
+def errors_of_a_phase(
+    agent: Agent, policy: AgentPolicy, family: Family, b: Batch, config: Config
+) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)), and ½(V(s) − G)². [S, B] each."""
     seen = agent.see(b.obs)
     auxiliary, value = agent.auxiliary_value(seen), agent.value(seen)

@@ -9,12 +9,12 @@ from tricks.state_norm import merge_moments
 Three = tuple[float, float, float]  # count, mean, sum of squared deviations
 
 
-def merge_the_batch(moments: Moments, obs: Tensor, valid: Tensor) -> Moments:
+def merge_the_batch(moments: Moments, obs: Tensor, valid: Tensor, decay: float = 0.0) -> Moments:
     """The moments, updated with the valid rows of a batch. obs [S, B, D], valid [S, B]."""
     if moments.rows.any():
         mean, scale = moments.view()
         obs = ((obs - mean) * scale).clamp(-10, 10)
-    return merge_moments(moments, obs, valid)
+    return merge_moments(moments, obs, valid, decay)
 
 
 def _right(a: Three, b: Three) -> Three:

@@ -11,7 +11,7 @@ from torch import nn
 
 from tricks import ATARI, PPO, Config, InputError, train
 from tricks.core.layers import NarrowProduct, TanhLayer, tanh_layer
-from tricks.core.nets import CACHED, Nature, mlp
+from tricks.core.nets import CACHED, Dense, Nature, mlp
 from tricks.ladder import switched
 
 
@@ -28,6 +28,15 @@ def test_each_seed_of_an_mlp_is_a_net_of_torch() -> None:
             linear.weight.data, linear.bias.data = weight[seed].T.detach(), bias[seed, 0].detach()
             layers += [linear, nn.Tanh()]
         torch.testing.assert_close(net(x)[seed], nn.Sequential(*layers[:-1])(x[seed]))
+
+
+def test_hidden_layers_with_relu_are_those_of_torch() -> None:
+    net, x = Dense(generators(2), (3, 8, 8), "relu"), torch.randn(2, 5, 3)
+    (w0, b0), (w1, b1) = net.layers
+    expected = ((x @ w0 + b0).relu() @ w1 + b1).relu()
+    torch.testing.assert_close(net(x), expected)
+    found, wanted = (torch.autograd.grad(y.square().sum(), (w0, b0, w1, b1)) for y in (net(x), expected))
+    torch.testing.assert_close(found, wanted)
 
 
 def test_each_seed_of_nature_is_the_net_of_mnih_et_al() -> None:

@@ -50,11 +50,23 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
     add_auxiliary_head_(agent)
     policy = lambda obs, legal: agent.policy(obs)  # noqa: E731
     b.old = agent.policy(b.obs).detach()
-    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b)
+    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b, CONFIG)
     assert gradient(mean(kl, b.valid), agent.parameters()).abs().max() < 1e-7
     b.obs, b.old = b.obs.clone(), b.old + torch.tensor([1.0, 0.0])
-    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b)
+    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b, CONFIG)
     assert gradient(mean(kl, b.valid), agent.parameters()).abs().max() > 0.01
+
+
+def test_the_auxiliary_value_loss_may_be_clipped_around_the_old_prediction() -> None:
+    agent, b = Agent(make_env(CONFIG).spaces, CONFIG), rows()
+    add_auxiliary_head_(agent)
+    policy = lambda obs, legal: agent.policy(obs)  # noqa: E731
+    b.old, b.value = agent.policy(b.obs).detach(), b.target + 100.0  # predictions that were far off
+    clipped, _, value = auxiliary_errors(agent, policy, Categorical, b, replace(CONFIG, aux_value_clip=True))
+    free, _, same = auxiliary_errors(agent, policy, Categorical, b, CONFIG)
+    torch.testing.assert_close(clipped, torch.full_like(clipped, 0.5 * 99.8**2))  # 0.2 nearer than they were
+    assert (free < clipped).all()
+    assert torch.equal(value, same)
 
 
 def test_kl_equals_that_of_torch_distributions() -> None:
@@ -128,8 +140,8 @@ def test_solves_cartpole_of_200_steps_within_30_thousand() -> None:
 
 
 def test_a_cloning_term_of_taken_actions_only_ruins_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(agent: Agent, policy: AgentPolicy, family: Family, b: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        auxiliary, _, value = auxiliary_errors(agent, policy, family, b)
+    def faulty(agent: Agent, policy: AgentPolicy, family: Family, b: Batch, config: Config) -> tuple[Tensor, ...]:
+        auxiliary, _, value = auxiliary_errors(agent, policy, family, b, config)
         new, old = (family.log_prob(logits, b.action) for logits in (policy(b.obs, b.legal), b.old))
         return auxiliary, -old * new, value  # all of F.kl_div(new, old) that has a gradient
 

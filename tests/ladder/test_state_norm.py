@@ -23,6 +23,20 @@ def test_merging_batches_gives_the_moments_of_all_valid_rows() -> None:
         torch.testing.assert_close(moments.variance[seed], seen.var(0, correction=0), rtol=1e-6, atol=0)
 
 
+def test_with_a_decay_the_moments_become_a_moving_average() -> None:
+    batches = [torch.full((1, 4, 1), float(x)) for x in range(200)]
+    moments = Moments.empty(1, 1)
+    for batch in batches:
+        before, moments = moments, merge_moments(moments, batch, torch.ones(1, 4, dtype=torch.bool), decay=0.25)
+    torch.testing.assert_close(moments.rows, torch.tensor([[4 / 0.25]]).double())
+    torch.testing.assert_close(moments.mean, 0.75 * before.mean + 0.25 * 199)
+    between = 0.75 * 0.25 * (199 - before.mean).square()  # the variance of a mixture
+    torch.testing.assert_close(moments.variance, 0.75 * before.variance + between)
+    alone = merge_moments(moments, batches[7], torch.ones(1, 4, dtype=torch.bool), decay=1.0)
+    assert alone.mean.item() == 7  # everything earlier is forgotten
+    assert alone.variance.item() == 0
+
+
 def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     config = Config(seeds=2, lanes=1)
     agent = Agent(make_env(config).spaces, config)

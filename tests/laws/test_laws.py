@@ -36,7 +36,7 @@ def test_a_seed_in_a_stack_equals_the_seed_alone(setting: Tricks) -> None:
 
 def test_the_first_ratio_is_one(setting: Tricks) -> None:
     tricks = switched(sorted({*setting.on, "reuse"}))
-    curve = train(replace(SMALL, seeds=2, epochs=1, minibatches=1, policy_rollouts=1), tricks).curve
+    curve = train(replace(SMALL, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1), tricks).curve
     np.testing.assert_allclose(curve["max_ratio"], 1, atol=1e-5)
     np.testing.assert_allclose(curve["approx_kl"], 0, atol=1e-6)
 
@@ -153,14 +153,18 @@ def test_truncation_bootstraps_from_the_true_last_observation() -> None:
 
 
 NUMBERS = [f.name for f in fields(Config) if f.type == Number]
-EVERYTHING = switched([*EVERY.on, "ppg", "kl_stop"])
+BEYOND = ("ppg", "kl_stop", "reward_scaling", "recompute", "separate_optimizers", "dual_clip", "huber")
+EVERYTHING = switched([*EVERY.on, *BEYOND])
+OTHER = {"adam_eps": 0.1, "obs_decay": 0.5, "log_std_init": -1.0, "dual_clip_limit": 1.001}  # else half the default
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_each_seed_may_have_its_own_number(name: str) -> None:
     config = replace(SMALL, seeds=(3, 4), aux_every=2)
+    if name == "log_std_init":
+        config = replace(config, env="Pendulum-v1", horizon=100)
     usual = getattr(config, name)
-    other = 0.1 if name == "adam_eps" else usual / 2
+    other = OTHER.get(name, usual / 2)
     own: list[dict[str, Any]] = [{name: (usual, number)} for number in (other, usual)]
     both, same = (train(replace(config, **numbers), EVERYTHING) for numbers in own)
     for k, seed in enumerate(config.seed_list):

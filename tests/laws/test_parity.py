@@ -19,6 +19,7 @@ from tricks.core.moments import Moments, ReturnStats, denormalize
 from tricks.core.nets import mlp
 from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
+from tricks.dual_clip import bounded_below
 from tricks.gae import gae
 from tricks.popart import preserve_outputs_
 from tricks.ppg import auxiliary_loss
@@ -78,6 +79,16 @@ def test_clipped_policy_loss_equals_labml_and_di_engine() -> None:
     loss = -mean(clipped_surrogate(importance_ratio(new, old), row("advantage"), epsilon), valid)
     assert loss.item() == pytest.approx(STORED["ding_policy_loss"], rel=1e-5)
     assert mean(Categorical.entropy(row("logits")), valid).item() == pytest.approx(STORED["ding_entropy"], rel=1e-5)
+
+
+def test_dual_clip_equals_di_engines() -> None:
+    valid, epsilon = torch.ones(1, 16, dtype=torch.bool), torch.tensor([0.2], dtype=torch.float64)
+    action = torch.tensor(STORED["action"])[None]
+    new, old = (Categorical.log_prob(row(name), action) for name in ("logits", "old_logits"))
+    objective = clipped_surrogate(importance_ratio(new, old), row("advantage"), epsilon)
+    loss = -mean(bounded_below(objective, row("advantage"), 1.2), valid)
+    assert loss.item() == pytest.approx(STORED["ding_dual_clip_loss_at_1.2"], rel=1e-6)
+    assert loss.item() != pytest.approx(STORED["ding_policy_loss"], rel=1e-4)
 
 
 def test_clipped_value_loss_equals_labml_and_di_engine() -> None:
@@ -166,3 +177,5 @@ def test_ppgs_auxiliary_value_loss_equals_di_engines() -> None:
     error = squared_error(row("new_value"), row("target"))
     loss = auxiliary_loss((error, torch.zeros_like(error), torch.zeros_like(error)), torch.ones(1, 16).bool(), 1.0)
     assert loss.item() == pytest.approx(STORED["ding_ppg_auxiliary_loss"], abs=1e-6)
+    clipped = clipped_error(row("new_value"), row("old_value"), row("target"), 0.2).mean()
+    assert clipped.item() == pytest.approx(STORED["ding_ppg_clipped_auxiliary_loss"], abs=1e-6)

@@ -8,7 +8,7 @@ from tricks import Config
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.tensor import TensorEnv
 from tricks.segments import play_segment
-from tricks.worlds import line, loan, mail, pairs, parity, shuttle, weather
+from tricks.worlds import line, loan, lottery, mail, pairs, parity, shuttle, weather
 from tricks.worlds.world import World
 
 
@@ -29,6 +29,17 @@ def test_a_loan_is_in_every_return_after_the_first_step_and_in_no_score(world: W
     paid[:, -1] += size * sign
     torch.testing.assert_close(paid.sum(1), rewards.sum(1))
     assert set((paid / pay).round(decimals=4).abs().unique().tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("world", lottery.LOTTERIES, ids=lambda world: world.id)
+def test_a_ticket_is_worth_one_and_wins_once_in_as_many_draws_as_its_prize(world: World) -> None:
+    prize = float(world.id.removeprefix("tricks/Lottery").removesuffix("-v0"))
+    chance = numbers(20_000, 3)
+    chance[0, :, 2] = torch.linspace(0, 1, 20_001)[:-1]  # the draws
+    bought, sure = (played(world, torch.tensor([action, 0.0]), chance) for action in (lottery.TICKET, 0))
+    assert set(bought.sum(1).tolist()) == {0.0, prize}
+    assert bought.sum(1).mean().item() == pytest.approx(1, abs=1e-3)
+    assert (sure.sum(1) == lottery.SURE).all()
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3])

@@ -6,15 +6,15 @@ from typing import Annotated, Any
 import tyro
 
 from tricks.cli.shell import options
-from tricks.config import ATARI_CONFIG, Config
+from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, named, switched
 from tricks.reading.ladder_table import described
 
-NUMBERS = {"atari": ATARI_CONFIG}  # presets with their own numbers
+NUMBERS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG}  # presets with their own numbers
 ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which means the
 ladder up to it. The default is ppo. (In Python, Tricks() has every flag off: reinforce.) The
-defaults shown are those of ppo, or of the RUNG given before --help. The preset atari also
-changes the numbers."""
+defaults shown are those of ppo, or of the RUNG given before --help. The presets atari and
+continuous also change the numbers."""
 NOTES = {"export": "\nThe exported file trains on vectors only. It refuses images, even with the flags of atari."}
 GROUPS = {
     "tricks": "Which tricks are on.",

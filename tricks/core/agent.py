@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
-    Vectors go through tanh layers, uint8 images [C, H, W] through the convolutions of `Nature`; a custom `body`
+    Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`; a custom `body`
     replaces either. `obs_moments` standardize observations once `state_norm` has set them; `returns` does the same for
     values and is the identity until `return_norm` moves it.
     """
@@ -34,6 +34,7 @@ class Agent(nn.Module):
     policy_net: Net
     value_net: Net
     auxiliary_net: Net  # a second value head, added by `ppg`
+    reward_scale: Any  # statistics of the rewards, added by `reward_scaling`
     obs_rows: Tensor
     obs_mean: Tensor
     obs_scale: Tensor
@@ -49,7 +50,8 @@ class Agent(nn.Module):
             for outputs, exact in ((spaces.actions, False), (spaces.tasks, True))
         )
         if not spaces.discrete:  # the standard deviation does not depend on the state
-            self.log_std = nn.Parameter(torch.zeros(len(self.seeds), 1, spaces.actions))
+            start = torch.tensor(config.each("log_std_init")).view(-1, 1, 1)
+            self.log_std = nn.Parameter(start.repeat(1, 1, spaces.actions))
         for name, moment in zip(
             MOMENTS, Moments.empty(len(self.seeds), 0 if spaces.pixels else spaces.features), strict=True
         ):
@@ -189,7 +191,7 @@ def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Con
         return checked(body(generators, spaces), spaces, len(generators))
     if spaces.pixels:
         return Nature(generators, spaces.observation.shape or ())
-    return Dense(generators, (spaces.features, *config.hidden))
+    return Dense(generators, (spaces.features, *config.hidden), config.activation)
 
 
 def _see_again(agent: Agent, _: object) -> None:

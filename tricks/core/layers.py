@@ -15,6 +15,11 @@ def tanh_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return torch.add(MINUS_ONE, out, alpha=2, out=out)
 
 
+def relu_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """max(0, xW + b). x [S, B, in] -> [S, B, out]."""
+    return torch.baddbmm(bias, x, weight).relu_()
+
+
 def narrow_product(x: Tensor, weight: Tensor) -> Tensor:
     """xW as (WᵀXᵀ)ᵀ: a product with few columns takes several times as long as one with few rows."""
     return torch.bmm(weight.mT, x.mT).mT

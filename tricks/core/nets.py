@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tricks.core.layers import NarrowProduct, TanhLayer, narrow_product, tanh_layer
+from tricks.core.layers import NarrowProduct, TanhLayer, narrow_product, relu_layer, tanh_layer
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
@@ -107,16 +107,20 @@ class Head(nn.Module):
 
 
 class Dense(nn.Module):
-    """tanh layers: [S, B, D] -> [S, B, H]."""
+    """Layers with tanh or ReLU: [S, B, D] -> [S, B, H]."""
 
-    def __init__(self, generators: Sequence[np.random.Generator], sizes: Sequence[int]) -> None:
+    def __init__(
+        self, generators: Sequence[np.random.Generator], sizes: Sequence[int], activation: str = "tanh"
+    ) -> None:
         super().__init__()
         self.width: int = sizes[-1]
+        self.tanh = activation == "tanh"
         self.layers = _registered(self, [linear(generators, *pair) for pair in pairwise(sizes)])
 
     def forward(self, x: Tensor) -> Tensor:
-        layer: Callable[[Tensor, Tensor, Tensor], Tensor]
-        layer = TanhLayer.apply if torch.is_grad_enabled() else tanh_layer
+        layer: Callable[[Tensor, Tensor, Tensor], Tensor] = relu_layer
+        if self.tanh:
+            layer = TanhLayer.apply if torch.is_grad_enabled() else tanh_layer
         for weight, bias in self.layers:
             x = layer(x, weight, bias)
         return x

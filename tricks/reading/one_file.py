@@ -36,6 +36,7 @@ NAMES = {  # what an export has instead
 CALLS = {
     "Player": "env",
     "argsort": "keys.argsort(1)",
+    "agent.value_net.parameters": "[each for layer in agent.value_net.layers for each in layer]",
     "Run": "SimpleNamespace(config=config, agent=agent, curve=log.curve)",
 }
 DROPPED = ("tricks", "body")  # arguments that its functions do not take

@@ -15,6 +15,7 @@ from tricks.worlds.grid import GRIDS
 from tricks.worlds.jump import REWARD_JUMP
 from tricks.worlds.line import THERE_AND_BACK, WITH_CONSTANTS
 from tricks.worlds.loan import LARGE_LOANS, LOANS
+from tricks.worlds.lottery import LOTTERIES
 from tricks.worlds.magnitudes import MAGNITUDES
 from tricks.worlds.mail import MAILS
 from tricks.worlds.marathon import MARATHON
@@ -64,6 +65,7 @@ SPECIMENS = {
         COMMUTE,
         *SHUTTLES,
         TIGHTROPE,
+        *LOTTERIES,
     )
 }
 WORLDS = CLASSIC | SPECIMENS

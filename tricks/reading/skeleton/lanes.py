@@ -19,6 +19,9 @@ from tricks.reading.skeleton.switches import tricks
 class Batch(SimpleNamespace):
     """Columns of rows, [S, T, N, ...] as played or [S, B, ...]; not valid where a lane waits or is being reset."""
 
+    policy_turn = True  # whether the policy, and the value net, take a step on this minibatch
+    value_turn = True
+
     @classmethod
     def of(cls, rollout: "Batch") -> "Batch":
         batch = cls()

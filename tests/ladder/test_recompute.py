@@ -1,0 +1,60 @@
+"""recompute: each epoch after the first learns from advantages and targets of the value net as it is by then."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+import tricks.recompute
+from tricks import PPO, Config, train
+from tricks.core.agent import Agent
+from tricks.core.moments import denormalize
+from tricks.core.rollout import Rollout
+from tricks.gae import gae
+from tricks.ladder import named, switched
+
+CONFIG = Config("ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16, lr=0.003)
+
+
+@pytest.mark.parametrize("more", [(), ("return_norm", "popart"), ("ppg",)])
+def test_with_one_epoch_it_is_the_plain_loop(more: tuple[str, ...]) -> None:
+    plain = switched([*PPO.on, *more])
+    one = replace(CONFIG, epochs=1)
+    pd.testing.assert_frame_equal(train(one, replace(plain, recompute=True)).curve, train(one, plain).curve)
+
+
+def test_a_value_net_that_does_not_move_gives_the_same_advantages_again() -> None:
+    still = replace(CONFIG, value_coef=0.0, steps=200)  # without a loss of its own
+    again, plain = (train(still, tricks).curve for tricks in (named("recompute"), PPO))
+    pd.testing.assert_frame_equal(again, plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize("more", [(), ("return_norm", "popart")])
+def test_every_further_epoch_has_the_advantages_and_targets_of_its_own_value_net(
+    more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged, found = tricks.recompute.judged, []
+
+    def recording(agent: Agent, rollout: Rollout, reward: Tensor, dead: Tensor, config: Config) -> dict[str, Any]:
+        value, next_value = agent.values(rollout)
+        done = rollout.terminated | rollout.truncated
+        assert torch.equal(dead, rollout.terminated | (rollout.truncated & ~rollout.cut))
+        columns = judged(agent, rollout, reward, dead, config)
+        expected = gae(rollout.reward, value, next_value, dead, done, 0.99, 0.95)
+        torch.testing.assert_close(columns["advantage"], expected.float())
+        torch.testing.assert_close(denormalize(columns["target"], agent.returns), value + expected)
+        found.append(expected)
+        return columns
+
+    monkeypatch.setattr(tricks.recompute, "judged", recording)
+    train(replace(CONFIG, steps=1), switched([*PPO.on, "recompute", *more]))
+    assert len(found) == CONFIG.epochs - 1
+    assert all(not torch.equal(a, b) for a, b in pairwise(found))
+
+
+def test_it_changes_what_is_learned() -> None:
+    assert not train(CONFIG, named("recompute")).curve.equals(train(CONFIG, PPO).curve)

@@ -1,0 +1,62 @@
+"""reward_scaling: rewards are divided by the running standard deviation of the discounted return."""
+
+import torch
+from torch import Tensor, nn
+
+from tricks.config import Number
+from tricks.core.moments import LIMIT
+from tricks.core.numbers import per_seed
+from tricks.core.returns import reward_to_go
+
+EPS = 1e-8  # under the root
+PRIOR = 1e-4  # rows of variance 1 that count as seen before the first
+
+
+class RewardScale(nn.Module):
+    """The statistics that rewards are divided by: of each seed, over all steps of its lanes so far.
+
+    The sum of rewards runs on from one rollout to the next, as far as its episode does.
+    """
+
+    sums: Tensor  # [S, N]: each lane's discounted sum of the rewards so far in its episode
+    moments: Tensor  # [S, 3]: count, mean, and sum of squared deviations of these sums
+    std: Tensor  # [S]: what the last reward was divided by
+
+    def __init__(self, seeds: int, lanes: int) -> None:
+        super().__init__()
+        self.register_buffer("sums", torch.zeros(seeds, lanes, dtype=torch.float64))
+        self.register_buffer("moments", torch.tensor([[PRIOR, 0, PRIOR]], dtype=torch.float64).repeat(seeds, 1))
+        self.register_buffer("std", torch.ones(seeds, dtype=torch.float64))
+
+    def forward(self, reward: Tensor, done: Tensor, valid: Tensor, gamma: Number) -> Tensor:
+        """clip(r/σ, ±10) with the σ of each row's own time. reward, done, valid [S, T, N] -> [S, T, N]."""
+        fresh = torch.cat([torch.zeros_like(done[:, :1]), done[:, :-1]], 1)  # the first row of an episode
+        sums = running_sums(reward, fresh, self.sums, gamma)
+        variance, self.moments = variance_so_far(sums, valid, self.moments)
+        self.sums = sums[:, -1].masked_fill(done[:, -1], 0)
+        std = (variance + EPS).sqrt()
+        self.std = std[:, -1]
+        return (reward / std.unsqueeze(2)).clamp(-LIMIT, LIMIT)
+
+
+def running_sums(reward: Tensor, fresh: Tensor, before: Tensor, gamma: Number) -> Tensor:
+    """Rₜ = γ(1 − freshₜ)·Rₜ₋₁ + rₜ, forward in time. reward, fresh [S, T, N], before R₋₁ [S, N] -> [S, T, N].
+
+    Engstrom et al. 2020, arXiv:2005.12729, algorithm 1; the tests hold it against stable-baselines3 and Gymnasium.
+    """
+    first = reward[:, :1] + per_seed(gamma, reward) * (before.unsqueeze(1) * ~fresh[:, :1])
+    reward = torch.cat([first, reward[:, 1:]], 1)
+    return reward_to_go(reward.flip(1), fresh.flip(1), gamma).flip(1)  # the same sum, with time reversed
+
+
+def variance_so_far(x: Tensor, valid: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
+    """Running variance after each step, of all lanes' valid rows up to it. x, valid [S, T, N] -> [S, T].
+
+    moments [S, 3]: count, mean and sum of squared deviations before; also returned as they are afterwards.
+    """
+    count, mean, squares = moments.unsqueeze(2).unbind(1)  # [S, 1] each
+    off = (x - mean.unsqueeze(2)) * valid  # from a mean that is near, so that the squares lose no digits
+    count = count + valid.sum(2).cumsum(1)  # [S, T]
+    shift, squares = off.sum(2).cumsum(1) / count, squares + off.square().sum(2).cumsum(1)
+    squares = squares - count * shift.square()
+    return squares / count, torch.stack([count, mean + shift, squares], 2)[:, -1]
