@@ -67,14 +67,6 @@ def test_a_world_of_another_backend_that_goes_by_the_same_name_is_not_drawn(tmp_
         assert play.picture(renamed, tmp_path / "x.gif", greedy=False) == f"{other} cannot be rendered"
 
 
-def test_every_missing_package_has_its_advice() -> None:
-    box2d = "Box2D is not installed, you can install it by run `pip install swig` followed by ..."
-    assert play._advice(box2d) == 'Box2D is not installed; install it with: pip install -e ".[box2d]"'
-    assert (
-        play._advice("MuJoCo is not installed,\n run x") == "MuJoCo is not installed, run x"
-    )  # no extra of this project
-
-
 def test_cartpole_is_drawn_by_gymnasium(tmp_path: Path) -> None:
     pytest.importorskip("pygame", reason="the extra `play` is not installed")
     run = untrained("CartPole-v1").only()

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from tricks.core.env import MakeEnv
+from tricks.core.extras import advice
 from tricks.core.seeds import stream
 from tricks.envs.atari import is_atari, make_game
 from tricks.errors import InputError
@@ -19,7 +20,6 @@ from tricks.runs.run import Run
 
 MOST = 300  # frames
 WIDEST = 400  # pixels
-EXTRAS = {"pygame": "play", "Box2D": "box2d"}  # package: the extra that installs it
 SLOWEST = 0.1  # longest time, in seconds, that a frame of a thinned-out episode is shown
 
 
@@ -35,17 +35,9 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
         with contextlib.closing(env):
             film, total, steps = watch(run, env, greedy)
     except gym.error.DependencyNotInstalled as error:
-        raise InputError(f"cannot draw {run.config.env}: {_advice(str(error))}, or add --no-gif") from error
+        raise InputError(f"cannot draw {run.config.env}: {advice(error)}, or add --no-gif") from error
     film.write(path)
     return f"wrote {path}: an episode of {steps} steps, return {total:z.1f}"
-
-
-def _advice(message: str) -> str:
-    """Turn Gymnasium's message about a missing package into advice on what to install."""
-    extras = [extra for package, extra in EXTRAS.items() if message.startswith(package)]
-    if not extras:  # pass on Gymnasium's own message
-        return " ".join(message.split())
-    return f'{message.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
 
 
 def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False) -> gym.Env | None:
