@@ -90,6 +90,12 @@ def test_returns_of_random_actions_are_alike(id: str) -> None:
     assert ks_2samp(one, np.add(other, np.std(other))).pvalue < CHANCE  # so it would notice another reward
 
 
+@pytest.mark.parametrize("id", ROBOTS)
+def test_both_have_the_same_time_limit(id: str) -> None:
+    envpool = pytest.importorskip("envpool")
+    assert envpool.make_spec(id).config.max_episode_steps == gym.spec(id).max_episode_steps == 1000
+
+
 @pytest.mark.usefixtures("_both")
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
 def test_the_time_limit_of_1000_steps_truncates_and_does_not_terminate(backend: str) -> None:
