@@ -4,8 +4,9 @@ Areas of different environments can only be compared on fixed scales. The random
 much as an untrained agent does. Its returns are means over 2000 episodes (LunarLander: 1000), and a test measures most
 of them again. A ceiling is the best possible return (CartPole: the time limit; Taxi: the mean over all starts along the
 shortest path; MiniGrid: 1, for reaching the goal in no time). Where nobody knows the best, it is a round number
-slightly above the best return reported for any algorithm. Thresholds are Gymnasium's, except that it has none for
-Pendulum and MiniGrid, and that its 8 for Taxi is more than any policy can earn.
+slightly above the best return reported for any algorithm (of MuJoCo's robots: at a million steps). Thresholds are
+Gymnasium's, except that it has none for Pendulum, MiniGrid, and Walker2d, and that its 8 for Taxi is more than any
+policy can earn.
 """
 
 from dataclasses import dataclass
@@ -31,6 +32,11 @@ SCALES = {
     "MiniGrid-DoorKey-5x5-v0": Scale(0.039, 1),
     "MiniGrid-Unlock-v0": Scale(0.019, 1),
     "MiniGrid-SimpleCrossingS9N1-v0": Scale(0.021, 1),
+    # best reported at a million steps: 3564 (TD3; Fujimoto et al. 2018, arXiv:1802.09477, table 1), and 5007 and 12139
+    # (Tianshou's SAC, in its examples/mujoco/README.md), all on older versions of these environments
+    "Hopper-v5": Scale(18.1, 4000, 3800),
+    "Walker2d-v5": Scale(1.5, 5500),
+    "HalfCheetah-v5": Scale(-284, 12_500, 4800),
 }
 
 

@@ -90,8 +90,12 @@ class Published:
     source: str
 
 
+CONTINUOUS = "CleanRL's documentation, ppo_continuous_action.py"
 PUBLISHED = {
     ("CartPole-v1", 500_000): Published(490, 6, "CleanRL's documentation, ppo.py"),
     ("Acrobot-v1", 500_000): Published(-86.4, 1.3, "CleanRL's documentation, ppo.py"),
     ("LunarLander-v3", 1_000_000): Published(242, 32, "stable-baselines3's zoo, ppo on LunarLander-v2"),
+    ("Hopper-v5", 1_000_000): Published(2383, 272, f"{CONTINUOUS} on Hopper-v4"),
+    ("Walker2d-v5", 1_000_000): Published(2288, 572, f"{CONTINUOUS} on Walker2d-v4"),
+    ("HalfCheetah-v5", 1_000_000): Published(1443, 46, f"{CONTINUOUS} on HalfCheetah-v4"),
 }

@@ -116,7 +116,7 @@ def test_waiting_changes_nothing_of_what_a_seed_sees(id: str, actions: int) -> N
 
 
 @pytest.mark.usefixtures("envpool")
-@pytest.mark.parametrize("id", ["LunarLander-v3", "MiniGrid-Empty-Random-5x5-v0", "Pendulum-v1"])
+@pytest.mark.parametrize("id", ["LunarLander-v3", "MiniGrid-Empty-Random-5x5-v0", "Pendulum-v1", "Hopper-v5"])
 def test_ppo_trains_on_envpool(id: str) -> None:
     curve = train(pool(id, (0, 1)), PPO).curve
     assert (curve.groupby("seed").step.max() >= 500).all()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from support.pictured import untrained
+from support.pictured import Pictured, untrained
 
-from tricks import REINFORCE
+from tricks import REINFORCE, InputError
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.ladder import switched
 from tricks.runs import film as play
@@ -67,12 +67,16 @@ def test_a_world_of_another_backend_that_goes_by_the_same_name_is_not_drawn(tmp_
         assert play.picture(renamed, tmp_path / "x.gif", greedy=False) == f"{other} cannot be rendered"
 
 
-def test_every_missing_package_has_its_advice() -> None:
-    box2d = "Box2D is not installed, you can install it by run `pip install swig` followed by ..."
-    assert play._advice(box2d) == 'Box2D is not installed; install it with: pip install -e ".[box2d]"'
-    assert (
-        play._advice("MuJoCo is not installed,\n run x") == "MuJoCo is not installed, run x"
-    )  # no extra of this project
+def test_a_renderer_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Pictured) -> np.ndarray:
+        raise RuntimeError("there is no\nOpenGL context")
+
+    monkeypatch.setattr(Pictured, "render", fails)
+    with pytest.raises(InputError) as caught:
+        play.picture(untrained("Pictured-v0").only(), tmp_path / "x.gif", greedy=False)
+    assert str(caught.value) == (
+        "cannot draw Pictured-v0: there is no OpenGL context (without a display, set MUJOCO_GL=egl), or add --no-gif"
+    )
 
 
 def test_cartpole_is_drawn_by_gymnasium(tmp_path: Path) -> None:

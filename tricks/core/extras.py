@@ -5,6 +5,8 @@ from types import ModuleType
 
 from tricks.errors import InputError, said
 
+DRIVERS = {"pygame": "play", "Box2D": "box2d", "MuJoCo": "mujoco"}  # as Gymnasium's messages call it: its extra
+
 
 def extra(name: str, package: str) -> ModuleType:
     """Import a package of the extra `name`. Raises InputError, naming the extra, if that fails."""
@@ -14,3 +16,12 @@ def extra(name: str, package: str) -> ModuleType:
         raise InputError(
             f'cannot import {package} ({said(error)}); install it with: pip install -e ".[{name}]"'
         ) from error
+
+
+def advice(error: BaseException) -> str:
+    """What an exception says, with this project's own advice if Gymnasium misses a package that an extra installs."""
+    message = said(error)
+    for package, name in DRIVERS.items():
+        if message.startswith(f"{package} is not installed"):
+            return f'{package} is not installed; install it with: pip install -e ".[{name}]"'
+    return message

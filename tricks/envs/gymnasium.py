@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
+from tricks.core.extras import advice
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game, make_games
@@ -180,7 +181,7 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
-        reason = in_words(error) if isinstance(error, SystemExit) else said(error)
+        reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
         what, hint = (repr(id), _hint(id, error)) if make is None else ("that env= makes", "")
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
     return env

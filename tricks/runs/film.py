@@ -11,41 +11,38 @@ import numpy as np
 from PIL import Image
 
 from tricks.core.env import MakeEnv
+from tricks.core.extras import advice
 from tricks.core.seeds import stream
 from tricks.envs.atari import is_atari, make_game
-from tricks.errors import InputError
+from tricks.errors import InputError, said
 from tricks.runs.files import write_whole
 from tricks.runs.run import Run
 
 MOST = 300  # frames
 WIDEST = 400  # pixels
-EXTRAS = {"pygame": "play", "Box2D": "box2d"}  # package: the extra that installs it
 SLOWEST = 0.1  # longest time, in seconds, that a frame of a thinned-out episode is shown
 
 
 def picture(run: Run, path: Path, greedy: bool) -> str:
     """Film one episode of a single-seed run and write it to `path`; returns a one-line summary.
 
-    Raises InputError if a rendering package is missing, or if the file cannot be written.
+    Raises InputError if a rendering package is missing or fails, or if the file cannot be written.
     """
     try:
         env = make_playable(run.config.env, run.env, run.config.life_ends)
-        if env is None or not _same_spaces(env, run):
-            return f"{run.config.env} cannot be rendered"
-        with contextlib.closing(env):
-            film, total, steps = watch(run, env, greedy)
     except gym.error.DependencyNotInstalled as error:
-        raise InputError(f"cannot draw {run.config.env}: {_advice(str(error))}, or add --no-gif") from error
+        raise _undrawable(run, error) from error
+    if env is None or not _same_spaces(env, run):
+        return f"{run.config.env} cannot be rendered"
+    with contextlib.closing(env):
+        film, total, steps = watch(run, env, greedy)
     film.write(path)
     return f"wrote {path}: an episode of {steps} steps, return {total:z.1f}"
 
 
-def _advice(message: str) -> str:
-    """Turn Gymnasium's message about a missing package into advice on what to install."""
-    extras = [extra for package, extra in EXTRAS.items() if message.startswith(package)]
-    if not extras:  # pass on Gymnasium's own message
-        return " ".join(message.split())
-    return f'{message.split(",")[0]}; install it with: pip install -e ".[{extras[0]}]"'
+def _undrawable(run: Run, error: Exception) -> InputError:
+    hint = " (without a display, set MUJOCO_GL=egl)" if "OpenGL" in said(error) else ""
+    return InputError(f"cannot draw {run.config.env}: {advice(error)}{hint}, or add --no-gif")
 
 
 def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False) -> gym.Env | None:
@@ -113,21 +110,28 @@ class Film:
 
 
 def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
-    """Play one episode of a single-seed run; returns its film, undiscounted return and length."""
+    """Play one episode of a single-seed run; returns its film, undiscounted return and length.
+
+    Raises InputError if the environment cannot be drawn.
+    """
     rng = stream(run.config.seed_list[0], "evaluation")
     film, total, step, ended = Film(env.metadata.get("render_fps") or 30), 0.0, 0, False
     obs, info = env.reset(seed=int(rng.integers(2**31)))
-    film.add(_drawn(env))
+    film.add(_drawn(run, env))
     while not ended and step < run.config.episode_limit:
         legal = info.get("action_mask") if run.tricks.action_mask else None
         action = run.agent.act(obs, legal, None if greedy else rng)
         obs, reward, terminated, truncated, info = env.step(action)
         total, step, ended = total + float(reward), step + 1, terminated or truncated
         if ended or film.wants(step):
-            film.add(_drawn(env))
+            film.add(_drawn(run, env))
     return film, total, step
 
 
-def _drawn(env: gym.Env) -> np.ndarray:
-    frame: np.ndarray = env.render()  # type: ignore[assignment]
+def _drawn(run: Run, env: gym.Env) -> np.ndarray:
+    """The current picture. Raises InputError if the environment cannot draw it."""
+    try:
+        frame: np.ndarray = env.render()  # type: ignore[assignment]
+    except Exception as error:  # a renderer can raise anything, MuJoCo's if there is no display
+        raise _undrawable(run, error) from error
     return frame
