@@ -12,14 +12,16 @@ from ablations.design.crossed import factorial, screen
 from ablations.design.labels import Label, added, taken
 from ablations.design.registry import DESIGNS, registered, start, what_is_needed
 from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
-from tricks.ladder import LADDER, NEEDS, PPO, Tricks, closed, named, switched
+from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, named, switched
 
 __all__ = [
     "DESIGNS",
     "SB3",
     "add_one_in",
+    "around_continuous",
     "beyond",
     "beyond_normed",
+    "continuous",
     "factorial",
     "ladder",
     "leave_one_out",
@@ -130,6 +132,44 @@ def ppo(names: Sequence[str]) -> Design:
     """The preset `ppo` and the flags of stable-baselines3, to compare to published scores. `names` changes no arm."""
     arms = (Arm(Label("ppo"), PPO), Arm(Label("as stable-baselines3"), SB3))
     return Design("ppo", tuple(names), arms, published=True, own_arms=True)
+
+
+@registered
+def continuous(names: Sequence[str]) -> Design:
+    """The preset `continuous`, to compare to published scores. `names` changes no arm."""
+    arm = Arm(Label("continuous"), CONTINUOUS)
+    return Design("continuous", tuple(names), (arm,), published=True, own_arms=True)
+
+
+@registered
+def around_continuous(names: Sequence[str]) -> Design:
+    """The preset `continuous` without each of its tricks, and with each other one. `names` changes no arm.
+
+    A trick is taken out with what needs it, and added with what it needs. Action masks are left out: no continuous
+    action is illegal.
+    """
+    out, into = [], []
+    for name in CONTINUOUS.on:
+        gone = [other for other in CONTINUOUS.on if name in closed([other])]
+        rest = switched([other for other in CONTINUOUS.on if other not in gone])
+        out.append(Comparison(taken(name, [other for other in gone if other != name]), rest, CONTINUOUS))
+    for name in NEEDS:
+        if name not in (*CONTINUOUS.on, "action_mask"):
+            needs = [other for other in closed([name]) if other not in (*CONTINUOUS.on, name)]
+            without = switched([*CONTINUOUS.on, *needs])
+            into.append(Comparison(added([*needs, name]), without, switched([*without.on, name])))
+    arms = [Arm(Label("continuous"), CONTINUOUS), *(Arm(pair.label, pair.focus) for pair in (*out, *into))]
+    return Design(
+        "around-continuous",
+        tuple(pair.trick for pair in (*out, *into)),
+        tuple(arms),
+        (*out, *into),
+        panels=Panels("The preset continuous, without each of its tricks and with each other one", ON_TOP),
+        mark=Mark("P", "✚", "in or on top of the preset continuous"),
+        phrases=Phrases(base="`continuous`", question="in or on top of `continuous`", curves=""),
+        rank=5,
+        own_arms=True,
+    )
 
 
 @registered

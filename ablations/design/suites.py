@@ -1,8 +1,8 @@
 """Suites: which environments, at which budget and numbers, over how many seeds, and which designs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tricks.config import Config
+from tricks.config import CONTINUOUS_CONFIG, Config
 
 REPORTED = "30:60"  # seeds 0 to 29 were looked at while the designs and the statistics were made
 
@@ -17,6 +17,8 @@ class Setting:
     """Whether every arm runs at the config's learning rate instead of its own from `learning_rates.csv`."""
     more: tuple[str, ...] = ()
     """Designs that are trained here by default in addition to the suite's."""
+    designs: tuple[str, ...] = ()
+    """Designs that are trained here by default instead of the suite's."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Suite:
     """The tricks from beyond the ladder that its designs on those are about; empty: all of them."""
 
 
+ROBOTS = tuple(
+    replace(CONTINUOUS_CONFIG, env=f"{name}-v5", backend="envpool") for name in ("Hopper", "Walker2d", "HalfCheetah")
+)
 SUITES = {
     "cartpole": Suite((Setting(Config("CartPole-v1")),)),
     "classic": Suite(
@@ -78,6 +83,14 @@ SUITES = {
         ),
         ("ppo",),
     ),
+    # the preset `continuous`: at the budget of a published score, and at one that many arms can afford
+    "mujoco": Suite(
+        (
+            *(Setting(config, "10", fixed=True, designs=("continuous",)) for config in ROBOTS),
+            *(Setting(replace(config, steps=300_000), "10", fixed=True) for config in ROBOTS),
+        ),
+        ("around-continuous",),
+    ),
 }
 
 
@@ -90,12 +103,12 @@ class Published:
     source: str
 
 
-CONTINUOUS = "CleanRL's documentation, ppo_continuous_action.py"
+BY_CLEANRL = "CleanRL's documentation, ppo_continuous_action.py"
 PUBLISHED = {
     ("CartPole-v1", 500_000): Published(490, 6, "CleanRL's documentation, ppo.py"),
     ("Acrobot-v1", 500_000): Published(-86.4, 1.3, "CleanRL's documentation, ppo.py"),
     ("LunarLander-v3", 1_000_000): Published(242, 32, "stable-baselines3's zoo, ppo on LunarLander-v2"),
-    ("Hopper-v5", 1_000_000): Published(2383, 272, f"{CONTINUOUS} on Hopper-v4"),
-    ("Walker2d-v5", 1_000_000): Published(2288, 572, f"{CONTINUOUS} on Walker2d-v4"),
-    ("HalfCheetah-v5", 1_000_000): Published(1443, 46, f"{CONTINUOUS} on HalfCheetah-v4"),
+    ("Hopper-v5", 1_000_000): Published(2383, 272, f"{BY_CLEANRL} on Hopper-v4"),
+    ("Walker2d-v5", 1_000_000): Published(2288, 572, f"{BY_CLEANRL} on Walker2d-v4"),
+    ("HalfCheetah-v5", 1_000_000): Published(1443, 46, f"{BY_CLEANRL} on HalfCheetah-v4"),
 }

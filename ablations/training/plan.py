@@ -35,7 +35,7 @@ class What:
     """Which arms to train, and where."""
 
     suite: str = ""
-    """cartpole, classic, beyond, published or worlds."""
+    """cartpole, classic, beyond, published, mujoco or worlds."""
     env: str = ""
     """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
     backend: str = "auto"
@@ -162,7 +162,11 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
         raise ImpossibleEnvironment(str(error)) from error
     able = list(usable(config))
     names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
-    asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else [*suite.designs, *setting.more]
+    asked = (
+        [name.strip() for name in chosen.design.split(",")]
+        if chosen.design
+        else [*(setting.designs or suite.designs), *setting.more]
+    )
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
