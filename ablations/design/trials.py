@@ -1,6 +1,7 @@
 """The trials of each trick. Each arm runs at its own best rate of the grid, unless a trial says otherwise."""
 
 from ablations.design.dosed import DOSED
+from ablations.design.practice import PRACTICE
 from ablations.design.trial import NORMED, PLAIN, SMALL, Trial, once
 from tricks.config import Config
 from tricks.ladder import NEEDS
@@ -160,4 +161,4 @@ UNDOSED = (
     ),
 )
 
-TRIALS = tuple(sorted((*DOSED, *UNDOSED), key=lambda trial: list(NEEDS).index(trial.trick)))
+TRIALS = tuple(sorted((*DOSED, *PRACTICE, *UNDOSED), key=lambda trial: list(NEEDS).index(trial.trick)))

@@ -162,11 +162,8 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
         raise ImpossibleEnvironment(str(error)) from error
     able = list(usable(config))
     names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
-    asked = (
-        [name.strip() for name in chosen.design.split(",")]
-        if chosen.design
-        else [*(setting.designs or suite.designs), *setting.more]
-    )
+    usual = [*(setting.designs or suite.designs), *setting.more]
+    asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else usual
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))

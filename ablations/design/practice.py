@@ -1,0 +1,62 @@
+"""Trials in several doses of the tricks that practitioners add to PPO."""
+
+from ablations.design.dosed import levels, world
+from ablations.design.trial import NORMED, PLAIN, Trial
+from tricks.config import Config
+
+PRACTICE = (
+    Trial(
+        "reward_scaling",
+        (*PLAIN, "entropy"),
+        levels(
+            (1, 2, 4),
+            lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
+            lambda zeros: 500 * 10**-zeros,
+        ),
+        1,
+        "advantages of a ten-thousandth are nothing beside the entropy bonus, unless the rewards have been rescaled",
+        dose="zeros in front of the reward",
+    ),
+    Trial(
+        "recompute",
+        NORMED,
+        levels(
+            (0, 6, 18),
+            lambda loan: world(f"Loan{loan:g}Pay0.1", 40_000, lanes=64, horizon=10, epochs=10),
+            1,
+        ),
+        1,
+        "the first batches are judged by a V that does not know the loan yet, and by their second epoch it does",
+        dose="loan",
+    ),
+    Trial(
+        "separate_optimizers",
+        (*NORMED, "grad_clip"),
+        levels(
+            (1, 100),
+            lambda size: Config(
+                "CartPole-v1" if size == 1 else f"tricks/CartPoleReward{size:g}-v0", steps=50_000, lanes=32, horizon=32
+            ),
+            lambda size: 500 * size,
+        ),
+        1,
+        "a value loss in units of reward² uses up the joint gradient norm, and leaves the policy less than Adam's ε",
+        dose="reward",
+    ),
+    Trial(
+        "dual_clip",
+        ("baseline", "reuse", "clip"),
+        levels((1, 4, 20), lambda epochs: Config(steps=50_000, lanes=16, epochs=int(epochs)), 500),
+        1,
+        "in many epochs a bad action's ratio can grow where the clip does not stop it, and its gradient grows with it",
+        dose="epochs",
+    ),
+    Trial(
+        "huber",
+        NORMED,
+        levels((2, 5, 20), lambda prize: world(f"Lottery{prize:g}", 30_000, gae_lambda=0.0), 1),
+        -1,
+        "a V between median and mean gives little for a ticket that rarely wins, however much it does",
+        dose="prize",
+    ),
+)
