@@ -24,6 +24,8 @@ from torch import Tensor
 from tricks.worlds.board import SIDE, cell, image_space, images, picked
 from tricks.worlds.world import World
 
+Rows = tuple[float, float, float]  # one number for each row of bricks, from the top
+
 STAY, LEFT, RIGHT = range(3)
 WIDE, TOP, ROWS, SERVE, BOTTOM = 2, 1, 3, 4, SIDE - 1
 BRICKS_OF_A_WALL, LIMIT = ROWS * SIDE, 500
@@ -36,8 +38,8 @@ def initial(chance: Tensor) -> Tensor:
     return torch.cat([SERVE * one, column, one, right, (SIDE / 2 - 1) * one, wall], -1)
 
 
-def dynamics(state: Tensor, action: Tensor, chance: Tensor, pays: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Move the paddle, then the ball. pays [30]: what each brick is worth."""
+def dynamics(state: Tensor, action: Tensor, chance: Tensor, pays: Rows) -> tuple[Tensor, Tensor, Tensor]:
+    """Move the paddle, then the ball. pays: what a brick of the top, the middle and the bottom row is worth."""
     (row, column, down, right, paddle), bricks = state[..., :5].unbind(-1), state[..., 5:]
     paddle = (paddle + (action == RIGHT).float() - (action == LEFT).float()).clamp(0, SIDE - WIDE)
     right = torch.where((column + right).clamp(0, SIDE - 1) == column + right, right, -right)  # off a side
@@ -51,7 +53,8 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor, pays: Tensor) -> tup
     bricks = bricks * ~struck
     bricks = torch.where((caught & ~bricks.any(-1)).unsqueeze(-1), 1.0, bricks)
     after = torch.cat([torch.stack([row, column, down, right, paddle], -1), bricks], -1)
-    return after, (struck * pays.to(struck.device)).sum(-1, dtype=torch.float64), row == BOTTOM
+    top, middle, bottom = struck.unflatten(-1, (ROWS, SIDE)).any(-1).double().unbind(-1)
+    return after, pays[0] * top + pays[1] * middle + pays[2] * bottom, row == BOTTOM
 
 
 def observe(state: Tensor) -> Tensor:
@@ -63,9 +66,8 @@ def observe(state: Tensor) -> Tensor:
     return images([bat, cell(row, column), cell(row - down, column - right), wall])
 
 
-def game(name: str, top: float, middle: float, bottom: float) -> World:
-    """The game in which a brick of each row pays this much."""
-    pays = torch.tensor([top, middle, bottom]).repeat_interleave(SIDE)
+def game(name: str, pays: Rows) -> World:
+    """The game in which the bricks of each row, from the top, pay this much."""
     return World(
         id=f"tricks/{name}-v0",
         observation=image_space(4),
@@ -78,4 +80,4 @@ def game(name: str, top: float, middle: float, bottom: float) -> World:
     )
 
 
-BRICKS, BRICKS_BY_ROW = game("Bricks", 1, 1, 1), game("BricksByRow", 100, 10, 1)
+BRICKS, BRICKS_BY_ROW = game("Bricks", (1, 1, 1)), game("BricksByRow", (100, 10, 1))

@@ -1,8 +1,8 @@
 """Squadron: a shooting game in pixels. Aliens march down the board and drop bombs; a cannon shoots them.
 
 The board has 10 × 10 cells. The cannon in the bottom row moves left or right, fires, or waits; it has one shot in the
-air at a time, which rises by one cell per step. A hit pays 1. The aliens, three rows of six, march sideways in step and,
-at the edge of the board, down by one row and back. They march in a step with a probability that rises from 0.2 to 0.96
+air at a time, which rises by one cell per step. A hit pays 1. The aliens, three rows of six, march sideways together
+and, at the edge of the board, down by one row and back. They march in a step with a probability that rises from 0.2 to 0.96
 as fewer of them are left. With probability BOMBS, the lowest alien of a random column drops a bomb, unless one is
 falling there; bombs fall by one cell per step. A bomb on the cannon, or an alien in its row, ends the game. When all
 aliens are shot, the next wave comes, each of the first LOWER waves one row lower than the one before. Channels: cannon,
@@ -34,7 +34,7 @@ def squadron(wave: Tensor) -> Tensor:
 
 
 def initial(chance: Tensor) -> Tensor:
-    """Cannon, shot's row and column, right, wave, then bombs' rows by column and aliens. [..., 0] -> [..., 5+10+100]."""
+    """Cannon, shot's row and column, right, wave, then each column's bomb and the aliens. [..., 0] -> [..., 115]."""
     first = chance.new_tensor([SIDE / 2 - 1, NONE, 0, 1, 0, *[NONE] * SIDE])
     start = torch.cat([first, squadron(chance.new_zeros(()))])
     return start.expand(*chance.shape[:-1], -1)

@@ -21,13 +21,13 @@ from tricks.worlds.board import SIDE, cell, image_space, images, picked
 from tricks.worlds.world import World
 
 STAY, LEFT, RIGHT, UP, DOWN = range(5)
-NOTHING, GUARD, TREASURE_KIND = range(3)
+NOTHING, GUARD, GOLD_KIND = range(3)
 TRACKS, FASTER, SLOWEST = 8, 50, 2  # SLOWEST in tenths
 ARRIVAL, GOLD, LIMIT = 0.5, 1 / 3, 500
 
 
 def initial(chance: Tensor) -> Tensor:
-    """The player in the middle of empty tracks. [..., 0] -> row, column, time, then kind, column and right [..., 27]."""
+    """The player amid empty tracks. [..., 0] -> row, column, time, then each track's kind, column and right [..., 27]."""
     start = chance.new_tensor([SIDE / 2, SIDE / 2, 0, *[0] * 3 * TRACKS])
     return start.expand(*chance.shape[:-1], -1)
 
@@ -47,11 +47,11 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     moves, arrives, where, side, what = chance.unbind(-1)
     step = right * (moves < pace(time) / 10).unsqueeze(-1)
     touched = here & ((at == column.unsqueeze(-1)) | (at + step == column.unsqueeze(-1)))
-    gold, caught = (touched & (kind == TREASURE_KIND)).any(-1), (touched & (kind == GUARD)).any(-1)
+    gold, caught = (touched & (kind == GOLD_KIND)).any(-1), (touched & (kind == GUARD)).any(-1)
     at = at + step
     kind = torch.where(touched | (at < 0) | (at >= SIDE), NOTHING, kind)
     new = (tracks - 1 == picked(where, TRACKS).unsqueeze(-1)) & (arrives < ARRIVAL).unsqueeze(-1) & (kind == NOTHING)
-    kind = torch.where(new, torch.where(what < GOLD, TREASURE_KIND, GUARD).unsqueeze(-1), kind)
+    kind = torch.where(new, torch.where(what < GOLD, GOLD_KIND, GUARD).unsqueeze(-1), kind)
     right = torch.where(new, (2 * side.round() - 1).unsqueeze(-1), right)
     at = torch.where(new, (SIDE - 1) * (right < 0), at)
     after = torch.cat([torch.stack([row, column, time + 1], -1), kind, at, right], -1)
@@ -63,7 +63,7 @@ def observe(state: Tensor) -> Tensor:
     (row, column, time), (kind, at, right) = state[..., :3].unbind(-1), state[..., 3:].unflatten(-1, (3, -1)).unbind(-2)
     columns = torch.arange(SIDE, device=state.device)
     things, behind = ((x.unsqueeze(-1) == columns) & (kind > 0).unsqueeze(-1) for x in (at, at - right))  # [..., 8, 10]
-    gold, guards = (framed(things & (kind == one).unsqueeze(-1)) for one in (TREASURE_KIND, GUARD))
+    gold, guards = (framed(things & (kind == one).unsqueeze(-1)) for one in (GOLD_KIND, GUARD))
     bar = torch.nn.functional.pad(columns < pace(time).unsqueeze(-1), (0, SIDE * (SIDE - 1)))
     return images([cell(row, column), gold, guards, framed(behind) | bar])
 
