@@ -95,7 +95,7 @@ def test_a_world_works_wherever_its_state_is(id: str) -> None:
     assert (after.shape, after.dtype, after.device) == (state.shape, torch.float32, state.device)
     assert (reward.shape, reward.dtype, reward.device) == ((2, 3), torch.float64, state.device)
     assert (terminated.shape, terminated.dtype, terminated.device) == ((2, 3), torch.bool, state.device)
-    assert world.observe(after).shape == (2, 3, spaces.features)
+    assert world.observe(after).shape == (2, 3, *spaces.shape)
     if (legal := world.legal(after)) is not None:
         assert (legal.shape, legal.device) == ((2, 3, spaces.actions), state.device)
 

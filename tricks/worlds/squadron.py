@@ -2,8 +2,8 @@
 
 The board has 10 × 10 cells. The cannon in the bottom row moves left or right, fires, or waits; it has one shot in the
 air at a time, which rises by one cell per step. A hit pays 1. The aliens, three rows of six, march sideways together
-and, at the edge of the board, down by one row and back. They march in a step with a probability that rises from 0.2 to 0.96
-as fewer of them are left. With probability BOMBS, the lowest alien of a random column drops a bomb, unless one is
+and, at the edge of the board, down by one row and back. They march in a step with a probability that rises from SLOWEST
+to almost FASTEST as fewer of them are left. With probability BOMBS, the lowest alien of a random column drops a bomb, unless one is
 falling there; bombs fall by one cell per step. A bomb on the cannon, or an alien in its row, ends the game. When all
 aliens are shot, the next wave comes, each of the first LOWER waves one row lower than the one before. Channels: cannon,
 aliens marching left, aliens marching right, shot, bombs. After LIMIT steps the game is over.
@@ -22,7 +22,7 @@ from tricks.worlds.world import World
 
 STAY, LEFT, RIGHT, FIRE = range(4)
 TOP, ROWS, COLUMNS, LOWER = 1, 3, 6, 3
-CALM, BOMBS, LIMIT = 0.8, 0.3, 500  # CALM: how much less often a whole squadron marches than none would
+SLOWEST, FASTEST, BOMBS, LIMIT = 0.1, 0.5, 0.3, 500
 NONE, BOTTOM = -1.0, SIDE - 1
 
 
@@ -73,7 +73,7 @@ def march(aliens: Tensor, right: Tensor, chance: Tensor) -> tuple[Tensor, Tensor
     edge = torch.where(right > 0, board[..., -1].any(-1), board[..., 0].any(-1))
     sideways = torch.where((right > 0)[..., None, None], board.roll(1, -1), board.roll(-1, -1))
     moved = torch.where(edge[..., None, None], board.roll(1, -2), sideways).flatten(-2)
-    moves = chance < 1 - CALM * aliens.sum(-1) / (ROWS * COLUMNS)
+    moves = chance < FASTEST - (FASTEST - SLOWEST) * aliens.sum(-1) / (ROWS * COLUMNS)
     return torch.where(moves.unsqueeze(-1), moved, aliens), torch.where(moves & edge, -right, right)
 
 
