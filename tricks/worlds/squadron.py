@@ -3,10 +3,10 @@
 The board has 10 × 10 cells. The cannon in the bottom row moves left or right, fires, or waits; it has one shot in the
 air at a time, which rises by one cell per step. A hit pays 1. The aliens, three rows of six, march sideways together
 and, at the edge of the board, down by one row and back. They march in a step with a probability that rises from SLOWEST
-to almost FASTEST as fewer of them are left. With probability BOMBS, the lowest alien of a random column drops a bomb, unless one is
-falling there; bombs fall by one cell per step. A bomb on the cannon, or an alien in its row, ends the game. When all
-aliens are shot, the next wave comes, each of the first LOWER waves one row lower than the one before. Channels: cannon,
-aliens marching left, aliens marching right, shot, bombs. After LIMIT steps the game is over.
+to almost FASTEST as fewer of them are left. With probability BOMBS, the lowest alien of a random column drops a bomb,
+unless one is falling there; bombs fall by one cell per step. A bomb on the cannon, or an alien in its row, ends the
+game. When all aliens are shot, the next wave comes, each of the first LOWER waves one row lower than the one before.
+Channels: cannon, aliens marching left, aliens marching right, shot, bombs. After LIMIT steps the game is over.
 
 After an idea of Young & Tian 2019, arXiv:1903.03176: Atari's games reduced to 10 × 10 cells. These are rules of our
 own. Unlike there, aliens march by chance and not by a hidden clock, waves start lower instead of marching faster, there
