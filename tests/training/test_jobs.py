@@ -39,13 +39,13 @@ def test_what_a_result_says_of_its_training_is_typed() -> None:
 
 
 def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() -> None:
-    config = Config("tricks/BricksByRow-v0", seeds=1, steps=400, lanes=2, horizon=16)
+    config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
     arm, plain, switch = Job(config, signed(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
     assert arm.what == switch.what != plain.what
     curves = [parse_result(job, compute(job).text).curve for job in (arm, switch, plain)]
     pd.testing.assert_frame_equal(curves[0], curves[1])
     assert not curves[0].equals(curves[2])
-    assert curves[0]["return"].max() > 1  # the score still is in points
+    assert curves[0]["return"].max() >= 500  # the score still is 100 a step
 
 
 def test_a_tagged_csv_is_read_back() -> None:

@@ -1,11 +1,13 @@
 """Bricks: where the ball bounces, what a brick pays, and what the screen shows, worked by hand."""
 
+import gymnasium as gym
+import numpy as np
 import pytest
 import torch
 from support.playing import cells, one_step
 from torch import Tensor
 
-from tricks.worlds import bricks
+from tricks.worlds import bricks, single
 from tricks.worlds.board import SIDE
 
 
@@ -66,3 +68,19 @@ def test_bricks_shows_paddle_ball_where_it_comes_from_and_the_wall() -> None:
     state = bricks.initial(torch.tensor([0.3, 0.9]))  # column 1 + 2, to the right
     assert [cells(bricks.BRICKS, state, k) for k in range(3)] == [[(9, 4), (9, 5)], [(4, 3)], [(3, 2)]]
     assert cells(bricks.BRICKS, state, 3) == [(row, column) for row in (1, 2, 3) for column in range(SIDE)]
+
+
+def test_a_game_can_be_drawn_with_its_first_channels_on_top() -> None:
+    env = gym.make(bricks.BRICKS.id, render_mode="rgb_array")
+    env.reset(seed=0)
+    drawn = np.asarray(env.render())
+    assert drawn.shape == (SIDE * single.CELL, SIDE * single.CELL, 3)
+    small = drawn[:: single.CELL, :: single.CELL]
+    assert (small == drawn[single.CELL - 1 :: single.CELL, single.CELL - 1 :: single.CELL]).all()
+    assert small[9].tolist() == [list(single.PALETTE[0]) if k in (4, 5) else [0, 0, 0] for k in range(SIDE)]
+    assert [(small == color).all(-1).sum() for color in single.PALETTE[1:]] == [
+        1,
+        1,
+        29,
+        0,
+    ]  # ball, what is behind it, the other bricks

@@ -73,9 +73,10 @@ SPECIMENS = {
 GAMES = {world.id: world for world in (BRICKS, BRICKS_BY_ROW, TREASURE, SQUADRON)}
 WORLDS = CLASSIC | SPECIMENS | GAMES
 
-for world in (SPECIMENS | GAMES).values():
-    gym.register(
-        world.id, "tricks.worlds.single:WorldEnv", max_episode_steps=world.time_limit, kwargs={"world": world.id}
-    )
+for worlds, kind in ((SPECIMENS, "WorldEnv"), (GAMES, "GameEnv")):
+    for world in worlds.values():
+        gym.register(
+            world.id, f"tricks.worlds.single:{kind}", max_episode_steps=world.time_limit, kwargs={"world": world.id}
+        )
 
 __all__ = ["CLASSIC", "GAMES", "SPECIMENS", "WORLDS", "World"]
