@@ -10,13 +10,16 @@ import torch
 from ablations.analysis.scales import SCALES
 from ablations.design.suites import SUITES
 from tricks.envs.make import make_env
+from tricks.worlds import bricks, squadron, treasure
 
 EPISODES = 1000
 
 
 def random_returns(id: str) -> torch.Tensor:
     """Undiscounted returns of uniform actions, one episode per lane."""
-    (config,) = {s.config for name in ("classic", "beyond") for s in SUITES[name].settings if s.config.env == id}
+    (config,) = {
+        s.config for name in ("classic", "beyond", "pixels") for s in SUITES[name].settings if s.config.env == id
+    }
     env = make_env(replace(config, seeds=1, lanes=EPISODES))
     generator, alive = torch.Generator().manual_seed(0), torch.ones(1, EPISODES, dtype=torch.bool)
     returns = torch.zeros(1, EPISODES, dtype=torch.float64)
@@ -59,3 +62,12 @@ def test_every_environment_of_the_classic_suite_has_a_scale_and_its_own_threshol
         assert scale.random < scale.threshold < scale.ceiling
         official = gym.spec(setting.config.env).reward_threshold
         assert official in (None, scale.threshold) or official > scale.ceiling  # Taxi's 8 is out of reach
+
+
+def test_the_ceilings_of_the_games_in_pixels_are_what_they_are_said_to_be() -> None:
+    faster = [treasure.pace(torch.tensor(float(time))) / 10 for time in range(treasure.LIMIT)]
+    arriving = float(sum(faster)) * treasure.ARRIVAL * treasure.GOLD
+    assert SCALES["tricks/Treasure-v0"].ceiling == pytest.approx(arriving, rel=1e-5)
+    assert SCALES["tricks/Bricks-v0"].ceiling == 2 * bricks.BRICKS_OF_A_WALL
+    assert SCALES["tricks/BricksByRow-v0"].ceiling == 2 * bricks.SIDE * (100 + 10 + 1)
+    assert SCALES["tricks/Squadron-v0"].ceiling == 3 * squadron.ROWS * squadron.COLUMNS

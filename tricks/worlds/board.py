@@ -12,7 +12,8 @@ SIDE = 10
 
 def cell(row: Tensor, column: Tensor) -> Tensor:
     """A plane with one cell marked, or none if the row is off the board. [...] each -> [..., SIDE²] bool."""
-    return torch.arange(SIDE * SIDE, device=row.device) == (SIDE * row + column).unsqueeze(-1)
+    marked: Tensor = (SIDE * row + column).unsqueeze(-1) == torch.arange(SIDE * SIDE, device=row.device)
+    return marked
 
 
 def picked(chance: Tensor, count: int) -> Tensor:

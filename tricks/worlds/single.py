@@ -66,7 +66,7 @@ class GameEnv(WorldEnv):
         super().__init__(world)
         self.render_mode = render_mode
 
-    def render(self) -> np.ndarray:  # type: ignore[override]
+    def render(self) -> np.ndarray:
         assert self._state is not None, "call reset before render"
         image = self.world.observe(self._state)[0, 0].bool().numpy()  # [C, H, W]
         drawn = np.zeros((*image.shape[1:], 3), np.uint8)
