@@ -10,7 +10,7 @@ import torch
 from ablations.analysis.scales import SCALES
 from ablations.design.suites import SUITES
 from tricks.envs.make import make_env
-from tricks.worlds import bricks, squadron, treasure
+from tricks.worlds import board, bricks, squadron, treasure
 
 EPISODES = 1000
 
@@ -69,5 +69,5 @@ def test_the_ceilings_of_the_games_in_pixels_are_what_they_are_said_to_be() -> N
     arriving = float(sum(faster)) * treasure.ARRIVAL * treasure.GOLD
     assert SCALES["tricks/Treasure-v0"].ceiling == pytest.approx(arriving, rel=1e-5)
     assert SCALES["tricks/Bricks-v0"].ceiling == 2 * bricks.BRICKS_OF_A_WALL
-    assert SCALES["tricks/BricksByRow-v0"].ceiling == 2 * bricks.SIDE * (100 + 10 + 1)
+    assert SCALES["tricks/BricksByRow-v0"].ceiling == 2 * board.SIDE * (100 + 10 + 1)
     assert SCALES["tricks/Squadron-v0"].ceiling == 3 * squadron.ROWS * squadron.COLUMNS

@@ -54,8 +54,8 @@ def test_each_seed_of_shallow_is_the_net_of_torch() -> None:
     for seed in range(2):
         first, last = nn.Conv2d(3, 8, 3), nn.Linear(8 * 8 * 5, 64)
         (kernel, offset), (weight, bias) = net.layers
-        first.weight.data = kernel[seed].T.view(8, 3, 3, 3).permute(0, 3, 1, 2).detach()  # channels are last in a patch
-        last.weight.data = weight[seed].T.view(64, 8, 5, 8).permute(0, 3, 1, 2).flatten(1).detach()
+        first.weight.data = kernel[seed].T.reshape(first.weight.shape).detach()
+        last.weight.data = weight[seed].T.detach()
         first.bias, last.bias = (nn.Parameter(b[seed, 0].detach()) for b in (offset, bias))
         theirs = nn.Sequential(first, nn.ReLU(), nn.Flatten(), last, nn.ReLU())
         torch.testing.assert_close(net(image)[seed], theirs(image[seed] / 4))

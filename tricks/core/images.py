@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tricks.core.nets import Body, Nature, linear, registered
@@ -30,9 +31,9 @@ def is_small(shape: Sequence[int]) -> bool:
 class Shallow(nn.Module):
     """A 3×3 convolution with 8 channels and a layer of 64, with ReLU: [S, B, C, H, W] uint8 -> [S, B, 64].
 
-    Pixels are divided by `brightest`. The convolution is the product of the matrix [S, C·9, 8] and each patch, which on
-    a CPU takes no longer than torch's own, and needs no loop over seeds. Raises InputError for images smaller than 3×3.
-    The body for small images of Young & Tian 2019, arXiv:1903.03176, at half its width.
+    Pixels are divided by `brightest`. The convolution's weight is stored as the matrix [S, C·9, 8] that multiplies each
+    patch, as in `Nature`. Raises InputError for images smaller than 3×3. The body for small images of Young & Tian
+    2019, arXiv:1903.03176, at half its width.
     """
 
     def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int], brightest: float = 255) -> None:
@@ -48,14 +49,7 @@ class Shallow(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         (kernel, offset), (weight, bias) = self.layers
-        y = torch.baddbmm(offset, patches(x), kernel, alpha=1 / self.brightest).relu_()  # [S, B*H*W, 8]
-        return torch.baddbmm(bias, y.view(*x.shape[:2], -1), weight).relu_()
-
-
-def patches(x: Tensor) -> Tensor:
-    """Every 3×3 patch of every image as a row: [S, B, C, H, W] -> [S, B·(H−2)·(W−2), 3·3·C] float32."""
-    x = x.permute(0, 1, 3, 4, 2).float().contiguous()  # channels last, so that three pixels side by side are one piece
-    seeds, rows, height, width, channels = x.shape
-    shape = (seeds, rows, height - KERNEL + 1, width - KERNEL + 1, KERNEL, KERNEL * channels)
-    overlapping = x.as_strided(shape, (*x.stride()[:4], width * channels, 1))
-    return overlapping.reshape(seeds, -1, KERNEL**2 * channels)
+        kernels = (kernel.mT / self.brightest).unflatten(2, (-1, KERNEL, KERNEL))  # [S, 8, C, 3, 3]
+        # a loop over seeds takes half as long as the product with all patches at once, or a convolution with S groups
+        seen = [F.conv2d(y.float(), k, b[0]).relu_() for y, k, b in zip(x, kernels, offset, strict=True)]
+        return torch.baddbmm(bias, torch.stack(seen).flatten(2), weight).relu_()

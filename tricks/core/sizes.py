@@ -54,7 +54,7 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
     nets = 2 if tricks.baseline else 1
     learned = nets * 2 * 4 * sum(widths[1:])  # bytes of a row's activations and their gradients
     judged = 6 * max((a + b for a, b in pairwise(widths)), default=0)  # of a pass without gradients
-    judged = judged // seeds if pixels and not is_small(shape) else judged  # `Nature` runs one seed at a time
+    judged = judged // seeds if pixels else judged  # convolutions run one seed at a time
     pieces = config.minibatches if tricks.reuse else 1
     passed = min(rows, max(FEWEST * seeds, CACHED // widths[-1]))  # rows of a pass without gradients
     rollout = rows * COPIES * (seen + ROW) + max(passed * judged, rows * learned // pieces)
@@ -104,8 +104,7 @@ def layers(config: Config, shape: Sequence[int], pixels: bool) -> list[int]:
     if not pixels:
         return [prod(shape), *config.hidden]
     if is_small(shape):
-        positions = prod(side - KERNEL + 1 for side in shape[1:])
-        return [positions * shape[0] * KERNEL**2, positions * CHANNELS, WIDTH]  # the input in patches
+        return [prod(shape), CHANNELS * prod(side - KERNEL + 1 for side in shape[1:]), WIDTH]
     sizes, sides = [prod(shape)], list(shape[1:])
     for out, kernel, stride in NATURE:
         sides = [(side - kernel) // stride + 1 for side in sides]

@@ -23,7 +23,8 @@ def picked(chance: Tensor, count: int) -> Tensor:
 
 def images(planes: Sequence[Tensor]) -> Tensor:
     """One channel per plane, 1 where something is and 0 elsewhere. [..., SIDE²] each -> uint8 [..., C, SIDE, SIDE]."""
-    return torch.stack([plane.to(torch.uint8) for plane in planes], -2).unflatten(-1, (SIDE, SIDE))
+    stacked = torch.stack([plane.to(torch.uint8) for plane in planes], -2)
+    return stacked.view(*stacked.shape[:-1], SIDE, SIDE)
 
 
 def image_space(channels: int) -> gym.spaces.Box:
