@@ -1,12 +1,15 @@
 """Small games in pixels: single steps worked by hand, and what a simple player scores in a whole game."""
 
+from dataclasses import replace
+
+import pandas as pd
 import pytest
 import torch
 from support.pixel_players import Player, bats, collects, shoots
 from support.playing import NEVER, cells, one_step
 from torch import Tensor
 
-from tricks import Config
+from tricks import ATARI, PPG, Config, Tricks, train
 from tricks.envs.tensor import TensorEnv
 from tricks.worlds import GAMES, squadron, treasure
 from tricks.worlds.board import SIDE
@@ -176,3 +179,11 @@ def test_a_simple_player_is_far_better_than_chance(id: str, player: Player, leas
     skilled = scores(id, player)
     chance = scores(id, lambda image: torch.randint(actions, (len(image),), generator=generator))
     assert skilled.mean() > least > 3 * chance.mean()
+
+
+@pytest.mark.parametrize("tricks", [ATARI, PPG], ids=["shared_trunk", "ppg"])
+def test_a_seed_alone_equals_the_seed_in_a_stack_whatever_shares_its_body(tricks: Tricks) -> None:
+    config = Config(squadron.SQUADRON.id, seeds=(3,), steps=400, lanes=4, horizon=16, aux_every=3)
+    lone, stacked = train(config, tricks).curve, train(replace(config, seeds=(8, 3)), tricks).curve
+    stacked = stacked[stacked.seed == 3].reset_index(drop=True)
+    pd.testing.assert_frame_equal(lone, stacked, rtol=2e-3, atol=1e-4)
