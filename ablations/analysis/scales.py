@@ -3,10 +3,11 @@
 Areas of different environments can only be compared on fixed scales. The random policy draws every action uniformly,
 much as an untrained agent does. Its returns are means over 2000 episodes (LunarLander: 1000), and a test measures most
 of them again. A ceiling is the best possible return (CartPole: the time limit; Taxi: the mean over all starts along the
-shortest path; MiniGrid: 1, for reaching the goal in no time). Where nobody knows the best, it is a round number
-slightly above the best return reported for any algorithm (of MuJoCo's robots: at a million steps). Thresholds are
-Gymnasium's, except that it has none for Pendulum, MiniGrid, and Walker2d, and that its 8 for Taxi is more than any
-policy can earn.
+shortest path; MiniGrid: 1, for reaching the goal in no time; Treasure: all the gold that arrives if no track is taken).
+Where nobody knows the best, it is a round number slightly above the best return reported for any algorithm (of MuJoCo's
+robots: at a million steps), or in the other games in pixels what few players reach: two walls of bricks, three waves of
+aliens. Thresholds are Gymnasium's, except that it has none for Pendulum, MiniGrid, and Walker2d, and that its 8 for Taxi
+is more than any policy can earn.
 """
 
 from dataclasses import dataclass
@@ -37,6 +38,10 @@ SCALES = {
     "Hopper-v5": Scale(18.1, 4000, 3800),
     "Walker2d-v5": Scale(1.5, 5500),
     "HalfCheetah-v5": Scale(-284, 12_500, 4800),
+    "tricks/Bricks-v0": Scale(0.209, 60),
+    "tricks/BricksByRow-v0": Scale(0.353, 2220),
+    "tricks/Treasure-v0": Scale(1.04, 64),
+    "tricks/Squadron-v0": Scale(4.32, 54),
 }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ablations.design.crossed import factorial, screen
+from ablations.design.flag_sets import SIGN, signed
 from ablations.design.labels import Label, added, taken
 from ablations.design.registry import DESIGNS, registered, start, what_is_needed
 from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
@@ -26,10 +27,12 @@ __all__ = [
     "ladder",
     "leave_one_out",
     "ppo",
+    "scales",
     "screen",
 ]
 
 SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
+POPART = ("return_norm", "popart")
 ON_TOP = ("with this trick", "without it", "the other arms")
 
 
@@ -197,6 +200,32 @@ def beyond_normed(names: Sequence[str]) -> Design:
         mark=Mark("^", "△", "on PPO with return_norm"),
         phrases=Phrases(base="`ppo` with `return_norm`", question="on top of PPO", curves=", return_norm"),
         rank=4,
+    )
+
+
+@registered
+def scales(names: Sequence[str]) -> Design:
+    """PPO, and three ways to handle rewards of very different sizes. `names` changes no arm.
+
+    Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
+    with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
+    """
+    sign, normed, preserved = signed(PPO.on), switched([*PPO.on, "return_norm"]), switched([*PPO.on, *POPART])
+    pairs = (
+        Comparison(added([SIGN]), PPO, sign),
+        Comparison(added(POPART[:1]), PPO, normed),
+        Comparison(added(POPART), normed, preserved),
+    )
+    return Design(
+        "scales",
+        POPART,
+        (Arm(Label("ppo"), PPO), *(Arm(pair.label, pair.having) for pair in pairs)),
+        pairs,
+        panels=Panels("PPO, and ways to handle rewards of different sizes", ON_TOP),
+        mark=Mark("P", "✚", "on PPO, against large rewards"),
+        phrases=Phrases(base="`ppo`", question="on top of PPO", curves=", scales"),
+        rank=5,
+        own_arms=True,
     )
 
 

@@ -1,16 +1,33 @@
 """How tables and files identify a run: its flags as one string, and its numbers that differ from the defaults."""
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 
 from tricks.config import Config
-from tricks.ladder import Tricks
+from tricks.ladder import Tricks, check_known
 
+SIGN = "reward_sign"  # a switch of `Config` that an arm can have as if it were a flag
 APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # not part of `numbers`
 
 
+class Signed(Tricks):
+    """The flags of an arm that learns from the sign of the reward."""
+
+
+def signed(names: Sequence[str]) -> Signed:
+    """`Signed` with exactly these flags on. Raises InputError for an unknown flag or an invalid combination."""
+    check_known(names)
+    return Signed(**dict.fromkeys(names, True))
+
+
+def as_trained(config: Config, tricks: Tricks) -> Config:
+    """The setting with which an arm is trained: with `reward_sign` for one that is `Signed`."""
+    return replace(config, reward_sign=True) if isinstance(tricks, Signed) else config
+
+
 def flags(tricks: Tricks) -> str:
-    """The flags that are on, in ladder order: `baseline gae`; empty for REINFORCE."""
-    return " ".join(tricks.on)
+    """The flags that are on, in ladder order: `baseline gae`; empty for REINFORCE. `reward_sign` comes last."""
+    return " ".join([*tricks.on, SIGN] if isinstance(tricks, Signed) else tricks.on)
 
 
 def in_words(tricks: Tricks) -> str:

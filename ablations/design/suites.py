@@ -34,6 +34,10 @@ class Suite:
 ROBOTS = tuple(
     replace(CONTINUOUS_CONFIG, env=f"{name}-v5", backend="envpool") for name in ("Hopper", "Walker2d", "HalfCheetah")
 )
+PIXELS = {
+    name: Config(f"tricks/{name}-v0", steps=1_000_000, lanes=16, horizon=64)
+    for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")
+}
 SUITES = {
     "cartpole": Suite((Setting(Config("CartPole-v1")),)),
     "classic": Suite(
@@ -58,6 +62,15 @@ SUITES = {
         ),
         ("beyond",),
         ("shared_trunk", "ppg", "ppg_buffers"),  # whose arms have a tuned rate in each of these environments
+    ),
+    # games small enough for ten seeds of a million steps; one has rewards of different sizes
+    "pixels": Suite(
+        (
+            *(Setting(PIXELS[name], "10") for name in ("Bricks", "Treasure", "Squadron")),
+            Setting(PIXELS["BricksByRow"], "10", more=("scales",)),
+        ),
+        ("beyond",),
+        ("shared_trunk", "ppg", "ppg_buffers"),
     ),
     # `ppo` with the numbers behind a published score: CleanRL's ppo.py, and stable-baselines3's zoo
     "published": Suite(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 import msgspec
 import pandas as pd
 
+from ablations.design.flag_sets import as_trained
 from ablations.training.curve_checks import fault
 from ablations.training.provenance import VERSIONS, provenance
 from ablations.training.tagged_csv import check_sum, tagged, untagged
@@ -38,7 +39,8 @@ class Job:
         Of the numbers, only those that are not the defaults: when `Config` gains a number, finished jobs stay finished.
         (When a default changes, curves do, too, so `ALGORITHM` must be raised.)
         """
-        own = {f.name: x for f in fields(self.config) if (x := getattr(self.config, f.name)) != f.default}
+        given = as_trained(self.config, self.tricks)
+        own = {f.name: x for f in fields(given) if (x := getattr(given, f.name)) != f.default}
         config = own | {"env": self.config.env, "steps": self.config.steps, "seeds": self.config.seed_list}
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
         as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
@@ -101,7 +103,7 @@ def compute(job: Job) -> Finished:
 
     start = time.perf_counter()
     try:
-        run = train(job.config, job.tricks)
+        run = train(as_trained(job.config, job.tricks), job.tricks)
         text = result_text(job, run, time.perf_counter() - start)
         parse_result(job, text)
         return Finished(text)

@@ -35,7 +35,7 @@ class What:
     """Which arms to train, and where."""
 
     suite: str = ""
-    """cartpole, classic, beyond, published, mujoco or worlds."""
+    """cartpole, classic, beyond, pixels, published, mujoco or worlds."""
     env: str = ""
     """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
     backend: str = "auto"

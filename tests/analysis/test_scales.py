@@ -11,6 +11,7 @@ from ablations.analysis.scales import SCALES
 from ablations.design.suites import PUBLISHED, SUITES
 from tricks import Config
 from tricks.envs.make import make_env
+from tricks.worlds import board, bricks, squadron, treasure
 
 EPISODES = 1000
 FEWER = {"Hopper-v5": 100, "Walker2d-v5": 100, "HalfCheetah-v5": 20}  # whose physics take their time
@@ -18,7 +19,8 @@ FEWER = {"Hopper-v5": 100, "Walker2d-v5": 100, "HalfCheetah-v5": 20}  # whose ph
 
 def random_returns(id: str) -> torch.Tensor:
     """Undiscounted returns of uniform actions, one episode per lane."""
-    known = {s.config for name in ("classic", "beyond") for s in SUITES[name].settings if s.config.env == id}
+    named = ("classic", "beyond", "pixels")
+    known = {s.config for name in named for s in SUITES[name].settings if s.config.env == id}
     (config,) = known or {Config(id, "envpool")}
     episodes = FEWER.get(id, EPISODES)
     env = make_env(replace(config, seeds=1, lanes=episodes))
@@ -70,3 +72,12 @@ def test_the_robots_thresholds_are_gymnasiums_and_what_is_published_is_within_th
     scale, published = SCALES[id], PUBLISHED[id, 1_000_000]
     assert scale.threshold == gym.spec(id).reward_threshold
     assert scale.random < published.score < scale.ceiling
+
+
+def test_the_ceilings_of_the_games_in_pixels_are_what_they_are_said_to_be() -> None:
+    faster = [treasure.pace(torch.tensor(float(time))) / 10 for time in range(treasure.LIMIT)]
+    arriving = float(sum(faster)) * treasure.ARRIVAL * treasure.GOLD
+    assert SCALES["tricks/Treasure-v0"].ceiling == pytest.approx(arriving, rel=1e-5)
+    assert SCALES["tricks/Bricks-v0"].ceiling == 2 * bricks.BRICKS_OF_A_WALL
+    assert SCALES["tricks/BricksByRow-v0"].ceiling == 2 * board.SIDE * (100 + 10 + 1)
+    assert SCALES["tricks/Squadron-v0"].ceiling == 3 * squadron.ROWS * squadron.COLUMNS

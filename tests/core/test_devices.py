@@ -15,7 +15,7 @@ from tricks.core.rollout import Player, Rollout
 from tricks.envs.make import make_env
 from tricks.envs.wrappers import HostEnv
 from tricks.segments import play_segment
-from tricks.worlds import CLASSIC, WORLDS
+from tricks.worlds import CLASSIC, GAMES, WORLDS
 
 S, N, T = 64, 4, 300  # more steps than one block of chance has
 DEVICE_TO_HOST = {  # operations whose result, or its shape, the host must know before it can go on
@@ -48,7 +48,7 @@ def refuse(*_: object) -> None:
     raise AssertionError("a copy to the host waits for the device")
 
 
-@pytest.mark.parametrize("id", [*CLASSIC, "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0"])
+@pytest.mark.parametrize("id", [*CLASSIC, *GAMES, "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0"])
 def test_a_step_of_sixty_four_agents_waits_for_nothing(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = Config(env=id, seeds=S, lanes=N, horizon=T, hidden=(8,))
     env = make_env(config)
@@ -95,7 +95,7 @@ def test_a_world_works_wherever_its_state_is(id: str) -> None:
     assert (after.shape, after.dtype, after.device) == (state.shape, torch.float32, state.device)
     assert (reward.shape, reward.dtype, reward.device) == ((2, 3), torch.float64, state.device)
     assert (terminated.shape, terminated.dtype, terminated.device) == ((2, 3), torch.bool, state.device)
-    assert world.observe(after).shape == (2, 3, spaces.features)
+    assert world.observe(after).shape == (2, 3, *spaces.shape)
     if (legal := world.legal(after)) is not None:
         assert (legal.shape, legal.device) == ((2, 3, spaces.actions), state.device)
 

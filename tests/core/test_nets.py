@@ -9,9 +9,11 @@ import torch
 from support.register import register
 from torch import nn
 
-from tricks import ATARI, PPO, Config, InputError, train
+from tricks import ATARI, PPG, PPO, Config, InputError, Tricks, train
+from tricks.core.images import Shallow, image_body
 from tricks.core.layers import NarrowProduct, TanhLayer, tanh_layer
 from tricks.core.nets import CACHED, Dense, Nature, mlp
+from tricks.core.spaces import Spaces
 from tricks.ladder import switched
 
 
@@ -56,6 +58,35 @@ def test_each_seed_of_nature_is_the_net_of_mnih_et_al() -> None:
         torch.testing.assert_close(net(image)[seed], theirs(image[seed] / 255), rtol=1e-4, atol=1e-5)
 
 
+def test_each_seed_of_shallow_is_the_net_of_torch() -> None:
+    net, image = Shallow(generators(2), (3, 10, 7), brightest=4), torch.randint(5, (2, 6, 3, 10, 7), dtype=torch.uint8)
+    for seed in range(2):
+        first, last = nn.Conv2d(3, 8, 3), nn.Linear(8 * 8 * 5, 64)
+        (kernel, offset), (weight, bias) = net.layers
+        first.weight.data = kernel[seed].T.reshape(first.weight.shape).detach()
+        last.weight.data = weight[seed].T.detach()
+        first.bias, last.bias = (nn.Parameter(b[seed, 0].detach()) for b in (offset, bias))
+        theirs = nn.Sequential(first, nn.ReLU(), nn.Flatten(), last, nn.ReLU())
+        torch.testing.assert_close(net(image)[seed], theirs(image[seed] / 4))
+
+
+def test_images_too_small_for_nature_get_shallow_with_the_brightness_of_their_space() -> None:
+    def body(low: int, high: int, *shape: int) -> Any:
+        return image_body(
+            generators(1), Spaces("x", gym.spaces.Box(low, high, shape, np.uint8), gym.spaces.Discrete(2))
+        )
+
+    assert isinstance(body(0, 255, 4, 36, 36), Nature)
+    assert [body(0, high, 2, 36, 35).brightest for high in (1, 255)] == [1, 255]
+    dark, bright = (
+        torch.zeros(1, 1, 2, 10, 10, dtype=torch.uint8),
+        torch.full((1, 1, 2, 10, 10), 255, dtype=torch.uint8),
+    )
+    binary, gray = body(0, 1, 2, 10, 10), body(0, 255, 2, 10, 10)
+    torch.testing.assert_close(binary(bright // 255), gray(bright))
+    torch.testing.assert_close(binary(dark), gray(dark))
+
+
 def test_a_tanh_layer_is_a_linear_layer_and_tanh() -> None:
     x, weight, bias = torch.linspace(-20, 20, 2 * 6 * 3).view(2, 6, 3), torch.randn(2, 3, 4), torch.randn(2, 1, 4)
     torch.testing.assert_close(tanh_layer(x, weight, bias), (x @ weight + bias).tanh(), rtol=0, atol=1e-5)
@@ -97,9 +128,28 @@ class Bright(gym.Env):
 register("Bright-v0", Bright)
 
 
-@pytest.mark.parametrize("tricks", [PPO, ATARI, switched(["baseline"])], ids=["ppo", "atari", "baseline"])
-def test_learns_from_images(tricks: Any) -> None:
-    run = train(Config("Bright-v0", seeds=2, steps=1500, lanes=8, horizon=16, lr=0.002), tricks)
+class Dim(Bright):
+    """The same on a small image of bits."""
+
+    observation_space = gym.spaces.Box(0, 1, (1, 8, 8), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        return super().reset(seed=seed)[0][:, 14:22, 14:22] // 100, {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        return np.zeros((1, 8, 8), np.uint8), float(action == self.side), True, False, {}
+
+
+register("Dim-v0", Dim)
+
+
+BASELINE = switched(["baseline"])
+LEARNED = [("Bright-v0", PPO), ("Bright-v0", ATARI), ("Bright-v0", BASELINE), ("Dim-v0", PPG), ("Dim-v0", ATARI)]
+
+
+@pytest.mark.parametrize(("env", "tricks"), LEARNED, ids=lambda x: x if isinstance(x, str) else x.on[-1])
+def test_learns_from_images(env: str, tricks: Tricks) -> None:
+    run = train(Config(env, seeds=2, steps=1500, lanes=8, horizon=16, lr=0.002), tricks)
     assert run.late().min() > 0.9
 
 
@@ -112,3 +162,6 @@ def test_images_that_are_too_small_are_refused() -> None:
     assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
     with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
         Nature(generators(1), (1, 36, 35))
+    assert Shallow(generators(1), (2, 3, 3)).layers[-1][0].shape == (1, 8, 64)
+    with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
+        Shallow(generators(1), (1, 3, 2))

@@ -8,7 +8,8 @@ import pytest
 
 from ablations.design.choice import gives_mask, usable
 from ablations.design.crossed import factorial, screen
-from ablations.design.designs import DESIGNS, add_one_in, beyond, beyond_normed, ladder, leave_one_out
+from ablations.design.designs import DESIGNS, add_one_in, beyond, beyond_normed, ladder, leave_one_out, scales
+from ablations.design.flag_sets import as_trained, flags
 from ablations.design.story import Design
 from tricks import EVERY, PPO, REINFORCE, Config, InputError
 from tricks.ladder import LADDER, NEEDS, PPG
@@ -115,3 +116,15 @@ def test_every_arm_of_every_design_has_a_name_of_its_own() -> None:
     for name, design in DESIGNS.items():
         made = design(NAMES[:5] if name == "factorial" else NAMES)
         assert len({arm.name for arm in made.arms}) == len({arm.tricks for arm in made.arms}) == len(made.arms)
+
+
+def test_scales_has_the_sign_of_the_reward_as_an_arm_of_its_own() -> None:
+    ppo, sign, normed, popart = scales([]).arms
+    assert [arm.name for arm in scales([]).arms] == ["ppo", "+ reward_sign", "+ return_norm", "+ return_norm, popart"]
+    assert (ppo.tricks.on, flags(ppo.tricks)) == (sign.tricks.on, flags(sign.tricks).removesuffix(" reward_sign"))
+    assert ppo.tricks != sign.tricks
+    assert set(normed.tricks.on) - set(PPO.on) == {"return_norm"}
+    assert set(popart.tricks.on) - set(normed.tricks.on) == {"popart"}
+    assert [pair.without for pair in scales([]).comparisons] == [PPO, PPO, normed.tricks]
+    config = Config("tricks/BricksByRow-v0")
+    assert [as_trained(config, arm.tricks).reward_sign for arm in scales([]).arms] == [False, True, False, False]

@@ -6,6 +6,8 @@ from torch import Tensor
 
 from tricks.worlds.world import World
 
+NEVER = 0.999  # a chance at which nothing happens
+
 
 def uniform(obs: Tensor, legal: Tensor) -> Tensor:
     """The policy without a preference."""
@@ -25,3 +27,15 @@ def played(world: World, action: Tensor, chance: Tensor) -> Tensor:
         state, reward, _ = world.dynamics(state, a.expand(state.shape[:2]), now)
         rewards.append(reward[0])
     return torch.stack(rewards, 1)
+
+
+def one_step(world: World, state: Tensor, action: int, *chance: float) -> tuple[Tensor, float, bool]:
+    """The next state, the reward, and whether the game is over, of a single lane."""
+    numbers = torch.tensor([*chance, *[NEVER] * (world.step_chances - len(chance))])
+    after, reward, over = world.dynamics(state.expand(1, 1, -1), torch.tensor([[action]]), numbers.expand(1, 1, -1))
+    return after[0, 0], float(reward), bool(over)
+
+
+def cells(world: World, state: Tensor, channel: int) -> list[tuple[int, int]]:
+    """The rows and columns at which something is."""
+    return [(int(row), int(column)) for row, column in world.observe(state)[channel].nonzero()]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from support.jobs import JOB
 
+from ablations.design.flag_sets import signed
 from ablations.training.jobs import Job, compute, parse_result, result_text
 from ablations.training.store import Store
 from ablations.training.tagged_csv import tagged, untagged
@@ -35,6 +36,16 @@ def test_what_a_result_says_of_its_training_is_typed() -> None:
     assert result.steps == sum(result.curve.groupby("seed").step.max())
     assert result.seconds > 0
     assert set(result.made_with) == {"tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit"}
+
+
+def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() -> None:
+    config = Config("tricks/CartPoleReward100-v0", seeds=1, steps=400, lanes=2, horizon=16)
+    arm, plain, switch = Job(config, signed(PPO.on)), Job(config, PPO), Job(replace(config, reward_sign=True), PPO)
+    assert arm.what == switch.what != plain.what
+    curves = [parse_result(job, compute(job).text).curve for job in (arm, switch, plain)]
+    pd.testing.assert_frame_equal(curves[0], curves[1])
+    assert not curves[0].equals(curves[2])
+    assert curves[0]["return"].max() >= 500  # the score still is 100 a step
 
 
 def test_a_tagged_csv_is_read_back() -> None:

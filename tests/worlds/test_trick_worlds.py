@@ -1,4 +1,4 @@
-"""Every world made for a trick follows the same rules everywhere."""
+"""Every world of our own, made for a trick or a game, follows the same rules everywhere."""
 
 from dataclasses import replace
 
@@ -13,14 +13,12 @@ from tricks import PPO, REINFORCE, Config, Tricks, train
 from tricks.core.seeds import stream
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.tensor import TensorEnv
-from tricks.worlds import (
-    SPECIMENS,
-    jump,
-    trading,
-)
+from tricks.worlds import GAMES, SPECIMENS, jump, trading
+
+OURS = SPECIMENS | GAMES
 
 
-@pytest.mark.parametrize("id", SPECIMENS)
+@pytest.mark.parametrize("id", OURS)
 @pytest.mark.filterwarnings("ignore:.*infinity")  # CartPole in any unit
 def test_gymnasium_accepts_it(id: str) -> None:
     check_env(gym.make(id).unwrapped)
@@ -37,9 +35,9 @@ class Script:
         return self.next.reshape(shape)
 
 
-@pytest.mark.parametrize("id", SPECIMENS)
+@pytest.mark.parametrize("id", OURS)
 def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) -> None:
-    world, steps = SPECIMENS[id], 250
+    world, steps = OURS[id], 250
     many = TensorEnv(world, Config(env=id, seeds=(5,), lanes=2))
     one, script = gym.make(id), Script()
     one.unwrapped.np_random = script  # type: ignore[assignment]
@@ -66,7 +64,7 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
 
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
-@pytest.mark.parametrize("id", ["tricks/CartPoleJump-v0", "tricks/Commute-v0", "tricks/Tightrope-v0"])
+@pytest.mark.parametrize("id", ["tricks/CartPoleJump-v0", "tricks/Commute-v0", "tricks/Tightrope-v0", *GAMES])
 def test_a_seed_alone_equals_the_seed_in_a_stack(id: str, tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jump, "JUMP", 60)
     config = Config(env=id, seeds=(3,), steps=600, lanes=4, horizon=16, lr=0.003)

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from tricks.config import Config
 from tricks.core.asked import asked_mask, asked_rows
+from tricks.core.images import image_body
 from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
-from tricks.core.nets import Body, Dense, Head, MakeBody, Nature, Net, Seen, checked
+from tricks.core.nets import Body, Dense, Head, MakeBody, Net, Seen, checked
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
@@ -26,9 +27,9 @@ MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
-    Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`; a custom `body`
-    replaces either. `obs_moments` standardize observations once `state_norm` has set them; `returns` does the same for
-    values and is the identity until `return_norm` moves it.
+    Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if they
+    are small; a custom `body` replaces any of them. `obs_moments` standardize observations once `state_norm` has set
+    them; `returns` does the same for values and is the identity until `return_norm` moves it.
     """
 
     policy_net: Net
@@ -190,7 +191,7 @@ def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Con
             raise InputError(f"body= must be a function of the seeds' generators and the spaces, not {body!r}")
         return checked(body(generators, spaces), spaces, len(generators))
     if spaces.pixels:
-        return Nature(generators, spaces.observation.shape or ())
+        return image_body(generators, spaces)
     return Dense(generators, (spaces.features, *config.hidden), config.activation)
 
 

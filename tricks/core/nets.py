@@ -115,7 +115,7 @@ class Dense(nn.Module):
         super().__init__()
         self.width: int = sizes[-1]
         self.tanh = activation == "tanh"
-        self.layers = _registered(self, [linear(generators, *pair) for pair in pairwise(sizes)])
+        self.layers = registered(self, [linear(generators, *pair) for pair in pairwise(sizes)])
 
     def forward(self, x: Tensor) -> Tensor:
         layer: Callable[[Tensor, Tensor, Tensor], Tensor] = relu_layer
@@ -144,7 +144,7 @@ class Nature(nn.Module):
         if min(sides) < 1:
             raise InputError(f"images must be at least 36×36 pixels, not {shape[1]}×{shape[2]}")
         sizes.append((channels * sides[0] * sides[1], self.width))
-        self.layers = _registered(self, [linear(generators, *size) for size in sizes])
+        self.layers = registered(self, [linear(generators, *size) for size in sizes])
 
     def forward(self, x: Tensor) -> Tensor:
         *convolutions, (weight, bias) = self.layers
@@ -193,7 +193,7 @@ def linear(generators: Sequence[np.random.Generator], inputs: int, outputs: int)
     return torch.from_numpy(weight), torch.from_numpy(bias)
 
 
-def _registered(module: nn.Module, drawn: Sequence[tuple[Tensor, Tensor]]) -> list[Layer]:
+def registered(module: nn.Module, drawn: Sequence[tuple[Tensor, Tensor]]) -> list[Layer]:
     """Register the layers as float32 parameters; returned as plain tuples, which are cheaper than a ParameterList."""
     layers = []
     for i, (weight, bias) in enumerate(drawn):

@@ -14,6 +14,7 @@ import psutil
 import torch
 
 from tricks.config import Config
+from tricks.core.images import CHANNELS, KERNEL, WIDTH, is_small
 from tricks.core.nets import CACHED, FEWEST, NATURE, NATURE_WIDTH
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
@@ -102,6 +103,8 @@ def layers(config: Config, shape: Sequence[int], pixels: bool) -> list[int]:
     """Numbers per row in the input and in each hidden layer of a net."""
     if not pixels:
         return [prod(shape), *config.hidden]
+    if is_small(shape):
+        return [prod(shape), CHANNELS * prod(side - KERNEL + 1 for side in shape[1:]), WIDTH]
     sizes, sides = [prod(shape)], list(shape[1:])
     for out, kernel, stride in NATURE:
         sides = [(side - kernel) // stride + 1 for side in sides]

@@ -1,12 +1,14 @@
 """Environments written as tensor functions: one step moves all lanes of all seeds, on the agent's device.
 
 `CLASSIC` reimplements Gymnasium environments under their own ids. Each of the `SPECIMENS` was made for a trick, and its
-docstring says why the trick should matter there; importing this package registers them with Gymnasium.
+docstring says why the trick should matter there. `GAMES` are small games in pixels, for any trick. Importing this
+package registers specimens and games with Gymnasium.
 """
 
 import gymnasium as gym
 
 from tricks.worlds.acrobot import ACROBOT
+from tricks.worlds.bricks import BRICKS, BRICKS_BY_ROW
 from tricks.worlds.cartpole import CARTPOLE, CARTPOLE_200
 from tricks.worlds.chain import NOISY_CHAIN
 from tricks.worlds.commute import COMMUTE
@@ -27,10 +29,12 @@ from tricks.worlds.pendulum import PENDULUM
 from tricks.worlds.reward_scale import LARGE_REWARDS, SMALL_REWARDS
 from tricks.worlds.shocks import SHOCKS
 from tricks.worlds.shuttle import SHUTTLES
+from tricks.worlds.squadron import SQUADRON
 from tricks.worlds.tasks import TASKS_NAMED, TASKS_UNNAMED
 from tricks.worlds.taxi import TAXI
 from tricks.worlds.tightrope import TIGHTROPE
 from tricks.worlds.trading import TRADING
+from tricks.worlds.treasure import TREASURE
 from tricks.worlds.units import ODD_UNITS
 from tricks.worlds.weather import WEATHERS
 from tricks.worlds.world import World
@@ -68,11 +72,13 @@ SPECIMENS = {
         *LOTTERIES,
     )
 }
-WORLDS = CLASSIC | SPECIMENS
+GAMES = {world.id: world for world in (BRICKS, BRICKS_BY_ROW, TREASURE, SQUADRON)}
+WORLDS = CLASSIC | SPECIMENS | GAMES
 
-for world in SPECIMENS.values():
-    gym.register(
-        world.id, "tricks.worlds.single:WorldEnv", max_episode_steps=world.time_limit, kwargs={"world": world.id}
-    )
+for worlds, kind in ((SPECIMENS, "WorldEnv"), (GAMES, "GameEnv")):
+    for world in worlds.values():
+        gym.register(
+            world.id, f"tricks.worlds.single:{kind}", max_episode_steps=world.time_limit, kwargs={"world": world.id}
+        )
 
-__all__ = ["CLASSIC", "SPECIMENS", "WORLDS", "World"]
+__all__ = ["CLASSIC", "GAMES", "SPECIMENS", "WORLDS", "World"]

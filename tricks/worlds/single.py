@@ -10,6 +10,9 @@ from torch import Tensor
 
 from tricks.worlds import WORLDS
 
+CELL = 24  # pixels of a drawing
+PALETTE = ((255, 255, 255), (240, 190, 40), (205, 80, 60), (70, 120, 190), (150, 110, 200))
+
 
 class WorldEnv(gym.Env):
     """One lane of the World with id `world`. Randomness comes from `np_random`, the time limit from the registration.
@@ -52,3 +55,21 @@ class WorldEnv(gym.Env):
     def _seen(self, state: Tensor) -> tuple[np.ndarray, dict[str, Any]]:
         obs, legal = self.world.observe(state)[0, 0].numpy().copy(), self.world.legal(state)
         return obs, {} if legal is None else {"action_mask": legal[0, 0].numpy().astype(np.int8)}
+
+
+class GameEnv(WorldEnv):
+    """A game in pixels, which can be drawn: each channel has a color, and the first channels are on top."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012 - Gymnasium's own interface
+
+    def __init__(self, world: str, render_mode: str | None = None) -> None:
+        super().__init__(world)
+        self.render_mode = render_mode
+
+    def render(self) -> np.ndarray:
+        assert self._state is not None, "call reset before render"
+        image = self.world.observe(self._state)[0, 0].bool().numpy()  # [C, H, W]
+        drawn = np.zeros((*image.shape[1:], 3), np.uint8)
+        for plane, color in zip(image[::-1], PALETTE[len(image) - 1 :: -1], strict=True):
+            drawn[plane] = color
+        return drawn.repeat(CELL, 0).repeat(CELL, 1)

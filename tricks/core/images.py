@@ -1,0 +1,55 @@
+"""Bodies for images: the one that fits their size, and the one for small images."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tricks.core.nets import Body, Nature, linear, registered
+from tricks.core.spaces import Spaces
+from tricks.errors import InputError
+
+SMALL = 36  # pixels: images with a shorter side are too small for `Nature`
+CHANNELS, KERNEL, WIDTH = 8, 3, 64
+
+
+def image_body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Body:
+    """`Nature`, or `Shallow` for images that are too small for it. Raises InputError if they are for both."""
+    if is_small(spaces.shape):
+        return Shallow(generators, spaces.shape, float(spaces.observation.high.max()))  # type: ignore[attr-defined]
+    return Nature(generators, spaces.shape)
+
+
+def is_small(shape: Sequence[int]) -> bool:
+    """Whether images [C, H, W] are too small for `Nature`."""
+    return min(shape[1:]) < SMALL
+
+
+class Shallow(nn.Module):
+    """A 3×3 convolution with 8 channels and a layer of 64, with ReLU: [S, B, C, H, W] uint8 -> [S, B, 64].
+
+    Pixels are divided by `brightest`. The convolution's weight is stored as the matrix [S, C·9, 8] that multiplies each
+    patch, as in `Nature`. Raises InputError for images smaller than 3×3. The body for small images of Young & Tian
+    2019, arXiv:1903.03176, at half its width.
+    """
+
+    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int], brightest: float = 255) -> None:
+        super().__init__()
+        channels, *sides = shape
+        if min(sides) < KERNEL:
+            raise InputError(f"images must be at least {KERNEL}×{KERNEL} pixels, not {shape[1]}×{shape[2]}")
+        self.brightest, self.width = brightest, WIDTH
+        features = CHANNELS * prod(side - KERNEL + 1 for side in sides)
+        self.layers = registered(
+            self, [linear(generators, channels * KERNEL**2, CHANNELS), linear(generators, features, WIDTH)]
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        (kernel, offset), (weight, bias) = self.layers
+        kernels = (kernel.mT / self.brightest).unflatten(2, (-1, KERNEL, KERNEL))  # [S, 8, C, 3, 3]
+        # a loop over seeds takes half as long as the product with all patches at once, or a convolution with S groups
+        seen = [F.conv2d(y.float(), k, b[0]).relu_() for y, k, b in zip(x, kernels, offset, strict=True)]
+        return torch.baddbmm(bias, torch.stack(seen).flatten(2), weight).relu_()
