@@ -6,8 +6,8 @@ of them again. A ceiling is the best possible return (CartPole: the time limit; 
 shortest path; MiniGrid: 1, for reaching the goal in no time; Treasure: all the gold that arrives if no track is taken).
 Where nobody knows the best, it is a round number slightly above the best return reported for any algorithm (of MuJoCo's
 robots: at a million steps), or in the other games in pixels what few players reach: two walls of bricks, three waves of
-aliens. Thresholds are Gymnasium's, except that it has none for Pendulum, MiniGrid, and Walker2d, and that its 8 for Taxi
-is more than any policy can earn.
+aliens. Thresholds are Gymnasium's, except that it has none for Pendulum, MiniGrid, and Walker2d, and that its 8 for
+Taxi is more than any policy can earn.
 """
 
 from dataclasses import dataclass

@@ -74,7 +74,7 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> No
         (["run", "--tricks", "glue"], "unknown trick glue"),
         (
             ["run", "--suite", "classical"],
-            "unknown suite 'classical'; the suites are cartpole, classic, beyond, pixels, published, worlds",
+            "unknown suite 'classical'; the suites are cartpole, classic, beyond, pixels, published, mujoco, worlds",
         ),
         (["run", "--suite", "classic", "--env", "Pong-v5"], "the suite classic has no 'Pong-v5'; it has CartPole-v1"),
         (["run", "--suite", "worlds", "--env", "CartPole-v1"], "leave out --env"),
