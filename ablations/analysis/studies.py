@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SHARES = [f"{k}%" for k in range(1, POINTS + 1)]
 COLUMNS = ["env", "steps", "numbers", "tricks", "lr", "tuned", "seed", "diverged", "late", *SHARES]
 Scores = Annotated[list[Annotated[list[float], msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
-MadeWith = dict[str, list[str]]  # versions, machines, commits and backends of the jobs
+MadeWith = dict[str, list[str]]  # versions, machines, commits, backends, devices and GPUs of the jobs
 
 
 class Games(TypedDict):
@@ -140,11 +140,14 @@ def study_of(plan: "Plan", store: Store, command: str) -> Study:
 def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
     """The command that made the runs of these seeds, the time they took in total, and the versions behind them."""
     found = {key: sorted({said for each in done if (said := each.result.made_with[key])}) for key in VERSIONS}
+    where = {"backend": sorted({each.job.config.backend for each in done})}
+    where["device"] = sorted({each.job.device for each in done})
+    gpus = sorted({said for each in done if (said := each.result.made_with.get("gpu"))})
     return {
         "command": command,
         "seconds": round(sum(each.result.seconds for each in done), 1),
         "steps": round(sum(each.result.steps for each in done), 1),
-        "made with": found | {"backend": sorted({each.job.config.backend for each in done})},
+        "made with": found | where | ({"gpu": gpus} if gpus else {}),
         "seeds": [min(seeds), max(seeds) + 1],
     }
 

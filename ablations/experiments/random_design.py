@@ -2,7 +2,7 @@
 
 import gzip
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -38,8 +38,11 @@ class Options:
     """Any environment id."""
     steps: int = 100_000
     """Budget of environment steps per agent."""
+    device: str = "cpu"
+    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
+    they count as different jobs."""
     workers: int = 0
-    """Number of worker processes (0: one per core)."""
+    """Number of worker processes (0: one per core, or one per GPU)."""
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     out: Path = Path("runs/ablations")
@@ -52,8 +55,9 @@ def main(chosen: Options, command: str) -> int:
 
     if not 2 * PER_SET <= chosen.draws <= MOST or chosen.draws % PER_SET:
         raise InputError(f"--draws must be a multiple of {PER_SET} from {2 * PER_SET} to {MOST:,}, not {chosen.draws}")
-    start, base = time.perf_counter(), Config(env=chosen.env, steps=chosen.steps, seeds=1)
-    make_env(base).close()
+    start, workers = time.perf_counter(), worker_count(chosen.workers, chosen.device, chosen.scheduler)
+    base = Config(env=chosen.env, steps=chosen.steps, seeds=1, device=chosen.device)
+    make_env(replace(base, device="cpu")).close()  # the device may be on a cluster
     names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(base))
     every = list(drawn(base, names, chosen.draws // PER_SET))
     store = Store(chosen.out / "jobs")
@@ -61,7 +65,7 @@ def main(chosen: Options, command: str) -> int:
     jobs = [Job(each.config, each.tricks) for each in every]
     done = sum(store.has(job) for job in jobs)
     print(f"{chosen.draws:,} agents in {len(jobs)} jobs, {done} of them done before", flush=True)
-    failed = run_jobs(jobs, store, worker_count(chosen.workers), chosen.scheduler)
+    failed = run_jobs(jobs, store, workers, chosen.scheduler)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     runs = pd.concat([rows(k, each, names, store) for k, each in enumerate(every)], ignore_index=True)

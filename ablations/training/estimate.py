@@ -1,5 +1,6 @@
 """Estimate how long jobs will take on this machine: time short runs of a few of them, as parallel as the real ones."""
 
+import contextlib
 import heapq
 import time
 from collections.abc import Sequence
@@ -78,11 +79,12 @@ def makespan(seconds: Sequence[float], workers: int) -> float:
 
 def _probe(job: Job) -> tuple[float, Finished]:
     """The time at which the worker was ready, and the outcome of the job."""
-    _warm_up()
+    _warm_up(job.config.device)
     return time.time(), compute(job)
 
 
 @cache
-def _warm_up() -> None:
+def _warm_up(device: str) -> None:
     """Pay the one-time costs of a process before the probe, so that they count as startup."""
-    train(Config(seeds=1, steps=1, lanes=1, horizon=16), PPO)
+    with contextlib.suppress(InputError):  # no such device: the probe says so
+        train(Config(seeds=1, steps=1, lanes=1, horizon=16, device=device), PPO)
