@@ -15,9 +15,9 @@ import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import Design
-from ablations.training.jobs import Count, Job, Result
+from ablations.training.jobs import Count, Job
 from ablations.training.provenance import VERSIONS
-from ablations.training.scores import POINTS, late, on_grid
+from ablations.training.scores import POINTS, Scored
 from ablations.training.seed_ranges import further
 from ablations.training.store import Store
 from tricks.errors import InputError
@@ -119,7 +119,7 @@ class Done(NamedTuple):
 
     job: Job
     reservation: str
-    result: Result
+    result: Scored
 
 
 def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
@@ -156,13 +156,13 @@ def gather(done: Iterable[Done], seeds: Sequence[int]) -> pd.DataFrame:
     """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
     facts: list[tuple[Any, ...]] = []
     returns, wanted = [np.empty((0, POINTS))], set(seeds)
-    for job, reservation, result in done:
-        config, diverged = job.config, result.diverged
-        curves, later = on_grid(result.curve, config.steps, diverged), late(result.curve, config.steps, diverged)
+    for job, reservation, found in done:
+        config = job.config
         setting = (config.env, config.steps, numbers(config), flags(job.tricks), config.rates[0], reservation)
-        mine = [seed for seed in curves.index if seed in wanted]
-        facts += [(*setting, seed, float(diverged.get(seed, np.nan)), later[seed]) for seed in mine]
-        returns.append(curves.loc[mine].to_numpy())
+        mine = [place for place, seed in enumerate(found.seeds) if seed in wanted]
+        for k in mine:
+            facts.append((*setting, found.seeds[k], float(found.diverged.get(found.seeds[k], np.nan)), found.late[k]))
+        returns.append(found.grid[mine])
     if not facts:
         raise InputError("there are no results")
     shares = pd.DataFrame(np.concatenate(returns), columns=SHARES)

@@ -15,7 +15,6 @@ from ablations.report.takeaways import AGENTS, CHOICES
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
-from ablations.training.scores import scored
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -87,13 +86,13 @@ def main(chosen: Options, command: str) -> int:
 
 def rows(k: int, each: Drawn, names: list[str], store: Store) -> pd.DataFrame:
     """One row per agent of the k-th set: its flags and numbers, its scores, and when it diverged."""
-    result = store.scored(Job(each.config, each.tricks))
-    assert result is not None
+    found = store.scored(Job(each.config, each.tricks))
+    assert found is not None
     config, seeds = each.config, list(each.config.seed_list)
     flags = {name: getattr(each.tricks, name) for name in names}
     numbers = {name: config.each(name) for name in (*RANGES, *VALUES, *WHOLE)}
     chosen = pd.DataFrame({"set": k, "seed": seeds, **flags, **numbers}, index=seeds)
-    return pd.concat([chosen, scored(result.curve, config.steps, result.diverged, seeds)], axis=1)
+    return pd.concat([chosen, found.table(seeds)], axis=1)
 
 
 def in_words(table: pd.DataFrame) -> str:

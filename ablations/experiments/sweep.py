@@ -18,7 +18,6 @@ from ablations.report.tables import markdown
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
-from ablations.training.scores import scored
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -104,10 +103,10 @@ def main(chosen: Options, command: str) -> int:
 
 def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
     """One row per agent of a stack: its numbers, its seed, its scores, and when it diverged."""
-    result = store.scored(Job(stack.config, tricks))
-    assert result is not None
+    found = store.scored(Job(stack.config, tricks))
+    assert found is not None
     seeds = stack.config.seed_list
-    own = scored(result.curve, stack.config.steps, result.diverged, seeds)
+    own = found.table(seeds)
     return pd.concat([pd.DataFrame(stack.cells, index=list(seeds)).assign(seed=list(seeds)), own], axis=1)
 
 

@@ -6,11 +6,13 @@ leaves no half-written result, and the machines of a cluster don't need a shared
 
 import contextlib
 import os
+import queue
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from multiprocessing.queues import SimpleQueue
 from typing import TypeVar
 
@@ -26,6 +28,7 @@ from tricks.errors import InputError
 
 MOST = 10_000  # worker processes of one machine
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
+AHEAD = 2  # jobs per worker, running or next; a result that waits to be written is kept in memory
 TRIES = 3  # give up when this many pools in a row break without finishing a job
 
 T = TypeVar("T")
@@ -120,28 +123,40 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
     A worker that is killed from outside takes down its pool, and the remaining jobs go into a new one. Raises
     InputError if that keeps happening.
     """
-    left, broken = list(jobs), 0
+    left, broken = dict.fromkeys(jobs), 0
     while left:
         try:
-            for job, outcome in _one_pool(left, workers, task):
-                left.remove(job)
+            for job, outcome in _one_pool(list(left), workers, task):
+                del left[job]
                 broken = 0
                 yield job, outcome
         except BrokenProcessPool as error:
             broken += 1
             if broken == TRIES:
                 raise InputError("worker processes keep being killed; try --workers 1, or free some memory") from error
-            left = left[workers:] + left[:workers]  # one of the first may be to blame, so the others go first
+            first = list(left)[:workers]  # one of them may be to blame, so the others go first
+            left = dict.fromkeys([*list(left)[workers:], *first])
             tqdm.write("a worker process was killed; starting again with what is missing", file=sys.stderr)
 
 
 def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
     size = min(workers, len(jobs))
     with pool_of(size, start_trainer, turns(jobs[0].config.device, size)) as pool:
-        with deaf_children():
-            futures = {pool.submit(task, job): job for job in jobs}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        waiting, running = iter(jobs), dict[Future[T], Job]()
+        done: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+
+        def send(count: int) -> None:
+            for job in islice(waiting, count):
+                with deaf_children():  # the pool starts its processes when it gets its first jobs
+                    future = pool.submit(task, job)
+                running[future] = job
+                future.add_done_callback(done.put)
+
+        send(AHEAD * size)
+        while running:
+            future = done.get()
+            yield running.pop(future), future.result()
+            send(1)
 
 
 def start_trainer(gpus: "SimpleQueue[int] | None" = None) -> None:

@@ -17,6 +17,7 @@ from ablations.design.designs import ladder
 from ablations.training import jobs, workers
 from ablations.training.gpus import gpu_count, turns
 from ablations.training.jobs import Job, compute, parse_result
+from ablations.training.scores import scored
 from ablations.training.workers import refuse_too_many, start_trainer, worker_count
 from tricks import Config, InputError
 from tricks.core import sizes
@@ -80,9 +81,10 @@ def test_a_result_names_the_gpu_that_made_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(jobs, "gpu_name", lambda device: "Model T")
     named = parse_result(JOB, compute(JOB).text)
     assert (plain.made_with["gpu"], named.made_with["gpu"]) == (None, "Model T")
-    made_with = about_runs("x", [Done(on("cuda:1"), "", named), Done(on("cuda:0"), "", named)], [0, 1])["made with"]
+    here, there = (scored(result, JOB.config.steps) for result in (plain, named))
+    made_with = about_runs("x", [Done(on("cuda:1"), "", there), Done(on("cuda:0"), "", there)], [0, 1])["made with"]
     assert (made_with["device"], made_with["gpu"]) == (["cuda"], ["Model T"])
-    assert "gpu" not in about_runs("x", [Done(JOB, "", plain)], [0, 1])["made with"]
+    assert "gpu" not in about_runs("x", [Done(JOB, "", here)], [0, 1])["made with"]
 
 
 def placed(device: str, first: int) -> Study:
