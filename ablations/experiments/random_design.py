@@ -2,8 +2,10 @@
 
 import gzip
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -67,7 +69,7 @@ def main(chosen: Options, command: str) -> int:
     failed = run_jobs(jobs, store, workers, chosen.scheduler)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    runs = pd.concat([rows(k, each, names, store) for k, each in enumerate(every)], ignore_index=True)
+    runs = agents_of(every, names, store)
     varied = [*names, *RANGES, *VALUES, *WHOLE]
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     picked = "-".join(names) if chosen.tricks else ""
@@ -84,15 +86,19 @@ def main(chosen: Options, command: str) -> int:
     return 0
 
 
-def rows(k: int, each: Drawn, names: list[str], store: Store) -> pd.DataFrame:
-    """One row per agent of the k-th set: its flags and numbers, its scores, and when it diverged."""
-    found = store.scored(Job(each.config, each.tricks))
-    assert found is not None
-    config, seeds = each.config, list(each.config.seed_list)
-    flags = {name: getattr(each.tricks, name) for name in names}
-    numbers = {name: config.each(name) for name in (*RANGES, *VALUES, *WHOLE)}
-    chosen = pd.DataFrame({"set": k, "seed": seeds, **flags, **numbers}, index=seeds)
-    return pd.concat([chosen, found.table(seeds)], axis=1)
+def agents_of(every: Sequence[Drawn], names: Sequence[str], store: Store) -> pd.DataFrame:
+    """One row per agent: its set, its seed, its flags and numbers, its scores, and when it diverged."""
+    columns: dict[str, list[Any]] = {}
+    for k, (tricks, config) in enumerate(every):
+        found = store.scored(Job(config, tricks))
+        assert found is not None
+        seeds = config.seed_list
+        own: dict[str, Any] = {"set": [k] * len(seeds), "seed": seeds}
+        own |= {name: [getattr(tricks, name)] * len(seeds) for name in names}
+        own |= {name: config.each(name) for name in (*RANGES, *VALUES, *WHOLE)}
+        for name, values in {**own, **found.table(seeds)}.items():
+            columns.setdefault(name, []).extend(values)
+    return pd.DataFrame(columns)
 
 
 def in_words(table: pd.DataFrame) -> str:

@@ -162,5 +162,5 @@ def parse_result(job: Job, text: str) -> Result:
     if len(diverged) < len(about["diverged"]) or not set(diverged) <= set(seeds):
         raise ValueError("the seeds that diverged are not the job's")
     check_sum(text, about.get("sha256"))
-    made_with = {name: about.get(name) for name in (*VERSIONS, "gpu")}
+    made_with = {name: about.get(name) for name in (*VERSIONS, *(["gpu"] if "gpu" in about else []))}
     return Result(curve.reindex(columns=COLUMNS), diverged, about["seconds"], about["steps"], made_with)

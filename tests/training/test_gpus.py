@@ -80,7 +80,7 @@ def test_a_result_names_the_gpu_that_made_it(monkeypatch: pytest.MonkeyPatch) ->
     plain = parse_result(JOB, compute(JOB).text)
     monkeypatch.setattr(jobs, "gpu_name", lambda device: "Model T")
     named = parse_result(JOB, compute(JOB).text)
-    assert (plain.made_with["gpu"], named.made_with["gpu"]) == (None, "Model T")
+    assert (plain.made_with.get("gpu"), named.made_with["gpu"]) == (None, "Model T")
     here, there = (scored(result, JOB.config.steps) for result in (plain, named))
     made_with = about_runs("x", [Done(on("cuda:1"), "", there), Done(on("cuda:0"), "", there)], [0, 1])["made with"]
     assert (made_with["device"], made_with["gpu"]) == (["cuda"], ["Model T"])

@@ -34,7 +34,7 @@ def test_what_a_result_says_of_its_training_is_typed() -> None:
     assert result.diverged == {}
     assert result.steps == sum(result.curve.groupby("seed").step.max())
     assert result.seconds > 0
-    assert set(result.made_with) == {"tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit", "gpu"}
+    assert set(result.made_with) == {"tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit"}
 
 
 def test_a_tagged_csv_is_read_back() -> None:
