@@ -113,11 +113,12 @@ def _worlds(arguments: list[str]) -> int:
 
     chosen = options(worlds.Options, arguments, "python -m ablations worlds")
     command = again("worlds", arguments)
-    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers), command)
+    return worlds.main(chosen, parse_seeds(chosen.seeds), worker_count(chosen.workers, chosen.device), command)
 
 
 def _worlds_suite(chosen: "Options") -> int:
-    given = [f"--{name}={x}" for name in ("tricks", "seeds", "workers", "out") if (x := getattr(chosen, name))]
+    shared = ("tricks", "seeds", "device", "workers", "out")
+    given = [f"--{name}={x}" for name in shared if (x := getattr(chosen, name))]
     for name in ("env", "backend", "design", "steps", "scheduler", "dry_run"):
         if getattr(chosen, name) != getattr(type(chosen), name):
             raise InputError(f"--suite worlds has its own designs and budgets; leave out --{name.replace('_', '-')}")

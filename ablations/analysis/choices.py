@@ -29,7 +29,7 @@ def explained(scores: np.ndarray, level: np.ndarray) -> float:
 
     At most 1; about 0, and possibly below, for a choice that does not matter. Hays 1963, Statistics for Psychologists.
     """
-    groups = [scores[level == each] for each in np.unique(level)]
+    groups = [scores[level == each] for each in np.sort(pd.unique(level))]
     total = float(((scores - scores.mean()) ** 2).sum())
     within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
     error = within / max(1, len(scores) - len(groups))
@@ -65,20 +65,22 @@ def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
     rng, rows = np.random.default_rng(0), list[dict[str, Any]]()
     sets, scores = runs.set.to_numpy(), runs.score.to_numpy(dtype=float)
     members = [np.flatnonzero(sets == each) for each in np.unique(sets)]
-    resamples = [
-        np.concatenate([members[k] for k in rng.integers(0, len(members), len(members))]) for _ in range(RESAMPLES)
-    ]
-    level = levels(runs[name]).to_numpy()
-    shares = [explained(scores[drawn], level[drawn]) for drawn in resamples]
+    level, known = pd.factorize(levels(runs[name]))  # numbers, because text is slow to compare
+    shares, quantiles = [], [list[np.ndarray]() for _ in known]
+    for _ in range(RESAMPLES):  # one at a time: together they would take RESAMPLES times the memory of the runs
+        drawn = np.concatenate([members[k] for k in rng.integers(0, len(members), len(members))])
+        drawn_scores, drawn_level = scores[drawn], level[drawn]
+        shares.append(explained(drawn_scores, drawn_level))
+        for each, kept in enumerate(quantiles):
+            if len(found := drawn_scores[drawn_level == each]):
+                kept.append(np.quantile(found, QUANTILES))
     share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
     for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy(), kind="stable")]):
-        row: dict[str, Any] = {"choice": name, "level": each, "middle": float(runs[name][level == each].median())}
-        row |= {"agents": int((level == each).sum())}
-        row |= {"explained": share, "explained_low": low, "explained_high": high}
-        kept = [found for drawn in resamples if len(found := scores[drawn][level[drawn] == each])]
-        for q in QUANTILES:
-            ends = np.quantile([np.quantile(found, q) for found in kept], (0.025, 0.975))
-            row[f"q{q:g}"] = float(np.quantile(scores[level == each], q))
-            row |= {f"q{q:g}_low": float(ends[0]), f"q{q:g}_high": float(ends[1])}
+        here = level == each
+        row: dict[str, Any] = {"choice": name, "level": known[each], "middle": float(runs[name][here].median())}
+        row |= {"agents": int(here.sum()), "explained": share, "explained_low": low, "explained_high": high}
+        own, (lower, upper) = np.quantile(scores[here], QUANTILES), np.quantile(quantiles[each], (0.025, 0.975), axis=0)
+        for q, *span in zip(QUANTILES, own, lower, upper, strict=True):
+            row |= {f"q{q:g}{end}": float(x) for end, x in zip(("", "_low", "_high"), span, strict=True)}
         rows.append(row)
     return rows

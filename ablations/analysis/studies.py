@@ -15,9 +15,9 @@ import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import Design
-from ablations.training.jobs import Count, Job, Result
+from ablations.training.jobs import Count, Job
 from ablations.training.provenance import VERSIONS
-from ablations.training.scores import POINTS, late, on_grid
+from ablations.training.scores import POINTS, Scored
 from ablations.training.seed_ranges import further
 from ablations.training.store import Store
 from tricks.errors import InputError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SHARES = [f"{k}%" for k in range(1, POINTS + 1)]
 COLUMNS = ["env", "steps", "numbers", "tricks", "lr", "tuned", "seed", "diverged", "late", *SHARES]
 Scores = Annotated[list[Annotated[list[float], msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
-MadeWith = dict[str, list[str]]  # versions, machines, commits and backends of the jobs
+MadeWith = dict[str, list[str]]  # versions, machines, commits, backends, devices and GPUs of the jobs
 
 
 class Games(TypedDict):
@@ -119,7 +119,7 @@ class Done(NamedTuple):
 
     job: Job
     reservation: str
-    result: Result
+    result: Scored
 
 
 def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
@@ -140,11 +140,14 @@ def study_of(plan: "Plan", store: Store, command: str) -> Study:
 def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
     """The command that made the runs of these seeds, the time they took in total, and the versions behind them."""
     found = {key: sorted({said for each in done if (said := each.result.made_with[key])}) for key in VERSIONS}
+    where = {"backend": sorted({each.job.config.backend for each in done})}
+    where["device"] = sorted({each.job.device for each in done})
+    gpus = sorted({said for each in done if (said := each.result.made_with.get("gpu"))})
     return {
         "command": command,
         "seconds": round(sum(each.result.seconds for each in done), 1),
         "steps": round(sum(each.result.steps for each in done), 1),
-        "made with": found | {"backend": sorted({each.job.config.backend for each in done})},
+        "made with": found | where | ({"gpu": gpus} if gpus else {}),
         "seeds": [min(seeds), max(seeds) + 1],
     }
 
@@ -153,13 +156,13 @@ def gather(done: Iterable[Done], seeds: Sequence[int]) -> pd.DataFrame:
     """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
     facts: list[tuple[Any, ...]] = []
     returns, wanted = [np.empty((0, POINTS))], set(seeds)
-    for job, reservation, result in done:
-        config, diverged = job.config, result.diverged
-        curves, later = on_grid(result.curve, config.steps, diverged), late(result.curve, config.steps, diverged)
+    for job, reservation, found in done:
+        config = job.config
         setting = (config.env, config.steps, numbers(config), flags(job.tricks), config.rates[0], reservation)
-        mine = [seed for seed in curves.index if seed in wanted]
-        facts += [(*setting, seed, float(diverged.get(seed, np.nan)), later[seed]) for seed in mine]
-        returns.append(curves.loc[mine].to_numpy())
+        mine = [place for place, seed in enumerate(found.seeds) if seed in wanted]
+        for k in mine:
+            facts.append((*setting, found.seeds[k], float(found.diverged.get(found.seeds[k], np.nan)), found.late[k]))
+        returns.append(found.grid[mine])
     if not facts:
         raise InputError("there are no results")
     shares = pd.DataFrame(np.concatenate(returns), columns=SHARES)

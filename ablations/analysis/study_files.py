@@ -14,6 +14,7 @@ from ablations.analysis.studies import COLUMNS, SHARES, About, Study
 from ablations.design.designs import DESIGNS
 from ablations.design.flag_sets import numbers
 from ablations.design.story import Design
+from ablations.training.jobs import kind
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.config import Config
 from tricks.errors import InputError
@@ -63,9 +64,10 @@ def refuse_another(path: Path, config: Config) -> None:
     before = _before(path)
     if before is None:
         return
-    own, backends = before.runs.numbers.iloc[0], before.about["made with"].get("backend", [config.backend])
-    if (own, backends) != (numbers(config), [config.backend]):
-        how = f"with {own or 'the usual numbers'}, backend {', '.join(backends)}"
+    own, made_with = before.runs.numbers.iloc[0], before.about["made with"]
+    backends, devices = made_with.get("backend", [config.backend]), made_with.get("device", ["cpu"])
+    if (own, backends, devices) != (numbers(config), [config.backend], [kind(config.device)]):
+        how = f"with {own or 'the usual numbers'}, backend {', '.join(backends)}, device {', '.join(devices)}"
         raise InputError(f"{path} holds another study, {how}; choose another --out")
 
 
@@ -179,6 +181,7 @@ def _continues(one: Study, other: Study) -> bool:
     return bool(
         one.designs == other.designs
         and one.about["made with"].get("backend") == other.about["made with"].get("backend")
+        and one.about["made with"].get("device", ["cpu"]) == other.about["made with"].get("device", ["cpu"])
         and one.about["seeds"][1] == other.about["seeds"][0]
         and (alike["_merge"] == "both").all()
     )

@@ -47,7 +47,8 @@ class TuneOptions(What):
 
 def main(chosen: Options, command: str) -> int:
     """Train what is missing, print the tables, and write the report. Returns the exit status."""
-    start, made, processes = time.perf_counter(), plans(chosen, chosen.seeds), worker_count(chosen.workers)
+    start, processes = time.perf_counter(), worker_count(chosen.workers, chosen.device, chosen.scheduler)
+    made = plans(chosen, chosen.seeds)
     for plan in made:
         refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config)
     store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
@@ -89,7 +90,8 @@ def confirm(plan: Plan, study: Study, store: Store, chosen: Options, command: st
     again = replace(plan, seeds=following(plan.seeds), only=arms)
     jobs = list(again.jobs)
     print(f"{study.name}: {len(arms)} arms of detected effects again, on seeds {again.seeds[0]} to {again.seeds[-1]}")
-    failed = run_jobs(jobs, store, worker_count(chosen.workers), chosen.scheduler)
+    workers = worker_count(chosen.workers, chosen.device, chosen.scheduler)
+    failed = run_jobs(jobs, store, workers, chosen.scheduler)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     return save_again(study_of(again, store, command), study, chosen.out)
@@ -124,12 +126,13 @@ def choose_rates(chosen: TuneOptions) -> int:
         )
     if chosen.suite == "worlds":
         raise InputError("to tune the worlds, run `python -m ablations worlds --tune`")
+    workers = worker_count(chosen.workers, chosen.device)
     settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
     store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
     prepare(chosen.out)
-    scores = tune(arms, store, worker_count(chosen.workers), each)
+    scores = tune(arms, store, workers, each)
     print(
         f"area under the curve by learning rate ({each} seeds per rate, {2 * each} for the best {FINALISTS}, "
         f"from seed {FIRST_TUNING_SEED} on)"

@@ -20,6 +20,7 @@ from ablations.training.jobs import Job, Result
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
 from ablations.training.rates import FIXED
+from ablations.training.scores import scored
 from ablations.training.store import prepare
 from tricks.core.policies import Categorical
 from tricks.errors import InputError
@@ -74,7 +75,7 @@ def played(run: Run, asked: Options, called: str, command: str) -> Study:
         parts.append(f"seed{asked.seed}")
     seeds = run.config.seed_list
     result = Result(run.curve, run.diverged, seconds, steps, provenance())
-    done = [Done(Job(run.config, run.tricks), FIXED, result)]
+    done = [Done(Job(run.config, run.tricks), FIXED, scored(result, run.config.steps))]
     about = about_runs(command, done, seeds)
     about["run"], about["greedy"] = called, asked.greedy
     about["games"] = {

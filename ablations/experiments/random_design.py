@@ -2,8 +2,10 @@
 
 import gzip
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +17,6 @@ from ablations.report.takeaways import AGENTS, CHOICES
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
-from ablations.training.scores import scored
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -38,8 +39,11 @@ class Options:
     """Any environment id."""
     steps: int = 100_000
     """Budget of environment steps per agent."""
+    device: str = "cpu"
+    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
+    they count as different jobs."""
     workers: int = 0
-    """Number of worker processes (0: one per core)."""
+    """Number of worker processes (0: one per core, or one per GPU)."""
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     out: Path = Path("runs/ablations")
@@ -52,8 +56,9 @@ def main(chosen: Options, command: str) -> int:
 
     if not 2 * PER_SET <= chosen.draws <= MOST or chosen.draws % PER_SET:
         raise InputError(f"--draws must be a multiple of {PER_SET} from {2 * PER_SET} to {MOST:,}, not {chosen.draws}")
-    start, base = time.perf_counter(), Config(env=chosen.env, steps=chosen.steps, seeds=1)
-    make_env(base).close()
+    start, workers = time.perf_counter(), worker_count(chosen.workers, chosen.device, chosen.scheduler)
+    base = Config(env=chosen.env, steps=chosen.steps, seeds=1, device=chosen.device)
+    make_env(replace(base, device="cpu")).close()  # the device may be on a cluster
     names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(base))
     every = list(drawn(base, names, chosen.draws // PER_SET))
     store = Store(chosen.out / "jobs")
@@ -61,10 +66,10 @@ def main(chosen: Options, command: str) -> int:
     jobs = [Job(each.config, each.tricks) for each in every]
     done = sum(store.has(job) for job in jobs)
     print(f"{chosen.draws:,} agents in {len(jobs)} jobs, {done} of them done before", flush=True)
-    failed = run_jobs(jobs, store, worker_count(chosen.workers), chosen.scheduler)
+    failed = run_jobs(jobs, store, workers, chosen.scheduler)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    runs = pd.concat([rows(k, each, names, store) for k, each in enumerate(every)], ignore_index=True)
+    runs = agents_of(every, names, store)
     varied = [*names, *RANGES, *VALUES, *WHOLE]
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     picked = "-".join(names) if chosen.tricks else ""
@@ -81,15 +86,19 @@ def main(chosen: Options, command: str) -> int:
     return 0
 
 
-def rows(k: int, each: Drawn, names: list[str], store: Store) -> pd.DataFrame:
-    """One row per agent of the k-th set: its flags and numbers, its scores, and when it diverged."""
-    result = store.scored(Job(each.config, each.tricks))
-    assert result is not None
-    config, seeds = each.config, list(each.config.seed_list)
-    flags = {name: getattr(each.tricks, name) for name in names}
-    numbers = {name: config.each(name) for name in (*RANGES, *VALUES, *WHOLE)}
-    chosen = pd.DataFrame({"set": k, "seed": seeds, **flags, **numbers}, index=seeds)
-    return pd.concat([chosen, scored(result.curve, config.steps, result.diverged, seeds)], axis=1)
+def agents_of(every: Sequence[Drawn], names: Sequence[str], store: Store) -> pd.DataFrame:
+    """One row per agent: its set, its seed, its flags and numbers, its scores, and when it diverged."""
+    columns: dict[str, list[Any]] = {}
+    for k, (tricks, config) in enumerate(every):
+        found = store.scored(Job(config, tricks))
+        assert found is not None
+        seeds = config.seed_list
+        own: dict[str, Any] = {"set": [k] * len(seeds), "seed": seeds}
+        own |= {name: [getattr(tricks, name)] * len(seeds) for name in names}
+        own |= {name: config.each(name) for name in (*RANGES, *VALUES, *WHOLE)}
+        for name, values in {**own, **found.table(seeds)}.items():
+            columns.setdefault(name, []).extend(values)
+    return pd.DataFrame(columns)
 
 
 def in_words(table: pd.DataFrame) -> str:

@@ -18,7 +18,6 @@ from ablations.report.tables import markdown
 from ablations.training.jobs import Job
 from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
-from ablations.training.scores import scored
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -46,8 +45,11 @@ class Options:
     """Seeds of each combination; every combination has its own."""
     steps: int = 100_000
     """Budget of environment steps per seed."""
+    device: str = "cpu"
+    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
+    they count as different jobs."""
     workers: int = 0
-    """Number of worker processes (0: one per core)."""
+    """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")
     """Folder for the results, the tables and the figure."""
 
@@ -65,7 +67,8 @@ def main(chosen: Options, command: str) -> int:
     combinations = prod(len(values) for values in grid.values())
     if combinations * chosen.seeds > MOST:
         raise InputError(f"that is {combinations * chosen.seeds:,} agents; a sweep has at most {MOST:,}")
-    base = Config(env=chosen.env, steps=chosen.steps, seeds=1)
+    workers = worker_count(chosen.workers, chosen.device)
+    base = Config(env=chosen.env, steps=chosen.steps, seeds=1, device=chosen.device)
     make_env(base).close()
     store, every = Store(chosen.out / "jobs"), list(stacks(base, grid, chosen.seeds))
     prepare(chosen.out)
@@ -73,7 +76,7 @@ def main(chosen: Options, command: str) -> int:
     print(
         f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps, in {len(jobs)} jobs", flush=True
     )
-    failed = run_jobs(jobs, store, worker_count(chosen.workers))
+    failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     runs = pd.concat([rows(stack, tricks, store) for stack in every], ignore_index=True)
@@ -100,10 +103,10 @@ def main(chosen: Options, command: str) -> int:
 
 def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
     """One row per agent of a stack: its numbers, its seed, its scores, and when it diverged."""
-    result = store.scored(Job(stack.config, tricks))
-    assert result is not None
+    found = store.scored(Job(stack.config, tricks))
+    assert found is not None
     seeds = stack.config.seed_list
-    own = scored(result.curve, stack.config.steps, result.diverged, seeds)
+    own = found.table(seeds)
     return pd.concat([pd.DataFrame(stack.cells, index=list(seeds)).assign(seed=list(seeds)), own], axis=1)
 
 

@@ -35,15 +35,19 @@ class Options:
     """First choose the learning rates, on tuning seeds, of the arms that have none here yet."""
     confirm: bool = False
     """Then try every trial in which something is seen again, at its largest dose, on as many seeds that come next."""
+    device: str = "cpu"
+    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
+    they count as different jobs."""
     workers: int = 0
-    """Number of worker processes (0: one per core)."""
+    """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")
     """Folder for the results, the table and the figure."""
 
 
 def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    trials, store, start = picked(chosen.tricks), Store(chosen.out / "jobs"), time.perf_counter()
+    trials = [placed(trial, chosen.device) for trial in picked(chosen.tricks)]
+    store, start = Store(chosen.out / "jobs"), time.perf_counter()
     prepare(chosen.out)
     if chosen.tune:
         free = [t for t in trials if t.rate is None]
@@ -95,6 +99,12 @@ def picked(names: str) -> list[Trial]:
     if without := [name for name in wanted if name not in known]:
         raise InputError(f"there is no trial for {', '.join(without)}; the tricks with trials are {', '.join(known)}")
     return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
+
+
+def placed(trial: Trial, device: str) -> Trial:
+    """The trial with its agents and worlds on this device."""
+    levels = (level._replace(config=replace(level.config, device=device)) for level in trial.levels)
+    return replace(trial, levels=tuple(levels))
 
 
 def _jobs(trial: Trial, level: Level, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, Rate]]:

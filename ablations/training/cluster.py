@@ -9,12 +9,14 @@ import contextlib
 import logging
 import sys
 from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from ablations.training.jobs import Finished, Job, compute, parse_result
 from tricks.core.extras import extra
 from tricks.errors import InputError
 
+AHEAD = 10_000  # jobs that the scheduler knows at a time, which keeps it small and thousands of cores busy
 PATIENCE = 5.0  # seconds to wait for a scheduler's answer
 
 
@@ -26,9 +28,19 @@ def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finish
     if not jobs:
         return
     with _client(address) as client:
-        futures = {client.submit(_train, job, pure=False): job for job in jobs}
-        for future in extra("cluster", "distributed").as_completed(list(futures), loop=client.loop):
-            yield futures[future], _outcome(future, futures.pop(future), address)
+        waiting, running = iter(jobs), extra("cluster", "distributed").as_completed(loop=client.loop)
+        known: dict[Any, Job] = {}
+
+        def send(count: int) -> None:
+            some = {client.submit(_train, job, pure=False): job for job in islice(waiting, count)}
+            known.update(some)
+            running.update(list(some))
+
+        send(AHEAD)
+        for future in running:
+            job = known.pop(future)
+            yield job, _outcome(future, job, address)
+            send(1)
 
 
 def _train(job: Job) -> Finished:

@@ -1,10 +1,12 @@
 """Estimate how long jobs will take on this machine: time short runs of a few of them, as parallel as the real ones."""
 
+import contextlib
 import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from ablations.training.jobs import Finished, Job, compute, parse_result
 from ablations.training.store import Store
@@ -37,7 +39,8 @@ def estimate(jobs: Sequence[Job], store: Store, workers: int) -> float:
             prices[job] = result.seconds / result.steps
     if not prices:
         raise InputError(f"no job can be trained: {errors[0]}")
-    return min(begun) - start + makespan([budget(job) * price(job, prices) for job in missing], workers)
+    each = {kind_of(job): price(job, prices) for job in {kind_of(job): job for job in missing}.values()}
+    return min(begun) - start + makespan([budget(job) * each[kind_of(job)] for job in missing], workers)
 
 
 def probes(jobs: Sequence[Job], workers: int) -> list[Job]:
@@ -54,6 +57,12 @@ def probes(jobs: Sequence[Job], workers: int) -> list[Job]:
 def short(job: Job) -> Job:
     """The job with only the first part of its budget."""
     return Job(replace(job.config, steps=max(1, round(SHARE * job.config.steps))), job.tricks)
+
+
+def kind_of(job: Job) -> tuple[Any, ...]:
+    """What the price of a job depends on: everything but its seeds and their learning rates."""
+    numbers = [x for name, x in vars(job.config).items() if name not in ("seeds", "lr")]
+    return (*numbers, job.tricks)
 
 
 def price(job: Job, prices: dict[Job, float]) -> float:
@@ -78,11 +87,12 @@ def makespan(seconds: Sequence[float], workers: int) -> float:
 
 def _probe(job: Job) -> tuple[float, Finished]:
     """The time at which the worker was ready, and the outcome of the job."""
-    _warm_up()
+    _warm_up(job.config.device)
     return time.time(), compute(job)
 
 
 @cache
-def _warm_up() -> None:
+def _warm_up(device: str) -> None:
     """Pay the one-time costs of a process before the probe, so that they count as startup."""
-    train(Config(seeds=1, steps=1, lanes=1, horizon=16), PPO)
+    with contextlib.suppress(InputError):  # no such device: the probe says so
+        train(Config(seeds=1, steps=1, lanes=1, horizon=16, device=device), PPO)

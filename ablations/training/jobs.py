@@ -13,6 +13,7 @@ import pandas as pd
 
 from ablations.design.flag_sets import as_trained
 from ablations.training.curve_checks import fault
+from ablations.training.gpus import gpu_name
 from ablations.training.provenance import VERSIONS, provenance
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
@@ -37,18 +38,29 @@ class Job:
         """Everything that the curve depends on, as plain values.
 
         Of the numbers, only those that are not the defaults: when `Config` gains a number, finished jobs stay finished.
-        (When a default changes, curves do, too, so `ALGORITHM` must be raised.)
+        (When a default changes, curves do, too, so `ALGORITHM` must be raised.) Of the device, only its kind: a GPU
+        rounds differently from a CPU, but a job may run on whichever GPU is free.
         """
-        given = as_trained(self.config, self.tricks)
-        own = {f.name: x for f in fields(given) if (x := getattr(given, f.name)) != f.default}
+        given = vars(as_trained(self.config, self.tricks)) | {"device": self.device}
+        own = {f.name: given[f.name] for f in fields(self.config) if given[f.name] != f.default}
         config = own | {"env": self.config.env, "steps": self.config.steps, "seeds": self.config.seed_list}
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
         as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
         return as_read_back
 
     @property
+    def device(self) -> str:
+        """The kind of device that trains it: cpu or cuda."""
+        return kind(self.config.device)
+
+    @property
     def key(self) -> str:
         return hashlib.sha256(json.dumps(self.what, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def kind(device: str) -> str:
+    """What counts of a device: cuda, of cuda:1."""
+    return device.partition(":")[0]
 
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -71,6 +83,7 @@ class Header(TypedDict):
     python: NotRequired[str | None]
     machine: NotRequired[str | None]
     commit: NotRequired[str | None]
+    gpu: NotRequired[str]
     sha256: NotRequired[str]
 
 
@@ -85,7 +98,7 @@ class Result:
     steps: int
     """Environment steps of all seeds."""
     made_with: Mapping[str, str | None]
-    """See `provenance`."""
+    """See `provenance`; and the model of the GPU if one was used."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +136,7 @@ def result_text(job: Job, run: "Run", seconds: float) -> str:
         "seconds": round(seconds, 2),
         "steps": int(run.curve.groupby("seed").step.max().sum()),
         **provenance(),
+        **({"gpu": name} if (name := gpu_name(job.config.device)) else {}),
     }
     return tagged(about, run.curve, digits=6)
 
@@ -149,5 +163,5 @@ def parse_result(job: Job, text: str) -> Result:
     if len(diverged) < len(about["diverged"]) or not set(diverged) <= set(seeds):
         raise ValueError("the seeds that diverged are not the job's")
     check_sum(text, about.get("sha256"))
-    made_with = {name: about.get(name) for name in VERSIONS}
+    made_with = {name: about.get(name) for name in (*VERSIONS, *(["gpu"] if "gpu" in about else []))}
     return Result(curve.reindex(columns=COLUMNS), diverged, about["seconds"], about["steps"], made_with)

@@ -45,8 +45,11 @@ class What:
     """The tricks that the design is about, such as clip,gae,entropy (default: all; required for a factorial)."""
     steps: int = 0
     """Budget of environment steps per seed (0: the suite's, or 100,000)."""
+    device: str = "cpu"
+    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
+    they count as different jobs."""
     workers: int = 0
-    """Number of worker processes (0: one per core)."""
+    """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")
     """Folder for results, tables and figures."""
 
@@ -155,9 +158,9 @@ class ImpossibleEnvironment(InputError):
 
 
 def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
-    config = replace(setting.config, steps=chosen.steps or setting.config.steps)
+    config = replace(setting.config, steps=chosen.steps or setting.config.steps, device=chosen.device)
     try:
-        make_env(replace(config.only(0), lanes=1)).close()
+        make_env(replace(config.only(0), lanes=1, device="cpu")).close()  # the device may be on a cluster
     except InputError as error:
         raise ImpossibleEnvironment(str(error)) from error
     able = list(usable(config))

@@ -1,14 +1,50 @@
 """From a learning curve to numbers, one value per seed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from tricks.runs.learning_curve import late_return
 
+if TYPE_CHECKING:
+    from ablations.training.jobs import Result
+
 POINTS = 100  # on the common grid of steps
 SCORED = ("seed", "step", "episodes", "return")  # the columns of a curve that scores are made of
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What the seeds of a finished job have scored: less than its curve, and all that a study needs of it."""
+
+    seeds: tuple[int, ...]
+    grid: np.ndarray
+    """[S, POINTS], see `on_grid`."""
+    late: np.ndarray
+    """[S], see `late`."""
+    diverged: Mapping[int, int]
+    seconds: float
+    steps: int
+    made_with: Mapping[str, str | None]
+
+    def table(self, seeds: Sequence[int]) -> pd.DataFrame:
+        """A row per seed: `score`, the area under its curve, `late`, and `diverged`, the step when it did or NaN."""
+        places = {seed: place for place, seed in enumerate(self.seeds)}
+        order = [places[seed] for seed in seeds]
+        columns = {"score": area(pd.DataFrame(self.grid)).to_numpy()[order], "late": self.late[order]}
+        stopped = [float(self.diverged.get(seed, np.nan)) for seed in seeds]
+        return pd.DataFrame(columns | {"diverged": stopped}, index=list(seeds))
+
+
+def scored(result: "Result", budget: int) -> Scored:
+    """The scores of a job's result. budget: environment steps per seed."""
+    grid, last = on_grid(result.curve, budget, result.diverged), late(result.curve, budget, result.diverged)
+    seeds = tuple(int(seed) for seed in grid.index)
+    own = grid.to_numpy(), last.reindex(grid.index).to_numpy()
+    return Scored(seeds, *own, result.diverged, result.seconds, result.steps, result.made_with)
 
 
 def on_grid(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.DataFrame:
@@ -46,9 +82,3 @@ def late(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.Ser
         return found
     first = curve.dropna(subset="return").groupby("seed")["return"].first()
     return found.where(~seeds.isin(list(diverged)), first.reindex(seeds))
-
-
-def scored(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int], seeds: Sequence[int]) -> pd.DataFrame:
-    """A row per seed: `score`, the area under its curve, `late`, and `diverged`, the step at which it did or NaN."""
-    columns = {"score": area(on_grid(curve, steps, diverged)), "late": late(curve, steps, diverged)}
-    return pd.DataFrame(columns | {"diverged": pd.Series(diverged, dtype=float)}).reindex(list(seeds))

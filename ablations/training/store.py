@@ -9,11 +9,11 @@ import itertools
 import os
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from ablations.training.jobs import Job, Result, parse_result
-from ablations.training.scores import SCORED
+from ablations.training.score_index import Index, Stamp
+from ablations.training.scores import Scored, scored
 from tricks.errors import InputError
 from tricks.runs.files import HOST, alive, make_folder, partial, write_whole
 
@@ -25,7 +25,7 @@ class Store:
 
     def __init__(self, folder: Path, look_only: bool = False) -> None:
         self.folder, self.look_only = folder, look_only
-        self._scored: dict[str, Result] = {}  # by the job's key
+        self._index = Index(folder / "scores.sqlite", writable=not look_only)
         if look_only:  # the folder may not exist, and nothing in it changes
             return
         try:
@@ -57,15 +57,21 @@ class Store:
             print(f"{path} is damaged and will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
-    def scored(self, job: Job) -> Result | None:
-        """What `read` says, with only those columns of the curve that scores are made of. A result is read once."""
-        if job.key not in self._scored and (result := self.read(job)):
-            self._scored[job.key] = replace(result, curve=result.curve[list(SCORED)])
-        return self._scored.get(job.key)
+    def scored(self, job: Job) -> Scored | None:
+        """The scores of what `read` says. A result is read once, as long as its file stays as it is."""
+        key = job.key
+        if (stamp := self._stamp(key)) is None:
+            return None
+        found = self._index.get(key, stamp)
+        if found is None and (result := self.read(job)):
+            found = scored(result, job.config.steps)
+            self._index.put(key, stamp, found)
+        return found
 
     def has(self, job: Job) -> bool:
         """Whether the job has a whole result."""
-        return self.scored(job) is not None
+        stamp = self._stamp(job.key)
+        return stamp is not None and (self._index.has(job.key, stamp) or self.scored(job) is not None)
 
     def put(self, job: Job, text: str) -> None:
         """Write the text of a result atomically: readers see the whole file or none, even after a crash."""
@@ -79,6 +85,16 @@ class Store:
     def fail(self, job: Job, error: str) -> None:
         """Record why a job failed. The next run tries it again."""
         write_whole(self._error(job), error)
+
+    def _stamp(self, key: str) -> Stamp | None:
+        """Size and time of the job's file; None if there is none. Raises InputError if that cannot be known."""
+        try:
+            about = os.stat(f"{self.folder}/{key}.csv")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(f"cannot read {self.folder / key}.csv: {error.strerror}") from error
+        return about.st_size, about.st_mtime_ns
 
     def _result(self, job: Job) -> Path:
         return self.folder / f"{job.key}.csv"

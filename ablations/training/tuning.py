@@ -14,7 +14,6 @@ import pandas as pd
 from ablations.design.flag_sets import flags, numbers
 from ablations.training.jobs import Job
 from ablations.training.rate_table import COLUMNS, FINALISTS, GRID, KEY, joined, store_table, table
-from ablations.training.scores import scored
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
 from ablations.training.workers import run_jobs
@@ -110,10 +109,10 @@ def _past_the_edge(best: float, seen: Mapping[float, Seen]) -> float | None:
 
 def _by_rate(job: Job, store: Store) -> dict[float, Seen]:
     """The scores of a job's agents, by their rates."""
-    result = store.scored(job)
-    assert result is not None
+    found = store.scored(job)
+    assert found is not None
     config = job.config
-    scores = scored(result.curve, config.steps, result.diverged, config.seed_list)
+    scores = found.table(config.seed_list)
     rates = pd.Series(config.rates, scores.index)
     own = {rate: scores[rates == rate] for rate in dict.fromkeys(config.rates)}
     return {rate: Seen(tuple(found.score), tuple(found.late)) for rate, found in own.items()}

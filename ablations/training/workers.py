@@ -6,23 +6,29 @@ leaves no half-written result, and the machines of a cluster don't need a shared
 
 import contextlib
 import os
+import queue
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing.queues import SimpleQueue
 from typing import TypeVar
 
 from tqdm import tqdm
 
+from ablations.training.gpus import gpu_count, turns
 from ablations.training.jobs import Finished, Job, compute
 from ablations.training.pools import deaf_children, pool_of, start_worker
 from ablations.training.store import Store
-from tricks.core.sizes import Need, needs, refuse_too_large
+from tricks.core.devices import find_device
+from tricks.core.sizes import Need, needs, on_host, refuse_too_large
 from tricks.errors import InputError
 
 MOST = 10_000  # worker processes of one machine
 WORKER = 150_000_000  # bytes that a worker process takes at least, mostly for PyTorch's libraries
+AHEAD = 2  # jobs per worker, running or next; a result that waits to be written is kept in memory
 TRIES = 3  # give up when this many pools in a row break without finishing a job
 
 T = TypeVar("T")
@@ -30,18 +36,24 @@ T = TypeVar("T")
 tqdm.set_lock(threading.RLock())  # its default is a system semaphore, which a terminated worker would leak
 
 
-def worker_count(asked: int) -> int:
-    """The number of worker processes; 0 asks for one per core. Raises InputError for a negative number."""
+def worker_count(asked: int, device: str = "cpu", scheduler: str = "") -> int:
+    """The number of worker processes; 0 asks for one per core, or one per GPU of the device.
+
+    Processes that share a GPU wait for each other, so a second one gains little. Raises InputError for a negative
+    number, and if this machine has to train, because there is no scheduler, and does not have the device.
+    """
     if asked < 0:
         raise InputError(f"--workers must be at least 1 (or 0: one per core), not {asked}")
     if asked > MOST:
         raise InputError(f"--workers must be at most {MOST:,}, not {asked}")
-    return asked or os.cpu_count() or 1
+    if not scheduler:
+        find_device(device)
+    return asked or gpu_count(device) or os.cpu_count() or 1
 
 
 def refuse_too_many(jobs: Sequence[Job], workers: int) -> None:
     """Raise InputError if a job, or so many workers with the largest job each, need more memory than is free."""
-    found = [needs(job.config, job.tricks) for job in jobs]
+    found = [on_host(needs(job.config, job.tricks), job.config.device) for job in jobs]
     most = max(found, key=lambda some: sum(need.bytes for need in some), default=[])
     refuse_too_large(most)
     running, each = min(workers, len(jobs)), WORKER + sum(need.bytes for need in most)
@@ -111,32 +123,47 @@ def in_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Gene
     A worker that is killed from outside takes down its pool, and the remaining jobs go into a new one. Raises
     InputError if that keeps happening.
     """
-    left, broken = list(jobs), 0
+    left, broken = dict.fromkeys(jobs), 0
     while left:
         try:
-            for job, outcome in _one_pool(left, workers, task):
-                left.remove(job)
+            for job, outcome in _one_pool(list(left), workers, task):
+                del left[job]
                 broken = 0
                 yield job, outcome
         except BrokenProcessPool as error:
             broken += 1
             if broken == TRIES:
                 raise InputError("worker processes keep being killed; try --workers 1, or free some memory") from error
-            left = left[workers:] + left[:workers]  # one of the first may be to blame, so the others go first
+            first = list(left)[:workers]  # one of them may be to blame, so the others go first
+            left = dict.fromkeys([*list(left)[workers:], *first])
             tqdm.write("a worker process was killed; starting again with what is missing", file=sys.stderr)
 
 
 def _one_pool(jobs: Sequence[Job], workers: int, task: Callable[[Job], T]) -> Generator[tuple[Job, T], None, None]:
-    with pool_of(min(workers, len(jobs)), start_trainer) as pool:
-        with deaf_children():
-            futures = {pool.submit(task, job): job for job in jobs}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+    size = min(workers, len(jobs))
+    with pool_of(size, start_trainer, turns(jobs[0].config.device, size)) as pool:
+        waiting, running = iter(jobs), dict[Future[T], Job]()
+        done: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+
+        def send(count: int) -> None:
+            for job in islice(waiting, count):
+                with deaf_children():  # the pool starts its processes when it gets its first jobs
+                    future = pool.submit(task, job)
+                running[future] = job
+                future.add_done_callback(done.put)
+
+        send(AHEAD * size)
+        while running:
+            future = done.get()
+            yield running.pop(future), future.result()
+            send(1)
 
 
-def start_trainer() -> None:
-    """Set up a process that trains."""
+def start_trainer(gpus: "SimpleQueue[int] | None" = None) -> None:
+    """Set up a process that trains. gpus: which of several GPUs is this one's `cuda`; see `turns`."""
     start_worker()
     import torch
 
     torch.set_num_threads(1)
+    if gpus is not None:
+        torch.cuda.set_device(gpus.get())

@@ -1,19 +1,25 @@
 """As many finished jobs as you like, with made-up curves of the usual size, to measure how reading them scales.
 
-`python -m support.many_jobs FOLDER [SEEDS]` makes one by hand (in tests/).
+`python -m support.many_jobs FOLDER [SEEDS]` makes a study by hand (in tests/), `--random AGENTS` a random design.
 """
 
+import hashlib
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ablations.design.choice import usable
+from ablations.design.draws import PER_SET, drawn
 from ablations.training.jobs import Job, result_text
 from ablations.training.plan import Plan, What, plans
 from ablations.training.store import Store
-from tricks import Run
+from ablations.training.tagged_csv import untagged
+from tricks import Config, Run
 from tricks.runs.learning_curve import COLUMNS
 
 DESIGNS = "ladder,leave-one-out,add-one-in"  # 47 distinct arms
@@ -28,9 +34,32 @@ def fill(out: Path, seeds: int) -> Plan:
     return plan
 
 
-def made_up(job: Job, arm: int, rng: np.random.Generator) -> str:
+def fill_random(out: Path, draws: int, updates: int = 25) -> list[Job]:
+    """Store a result for every job of the random design on CartPole-v1, as `random --draws --out` would: many, fast.
+
+    All have the same curves, of `updates` rows per seed.
+    """
+    base = Config(seeds=1)
+    jobs = [Job(each.config, each.tricks) for each in drawn(base, list(usable(base)), draws // PER_SET)]
+    (out / "jobs").mkdir(parents=True)
+    long = replace(jobs[0].config, lanes=8, horizon=-(-base.steps // (8 * updates)))
+    about, rows = untagged(made_up(Job(long, jobs[0].tricks), 0))
+    lines = rows.drop(columns="seed").to_csv(index=False, float_format="%.6g").splitlines()
+    for job in jobs:
+        body = f"seed,{lines[0]}\n" + "".join(
+            f"{seed},{line}\n"
+            for place, seed in enumerate(job.config.seed_list)
+            for line in lines[1 + place * updates :][:updates]
+        )
+        text = f"# {json.dumps(about | {'what': job.what, 'sha256': ''})}\n{body}"
+        sealed = text.replace('"sha256": ""', f'"sha256": "{hashlib.sha256(text.encode()).hexdigest()}"', 1)
+        (out / "jobs" / f"{job.key}.csv").write_text(sealed, encoding="utf-8")
+    return jobs
+
+
+def made_up(job: Job, arm: int, rng: np.random.Generator | None = None) -> str:
     """The text of a result whose returns rise towards a ceiling that depends on the arm, with noise per seed."""
-    config = job.config
+    config, rng = job.config, rng or np.random.default_rng(0)
     updates = -(-config.steps // (config.lanes * config.horizon))
     size = len(config.seed_list) * updates
     update = np.tile(np.arange(updates), len(config.seed_list))
@@ -49,4 +78,8 @@ def made_up(job: Job, arm: int, rng: np.random.Generator) -> str:
 
 
 if __name__ == "__main__":
-    fill(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 430)
+    folder, *rest = sys.argv[1:]
+    if rest[:1] == ["--random"]:
+        fill_random(Path(folder), int(rest[1]))
+    else:
+        fill(Path(folder), int(rest[0]) if rest else 430)

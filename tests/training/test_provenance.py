@@ -12,6 +12,7 @@ from support.jobs import JOB, SMALL
 from ablations.analysis.studies import Done, about_runs
 from ablations.training import provenance
 from ablations.training.jobs import compute, parse_result
+from ablations.training.scores import scored
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_the_commit_of_another_repository_around_this_one_is_not_ours(
 
 
 def test_what_is_not_known_is_left_out_of_what_a_study_was_made_with() -> None:
-    result = parse_result(JOB, compute(JOB).text)
+    result = scored(parse_result(JOB, compute(JOB).text), JOB.config.steps)
     unknown = replace(result, made_with=dict.fromkeys(result.made_with))
     about = about_runs("x", [Done(JOB, "", result), Done(JOB, "", unknown)], (0, 1))
     assert about["made with"]["torch"] == [result.made_with["torch"]]

@@ -28,8 +28,8 @@ class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
     Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if
-    they are small; a custom `body` replaces any of them. `obs_moments` standardize observations once `state_norm` has set
-    them; `returns` does the same for values and is the identity until `return_norm` moves it.
+    they are small; a custom `body` replaces any of them. `obs_moments` standardize observations once `state_norm` has
+    set them; `returns` does the same for values and is the identity until `return_norm` moves it.
     """
 
     policy_net: Net

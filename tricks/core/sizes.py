@@ -119,6 +119,11 @@ def net_bytes(config: Config, shape: Sequence[int], pixels: bool, actions: int) 
     return PER_WEIGHT * (2 * body + widths[-1] * (actions + 1))
 
 
+def on_host(found: Sequence[Need], device: str) -> list[Need]:
+    """The needs that take memory of the host when the agents are on this device: on a GPU, fewer."""
+    return [need for need in found if not (device.startswith("cuda") and need.on_device)]
+
+
 def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
     """Raise InputError if these needs exceed the memory that is free; it names the options that would help most."""
     total, free = sum(need.bytes for need in found), free_memory(device)

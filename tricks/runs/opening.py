@@ -9,7 +9,7 @@ from tricks.core.allocator import keep_memory
 from tricks.core.compiler import find_compiler
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.sizes import Need, largest, needs, refuse_too_large
+from tricks.core.sizes import Need, largest, needs, on_host, refuse_too_large
 from tricks.envs.atari import is_atari
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -57,8 +57,7 @@ def open_env(
 
 def refuse(found: list[Need], config: Config) -> None:
     """Raise InputError if the needs exceed the free memory: those of the lanes and the curve on the host."""
-    host = [need for need in found if not (config.device.startswith("cuda") and need.on_device)]
-    refuse_too_large(host)
+    refuse_too_large(on_host(found, config.device))
     if config.device.startswith("cuda"):
         refuse_too_large([need for need in found if need.on_device], config.device)
 

@@ -1,0 +1,32 @@
+"""The GPUs of this machine, and which worker process trains on which."""
+
+import multiprocessing
+from multiprocessing.queues import SimpleQueue
+
+import torch
+
+from ablations.training.pools import deaf_children
+
+
+def gpu_count(device: str) -> int:
+    """The number of GPUs that a device names: all of them for cuda, one for cuda:1, none for cpu."""
+    if not device.startswith("cuda"):
+        return 0
+    return 1 if ":" in device else torch.cuda.device_count()
+
+
+def gpu_name(device: str) -> str | None:
+    """The model of the GPU that this process trains on; None on a CPU."""
+    return torch.cuda.get_device_name(device) if gpu_count(device) else None
+
+
+def turns(device: str, workers: int) -> "SimpleQueue[int] | None":
+    """The number of a GPU for each worker process to take, so that all are used; None if there is no choice."""
+    count = gpu_count(device)
+    if count < 2:
+        return None
+    with deaf_children():
+        queue = multiprocessing.get_context("spawn").SimpleQueue()
+    for worker in range(workers):
+        queue.put(worker % count)
+    return queue
