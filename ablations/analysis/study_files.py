@@ -67,7 +67,8 @@ def refuse_another(path: Path, config: Config) -> None:
     own, made_with = before.runs.numbers.iloc[0], before.about["made with"]
     backends, devices = made_with.get("backend", [config.backend]), made_with.get("device", ["cpu"])
     if (own, backends, devices) != (numbers(config), [config.backend], [kind(config.device)]):
-        how = f"with {own or 'the usual numbers'}, backend {', '.join(backends)}, device {', '.join(devices)}"
+        how = f"with {own or 'the usual numbers'}, backend {', '.join(backends)}"
+        how += f", device {', '.join(devices)}" if devices != [kind(config.device)] else ""
         raise InputError(f"{path} holds another study, {how}; choose another --out")
 
 

@@ -6,14 +6,13 @@ mark it as `registered`. It returns the arms together with everything that figur
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from ablations.design.around_presets import SB3, around_continuous, beyond, beyond_normed, continuous, ppo, scales
 from ablations.design.crossed import factorial, screen
-from ablations.design.flag_sets import SIGN, signed
 from ablations.design.labels import Label, added, taken
 from ablations.design.registry import DESIGNS, registered, start, what_is_needed
 from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
-from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, named, switched
+from tricks.ladder import closed, switched
 
 __all__ = [
     "DESIGNS",
@@ -30,10 +29,6 @@ __all__ = [
     "scales",
     "screen",
 ]
-
-SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
-POPART = ("return_norm", "popart")
-ON_TOP = ("with this trick", "without it", "the other arms")
 
 
 @registered
@@ -128,118 +123,3 @@ def add_one_in(names: Sequence[str]) -> Design:
             question_with="alone, on {others}",
         ),
     )
-
-
-@registered
-def ppo(names: Sequence[str]) -> Design:
-    """The preset `ppo` and the flags of stable-baselines3, to compare to published scores. `names` changes no arm."""
-    arms = (Arm(Label("ppo"), PPO), Arm(Label("as stable-baselines3"), SB3))
-    return Design("ppo", tuple(names), arms, published=True, own_arms=True)
-
-
-@registered
-def continuous(names: Sequence[str]) -> Design:
-    """The preset `continuous`, to compare to published scores. `names` changes no arm."""
-    arm = Arm(Label("continuous"), CONTINUOUS)
-    return Design("continuous", tuple(names), (arm,), published=True, own_arms=True)
-
-
-@registered
-def around_continuous(names: Sequence[str]) -> Design:
-    """The preset `continuous` without each of its tricks, and with each other one. `names` changes no arm.
-
-    A trick is taken out with what needs it, and added with what it needs. Action masks are left out: no continuous
-    action is illegal.
-    """
-    out, into = [], []
-    for name in CONTINUOUS.on:
-        gone = [other for other in CONTINUOUS.on if name in closed([other])]
-        rest = switched([other for other in CONTINUOUS.on if other not in gone])
-        out.append(Comparison(taken(name, [other for other in gone if other != name]), rest, CONTINUOUS))
-    for name in NEEDS:
-        if name not in (*CONTINUOUS.on, "action_mask"):
-            needs = [other for other in closed([name]) if other not in (*CONTINUOUS.on, name)]
-            without = switched([*CONTINUOUS.on, *needs])
-            into.append(Comparison(added([*needs, name]), without, switched([*without.on, name])))
-    arms = [Arm(Label("continuous"), CONTINUOUS), *(Arm(pair.label, pair.focus) for pair in (*out, *into))]
-    return Design(
-        "around-continuous",
-        tuple(pair.trick for pair in (*out, *into)),
-        tuple(arms),
-        (*out, *into),
-        panels=Panels("The preset continuous, without each of its tricks and with each other one", ON_TOP),
-        mark=Mark("P", "✚", "in or on top of the preset continuous"),
-        phrases=Phrases(base="`continuous`", question="in or on top of `continuous`", curves=""),
-        rank=5,
-        own_arms=True,
-    )
-
-
-@registered
-def beyond(names: Sequence[str]) -> Design:
-    """PPO, and each trick beyond the ladder on top of it, compared to PPO with whatever that trick needs."""
-    design = _on_top_of(PPO, Label("ppo"), names)
-    return replace(
-        design,
-        name="beyond",
-        panels=Panels("PPO, and what goes beyond the ladder", ON_TOP),
-        mark=Mark("v", "▽", "on PPO, with what it needs"),
-        phrases=Phrases(base="`ppo`", question="on top of PPO", curves=""),
-        rank=3,
-    )
-
-
-@registered
-def beyond_normed(names: Sequence[str]) -> Design:
-    """`beyond`, on PPO with `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
-    design = _on_top_of(replace(PPO, return_norm=True), added(["return_norm"]), names)
-    return replace(
-        design,
-        name="beyond-normed",
-        panels=Panels("PPO with return_norm, and what goes beyond the ladder", ON_TOP),
-        mark=Mark("^", "△", "on PPO with return_norm"),
-        phrases=Phrases(base="`ppo` with `return_norm`", question="on top of PPO", curves=", return_norm"),
-        rank=4,
-    )
-
-
-@registered
-def scales(names: Sequence[str]) -> Design:
-    """PPO, and three ways to handle rewards of very different sizes. `names` changes no arm.
-
-    Only the sign of each reward (Mnih et al. 2015, 10.1038/nature14236), returns in units of their deviation, and those
-    with the value net's outputs preserved (van Hasselt et al. 2016, arXiv:1602.07714).
-    """
-    sign, normed, preserved = signed(PPO.on), switched([*PPO.on, "return_norm"]), switched([*PPO.on, *POPART])
-    pairs = (
-        Comparison(added([SIGN]), PPO, sign),
-        Comparison(added(POPART[:1]), PPO, normed),
-        Comparison(added(POPART), normed, preserved),
-    )
-    return Design(
-        "scales",
-        POPART,
-        (Arm(Label("ppo"), PPO), *(Arm(pair.label, pair.having) for pair in pairs)),
-        pairs,
-        panels=Panels("PPO, and ways to handle rewards of different sizes", ON_TOP),
-        mark=Mark("P", "✚", "on PPO, against large rewards"),
-        phrases=Phrases(base="`ppo`", question="on top of PPO", curves=", scales"),
-        rank=5,
-        own_arms=True,
-    )
-
-
-def _on_top_of(base: Tricks, first: Label, names: Sequence[str]) -> Design:
-    """The base, by the label of its arm, and each trick from beyond the ladder against it with what the trick needs.
-
-    Those among the names; all of them, if none is.
-    """
-    every = [name for name in NEEDS if name not in LADDER]
-    pairs = []
-    for name in [name for name in every if name in names] or every:
-        having = switched([*base.on, *named(name).on])
-        others = [other for other in having.on if other not in (*PPO.on, name)]
-        without = switched([other for other in having.on if other != name])
-        pairs.append(Comparison(added([*others, name]), without, having))
-    arms = [Arm(first, base), *(Arm(pair.label, pair.having) for pair in pairs)]
-    return Design("", tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs), own_arms=True)

@@ -20,14 +20,10 @@ PRACTICE = (
     Trial(
         "recompute",
         NORMED,
-        levels(
-            (0, 6, 18),
-            lambda loan: world(f"Loan{loan:g}Pay0.1", 40_000, lanes=64, horizon=10, epochs=10),
-            1,
-        ),
+        levels((1, 4, 16), lambda epochs: world("NoisyChain", 60_000, gae_lambda=0.0, epochs=int(epochs)), 10),
         1,
-        "the first batches are judged by a V that does not know the loan yet, and by their second epoch it does",
-        dose="loan",
+        "with λ = 0 a target knows of the goal only what V of the next cell does, and is renewed in every epoch",
+        dose="epochs",
     ),
     Trial(
         "separate_optimizers",

@@ -3,8 +3,6 @@
 import multiprocessing
 from multiprocessing.queues import SimpleQueue
 
-import torch
-
 from ablations.training.pools import deaf_children
 
 
@@ -12,12 +10,18 @@ def gpu_count(device: str) -> int:
     """The number of GPUs that a device names: all of them for cuda, one for cuda:1, none for cpu."""
     if not device.startswith("cuda"):
         return 0
+    import torch  # slow to load, and not needed on a CPU
+
     return 1 if ":" in device else torch.cuda.device_count()
 
 
 def gpu_name(device: str) -> str | None:
     """The model of the GPU that this process trains on; None on a CPU."""
-    return torch.cuda.get_device_name(device) if gpu_count(device) else None
+    if not gpu_count(device):
+        return None
+    import torch
+
+    return torch.cuda.get_device_name(device)
 
 
 def turns(device: str, workers: int) -> "SimpleQueue[int] | None":
