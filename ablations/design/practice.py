@@ -4,6 +4,8 @@ from ablations.design.dosed import levels, world
 from ablations.design.trial import NORMED, PLAIN, Trial
 from tricks.config import Config
 
+PENDULUM = 1086  # from a random policy's return to the ceiling
+
 PRACTICE = (
     Trial(
         "reward_scaling",
@@ -41,11 +43,12 @@ PRACTICE = (
     ),
     Trial(
         "dual_clip",
-        ("baseline", "reuse", "clip"),
-        levels((1, 4, 20), lambda epochs: Config(steps=50_000, lanes=16, epochs=int(epochs)), 500),
+        (*NORMED, "segments"),
+        levels((4, 20), lambda epochs: Config("Pendulum-v1", lanes=16, gamma=0.9, epochs=int(epochs)), PENDULUM),
         1,
-        "in many epochs a bad action's ratio can grow where the clip does not stop it, and its gradient grows with it",
+        "as a Gaussian narrows, ratios grow a hundredfold, and where the advantage is negative, nothing clips them",
         dose="epochs",
+        rate=0.01,
     ),
     Trial(
         "huber",

@@ -38,7 +38,7 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
             assert (level.config.lr, level.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
             make_env(replace(level.config, seeds=1, lanes=1)).close()
     envs = {level.config.env for trial in TRIALS for level in trial.levels}
-    assert envs | {"tricks/Grid0-v0", "tricks/Tasks-v0"} == {"CartPole-v1", *SPECIMENS}
+    assert envs | {"tricks/Grid0-v0", "tricks/Tasks-v0"} == {"CartPole-v1", "Pendulum-v1", *SPECIMENS}
 
 
 def arm(returns: dict[int, float]) -> outcomes.Side:
