@@ -246,8 +246,12 @@ def rungs() -> list[Tricks]:
 def named(name: str) -> Tricks:
     """A preset, or the ladder up to and including this trick, or PPO plus this trick from beyond the ladder.
 
-    Raises InputError for any other name.
+    `ppg+kl_stop` is a name and a flag on top, with what it needs. Raises InputError for any other name.
     """
+    name, *more = name.split("+")
+    if more:
+        check_known(more)
+        return switched(closed([*named(name).on, *more]))
     if name in PRESETS:
         return PRESETS[name]
     if name in LADDER:

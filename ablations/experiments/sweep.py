@@ -38,7 +38,7 @@ class Options:
     """A number and its values, such as clip_range=0.1,0.2,0.4; may be given several times. All combinations train,
     and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers."""
     rung: str = "ppo"
-    """A preset, or a flag for the ladder up to it."""
+    """A preset, or a flag for the ladder up to it; ppg+kl_stop adds a flag."""
     env: str = "CartPole-v1"
     """Any environment id."""
     seeds: int = 10

@@ -94,6 +94,13 @@ def test_names_stand_for_presets_and_rungs() -> None:
         named("ppoo")
 
 
+def test_flags_may_be_added_to_a_name_with_what_they_need() -> None:
+    assert named("ppg+kl_stop").on == (*named("ppg").on, "kl_stop")
+    assert named("reinforce+popart+clip").on == ("baseline", "reuse", "clip", "return_norm", "popart")
+    with pytest.raises(InputError, match="unknown trick klstop"):
+        named("ppg+klstop")
+
+
 def test_a_mistyped_name_gets_a_suggestion_and_nonsense_gets_none() -> None:
     for name, meant in (
         ("lr-aneal", "lr_anneal"),
