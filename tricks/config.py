@@ -13,7 +13,6 @@ ACTIVATIONS = ("tanh", "relu")
 SHARES = ("gamma", "gae_lambda", "return_beta", "obs_decay")  # numbers in [0, 1]
 SIGNED = ("log_std_init",)  # any finite number; every other number must be more than 0 and finite
 MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0, too, for these
-MAY_BE_INFINITE = ("max_value_grad_norm",)  # or without a limit
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class Config(Checked):
     value_lr_factor: Number = 1.0
     """The value net's learning rate, as a multiple of the policy's (separate_optimizers)."""
     max_value_grad_norm: Number = 0.5
-    """Maximum norm of the value net's own gradient under grad_clip; inf: no limit (separate_optimizers)."""
+    """Maximum norm of the value net's own gradient, under grad_clip (separate_optimizers)."""
     value_epochs: int = 4
     """Passes of the value net over each batch; the policy's are the epochs (separate_optimizers)."""
     dual_clip_limit: Number = 3.0
@@ -174,8 +173,6 @@ def _check_range(name: str, number: float) -> None:
     elif name in SIGNED:
         if not math.isfinite(number):
             raise InputError(f"{name} must be finite, not {number}")
-    elif name in MAY_BE_INFINITE and number == math.inf:
-        return
     elif name == "dual_clip_limit" and number <= 1:
         raise InputError(f"dual_clip_limit must be more than 1, not {number}")
     elif not 0 < number < math.inf:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from tricks import Config
+from tricks.core.agent import Agent
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Player
 from tricks.envs.make import make_env
@@ -37,3 +38,10 @@ def test_box_actions_are_clipped_for_the_world_but_not_for_the_log_probability()
     player = Player(env, block=4)
     rollout = play_segment(player, lambda obs, legal: torch.tensor([[[50.0, 0.0]] * 2]), 4, torch.ones(1) > 0)
     assert rollout.action.min() > 40
+
+
+def test_a_gaussian_starts_with_the_deviation_that_it_is_told_seed_by_seed() -> None:
+    config = Config(env="Pendulum-v1", seeds=2, lanes=1, log_std_init=(-0.5, 0.0))
+    agent = Agent(make_env(config).spaces, config)
+    log_std = agent.policy(torch.zeros(2, 3, 3)).chunk(2, -1)[1]
+    torch.testing.assert_close(log_std, torch.tensor([-0.5, 0.0]).view(2, 1, 1).expand(2, 3, 1))

@@ -90,11 +90,11 @@ def test_the_value_net_goes_on_where_kl_stop_stops_the_policy() -> None:
     assert not all(torch.equal(a, b) for a, b in policies)
 
 
-def test_a_value_net_without_a_limit_is_not_clipped() -> None:
+def test_the_value_net_has_a_limit_of_its_own() -> None:
     config = replace(CONFIG, steps=1, value_coef=1e4, adam_eps=1.0, epochs=1, minibatches=1)
     start = train(replace(config, lr=1e-30), named("separate_optimizers")).agent.value_net
     steps = []
-    for limit in (0.5, float("inf")):
+    for limit in (0.5, 1e9):
         net = train(replace(config, max_value_grad_norm=limit), named("separate_optimizers")).agent.value_net
         pairs = zip(net.parameters(), start.parameters(), strict=True)
         steps.append(torch.stack([(a - b).norm().float() for a, b in pairs]).norm().item())
