@@ -1,14 +1,16 @@
-"""gae: a distant reward, behind rewards that are pure noise.
+"""gae, recompute: a distant reward, behind rewards that are pure noise.
 
 A chain of CELLS one-hot cells. Action 1 moves forward and action 0 back; in odd cells it's the other way around, so
 every cell must be learned separately. The last cell pays GOAL and ends the episode; every step pays noise with mean 0
 and standard deviation NOISE.
 
-Why: a Monte Carlo return sums the noise of all future steps. A TD error has the noise of one step, but it relies on a
-V that is wrong until the goal's value has spread through the chain, one cell at a time. λ trades variance for bias
-(Schulman et al. 2015, arXiv:1506.02438, sec. 3). Predicted: better with, and best at a λ that is neither 0 nor 1.
+Why: a Monte Carlo return sums the noise of all future steps. A TD error has the noise of one step, but it relies on a V
+that is wrong until the goal's value has spread through the chain, one cell at a time. λ trades variance for bias
+(Schulman et al. 2015, arXiv:1506.02438, sec. 3). Predicted: better with gae, and best at a λ that is neither 0 nor 1.
+And with λ = 0 the goal's value moves one cell whenever targets are computed: better with recompute, the more so the
+more epochs there are.
 
-Seen on seeds 10 to 29: gae at λ = 0.9 no detectable effect; gae at λ = 0 worse with.
+Seen on seeds 10 to 29: gae at λ = 0.9 no detectable effect; gae at λ = 0 worse with; recompute better with.
 """
 
 from torch import Tensor
