@@ -13,6 +13,7 @@ from ablations.figures.panels import DASHED, band, thousands, title
 from ablations.figures.saving import save
 
 WORLDS = 5  # panels per row, each with its own axes
+LONGEST = 36  # characters that fit above a panel
 
 
 def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str, path: Path) -> list[Path]:
@@ -23,14 +24,15 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
     style.use()
     columns = min(WORLDS, max(3, len(outcomes)))
     rows = -(-len(outcomes) // columns)
-    size = (style.WIDTH / WORLDS * columns, 2.5 * rows + 0.9)
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    shape = (style.WIDTH / WORLDS * columns, 2.5 * rows + 0.9)
+    figure, axes = plt.subplots(rows, columns, figsize=shape, layout="constrained", squeeze=False)
     for axis, outcome, said in zip(axes.flat, outcomes, words, strict=False):
         trial, steps = outcome.trial, outcome.level.config.steps
         band(axis, curve(outcome.without.grid(steps)), style.SOFT, DASHED)
         band(axis, curve(outcome.having.grid(steps)), style.color(trial.trick))
         axis.set_title(trial.trick, color=style.color(trial.trick), pad=26)
-        text = axis.text(0, 1.03, said, transform=axis.transAxes, size=7.5, color=style.SOFT)
+        size = 7.5 * min(1, LONGEST / max(map(len, said.splitlines())))
+        text = axis.text(0, 1.03, said, transform=axis.transAxes, size=size, color=style.SOFT)
         text.set_in_layout(False)  # otherwise the longest would set the width of its column
         thousands(axis)
     for spare in axes.flat[len(outcomes) :]:
