@@ -220,13 +220,14 @@ def train_in(
                     error = linear_beyond(error, config.huber_delta)
                 value_loss = mean(error, b.valid)
                 if tricks.separate_optimizers:  # the value net takes a step of its own
-                    grad = gradient(per_seed(config.value_coef, loss) * value_loss, value_optimizer.parameters)
-                    norm = grad.norm(dim=1)
-                    log.note(value_grad_norm=norm)
+                    value_grad = gradient(per_seed(config.value_coef, loss) * value_loss, value_optimizer.parameters)
+                    value_norm = value_grad.norm(dim=1)
+                    log.note(value_grad_norm=value_norm)
                     if tricks.grad_clip:
-                        grad = shorten(grad, norm, config.max_value_grad_norm)
-                    turn = log.active & b.value_turn & norm.isfinite() & b.valid.any(1)
-                    value_optimizer.step(grad, learning_rate * per_seed(config.value_lr_factor, loss), moving=turn)
+                        value_grad = shorten(value_grad, value_norm, config.max_value_grad_norm)
+                    value_rate = learning_rate * per_seed(config.value_lr_factor, loss)
+                    turn = log.active & b.value_turn & value_norm.isfinite() & b.valid.any(1)
+                    value_optimizer.step(value_grad, value_rate, moving=turn)
                     value_loss, moving = value_loss.detach(), moving & b.policy_turn
                 loss = loss + per_seed(config.value_coef, loss) * value_loss
                 log.note(value_loss=value_loss)
