@@ -269,8 +269,8 @@ assert restless.curve.max_ratio.max() > 1.003
 #
 # ## Statistics that fade
 #
-# After a hundred batches, a new one counts for 1%. If the agent then gets to new places, the statistics stay where it
-# used to be. With `obs_decay` $d$, the past fades: $n_1$ and $M_1$ are multiplied by $1 - d$ before each merge. With
+# After a hundred batches, a new one counts for 1%. If the agent then gets to new places, the statistics barely follow.
+# With `obs_decay` $d$, the past fades: $n_1$ and $M_1$ are multiplied by $1 - d$ before each merge. With
 # batches of $k$ rows, $n$ settles at $k/d$, so each batch moves the mean by $d\,\delta$, a moving average. Here a
 # feature is around 0 for 100 batches, then around 5:
 
