@@ -294,9 +294,9 @@ assert 0.5 < norms[100][2] / norms[1][2] < 2
 assert norms[100][3] > 50 * norms[1][3]
 
 # %% [markdown]
-# In the last row, the value net would use up any limit on the whole gradient. Standardized advantages ask for
-# [standardized returns](08_return_norm.ipynb). (At a hundredth, 0.11 isn't 0.14 because the fresh $V$'s random values,
-# also in the advantages, aren't scaled.)
+# In the last row, the value net would use up any limit on the whole gradient, [and it does](09_grad_clip.ipynb).
+# Standardized advantages ask for [standardized returns](08_return_norm.ipynb). (At a hundredth, 0.11 isn't 0.14 because
+# the fresh $V$'s random values, also in the advantages, aren't scaled.)
 #
 # In the loop it is one line:
 

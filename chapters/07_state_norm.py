@@ -267,6 +267,30 @@ assert restless.curve.max_ratio.max() > 1.003
 # **Forgetting to save them.** The weights are worthless without the statistics they were trained with. So these are
 # saved with the agent, and frozen when you evaluate it.
 #
+# ## Statistics that fade
+#
+# After a hundred batches, a new one counts for 1%. If the agent then gets to new places, the statistics barely follow.
+# With `obs_decay` $d$, the past fades: $n_1$ and $M_1$ are multiplied by $1 - d$ before each merge. With
+# batches of $k$ rows, $n$ settles at $k/d$, so each batch moves the mean by $d\,\delta$, a moving average. Here a
+# feature is around 0 for 100 batches, then around 5:
+
+# %%
+torch.manual_seed(0)
+drift = torch.randn(1, 120, 200, 1) + 5 * (torch.arange(120) >= 100).view(1, -1, 1, 1)  # [S, batch, B, D]
+for decay in (0.0, 0.1):
+    moments, center = Moments.empty(1, 1), []
+    for part in drift.unbind(1):
+        moments = merge_moments(moments, part, torch.ones(1, 200, dtype=torch.bool), decay)
+        center.append(moments.mean.item())
+    print(
+        f"obs_decay {decay}: mean before {center[99]:5.2f}, 10 batches later {center[109]:.2f}, 20: {center[119]:.2f}"
+    )
+    assert center[119] < 1 if decay == 0 else center[119] > 4
+
+# %% [markdown]
+# The price is a scale that never settles: after every batch, the same state looks different to the policy. So the
+# default is 0.
+#
 # ## What they are worth
 #
 # In the loop it is one line. `batch.obs` holds raw observations.

@@ -37,6 +37,7 @@ from tricks.core.seeds import stream
 from tricks.gae import gae
 from tricks.ladder import named, switched
 from tricks.return_norm import move_stats
+from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
 
 begin()
 
@@ -100,7 +101,7 @@ assert 0.1 < speed < 0.3
 
 # %% [markdown]
 # Only then does it begin to tell one $x$ from another. A larger learning rate won't do, because the policy shares it,
-# and needs its own. And where policy and value share layers, or a limit on the gradient's norm (the next chapter), a
+# and needs its own. And where policy and value share layers, or [a limit on the gradient's norm](09_grad_clip.ipynb), a
 # squared error $100^2$ times as large drowns out the policy's part.
 #
 # ## Standardize the targets
@@ -270,7 +271,112 @@ assert ends[0] < 0.1 < 0.25 < ends[1]
 # CartPole, and the best policy is to fall at once. From a net's *targets* you may subtract anything, since it is added
 # back.
 #
-# ## Where it matters
+# ## Isn't that what VecNormalize does?
+#
+# No. When people say "reward normalization," they usually mean the first row, our flag `reward_scaling`: keep a running
+# discounted sum of each lane's rewards, and divide every reward by the standard deviation of all these sums so far
+# (Dhariwal et al. 2017; Engstrom et al. 2020, arXiv:2005.12729). With $R_{t-1} = 0$ where an episode starts,
+#
+# $$R_t = \gamma R_{t-1} + r_t, \qquad
+#   \hat r_t = \operatorname{clip}\Big(\frac{r_t}{\sigma_t},\, \pm 10\Big), \qquad
+#   \sigma_t^2 = \operatorname{Var}(R_1, \dots, R_t) + \varepsilon.$$
+
+# %%
+source(RewardScale.forward, running_sums)
+
+# %% [markdown]
+# **Why a sum, and why γ?** The value net has to predict sums of rewards, not rewards. $R_t$ looks back where a return
+# looks ahead, but over a long stream both vary alike, so scaled returns have a deviation around 1. Independent rewards
+# of deviation $s$ make $\sigma = s/\sqrt{1 - \gamma^2}$, 7 times $s$ at $\gamma = 0.99$. So use the agent's own γ.
+#
+# **What else changes?** Everything computed from rewards. Advantages are in units of $\sigma$ now, and so is all that
+# is weighed against them or against values: the entropy bonus, the value clip's range. `return_norm` changes only what
+# the value net says.
+#
+# **Predict.** CartPole pays a ten-thousandth per step, beside an entropy bonus of 0.01. (There is no advantage
+# normalization, which would hide the scale.) Does either trick help?
+
+# %%
+tiny = Config("tricks/CartPoleReward0.0001-v0", seeds=5, steps=30_000, lanes=32, horizon=32, lr=0.01)
+bonus = ("baseline", "reuse", "clip", "gae", "entropy")
+arms = {
+    name: train(tiny, switched((*bonus, *more)))
+    for name, *more in (("without",), ("return_norm", "return_norm"), ("reward_scaling", "reward_scaling"))
+}
+
+# %% tags=["predict"]
+curves(arms)
+plt.show()
+
+steps_at_end = {name: 10_000 * run.late().mean() for name, run in arms.items()}
+entropy = {name: run.curve.groupby("update").entropy.mean().iloc[-1] for name, run in arms.items()}
+for name in arms:
+    print(f"{name:14} last tenth: {steps_at_end[name]:3.0f} steps, entropy {entropy[name]:.3f}")
+assert steps_at_end["reward_scaling"] > 5 * max(steps_at_end["without"], steps_at_end["return_norm"])
+
+# %% [markdown]
+# Only scaling the rewards does. `return_norm` leaves the advantages as they are: an action worth ten more steps of
+# balance earns 0.001, a tenth of the bonus's weight. So the policy keeps tossing a coin, with an entropy of
+# $\ln 2 = 0.693$.
+#
+# ### Two traps
+#
+# One lane gets a reward of 1 in every step, and a time limit ends the episode after every 100th. Nothing ever changes,
+# so the scaled reward should settle. Does it?
+
+# %%
+always, everything = torch.ones(1, 50_000, 1).double(), torch.ones(1, 50_000, 1).bool()  # [S, T, N]
+limit = (torch.arange(1, 50_001) % 100 == 0).view(1, -1, 1)
+anew = RewardScale(1, 1)(always, limit, everything, 0.99).flatten()
+onward = running_sums(always, ~everything, torch.zeros(1, 1).double(), 0.99)  # the sum never starts anew
+variance, _ = variance_so_far(onward, everything, RewardScale(1, 1).moments)
+onward = (1 / variance.sqrt()).clamp(max=10).flatten()
+
+# %%
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+axis.loglog(range(1, 50_001), anew, color=style.COLORS["reward_scaling"], label="anew after every end")
+axis.loglog(range(1, 50_001), onward, color=style.SOFT, label="never at a time limit")
+axis.set(xlabel="step", ylabel="a reward of 1, scaled", xlim=(1, 50_000))
+label_lines(axis)
+plt.show()
+
+print(
+    f"first reward {anew[0]:.0f}; after 100 steps {anew[99]:.3f} and {onward[99]:.3f}; "
+    f"at the end {anew[-1]:.3f} and {onward[-1]:.3f}"
+)
+assert round(1 / variance[0, 0].item() ** 0.5) == 71  # before the clip
+assert anew[0] == 10 and anew[-1] < 1.1 * anew[99] and onward[-1] > 5 * anew[-1]
+
+# %% [markdown]
+# **The first rewards are divided by next to nothing:** one sum has no variance. Without the clip at ±10, that 1 would
+# be a 71.
+#
+# **Public code disagrees on when the sum starts anew.** stable-baselines3, like this library, does it after every end.
+# Gymnasium's `NormalizeReward` drops the past *at* the row that terminates, not after it, and never at a time limit.
+# Here its sum runs on to $1/(1-\gamma) = 100$ and stays there. Its variance fades, and the same reward counts for more
+# and more. (The tests check both libraries, row by row.)
+#
+# Our three arms all ran at one learning rate. In the stored trial, each arm has its own:
+
+# %%
+scaled = evidence("reward_scaling")
+scaled.strip()
+plt.show()
+
+trial = scaled.worlds.iloc[0]
+doses = ", ".join(each.replace(":", " gives ") for each in trial.doses.split())
+print(f"gain as a share of the best score, by {trial.dose}: {doses}")
+assert trial.seen == 1 and trial.confirmed == 1 and trial.growth_low > 0
+
+# %% [markdown]
+# It helps, and does so again on other seeds; the smaller the rewards, the more. On MuJoCo's Humanoid and Walker2d,
+# Engstrom et al. found that the best scores required it.
+
+# %%
+scaled
+
+# %% [markdown]
+# ## Where return_norm matters
 
 # %%
 found = evidence("return_norm")

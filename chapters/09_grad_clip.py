@@ -26,15 +26,16 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, evidence, label_lines, planted, studies
+from book import begin, curves, evidence, label_lines, planted, studies
 from exercises.grad_clip import check_shorten, torch_shorten
 from tricks import REINFORCE, Config, diff, source, train
 from tricks.core.adam import Adam
 from tricks.grad_clip import shorten
 from tricks.ladder import named, switched
+from tricks.separate_optimizers import in_turn
 
 begin()
-COLOR = style.COLORS["grad_clip"]
+COLOR, OWN = style.COLORS["grad_clip"], style.COLORS["separate_optimizers"]
 
 # %% [markdown]
 # ## A bill for 10,000
@@ -162,9 +163,9 @@ diff(named("return_norm"), named("grad_clip"))
 # $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2, \qquad
 #   \theta \leftarrow \theta - \alpha\, \frac{m}{\sqrt{v}}$$
 #
-# with $\beta_1 = 0.9$ and $\beta_2 = 0.999$. (This leaves out a correction for the first steps.) Let one parameter
-# travel to the right: its gradient is always $-1$, except for a single $+1000$. Two agents use the library's `Adam`;
-# one of them limits its gradient to ½ first.
+# with $\beta_1 = 0.9$ and $\beta_2 = 0.999$. (This leaves out a correction for the first steps, and an $\varepsilon$
+# beside $\sqrt v$, which comes later.) Let one parameter travel to the right: its gradient is always $-1$, except for a
+# single $+1000$. Two agents use the library's `Adam`; one of them limits its gradient to ½ first.
 #
 # **Predict.** How far back does the shock throw the agent without the limit? How long until it's going again?
 
@@ -254,6 +255,94 @@ assert clipped["without"] > clipped["with return_norm"] + 0.2
 # outliers, as it should. In raw points it's always active. And since the norm covers both nets, a value net that
 # misses by fifty points also shrinks the policy's gradient.
 #
+# ## Does the value loss starve the policy?
+#
+# In [other](06_advantage_norm.ipynb) [chapters](17_shared_trunk.ipynb), too, we blame the value loss for drowning out
+# the policy. But these two nets share no weights, and Adam cancels a constant factor. So is it true? The flag
+# `separate_optimizers` puts it to the test: each net has its own Adam, as in Spinning Up's PPO (Achiam 2018), and its
+# own norm. Under one joint norm, the policy's part is
+#
+# $$u_\pi = g_\pi \cdot \min\!\bigg(1, \frac{c}{\sqrt{\lVert g_\pi \rVert^2 + \lVert g_V \rVert^2}}\bigg),$$
+#
+# and $\lVert g_V \rVert$ grows with the rewards, since $V - G$ does. In `CartPoleReward100`, each step pays 100.
+# (`in_turn` deals out minibatches for as many epochs as either net makes.)
+
+# %%
+source(in_turn)
+
+# %%
+hundred = Config("tricks/CartPoleReward100-v0", seeds=5, steps=30_000, lanes=32, horizon=32, lr=0.001)
+free = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
+arms = {
+    "one norm": train(hundred, replace(free, grad_clip=True)),
+    "separate_optimizers": train(hundred, replace(free, grad_clip=True, separate_optimizers=True)),
+}
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 2.8), width_ratios=(1, 1.1))
+apart = arms["separate_optimizers"].curve.groupby("update").mean()
+for column, color, name in (("value_grad_norm", style.INK, "value net"), ("grad_norm", OWN, "policy")):
+    axes[0].semilogy(apart[column], color=color, label=name)
+axes[0].axhline(0.5, color=style.SOFT, lw=1, ls=":", label="c = 0.5")
+axes[0].set(xlabel="update", ylabel="gradient norm", xlim=(0, len(apart) - 1))
+label_lines(axes[0])
+curves(arms, axes[1])
+plt.show()
+
+of_policy, of_value = apart.grad_norm.median(), apart.value_grad_norm.median()
+share = 0.5 * of_policy / of_value  # of a joint norm of 0.5
+count = sum(weight[0].numel() for weight in arms["one norm"].agent.policy_net.parameters())
+each = share / count**0.5  # root mean square over the policy net's parameters
+print(f"median norms: policy {of_policy:.2f}, value net {of_value:,.0f}")
+print(f"one norm of 0.5 for both would leave the policy {share:.1e}, or {each:.1e} per parameter")
+for name, run in arms.items():
+    print(f"{name:19} approx_kl {run.curve.approx_kl.median():.5f}; last tenth {run.late().mean():,.0f} of 50,000")
+assert 0.005 < each / hundred.adam_eps < 0.03
+assert arms["separate_optimizers"].late().min() > 2 * arms["one norm"].late().max()
+
+# %% [markdown]
+# Yes. Adam really divides by $\sqrt v + \varepsilon$, with $\varepsilon = 10^{-5}$, so it cancels a factor only where
+# gradients are larger than that. Here the joint limit leaves the policy's parameters far less, their steps shrink to 1
+# or 2% of the learning rate, and the policy hardly moves.
+#
+# Was it the shared Adam or the shared norm? Drop `grad_clip`, and compare one Adam with two:
+
+# %%
+short = replace(hundred, steps=8_000)
+one, two = (train(short, replace(free, separate_optimizers=own)).agent for own in (False, True))
+same = [torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True)]
+print(f"{sum(same)} of {len(same)} tensors of weights are equal, bit for bit")
+assert all(same)
+
+# %% [markdown]
+# Adam works parameter by parameter, so at equal rates two Adams *are* one. It was the norm. To profit from the second
+# Adam itself, use its numbers: `value_lr_factor`, `max_value_grad_norm`, `value_epochs`. And with
+# [`kl_stop`](20_kl_stop.ipynb), only the policy stops; the value net goes on.
+#
+# Can a higher learning rate make up for the lost gradient? In the stored trial, each arm has its own best rate:
+
+# %%
+norms_apart = evidence("separate_optimizers")
+norms_apart.strip()
+plt.show()
+
+trial = norms_apart.worlds.iloc[0]
+print(f"area under the curve: one norm {trial.without:,.0f} at rate {trial.lr_without}, ", end="")
+print(f"two norms {trial['with']:,.0f} at rate {trial.lr_with}")
+doses = ", ".join(each.replace(":", " gives ") for each in trial.doses.split())
+print(f"gain as a share of the best score, by {trial.dose}: {doses}")
+assert trial.seen == 1 and trial.confirmed == 1
+assert trial.lr_without >= 10 * trial.lr_with and 0.7 < trial.without / trial["with"] < 0.9
+assert trial.growth_low < 0 < trial.growth_high
+
+# %% [markdown]
+# In part. At ten times the rate, one norm gets about four fifths of what two norms get, and it falls short again on
+# other seeds. Whether two norms gain more at 100 points a step than at 1, these seeds can't tell.
+
+# %%
+norms_apart
+
+# %% [markdown]
 # ## Shocks of 100,000
 #
 # In this version of CartPole, one step in 4096 pays 100,000 points more or less, and the next step takes them back, so
@@ -398,6 +487,16 @@ assert apart[0] < 0.01 and apart[1] > 0.03
 # <details><summary>Hint</summary>
 #
 # `clip_grad_norm_` takes *one* norm over everything it is given. What is it given here?
+#
+# </details>
+#
+# **Exercise 4: think.** Your value net learns too slowly. With `separate_optimizers` and without `grad_clip`, you
+# triple `value_coef`. What happens? And if you triple `value_lr_factor` instead?
+#
+# <details><summary>Answer</summary>
+#
+# Tripling the coefficient triples the value net's gradients, and Adam divides them by three times as much: nothing
+# happens, as long as they are well above $\varepsilon$. Tripling the factor triples the steps.
 #
 # </details>
 #

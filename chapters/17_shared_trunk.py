@@ -306,8 +306,9 @@ for name, notes in heard.items():
 # %% [markdown]
 # **Doesn't Adam undo that?** Adam divides each weight's gradient by its usual size $\sqrt{\hat v}$, so a factor on the
 # whole gradient cancels (see [gradient clipping](09_grad_clip.ipynb)). With two bodies that holds for each loss, and
-# $c_1$ hardly matters. In a shared body there is one $\sqrt{\hat v}$ for both losses, and the larger one sets it. **The
-# body is the only place where the scales of the losses meet.**
+# $c_1$ hardly matters, unless the limit leaves the policy [less than Adam's ε](09_grad_clip.ipynb). In a shared body
+# there is one $\sqrt{\hat v}$ for both losses, and the larger one sets it. **The body is where the scales of the losses
+# always meet.**
 #
 # Do features saturate on CartPole, too? For a thousand states around the upright pole, we print a feature's offset (the
 # size of its mean over the states) and its spread.

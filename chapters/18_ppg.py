@@ -249,6 +249,9 @@ plt.show()
 source(auxiliary_errors, auxiliary_loss)
 
 # %% [markdown]
+# DI-engine clips the auxiliary error by default, as in [value clipping](15_value_clip.ipynb); `aux_value_clip` does
+# that here.
+#
 # A phase follows every $N_\pi$-th update and trains on all rollouts since the last one. (The
 # [appendix](a2_storing_rows.ipynb) shows how they are kept.) $\pi_{\text{old}}$ is the policy at the start of the
 # phase, computed once for all rows, and not the policy that played them.
@@ -380,9 +383,9 @@ evidence("ppg")
 # **Different here:** a policy phase has 4 epochs per update (the paper: 1), $N_\pi$ is 8, advantages are standardized
 # per minibatch, and nets are small.
 #
-# **Not reproduced:** Procgen, and with it every number in the table. We didn't study $N_\pi$, and the loop can't do
-# $E_\pi \neq E_V$, since each gradient step has both losses. The [next chapter](19_ppg_buffers.ipynb) comes close, by
-# giving the two nets different rows.
+# **Not reproduced:** Procgen, and with it every number in the table. We didn't study $N_\pi$, nor $E_\pi \neq E_V$,
+# which takes [an optimizer for each net](09_grad_clip.ipynb) (`epochs` and `value_epochs`). The [next
+# chapter](19_ppg_buffers.ipynb) gives the two nets different rows instead.
 #
 # ## Exercises
 #
