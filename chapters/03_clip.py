@@ -364,9 +364,9 @@ plt.show()
 # ## The corner without a floor
 #
 # How much can one row count? A good action never earns more than $(1 + \varepsilon) A$. But for a bad one, $\rho A$ goes
-# on falling as $\rho$ grows, and a row's gradient is $\rho A\, \nabla \log \pi$: if the steps of other rows have made a
-# bad action a hundred times as likely, it pulls a hundred times as hard. Ye et al. 2020 (arXiv:1912.09729), whose batches
-# came from many older policies, put a floor under it, with $c > 1$:
+# on falling as $\rho$ grows, and its gradient is $\rho A\, \nabla \log \pi$: if other rows have made a bad action a
+# hundred times as likely, it pulls a hundred times as hard. Ye et al. 2020 (arXiv:1912.09729), whose batches came from
+# many older policies, put a floor under it, with $c > 1$:
 #
 # $$L_\text{dual} = \begin{cases} L & \text{if } A > 0, \\
 #                     \max(L,\; cA) = \min\big(\max(\rho,\, 1 - \varepsilon),\, c\big)\, A & \text{if } A < 0. \end{cases}$$
@@ -400,9 +400,9 @@ plt.show()
 torch.testing.assert_close(bounded[0, [200, 500]], torch.tensor([-2.0, -3.0]))
 
 # %% [markdown]
-# Does anything get that far? A policy with two actions that played one of them with probability 0.5 can't exceed
-# $\rho = 2$. But the [Gaussian policy](21_continuous_actions.ipynb) of a task like Pendulum has no such limit: when it
-# narrows or moves, densities can grow a hundredfold.
+# Does anything get that far? If two actions were equally likely, $\rho$ can't exceed 2. But the
+# [Gaussian policy](21_continuous_actions.ipynb) of a task like Pendulum has no such limit: when it narrows or moves,
+# densities can grow a hundredfold.
 #
 # **Predict.** Twenty agents take twenty epochs on each of their first two batches, at a learning rate of 0.03, which is
 # too high. Over a batch's steps, less than 1% of its rows are beyond $c$ on average. Does the floor matter?
