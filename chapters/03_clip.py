@@ -433,7 +433,25 @@ assert 0 < beyond.max() < 0.01
 # %% [markdown]
 # The typical agent hardly notices. But without the floor, a handful of rows with huge ratios throws a few agents so far
 # that some of their old actions become all but impossible. With it, no agent gets anywhere near that.
-#
+
+# %%
+evidence("dual_clip").strip()
+plt.show()
+
+# %%
+tried = evidence("dual_clip").worlds.iloc[0]
+print(f"{tried.place}, {tried.seeds} seeds: {tried.without:.0f} without the floor, {tried['with']:.0f} with it")
+print(f"difference {tried.difference:+.0f}, 95% interval {tried.low:+.0f} to {tried.high:+.0f}")
+assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.01
+
+# %% [markdown]
+# At a third of that rate, no effect on the score is detected. The mean is higher with the floor, but the interval
+# includes 0. So if you see huge ratios, lower the learning rate first.
+
+# %%
+evidence("dual_clip")
+
+# %% [markdown]
 # **Question.** With $c = 1 + \varepsilon$, which objective from this chapter would a bad action have?
 #
 # <details><summary>Answer</summary>
