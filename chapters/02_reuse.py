@@ -301,7 +301,7 @@ plt.show()
 # A single epoch gives points away, and so do one or two minibatches. Beyond that the choice hardly matters.
 #
 # The loop computes advantages once per batch, so they age as well. Andrychowicz et al. 2020 (arXiv:2006.05990) found it
-# best to recompute them in every epoch.
+# best to recompute them in every epoch. [GAE](04_gae.ipynb), where advantages lean on $V$, shows what that changes.
 #
 # ## Exercises
 #

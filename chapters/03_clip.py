@@ -44,6 +44,7 @@ from book import (
 from exercises.clip import check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
+from tricks.dual_clip import bounded_below, bounded_fraction
 from tricks.ladder import named
 
 begin()
@@ -359,6 +360,107 @@ plt.show()
 #
 # Elsewhere the clip isn't always ahead either: Engstrom et al. report 3292, 2513, and 806 points for PPO on Walker2d,
 # Hopper, and Humanoid, and 2867, 2371, and 831 without the clip.
+#
+# ## The corner without a floor
+#
+# How much can one row count? A good action never earns more than $(1 + \varepsilon) A$. But for a bad one, $\rho A$ goes
+# on falling as $\rho$ grows, and its gradient is $\rho A\, \nabla \log \pi$: if other rows have made a bad action a
+# hundred times as likely, it pulls a hundred times as hard. Ye et al. 2020 (arXiv:1912.09729), whose batches came from
+# many older policies, put a floor under it, with $c > 1$:
+#
+# $$L_\text{dual} = \begin{cases} L & \text{if } A > 0, \\
+#                     \max(L,\; cA) = \min\big(\max(\rho,\, 1 - \varepsilon),\, c\big)\, A & \text{if } A < 0. \end{cases}$$
+
+# %%
+source(bounded_below, bounded_fraction)
+
+# %% [markdown]
+# Of the four corners only one changes, the repair of a bad action. By hand, with $c = 3$ and $A = -1$: $\rho = 2$ still
+# gives $-2$ with gradient $-1$, but $\rho = 5$ gives $\max(-5, -3) = -3$ with gradient 0. So beyond $c$ the row no
+# longer calls the action back. That is the price.
+
+# %%
+wide = torch.linspace(0, 5, 501)
+figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.8))
+for axis, sign in zip(axes, (1.0, -1.0), strict=True):
+    row = torch.full((1, 501), sign)
+    clipped = clipped_surrogate(wide.unsqueeze(0), row, torch.tensor([0.2]))
+    bounded = bounded_below(clipped, row, 3.0)
+    axis.plot(wide, clipped[0], color=style.COLORS["clip"], lw=2.5)
+    axis.plot(wide, bounded[0], color=style.COLORS["dual_clip"], lw=2.5, ls="--")
+    low = min(0, 5 * sign)
+    axis.set(xlabel="ratio ρ", title=f"{'good' if sign > 0 else 'bad'} action: A = {sign:+.0f}", xlim=(0, 5))
+    axis.set(ylim=(low - 0.2, low + 5.2), xticks=(0, 1, 2, 3, 4, 5))
+axes[0].set_ylabel("objective")
+axes[0].text(2.0, 1.5, "both", color=style.INK)
+axes[1].axvspan(3, 5, color=style.FAINT, lw=0)
+axes[1].text(3.95, -2.7, "dual clip:\ngradient 0", color=style.COLORS["dual_clip"], weight="bold", ha="center")
+axes[1].text(3.6, -4.6, "clip", color=style.COLORS["clip"], weight="bold", ha="right")
+plt.show()
+torch.testing.assert_close(bounded[0, [200, 500]], torch.tensor([-2.0, -3.0]))
+
+# %% [markdown]
+# Does anything get that far? If two actions were equally likely, $\rho$ can't exceed 2. But the
+# [Gaussian policy](21_continuous_actions.ipynb) of a task like Pendulum has no such limit: when it narrows or moves,
+# densities can grow a hundredfold.
+#
+# **Predict.** Twenty agents take twenty epochs on each of their first two batches, at a learning rate of 0.03, which is
+# too high. Over a batch's steps, less than 1% of its rows are beyond $c$ on average. Does the floor matter?
+
+# %%
+hasty = Config("Pendulum-v1", seeds=20, steps=4000, lanes=16, gamma=0.9, epochs=20, lr=0.03)
+loose = replace(named("gae"), advantage_norm=True, segments=True)
+hastened = {"clip": train(hasty, loose), "dual_clip": train(hasty, replace(loose, dual_clip=True))}
+
+# %% tags=["predict"]
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+for name, run in hastened.items():
+    moved = np.sort(run.curve.groupby("seed").approx_kl.max())
+    axis.plot(range(1, 21), np.minimum(moved, 100), "o", color=style.COLORS[name], label=name)
+    print(f"{name:9} KL above 1 nat in {(moved > 1).sum()} of 20 agents; median {np.median(moved):.2f}")
+    print(f"{'':9} largest ratio {run.curve.max_ratio.max():.0f}")
+axis.axhline(100, color=style.SOFT, lw=1, ls=":")
+axis.text(1, 70, "100 or more", color=style.SOFT, va="top")
+axis.set(xlabel="agents, sorted", ylabel="larger KL of the\ntwo batches (nats)", yscale="log", xlim=(0, 21))
+axis.set_xticks((1, 5, 10, 15, 20))
+label_lines(axis)
+plt.show()
+beyond = hastened["dual_clip"].curve.bounded_fraction
+print(f"rows beyond the floor: {beyond.mean():.2%} on average, at most {beyond.max():.2%}")
+assert hastened["clip"].curve.approx_kl.max() > 1 > 3 * hastened["dual_clip"].curve.approx_kl.max()
+assert 0 < beyond.max() < 0.01
+
+# %% [markdown]
+# The typical agent hardly notices. But without the floor, a handful of rows with huge ratios throws a few agents so far
+# that some of their old actions become all but impossible. With it, no agent gets anywhere near that.
+
+# %%
+evidence("dual_clip").strip()
+plt.show()
+
+# %%
+tried = evidence("dual_clip").worlds.iloc[0]
+print(f"{tried.place}, {tried.seeds} seeds: {tried.without:.0f} without the floor, {tried['with']:.0f} with it")
+print(f"difference {tried.difference:+.0f}, 95% interval {tried.low:+.0f} to {tried.high:+.0f}")
+assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.01
+
+# %% [markdown]
+# At a third of that rate, no effect on the score is detected. The mean is higher with the floor, but the interval
+# includes 0. So if you see huge ratios, lower the learning rate first.
+
+# %%
+evidence("dual_clip")
+
+# %% [markdown]
+# **Question.** With $c = 1 + \varepsilon$, which objective from this chapter would a bad action have?
+#
+# <details><summary>Answer</summary>
+#
+# $\operatorname{clip}(\rho)\, A$ without the min: outside the range the gradient is zero on both sides, so a bad action
+# that has become more likely is never called back. With $c < 1$ it wouldn't even have a gradient at $\rho = 1$, so the
+# library insists on $c > 1$.
+#
+# </details>
 #
 # ## Exercises
 #

@@ -174,7 +174,7 @@ class Tricks(Checked):
         needs=("reuse", "gae"),
         beyond=True,
         excludes="ppg_buffers",
-        chapter="reuse",
+        chapter="gae",
     )
     separate_optimizers: bool = trick(
         "policy and value net each have their own Adam, learning rate, gradient norm and epochs",
