@@ -38,7 +38,7 @@ PRACTICE = (
             lambda size: 500 * size,
         ),
         1,
-        "a value loss in units of reward² uses up the joint gradient norm, and leaves the policy less than Adam's ε",
+        "the gradient of V, a hundred times larger, uses up the joint norm and leaves the policy less than Adam's ε",
         dose="reward",
     ),
     Trial(

@@ -21,7 +21,7 @@ def test_finds_the_known_answer(rung: str, probe: str) -> None:
         env=probe, seeds=2, steps=12_000, lanes=8, horizon=32, lr=0.02, gamma=world.gamma, hidden=(16,), minibatches=1
     )
     agent = train(config, tricks).agent
-    if tricks.baseline:
+    if tricks.baseline and not tricks.reward_scaling:  # which learns values in other units
         obs, value = (torch.tensor(x, dtype=torch.float32) for x in zip(*world.answers, strict=True))
         found = denormalize(agent.value(obs.view(1, -1, 1).expand(2, -1, -1)), agent.returns)
         np.testing.assert_allclose(found.detach(), value.expand(2, -1), atol=0.15)

@@ -5,7 +5,7 @@ Every step pays 100, 0.1, 0.01 or 0.0001 instead of 1. The task is otherwise the
 Why: the learning rate, the value clip's ε, the entropy bonus and the gradient norm limit all depend on the scale of the
 rewards, but none of them is adjusted. Standardized advantages are scale-free, and so is the value net's task with
 standardized returns (van Hasselt et al. 2016, arXiv:1602.07714). A value that moves 0.2 at a time never gets to 10⁴
-(Andrychowicz et al. 2020, arXiv:2006.05990). A value loss in units of 10⁴ uses up a gradient norm that the policy
+(Andrychowicz et al. 2020, arXiv:2006.05990). A value net with errors of 10⁴ uses up a gradient norm that the policy
 shares with it. Predicted: better with advantage_norm, return_norm, reward_scaling and separate_optimizers, worse with
 value_clip.
 
