@@ -23,7 +23,7 @@ from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.ladder import Tricks, named
+from tricks.ladder import NUMBERS, Tricks, named
 from tricks.runs.files import write_whole
 
 MOST = 100_000  # agents of one sweep
@@ -61,6 +61,10 @@ def main(chosen: Options, command: str) -> int:
     start, tricks, grid = time.perf_counter(), named(chosen.rung), parse(chosen.vary)
     if not grid:
         raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
+    for name in grid:
+        owners = [flag for flag, numbers in NUMBERS.items() if name in numbers]
+        if owners and not {*owners} & {*tricks.on}:
+            raise InputError(f"{name} has no effect without {' or '.join(owners)}; --rung {chosen.rung}+{owners[0]}")
     if chosen.seeds < 1:
         raise InputError(f"--seeds must be at least 1, not {chosen.seeds}")
     grid = {**grid, "lr": grid.get("lr", RATES)}

@@ -57,6 +57,7 @@ def test_numbers_that_need_not_be_whole_train_side_by_side() -> None:
         (["--vary", "gamma=0.9", "--seeds", "0"], "--seeds must be at least 1, not 0"),
         (["--vary", "gamma=0.9", "--seeds", "1000000"], "a sweep has at most 100,000"),
         (["--vary", "gamma=0.9", "--rung", "glue"], "unknown rung 'glue'"),
+        (["--vary", "huber_delta=1,2"], "huber_delta has no effect without huber; --rung ppo+huber"),
         (["--vary", "gamma=0.9", "--env", "Glue-v0"], "Glue"),
     ],
 )
