@@ -170,8 +170,8 @@ plt.show()
 # Before the first step, every action stands at the dot. In the direction that pays, the way is short, and an action
 # that overshoots isn't called back. From the wrong side, the way back is always open.
 #
-# **Predict.** The same thousand agents get the same batches, now with the clip. Who learns less
-# because of it, the typical agent or the unlucky one? And does the largest ratio stay at 1.2?
+# **Predict.** The same thousand agents get the same batches, now with the clip. Does it slow down the typical agent or
+# the unlucky one? And does the largest ratio stay at 1.2?
 
 # %% tags=["predict"]
 epsilon = torch.full((1000,), 0.2)

@@ -453,7 +453,7 @@ print("detected as hurting:", "; ".join(f"{row.env}, {row.question}" for row in 
 assert helped == 1 and not (stored.table.detected > 0).any()
 
 # %% [markdown]
-# It helps in `Weather100`, where the statistics jump but the values stay put, and in none of the usual environments. In
+# It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments, it doesn't. In
 # `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest task's, so the small ones are a
 # rounding error with or without the repair.
 

@@ -9,7 +9,7 @@ from tricks.core.numbers import per_seed
 from tricks.core.returns import reward_to_go
 
 EPS = 1e-8  # under the root
-PRIOR = 1e-4  # rows of variance 1 that count as seen before the first
+PRIOR = 1e-4  # rows of variance 1 that count as seen before the first, as in stable-baselines3 and Gymnasium
 
 
 class RewardScale(nn.Module):

@@ -7,7 +7,7 @@ from ablations.design.flag_sets import SIGN, signed
 from ablations.design.labels import Label, added, taken
 from ablations.design.registry import registered
 from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
-from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, named, switched
+from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, switched
 
 SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
 ON_TOP = ("with this trick", "without it", "the other arms")
@@ -35,22 +35,15 @@ def around_continuous(names: Sequence[str]) -> Design:
     A trick is taken out with what needs it, and added with what it needs. Action masks are left out: no continuous
     action is illegal.
     """
-    out, into = [], []
-    for name in CONTINUOUS.on:
-        gone = [other for other in CONTINUOUS.on if name in closed([other])]
-        rest = switched([other for other in CONTINUOUS.on if other not in gone])
-        out.append(Comparison(taken(name, [other for other in gone if other != name]), rest, CONTINUOUS))
-    for name in NEEDS:
-        if name not in (*CONTINUOUS.on, "action_mask"):
-            needs = [other for other in closed([name]) if other not in (*CONTINUOUS.on, name)]
-            without = switched([*CONTINUOUS.on, *needs])
-            into.append(Comparison(added([*needs, name]), without, switched([*without.on, name])))
-    arms = [Arm(Label("continuous"), CONTINUOUS), *(Arm(pair.label, pair.focus) for pair in (*out, *into))]
+    others = [name for name in NEEDS if name not in (*CONTINUOUS.on, "action_mask")]
+    pairs = [without_it(CONTINUOUS, name) for name in CONTINUOUS.on]
+    pairs += [with_it(CONTINUOUS, name, CONTINUOUS.on) for name in others]
+    arms = [Arm(Label("continuous"), CONTINUOUS), *(Arm(pair.label, pair.focus) for pair in pairs)]
     return Design(
         "around-continuous",
-        tuple(pair.trick for pair in (*out, *into)),
+        tuple(pair.trick for pair in pairs),
         tuple(arms),
-        (*out, *into),
+        tuple(pairs),
         panels=Panels("The preset continuous, without each of its tricks and with each other one", ON_TOP),
         mark=Mark("X", "✖", "in or on top of the preset continuous"),
         phrases=Phrases(base="`continuous`", question="in or on top of `continuous`", curves=""),
@@ -113,17 +106,26 @@ def scales(names: Sequence[str]) -> Design:
     )
 
 
+def without_it(full: Tricks, name: str) -> Comparison:
+    """The full set, and the set without a trick and whatever needs it."""
+    gone = [other for other in full.on if name in closed([other])]
+    rest = switched([other for other in full.on if other not in gone])
+    return Comparison(taken(name, [other for other in gone if other != name]), rest, full)
+
+
+def with_it(base: Tricks, name: str, known: Sequence[str]) -> Comparison:
+    """The base with what a trick needs, and the trick on top. The label names the flags that aren't `known`."""
+    having = switched(closed([*base.on, name]))
+    others = [other for other in having.on if other not in (*known, name)]
+    return Comparison(added([*others, name]), switched([other for other in having.on if other != name]), having)
+
+
 def _on_top_of(base: Tricks, first: Label, names: Sequence[str]) -> Design:
     """The base, by the label of its arm, and each trick from beyond the ladder against it with what the trick needs.
 
     Those among the names; all of them, if none is.
     """
     every = [name for name in NEEDS if name not in LADDER]
-    pairs = []
-    for name in [name for name in every if name in names] or every:
-        having = switched([*base.on, *named(name).on])
-        others = [other for other in having.on if other not in (*PPO.on, name)]
-        without = switched([other for other in having.on if other != name])
-        pairs.append(Comparison(added([*others, name]), without, having))
+    pairs = [with_it(base, name, PPO.on) for name in [name for name in every if name in names] or every]
     arms = [Arm(first, base), *(Arm(pair.label, pair.having) for pair in pairs)]
     return Design("", tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs), own_arms=True)

@@ -7,9 +7,18 @@ mark it as `registered`. It returns the arms together with everything that figur
 
 from collections.abc import Sequence
 
-from ablations.design.around_presets import SB3, around_continuous, beyond, beyond_normed, continuous, ppo, scales
+from ablations.design.around_presets import (
+    SB3,
+    around_continuous,
+    beyond,
+    beyond_normed,
+    continuous,
+    ppo,
+    scales,
+    without_it,
+)
 from ablations.design.crossed import factorial, screen
-from ablations.design.labels import Label, added, taken
+from ablations.design.labels import Label, added
 from ablations.design.registry import DESIGNS, registered, start, what_is_needed
 from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
 from tricks.ladder import closed, switched
@@ -64,11 +73,7 @@ def leave_one_out(names: Sequence[str]) -> Design:
     """The full set, and the set without each trick and whatever needs it. Is the trick still needed?"""
     base = what_is_needed(names)
     full = switched([*base, *names])
-    pairs = []
-    for name in names:
-        gone = [other for other in full.on if name in closed([other])]
-        rest = switched([other for other in full.on if other not in gone])
-        pairs.append(Comparison(taken(name, [other for other in gone if other != name]), rest, full))
+    pairs = [without_it(full, name) for name in names]
     return Design(
         "leave-one-out",
         tuple(names),

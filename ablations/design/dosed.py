@@ -30,6 +30,15 @@ def bonuses(name: str) -> tuple[Level, ...]:
     return levels((0.001, 0.01, 0.05), lambda coef: world(name, 300_000, entropy_coef=coef), 1)
 
 
+def tiny_rewards() -> tuple[Level, ...]:
+    """CartPole that pays 0.1, 0.01 or 0.0001 a step."""
+    return levels(
+        (1, 2, 4),
+        lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
+        lambda zeros: 500 * 10**-zeros,
+    )
+
+
 DOSED = (
     Trial(
         "baseline",
@@ -95,11 +104,7 @@ DOSED = (
     Trial(
         "advantage_norm",
         (*PLAIN, "entropy"),
-        levels(
-            (1, 2, 4),
-            lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
-            lambda zeros: 500 * 10**-zeros,
-        ),
+        tiny_rewards(),
         1,
         "advantages of a ten-thousandth are nothing beside the entropy bonus",
         dose="zeros in front of the reward",

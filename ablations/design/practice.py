@@ -1,6 +1,6 @@
-"""Trials in several doses of the tricks that practitioners add to PPO."""
+"""Trials, in several doses, of tricks that practitioners add to PPO."""
 
-from ablations.design.dosed import levels, world
+from ablations.design.dosed import levels, tiny_rewards, world
 from ablations.design.trial import NORMED, PLAIN, Trial
 from tricks.config import Config
 
@@ -10,11 +10,7 @@ PRACTICE = (
     Trial(
         "reward_scaling",
         (*PLAIN, "entropy"),
-        levels(
-            (1, 2, 4),
-            lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
-            lambda zeros: 500 * 10**-zeros,
-        ),
+        tiny_rewards(),
         1,
         "advantages of a ten-thousandth are nothing beside the entropy bonus, unless the rewards have been rescaled",
         dose="zeros in front of the reward",

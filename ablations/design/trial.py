@@ -26,7 +26,7 @@ class Trial:
     """A claim about a trick, and how to test it.
 
     Two arms that differ in one flag, in a world of tricks/worlds made for the trick, or in a classic one with numbers
-    made for it. With several levels, the claim is about the last one, and that the effect grows from level to level.
+    chosen for it. With several levels, the claim is about the last one, and that the effect grows from level to level.
     """
 
     trick: str

@@ -14,6 +14,7 @@ from ablations.analysis.studies import Study
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
+from ablations.report.claims import claims_text
 from ablations.report.designs_section import environment_section, image
 from ablations.report.games_section import write_games
 from ablations.report.markup import as_html, code, plain
@@ -141,7 +142,7 @@ def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, 
     paths = heatmap_figure(pd.concat(found), designs, folder / ("heatmap_beyond" if beyond else "heatmap"))
     said = sentences.beyond(scaled) if beyond else [sentences.across(scaled)]
     shown = image(paths, f"Effect of each trick {'beyond the ladder ' * beyond}in each environment")
-    parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, shown]
+    parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, shown, claims_text(pd.concat(found))]
     for name in (design.name for design in designs):
         frame = tables.together(scaled, name)
         if not frame.empty:

@@ -20,9 +20,7 @@ from ablations.training.scores import POINTS, Scored
 from tricks.runs import learning_curve
 
 LATEST = 1000  # results in memory; reading as many takes some seconds
-CODE = "".join(
-    inspect.getsource(module) for module in (scores, learning_curve)
-)  # scores made by other code don't count
+CODE = inspect.getsource(scores) + inspect.getsource(learning_curve)  # scores that other code made don't count
 TABLE = f"scores_{hashlib.sha256(CODE.encode()).hexdigest()[:16]}"
 Stamp = tuple[int, int]  # size and time of a result's file
 

@@ -17,7 +17,7 @@ from tricks.core.env import Step
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
-from tricks.ladder import switched
+from tricks.ladder import NEEDS, switched
 
 SMALL = Config(env="ShortCartPole-v0", seeds=(3,), steps=400, lanes=4, horizon=16, lr=0.003)
 
@@ -153,8 +153,7 @@ def test_truncation_bootstraps_from_the_true_last_observation() -> None:
 
 
 NUMBERS = [f.name for f in fields(Config) if f.type == Number]
-BEYOND = ("ppg", "kl_stop", "reward_scaling", "recompute", "separate_optimizers", "dual_clip", "huber")
-EVERYTHING = switched([*EVERY.on, *BEYOND])
+EVERYTHING = switched([name for name in NEEDS if name not in ("shared_trunk", "ppg_buffers")])  # which exclude others
 OTHER = {"adam_eps": 0.1, "obs_decay": 0.5, "log_std_init": -1.0, "dual_clip_limit": 1.001}  # else half the default
 
 

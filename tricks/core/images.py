@@ -17,7 +17,7 @@ CHANNELS, KERNEL, WIDTH = 8, 3, 64
 
 
 def image_body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Body:
-    """`Nature`, or `Shallow` for images that are too small for it. Raises InputError if they are for both."""
+    """`Nature`, or `Shallow` for images that are too small for it. Raises InputError if they are for either."""
     if is_small(spaces.shape):
         return Shallow(generators, spaces.shape, float(spaces.observation.high.max()))  # type: ignore[attr-defined]
     return Nature(generators, spaces.shape)

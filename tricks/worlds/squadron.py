@@ -61,7 +61,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def hit(aliens: Tensor, shot: Tensor, column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The aliens without the one in the shot's cell, the shot, which is gone if there was one, and whether."""
+    """The aliens without the one in the shot's cell, the shot, gone if it hit one, and whether it did."""
     struck = cell(shot, column) & (aliens > 0)
     struck_any = struck.any(-1)
     return aliens * ~struck, shot.masked_fill(struck_any, NONE), struck_any
