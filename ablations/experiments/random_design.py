@@ -15,7 +15,7 @@ from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
 from ablations.report.tables import markdown
 from ablations.report.takeaways import AGENTS, CHOICES
 from ablations.training.jobs import Job
-from ablations.training.plan import name_of
+from ablations.training.plan import Device, name_of
 from ablations.training.provenance import provenance
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
@@ -39,9 +39,7 @@ class Options:
     """Any environment id."""
     steps: int = 100_000
     """Budget of environment steps per agent."""
-    device: str = "cpu"
-    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
-    they count as different jobs."""
+    device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""
     scheduler: str = ""

@@ -16,7 +16,7 @@ from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.report.tables import markdown
 from ablations.training.jobs import Job
-from ablations.training.plan import name_of
+from ablations.training.plan import Device, name_of
 from ablations.training.provenance import provenance
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count
@@ -45,9 +45,7 @@ class Options:
     """Seeds of each combination; every combination has its own."""
     steps: int = 100_000
     """Budget of environment steps per seed."""
-    device: str = "cpu"
-    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
-    they count as different jobs."""
+    device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")

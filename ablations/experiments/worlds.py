@@ -13,7 +13,7 @@ from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
-from ablations.training.plan import name_of
+from ablations.training.plan import Device, name_of
 from ablations.training.rates import FIXED, Rate, best_rate
 from ablations.training.seed_ranges import blocks, following
 from ablations.training.store import Store, prepare
@@ -35,9 +35,7 @@ class Options:
     """First choose the learning rates, on tuning seeds, of the arms that have none here yet."""
     confirm: bool = False
     """Then try every trial in which something is seen again, at its largest dose, on as many seeds that come next."""
-    device: str = "cpu"
-    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
-    they count as different jobs."""
+    device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")

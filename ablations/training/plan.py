@@ -27,6 +27,13 @@ ABOUT_DESIGNS = (
     "(default: the suite's own, or ladder)."
 )
 
+Device = Annotated[
+    str,
+    tyro.conf.arg(
+        help="Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
+        "rounding, so they count as different jobs."
+    ),
+]
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
@@ -45,9 +52,7 @@ class What:
     """The tricks that the design is about, such as clip,gae,entropy (default: all; required for a factorial)."""
     steps: int = 0
     """Budget of environment steps per seed (0: the suite's, or 100,000)."""
-    device: str = "cpu"
-    """Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in rounding, so
-    they count as different jobs."""
+    device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")
