@@ -102,7 +102,7 @@ def _span(job: Job) -> str:
 
 
 def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int) -> int:
-    from ablations.training.estimate import estimate
+    from ablations.training.estimate import PROBES, estimate
 
     waiting = set(left)
     for plan in made:
@@ -113,7 +113,7 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
                 done = sum(job not in waiting for job in jobs)
                 print(f"  {arm.name}" + (f" ({done} of {len(jobs)} jobs done)" if done else ""))
             print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
-    print(f"\n{len(left)} jobs to train; measuring ...", flush=True)
+    print(f"\n{len(left)} jobs to train; measuring the start of {min(len(left), PROBES)} of them ...", flush=True)
     print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")
     return 0
 

@@ -98,7 +98,7 @@ def main(chosen: Options, command: str) -> int:
     write_whole(path.with_name(f"{name}.md"), text + "\n")
     title = f"{chosen.rung} on {chosen.env}: {', '.join(grid)}; {chosen.seeds} seeds a combination\n"
     title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
-    paths = sweep_figure(runs, grid, title, path)
+    paths = [path.with_name(f"{name}.sweep.csv"), path.with_name(f"{name}.md"), *sweep_figure(runs, grid, title, path)]
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
     return 0
 
@@ -144,6 +144,12 @@ def worst_score(runs: pd.DataFrame, names: Sequence[str], env: str) -> float:
     return SCALES[env].random if env in SCALES else float(means(runs, names).min())
 
 
+def nearly(low: float, high: float) -> str:
+    """The range of values that are nearly as good as the best, in words."""
+    span = f"from {low:g} to {high:g}" if low < high else f"at {low:g} only"
+    return f"within 5% of the best score {span}"
+
+
 def in_words(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], env: str) -> str:
     """The tables as Markdown: for each number the best score at each value, and the range that is nearly as good."""
     names, parts = list(grid), []
@@ -156,7 +162,10 @@ def in_words(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], env: str) 
             span = f" [{best.low:.4g}, {best.high:.4g}]" if best.low == best.low else ""
             lines.append((f"{best.value:g}", f"{best.mean:.4g}{span}", *(f"{best.others[o]:g}" for o in others)))
         low, high = good_range(found, worst)
-        parts.append(f"{markdown(lines)}\n\n`{name}`: within 5% of the best from {low:g} to {high:g}.")
+        parts.append(f"{markdown(lines)}\n\n`{name}`: {nearly(low, high)}.")
     diverged = int(runs.diverged.notna().sum())
-    said = "Each value at the best of the other numbers, chosen by the same scores; 95% intervals (Student's t)."
+    said = "Each value is shown at the best of the other numbers, chosen by the same scores"
+    said += ", with its 95% interval (Student's t)." if runs.seed.nunique() > 1 else "."
+    zero = "a random policy's" if env in SCALES else "the worst combination's"
+    said += f" 5% is of the way from {zero} score to the best."
     return "\n\n".join([*parts, said + (f" {diverged} agents diverged." if diverged else "")])

@@ -14,7 +14,7 @@ from ablations.training.workers import budget, in_pool, longest_first
 from tricks import PPO, Config, Tricks, train
 from tricks.errors import InputError
 
-SHARE = 0.06  # of a job's budget
+SHARE, MOST = 0.06, 20_000  # of a job's budget, and at most so many steps
 PROBES = 8
 
 
@@ -56,7 +56,7 @@ def probes(jobs: Sequence[Job], workers: int) -> list[Job]:
 
 def short(job: Job) -> Job:
     """The job with only the first part of its budget."""
-    return Job(replace(job.config, steps=max(1, round(SHARE * job.config.steps))), job.tricks)
+    return Job(replace(job.config, steps=max(1, min(MOST, round(SHARE * job.config.steps)))), job.tricks)
 
 
 def kind_of(job: Job) -> tuple[Any, ...]:

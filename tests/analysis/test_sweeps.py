@@ -49,7 +49,7 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "4 combinations × 5 seeds × 1,500 steps, in 2 jobs" in said
-    assert "`gamma`: within 5% of the best from" in said
+    assert "`gamma`: within 5% of the best score" in said
     (path,) = tmp_path.glob("*.sweep.csv")
     frame = pd.read_csv(path)
     assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4

@@ -14,7 +14,7 @@ from tricks.reading.skeleton.settings import Config
 
 
 def main(train: Callable[[Config], SimpleNamespace]) -> None:
-    """Train as the command line asks, and print what each seed earned at the end: nan if it diverged before."""
+    """Train as the command line asks, and print what each seed earned at the end: nan if no episode ended there."""
     parser = ArgumentParser(usage=SUPPRESS, description=__doc__, formatter_class=RawTextHelpFormatter)
     for f in fields(Config):
         kind: Any = {bool: "True".__eq__, tuple: int}.get(type(f.default), type(f.default))
