@@ -358,7 +358,8 @@ plt.show()
 # $$\delta_t = r_t + \gamma V_e(s_{t+1}) - V_e(s_t), \qquad A_t = \delta_t + \gamma\lambda\, A_{t+1}, \qquad
 #   \text{target}_t = V_e(s_t) + A_t .$$
 #
-# Now the reward travels one state per *epoch*. The price is one more pass of the value net over the batch each time.
+# Now the reward travels one state per *epoch*. The price is one more pass of the value net over the batch each time,
+# and a bias: $V_e$ has seen the returns that it now judges, so it explains part of each surprise away.
 
 # %%
 source(judged_anew, judged)
@@ -397,26 +398,29 @@ plt.show()
 
 # %%
 tried = evidence("recompute").worlds.iloc[0]
-print(f"{tried.place}, {tried.seeds} seeds: from {tried.without:.1f} of 10 points to {tried['with']:.1f}")
+print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
+print(f"from {tried.without:.1f} of 10 points to {tried['with']:.1f}")
 print(f"difference as a share of the best score, by epochs: {tried.doses}")
 assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000 " in tried.doses
 
 # %% [markdown]
-# In the chain it helps, on two sets of seeds, and the more epochs, the more. (With one, both arms are the same.) λ = 0 is
-# where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps ahead
-# without it, and we haven't measured what's left to gain.
+# In the chain it helps, on two sets of seeds, and the more epochs, the more. (With one, both arms are the same.) λ = 0
+# is where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps ahead
+# without it, and we haven't measured what's left to gain. Andrychowicz et al. (2020, arXiv:2006.05990) recommend
+# recomputing before every epoch, on continuous control.
 
 # %%
 evidence("recompute")
 
 # %% [markdown]
-# **Question.** What does `recompute` change at λ = 1? And with a single epoch?
+# **Question.** What does `recompute` change at λ = 1?
 #
 # <details><summary>Answer</summary>
 #
 # At λ = 1 the surprises telescope: the target $V + A$ is the return, whatever $V$ says (except where a batch is cut off
-# in mid-episode). Only the advantages change. They subtract a fresher baseline, which can't bend the gradient, but may
-# calm it. With a single epoch, nothing changes.
+# in mid-episode). Only the advantages change, and their baseline is no longer harmless: $V_e$ has been trained on these
+# very returns, so it depends on the actions that it is subtracted for. If it had memorized the batch, $V_e(s_t) = G_t$,
+# all advantages would be 0. (Schulman et al. 2015, arXiv:1506.02438, fit $V$ after the policy for this reason.)
 #
 # </details>
 #

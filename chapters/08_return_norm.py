@@ -263,7 +263,7 @@ assert ends[0] < 0.1 < 0.25 < ends[1]
 # | **clip rewards** to ±1, or take their sign | the task | a known bound, from the first step on | ten points count like one, so another policy may be best |
 # | **normalize the value target** (`return_norm`) | what the value net has to say | rewards, advantages, the task | what outputs mean, whenever $\mu$ and $\sigma$ move ([PopArt](12_popart.ipynb)) |
 #
-# The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do, the second is usual on
+# The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do; the second is usual on
 # [Atari](22_atari.ipynb).
 #
 # With clipped rewards and $\gamma = 0.99$, an episode that pays 1 at once beats one that pays 10 at its fifth step
@@ -271,7 +271,7 @@ assert ends[0] < 0.1 < 0.25 < ends[1]
 # CartPole, and the best policy is to fall at once. From a net's *targets* you may subtract anything, since it is added
 # back.
 #
-# ## Isn't that what VecNormalize does?
+# ## Isn't `return_norm` what VecNormalize does?
 #
 # No. When people say "reward normalization," they usually mean the first row, our flag `reward_scaling`: keep a running
 # discounted sum of each lane's rewards, and divide every reward by the standard deviation of all these sums so far
@@ -280,18 +280,23 @@ assert ends[0] < 0.1 < 0.25 < ends[1]
 # $$R_t = \gamma R_{t-1} + r_t, \qquad
 #   \hat r_t = \operatorname{clip}\Big(\frac{r_t}{\sigma_t},\, \pm 10\Big), \qquad
 #   \sigma_t^2 = \operatorname{Var}(R_1, \dots, R_t) + \varepsilon.$$
+#
+# The variance is over all lanes, and $\varepsilon = 10^{-8}$.
 
 # %%
 source(RewardScale.forward, running_sums)
 
 # %% [markdown]
 # **Why a sum, and why γ?** The value net has to predict sums of rewards, not rewards. $R_t$ looks back where a return
-# looks ahead, but over a long stream both vary alike, so scaled returns have a deviation around 1. Independent rewards
-# of deviation $s$ make $\sigma = s/\sqrt{1 - \gamma^2}$, 7 times $s$ at $\gamma = 0.99$. So use the agent's own γ.
+# looks ahead. In a long stream without ends both vary alike, so scaled returns have a deviation around 1. (With ends
+# they can differ: if only an episode's last step pays, $R_t$ is 0 until then, while the return hardly varies.)
+# Independent rewards of deviation $s$ make $\sigma = s/\sqrt{1 - \gamma^2}$, 7 times $s$ at $\gamma = 0.99$. So use the
+# agent's own γ.
 #
 # **What else changes?** Everything computed from rewards. Advantages are in units of $\sigma$ now, and so is all that
-# is weighed against them or against values: the entropy bonus, the value clip's range. `return_norm` changes only what
-# the value net says.
+# is weighed against them or against values: the entropy bonus, the value clip's range. On a single task, `return_norm`
+# changes only what the value net has to say. (With several, it also divides each task's advantages by its σ: [chapter
+# 12](12_popart.ipynb).)
 #
 # **Predict.** CartPole pays a ten-thousandth per step, beside an entropy bonus of 0.01. (There is no advantage
 # normalization, which would hide the scale.) Does either trick help?
@@ -348,8 +353,9 @@ assert round(1 / variance[0, 0].item() ** 0.5) == 71  # before the clip
 assert anew[0] == 10 and anew[-1] < 1.1 * anew[99] and onward[-1] > 5 * anew[-1]
 
 # %% [markdown]
-# **The first rewards are divided by next to nothing:** one sum has no variance. Without the clip at ±10, that 1 would
-# be a 71.
+# **The first rewards are divided by next to nothing:** one sum has no variance. To soften this, the statistics begin
+# with $10^{-4}$ of an imaginary row of mean 0 and variance 1, as they do in both libraries below. Even so, without the
+# clip at ±10 that 1 would be a 71. (With $\varepsilon$ alone, it would be 10,000.)
 #
 # **Public code disagrees on when the sum starts anew.** stable-baselines3, like this library, does it after every end.
 # Gymnasium's `NormalizeReward` drops the past *at* the row that terminates, not after it, and never at a time limit.

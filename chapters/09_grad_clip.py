@@ -209,8 +209,8 @@ assert moved[0].max() < 4 and moved[0, 3100] < 0.05 and moved[1, 3100] > 0.8
 # not just the step.**
 #
 # Its ordinary gradients were halved, too, and it still travels at full speed, because Adam divides by ½ instead. A
-# limit that is *always* active doesn't slow Adam down. It makes all gradients equally long, so that each batch gets the
-# same vote.
+# limit that is *always* active doesn't slow Adam down, as long as it leaves gradients far above $\varepsilon$ (below,
+# it won't). It makes all gradients equally long, so that each batch gets the same vote.
 #
 # ## How often the limit is active
 #
@@ -257,14 +257,14 @@ assert clipped["without"] > clipped["with return_norm"] + 0.2
 #
 # ## Does the value loss starve the policy?
 #
-# In [other](06_advantage_norm.ipynb) [chapters](17_shared_trunk.ipynb), too, we blame the value loss for drowning out
-# the policy. But these two nets share no weights, and Adam cancels a constant factor. So is it true? The flag
-# `separate_optimizers` puts it to the test: each net has its own Adam, as in Spinning Up's PPO (Achiam 2018), and its
-# own norm. Under one joint norm, the policy's part is
+# [Other chapters](06_advantage_norm.ipynb) blame the value loss, too. On a [shared trunk](17_shared_trunk.ipynb) that's
+# plain: both losses pull on the same weights. But here the two nets share none, and Adam cancels a constant factor. So
+# can the value loss still starve the policy? The flag `separate_optimizers` puts it to the test: each net has its own
+# Adam, as in Spinning Up's PPO (Achiam 2018), and its own norm. Under one joint norm, the policy's part is
 #
 # $$u_\pi = g_\pi \cdot \min\!\bigg(1, \frac{c}{\sqrt{\lVert g_\pi \rVert^2 + \lVert g_V \rVert^2}}\bigg),$$
 #
-# and $\lVert g_V \rVert$ grows with the rewards, since $V - G$ does. In `CartPoleReward100`, each step pays 100.
+# where $g_\pi$ and $g_V$ are the two nets' parts of the gradient. $\lVert g_V \rVert$ grows with the rewards, since $V - G$ does. In `CartPoleReward100`, each step pays 100.
 # (`in_turn` deals out minibatches for as many epochs as either net makes.)
 
 # %%
@@ -315,9 +315,9 @@ print(f"{sum(same)} of {len(same)} tensors of weights are equal, bit for bit")
 assert all(same)
 
 # %% [markdown]
-# Adam works parameter by parameter, so at equal rates two Adams *are* one. It was the norm. To profit from the second
-# Adam itself, use its numbers: `value_lr_factor`, `max_value_grad_norm`, `value_epochs`. And with
-# [`kl_stop`](20_kl_stop.ipynb), only the policy stops; the value net goes on.
+# Adam works parameter by parameter, so with equal rates and equally many epochs, two Adams *are* one. It was the norm.
+# To get more out of the flag, use its numbers: `value_lr_factor`, `max_value_grad_norm`, `value_epochs`. (The last is 4
+# even if you change `epochs`.) And with [`kl_stop`](20_kl_stop.ipynb), only the policy stops; the value net goes on.
 #
 # Can a higher learning rate make up for the lost gradient? In the stored trial, each arm has its own best rate:
 

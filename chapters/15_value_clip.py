@@ -347,8 +347,10 @@ axis.set(xlabel="δ", ylabel="where V ends", xlim=(0, 25), ylim=(0, 1.1))
 plt.show()
 
 # %% [markdown]
-# Only beyond $\delta = 9.5$, and only from 19 on is $V$ right. Now let agents choose between the two. The payout comes one
-# step after the choice, and λ = 0, so all they have to go by is $V$ of what they chose.
+# Only beyond $\delta = 9.5$. And $V$ isn't right until $\delta = 19$. Now let agents choose between the two. The flag
+# is `huber`, and `huber_delta` is 1 by default, in the value net's own units. (So with returns around 100 and no
+# `return_norm`, it's nearly the absolute error.) The payout comes one step after the choice, and λ = 0, so all they
+# have to go by is $V$ of what they chose.
 
 # %%
 lottery = Config("tricks/Lottery20-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.003)
@@ -385,9 +387,10 @@ assert tried.seen == -1 and tried.confirmed == 1 and tried.growth_high < 0 and t
 assert (end < 0.6).mean() > 0.5 and ((end < 0.6) | (end > 0.8)).all()
 
 # %% [markdown]
-# It hurts, on two sets of seeds, except with a prize of 2, where median and mean are the same. The search for a rate
-# found another loophole: at 0.1, agents commit to one action within a few batches, whatever $V$ says, and some of them
-# are lucky. Andrychowicz et al. found Huber's loss worse than the squared error in every environment they tried.
+# It hurts, on two sets of seeds, except with a prize of 2: there a win and a blank are equally likely, and by symmetry
+# Huber's loss ends at the mean. The search for a rate found another loophole: at 0.1, most agents commit to one action
+# before $V$ has much to say, and some of them are lucky. Andrychowicz et al. found Huber's loss worse than the squared
+# error in every environment they tried.
 
 # %%
 evidence("huber")

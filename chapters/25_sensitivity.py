@@ -207,7 +207,8 @@ plt.show()
 # That "if" matters. Here is the whole grid:
 
 # %%
-sweeps = {tuple(varied(runs)): runs for runs in stored(RESULTS)}
+here = [runs for runs in stored(RESULTS) if runs.env.iloc[0] == "CartPole-v1" and "ppg" not in runs.rung.iloc[0]]
+sweeps = {tuple(varied(runs)): runs for runs in here}
 grid = sweeps["epochs", "clip_range", "lr"].pivot_table(index=["epochs", "lr"], columns="clip_range", values="score")
 figure, axes = plt.subplots(1, 3, figsize=(8, 2.5), sharey=True)
 for axis, (epochs, table) in zip(axes, grid.groupby("epochs"), strict=True):

@@ -63,7 +63,8 @@ class Evidence:
         for row in self.worlds.to_dict("records"):
             said, span = f"{row['without']:.4g} → {row['with']:.4g}", f"{row['low']:+.3g} to {row['high']:+.3g}"
             asked = WITH + (", last 10%" if row["score"] == "late" else "")
-            lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", "", row["verdict"]))
+            again = f"{row['again']:+.3g}" if pd.notna(row["again"]) else ""
+            lines.append((f"*{row['place']}*", asked, said, span, f"{row['seeds']}", again, row["verdict"]))
         folded = f"<details><summary>All numbers about {self.trick}, with intervals</summary>"
         return f"{folded}\n\n{markdown(lines)}\n\n{CAPTION}\n\n</details>"
 
