@@ -1,4 +1,4 @@
-"""dual_clip: the objective of a bad action is bounded from below, too, so that no ratio makes its gradient explode."""
+"""dual_clip: the objective of a bad action is bounded from below, too, so that no finite ratio makes it explode."""
 
 import torch
 from torch import Tensor

@@ -43,7 +43,7 @@ from tricks.runs.log import Listener, Log
 from tricks.runs.opening import open_env
 from tricks.runs.run import Run, own
 from tricks.segments import play_segment
-from tricks.separate_optimizers import in_turn
+from tricks.separate_optimizers import idle, in_turn
 from tricks.shared_trunk import share_trunk_
 from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
@@ -185,6 +185,8 @@ def train_in(
             batches = dealt_apart(recent, memory, agent.returns, config, log.update)
         moving = log.active  # [S]: the seeds that take the next step
         for b in batches:
+            if tricks.separate_optimizers:
+                log.quiet = idle(b)
             seen, advantage = agent.see(b.obs), b.advantage  # [S, B, H], [S, B]
             if tricks.advantage_norm:
                 advantage = standardize(advantage, b.valid)

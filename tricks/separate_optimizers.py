@@ -6,6 +6,12 @@ from tricks.config import Config
 from tricks.core.rollout import Batch
 from tricks.reuse import minibatches
 
+OF_POLICY = (
+    *("policy_loss", "entropy", "grad_norm", "approx_kl", "max_ratio"),
+    *("clip_fraction", "clip_range", "bounded_fraction", "steps_taken"),
+)
+OF_VALUES = ("value_loss", "value_grad_norm")
+
 
 def in_turn(batch: Batch, config: Config, update: int) -> Iterator[Batch]:
     """Minibatches for as many epochs as either net makes; each says which of the two takes a step on it."""
@@ -15,3 +21,8 @@ def in_turn(batch: Batch, config: Config, update: int) -> Iterator[Batch]:
         epoch = step // config.minibatches
         b.policy_turn, b.value_turn = epoch < config.epochs, epoch < config.value_epochs
         yield b
+
+
+def idle(b: Batch) -> tuple[str, ...]:
+    """The diagnostics of a net that takes no step on this minibatch: the curve shows those of its own steps."""
+    return (*(() if b.policy_turn else OF_POLICY), *(() if b.value_turn else OF_VALUES))

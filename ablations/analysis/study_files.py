@@ -18,7 +18,7 @@ from ablations.training.jobs import kind
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import NEEDS
+from tricks.ladder import NEEDS, Tricks
 from tricks.runs.files import write_whole
 
 SUFFIX = ".runs.csv.gz"
@@ -59,8 +59,11 @@ def save_again(again: Study, first: Study, folder: Path) -> Study:
     return saved
 
 
-def refuse_another(path: Path, config: Config) -> None:
-    """Raise InputError if the file holds a study of the same name with other numbers or another backend."""
+def refuse_another(path: Path, config: Config, arms: Sequence[Tricks] | None = None) -> None:
+    """Raise InputError if the file holds a study of the same name with other numbers, another backend, or more arms.
+
+    arms: of the new study; None if they do not matter.
+    """
     before = _before(path)
     if before is None:
         return
@@ -70,6 +73,9 @@ def refuse_another(path: Path, config: Config) -> None:
         how = f"with {own or 'the usual numbers'}, backend {', '.join(backends)}"
         how += f", device {', '.join(devices)}" if devices != [kind(config.device)] else ""
         raise InputError(f"{path} holds another study, {how}; choose another --out")
+    lost = {arm.tricks for design in before.designs for arm in design.arms}.difference(arms or ())
+    if arms is not None and lost:
+        raise InputError(f"{path} holds another study, with {len(lost)} arms that this one lacks; choose another --out")
 
 
 def _before(path: Path) -> Study | None:

@@ -126,6 +126,8 @@ def _on_top_of(base: Tricks, first: Label, names: Sequence[str]) -> Design:
     Those among the names; all of them, if none is.
     """
     every = [name for name in NEEDS if name not in LADDER]
-    pairs = [with_it(base, name, PPO.on) for name in [name for name in every if name in names] or every]
+    chosen = [name for name in every if name in names] or every
+    chosen = [name for name in every if any(name in closed([other]) for other in chosen)]  # with what they need
+    pairs = [with_it(base, name, PPO.on) for name in chosen]
     arms = [Arm(first, base), *(Arm(pair.label, pair.having) for pair in pairs)]
     return Design("", tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs), own_arms=True)

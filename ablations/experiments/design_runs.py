@@ -50,7 +50,7 @@ def main(chosen: Options, command: str) -> int:
     start, processes = time.perf_counter(), worker_count(chosen.workers, chosen.device, chosen.scheduler)
     made = plans(chosen, chosen.seeds)
     for plan in made:
-        refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config)
+        refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config, plan.arms)
     store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
     jobs = [job for plan in made for job in plan.jobs]
     left = [job for job in jobs if not store.has(job)]

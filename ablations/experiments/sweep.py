@@ -27,6 +27,7 @@ from tricks.ladder import NUMBERS, Tricks, named
 from tricks.runs.files import write_whole
 
 MOST = 100_000  # agents of one sweep
+ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
 RATES = (0.001, 0.003, 0.01, 0.03)  # unless others are named
 
 
@@ -61,8 +62,12 @@ def main(chosen: Options, command: str) -> int:
         raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
     for name in grid:
         owners = [flag for flag, numbers in NUMBERS.items() if name in numbers]
-        if owners and not {*owners} & {*tricks.on}:
-            raise InputError(f"{name} has no effect without {' or '.join(owners)}; --rung {chosen.rung}+{owners[0]}")
+        for needed in (owners, [ALSO[name]] if name in ALSO else []):
+            if needed and not {*needed} & {*tricks.on}:
+                said = f"{name} has no effect without {' or '.join(needed)}"
+                raise InputError(f"{said}; --rung {chosen.rung}+{needed[0]}")
+        if name == "value_epochs" and tricks.ppg_buffers:
+            raise InputError("value_epochs has no effect with ppg_buffers, which have value_uses instead")
     if chosen.seeds < 1:
         raise InputError(f"--seeds must be at least 1, not {chosen.seeds}")
     grid = {**grid, "lr": grid.get("lr", RATES)}

@@ -103,8 +103,8 @@ class Plan:
         """
         if self.fixed:
             return dict.fromkeys(self.arms, Rate(self.config.rates[0], FIXED))
-        own = {tricks: best_rate(self.config, tricks) for tricks in self.arms}
-        return dict.fromkeys(self.arms, NOT_TUNED) if NOT_TUNED in own.values() else own
+        own = {tricks: best_rate(self.config, tricks) for tricks in replace(self, only=None).arms}
+        return {tricks: NOT_TUNED if NOT_TUNED in own.values() else own[tricks] for tricks in self.arms}
 
     @property
     def name(self) -> str:
@@ -139,7 +139,8 @@ def plans(chosen: What, seeds: str = "") -> list[Plan]:
                 raise
             left_out.append(f"{setting.config.env} ({error})")
             print(f"left out: {left_out[-1]}", file=sys.stderr)
-    return [replace(plan, left_out=tuple(left_out)) for plan in found]
+    distinct = {(plan.config, plan.designs): plan for plan in found}  # with --steps, two budgets can become one
+    return [replace(plan, left_out=tuple(left_out)) for plan in distinct.values()]
 
 
 def _suite(chosen: What) -> Suite:
@@ -155,7 +156,17 @@ def _suite(chosen: What) -> Suite:
     if not settings:
         known = ", ".join(setting.config.env for setting in suite.settings)
         raise InputError(f"the suite {chosen.suite} has no {chosen.env!r}; it has {known}")
-    return replace(suite, settings=settings)
+    meant = tuple(setting for setting in settings if set(_asked(chosen)) & set(_usual(setting, suite)))
+    return replace(suite, settings=meant or settings)
+
+
+def _asked(chosen: What) -> list[str]:
+    return [name.strip() for name in chosen.design.split(",")] if chosen.design else []
+
+
+def _usual(setting: Setting, suite: Suite) -> tuple[str, ...]:
+    """The designs that are trained in a setting unless others are asked for."""
+    return (*(setting.designs or suite.designs), *setting.more)
 
 
 class ImpossibleEnvironment(InputError):
@@ -170,8 +181,7 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
         raise ImpossibleEnvironment(str(error)) from error
     able = list(usable(config))
     names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
-    usual = [*(setting.designs or suite.designs), *setting.more]
-    asked = [name.strip() for name in chosen.design.split(",")] if chosen.design else usual
+    asked = _asked(chosen) or _usual(setting, suite)
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))

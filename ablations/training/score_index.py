@@ -20,8 +20,9 @@ from ablations.training.scores import POINTS, Scored
 from tricks.runs import learning_curve
 
 LATEST = 1000  # results in memory; reading as many takes some seconds
+PACKING = 1  # counts the ways in which `_packed` has written scores
 CODE = inspect.getsource(scores) + inspect.getsource(learning_curve)  # scores that other code made don't count
-TABLE = f"scores_{hashlib.sha256(CODE.encode()).hexdigest()[:16]}"
+TABLE = f"scores_{hashlib.sha256(CODE.encode()).hexdigest()[:16]}_{PACKING}"
 Stamp = tuple[int, int]  # size and time of a result's file
 
 
@@ -67,8 +68,9 @@ class Index:
             if found is not None
             for text, numbers in [_packed(found)]
         ]
-        with contextlib.suppress(sqlite3.Error), self._disk:  # full, locked, ...
-            self._disk.executemany(f"INSERT OR REPLACE INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?)", rows)
+        with contextlib.suppress(sqlite3.Error):  # full, locked, ...
+            with self._disk:
+                self._disk.executemany(f"INSERT OR REPLACE INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?)", rows)
             self._latest.clear()
 
     def _row(self, columns: str, key: str) -> tuple[Any, ...]:

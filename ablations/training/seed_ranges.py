@@ -30,8 +30,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def further(seeds: Sequence[int]) -> tuple[int, ...]:
-    """As many seeds again, a multiple of 60 later: the thirty seeds in between are for a confirmation."""
-    shift = -(-len(seeds) // APART) * APART
+    """As many seeds again, a multiple of 60 later: those in between are for a confirmation."""
+    shift = -(-2 * len(seeds) // APART) * APART
     return tuple(seed + shift for seed in seeds)
 
 

@@ -58,6 +58,15 @@ def test_numbers_that_need_not_be_whole_train_side_by_side() -> None:
         (["--vary", "gamma=0.9", "--seeds", "1000000"], "a sweep has at most 100,000"),
         (["--vary", "gamma=0.9", "--rung", "glue"], "unknown rung 'glue'"),
         (["--vary", "huber_delta=1,2"], "huber_delta has no effect without huber; --rung ppo+huber"),
+        (["--rung", "baseline+separate_optimizers", "--vary", "value_epochs=1,2"], "has no effect without reuse"),
+        (
+            ["--rung", "baseline+separate_optimizers", "--vary", "max_value_grad_norm=1"],
+            "has no effect without grad_clip; --rung baseline+separate_optimizers+grad_clip",
+        ),
+        (
+            ["--rung", "ppg_buffers+separate_optimizers", "--vary", "value_epochs=1,2"],
+            "value_epochs has no effect with ppg_buffers, which have value_uses instead",
+        ),
         (["--vary", "gamma=0.9", "--env", "Glue-v0"], "Glue"),
     ],
 )

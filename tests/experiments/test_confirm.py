@@ -26,6 +26,7 @@ def test_only_the_arms_of_detected_effects_are_tried_again_and_the_report_shows_
     assert study.again.about["confirms"] == study.name
     assert set(study.again.runs.seed) == {*range(10, 20)}
     assert set(study.again.runs.tricks) == {"", "grad_clip"}
+    assert set(study.again.runs.lr) == set(study.runs.lr)
     assert study.of(Tricks(entropy=True, grad_clip=True)).seed.tolist() == [*range(10)]
     assert main(["report", "--out", str(tmp_path)]) == 0
 

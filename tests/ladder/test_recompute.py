@@ -11,6 +11,7 @@ from torch import Tensor
 
 import tricks.recompute
 from tricks import PPO, Config, train
+from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.moments import denormalize
 from tricks.core.rollout import Rollout
@@ -58,3 +59,16 @@ def test_every_further_epoch_has_the_advantages_and_targets_of_its_own_value_net
 
 def test_it_changes_what_is_learned() -> None:
     assert not train(CONFIG, named("recompute")).curve.equals(train(CONFIG, PPO).curve)
+
+
+def test_a_value_net_with_more_epochs_takes_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, taken = replace(CONFIG, steps=1, epochs=2, value_epochs=5), [0]
+    step = Adam.step
+
+    def counting(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        taken[0] += bool(moving.any())
+        step(self, gradient, learning_rate, moving)
+
+    monkeypatch.setattr(Adam, "step", counting)
+    train(config, switched([*PPO.on, "recompute", "separate_optimizers"]))
+    assert taken[0] == (2 + 5) * config.minibatches

@@ -128,6 +128,7 @@ def test_curves_report_the_rewards_as_they_were() -> None:
     curve = train(config, switched(["reward_scaling"])).curve
     assert curve["return"].dropna().between(1, 15).all()
     assert (curve["return"] == curve["length"]).all()
+    assert (curve["reward_std"] > 0).all()
     assert (curve["reward_std"] != 1).all()
 
 
@@ -147,3 +148,26 @@ def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> 
     again = load(tmp_path / "b").agent
     torch.testing.assert_close(again.reward_scale.state_dict(), whole.agent.reward_scale.state_dict())
     assert again[1].reward_scale.moments.shape == (1, 3)
+
+
+def test_a_resumed_run_that_starts_new_episodes_starts_their_sums_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config("Pendulum-v1", "gymnasium", seeds=2, steps=400, lanes=2, horizon=32, minibatches=2)
+
+    def interrupt(rows: Rows) -> None:
+        if rows[0]["step"] > 200:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, CONTINUOUS, checkpoints=Checkpoints(tmp_path, every=64), on_update=interrupt)
+    before, scaled = [], RewardScale.forward
+
+    def watching(self: RewardScale, *arguments: Any) -> torch.Tensor:
+        before.append(self.sums.clone())
+        return scaled(self, *arguments)
+
+    monkeypatch.setattr(RewardScale, "forward", watching)
+    resume(tmp_path)
+    assert not before[0].any()
+    assert before[1].all()

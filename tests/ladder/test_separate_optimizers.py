@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tricks import PPO, Config, train
+from tricks import PPO, Config, loop, train
+from tricks.baseline import squared_error
 from tricks.core.adam import Adam
 from tricks.ladder import named, switched
 
@@ -99,3 +100,23 @@ def test_the_value_net_has_a_limit_of_its_own() -> None:
         pairs = zip(net.parameters(), start.parameters(), strict=True)
         steps.append(torch.stack([(a - b).norm().float() for a, b in pairs]).norm().item())
     assert steps[1] > 10 * steps[0]
+
+
+def test_the_policys_diagnostics_are_of_its_own_steps() -> None:
+    config = replace(CONFIG, steps=1, epochs=2, target_kl=10.0)
+    tricks = switched(apart(*PPO.on, "kl_stop"))
+    few, many = (train(replace(config, value_epochs=epochs), tricks).curve for epochs in (2, 9))
+    assert (few.steps_taken == 1).all()
+    own = ["policy_loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "steps_taken", "grad_norm"]
+    pd.testing.assert_frame_equal(few[own], many[own])
+    assert (many.value_loss < few.value_loss).all()  # of nine epochs
+
+
+def test_a_value_net_whose_gradient_is_not_finite_ends_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoiled(value: Tensor, target: Tensor) -> Tensor:
+        return squared_error(value, target) * torch.tensor([[1.0], [torch.inf]])
+
+    monkeypatch.setattr(loop, "squared_error", spoiled)
+    run = train(CONFIG, switched(apart(*(name for name in PPO.on if name != "value_clip"))))
+    assert run.diverged == {1: int(run.curve[run.curve.seed == 1].step.iloc[0])}
+    assert run.curve[run.curve.seed == 0].step.max() >= CONFIG.steps

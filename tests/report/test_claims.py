@@ -1,17 +1,30 @@
 """What others found, held against effects with known verdicts."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
-from ablations.report.claims import AGREES, CHEETAH, CLAIMS, DISAGREES, HOPPER, UNCLEAR, WALKER, claims_text, judged
+from ablations.report.claims import (
+    AGREES,
+    CHEETAH,
+    CLAIMS,
+    DESIGN,
+    DISAGREES,
+    HOPPER,
+    UNCLEAR,
+    WALKER,
+    claims_text,
+    judged,
+)
 from tricks.ladder import NEEDS
 
 
-def effect(trick: str, env: str, difference: float, verdict: str) -> dict[str, object]:
+def effect(trick: str, env: str, difference: float, verdict: str) -> dict[str, Any]:
     detected = {HELPS: 1, HURTS: -1}.get(verdict, 0)
     span = {"difference": difference, "low": difference - 0.02, "high": difference + 0.02}
-    return {"trick": trick, "env": env, "detected": detected, "verdict": verdict, **span}
+    return {"design": DESIGN, "trick": trick, "env": env, "detected": detected, "verdict": verdict, **span}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +40,18 @@ def effect(trick: str, env: str, difference: float, verdict: str) -> dict[str, o
     ],
 )
 def test_an_effect_agrees_disagrees_or_cannot_tell(says: int, verdict: str, expected: str) -> None:
-    assert judged(says, effect("clip", HOPPER, 0.0, verdict)) == expected
+    size = {HELPS: 0.2, HURTS: -0.2, UNKNOWN: 0.04}.get(verdict, 0.0)
+    assert judged(says, effect("clip", HOPPER, size, verdict)) == expected
+
+
+def test_an_effect_that_is_detected_and_certainly_small_agrees_with_its_sign_and_with_does_little() -> None:
+    tiny = effect("clip", HOPPER, 0.02, HELPS) | {"low": 0.01, "high": 0.03}
+    assert [judged(says, tiny) for says in (1, 0, -1)] == [AGREES, AGREES, DISAGREES]
+
+
+def test_an_effect_in_another_design_is_no_second_statement() -> None:
+    both = [effect("huber", HOPPER, -0.2, HURTS) | {"design": design} for design in (DESIGN, "leave-one-out")]
+    assert claims_text(pd.DataFrame(both)).endswith("Of 1 statements, agrees: 1, disagrees: 0, can't tell: 0.")
 
 
 def test_the_table_has_a_row_for_every_claim_of_which_there_is_an_effect_and_counts_them() -> None:

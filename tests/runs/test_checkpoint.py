@@ -26,8 +26,8 @@ WORLDS = ["CartPole-v1", "Pendulum-v1", "tricks/Trading-v0", "tricks/CartPoleJum
 @pytest.mark.parametrize("env", WORLDS)
 @pytest.mark.parametrize(
     "tricks",
-    [PPO, EVERY, REINFORCE, WHOLE_EPISODES, named("ppg_buffers"), ATARI],
-    ids=["ppo", "every", "reinforce", "whole", "ppg_buffers", "atari"],
+    [PPO, EVERY, REINFORCE, WHOLE_EPISODES, named("ppg_buffers"), ATARI, named("ppg+separate_optimizers+kl_stop")],
+    ids=["ppo", "every", "reinforce", "whole", "ppg_buffers", "atari", "two optimizers"],
 )
 def test_a_resumed_run_is_to_the_bit_the_run_that_nothing_interrupted(
     env: str, tricks: Tricks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """Plans: which arms run where, at which learning rates, and under which name."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -9,11 +10,13 @@ from ablations.cli import again, main
 from ablations.design.suites import SUITES
 from ablations.training.plan import What, plans
 from ablations.training.rates import UNTUNED
-from ablations.training.seed_ranges import blocks, further, parse_seeds
+from ablations.training.seed_ranges import blocks, following, further, parse_seeds
 from tricks import REINFORCE, Config, InputError
 from tricks.core.env import Env
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
+
+ROBOTS = ("continuous", "around-continuous", "ladder")
 
 
 def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_same() -> None:
@@ -24,6 +27,8 @@ def test_tuned_arms_have_their_own_rates_and_one_that_is_not_puts_all_at_the_sam
     (mixed,) = plans(What(design="ladder,screen"), "10")
     assert set(mixed.rates.values()) == {(UNTUNED, "not tuned")}
     assert f"all run at {UNTUNED:g}" in mixed.in_words
+    few = replace(mixed, only=frozenset(mixed.arms[:2]))  # both are tuned, but the comparison was made without
+    assert few.rates == {arm: mixed.rates[arm] for arm in mixed.arms[:2]}
     fixed = plans(What(suite="published", env="CartPole-v1"))[0]
     assert set(fixed.rates.values()) == {(2.5e-4, "fixed")}
 
@@ -135,4 +140,17 @@ def test_an_arm_that_half_of_the_comparisons_share_has_as_many_seeds_again_that_
     trained = {seed for job in plan.jobs for seed in job.config.seed_list}
     assert trained == {*range(30, 60), *range(90, 120)}
     assert plans(What(), "100")[0].seeds_of(REINFORCE) == tuple(range(100))
-    assert not {*range(100)} & {*further(range(100))}
+
+
+@pytest.mark.parametrize("seeds", [range(10), range(30, 60), range(40), range(60), range(100)])
+def test_two_tries_have_no_seed_in_common(seeds: range) -> None:
+    first, second = ({*some, *further(some)} for some in (seeds, following(seeds)))
+    assert not first & second
+    assert len(first) == len(second) == 2 * len(seeds)
+
+
+def test_a_design_or_a_budget_picks_the_settings_of_a_suite_that_it_is_meant_for() -> None:
+    budgets = {design: {plan.config.steps for plan in plans(What(suite="mujoco", design=design))} for design in ROBOTS}
+    assert budgets == {"continuous": {1_000_000}, "around-continuous": {300_000}, "ladder": {300_000, 1_000_000}}
+    (same,) = plans(What(suite="mujoco", env="Hopper-v5", design="ladder", steps=1000))
+    assert same.config.steps == 1000

@@ -1,7 +1,10 @@
 """The index of scores: as good as reading the results, valid as long as they stay as they are, and never needed."""
 
+import contextlib
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +83,23 @@ def test_a_result_that_has_changed_is_read_again(
     store = Store(folder)
     assert [store.has(job) for job in jobs[:3]] == [False, False, True]
     assert "is damaged and will be recomputed" in capsys.readouterr().err
+
+
+def test_scores_that_cannot_be_written_stay_in_memory(
+    filled: tuple[Path, list[Job]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, jobs = filled
+    reads(folder, jobs)
+    for job in jobs:
+        (folder / f"{job.key}.csv").touch()  # with another time, they are read again, and would be written
+    with contextlib.closing(sqlite3.connect(folder / "scores.sqlite")) as reader:
+        reader.execute("BEGIN")
+        reader.execute(f"SELECT * FROM {score_index.TABLE}").fetchone()  # which keeps the others from a commit
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0))
+        store = Counting(folder)
+        for _ in range(2):
+            assert all(store.scored(job) for job in jobs)
+    assert Counting.count == 2 * len(jobs)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database" * 100])

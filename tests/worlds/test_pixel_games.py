@@ -69,6 +69,9 @@ def test_something_arrives_on_a_free_track_only_when_things_move() -> None:
     assert cells(treasure.TREASURE, after, 2) == [(8, 9)]
     taken, *_ = one_step(treasure.TREASURE, crossing(1, 5, (8, GUARD, 4, 1)), 0, NOW, NOW, last, 0.2, 0.1)
     assert [cells(treasure.TREASURE, taken, k) for k in (1, 2)] == [[], [(8, 5)]]
+    for row, column, arrives in ((8, 9, 0), (8, 8, 1), (7, 9, 1)):  # nothing arrives where the player is
+        after, *_ = one_step(treasure.TREASURE, crossing(row, column), treasure.STAY, NOW, NOW, last, 0.2, 0.9)
+        assert len(cells(treasure.TREASURE, after, 2)) == arrives
     for chance in ((NEVER, NOW), (NOW, NEVER)):
         after, *_ = one_step(treasure.TREASURE, crossing(1, 5), treasure.STAY, *chance, last, 0.2, 0.1)
         assert not after[3:11].any()
@@ -147,10 +150,11 @@ def test_a_bomb_falls_from_the_lowest_alien_of_a_column_and_ends_the_game_on_the
 def test_an_alien_in_the_cannons_row_ends_the_game_and_the_last_hit_brings_the_next_wave_lower() -> None:
     assert one_step(squadron.SQUADRON, shooting((8, 9), (2, 3)), squadron.STAY, NOW)[2]
     for wave, top in ((0, 2), (1, 3), (2, 4), (3, 4), (7, 4)):
-        state = shooting((3, 4), shot=(4, 4), wave=wave)
-        after, reward, over = one_step(squadron.SQUADRON, state, squadron.STAY)
-        assert (reward, over) == (1, False)
-        assert seen(after)[2] == [(row, column) for row in range(top, top + 3) for column in range(6)]
+        for right in (1, -1):
+            state = shooting((3, 4), shot=(4, 4), wave=wave, right=right)
+            after, reward, over = one_step(squadron.SQUADRON, state, squadron.STAY)
+            assert (reward, over) == (1, False)
+            assert seen(after)[2] == [(row, column) for row in range(top, top + 3) for column in range(6)]
 
 
 def scores(id: str, player: Player, games: int = 200) -> Tensor:

@@ -172,6 +172,11 @@ class Agent(nn.Module):
         decoded = self.spaces.decode(action)
         return decoded.reshape((*rows, *decoded.shape[2:]))
 
+    def forget_open_episodes(self) -> None:
+        """Start anew what adds up within an episode, because the environment could not resume in mid-episode."""
+        if hasattr(self, "reward_scale"):
+            self.reward_scale.sums.zero_()
+
     def __getitem__(self, k: int) -> "Agent":
         """The k-th agent of the stack, as a copy."""
         k = fitted("k", int, k)

@@ -92,7 +92,8 @@ class Checkpoints:
         self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
         self.add(**parts)
         if self._saved and not parts["env"].resumable:
-            parts["log"].forget_open_episodes()
+            for name in ("log", "agent"):
+                parts[name].forget_open_episodes()
             print(f"{config.env} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
 
     def add(self, **parts: Part) -> None:

@@ -1,7 +1,7 @@
 """The learning curve during training: one row per seed and update, and which seeds are still active."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tricks.core.rollout import Rollout
 from tricks.errors import InputError
 from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS
 
+WATCHED = ("policy_loss", "grad_norm", "value_grad_norm")  # a seed ends if one of them is not finite
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
@@ -33,6 +34,7 @@ class Log:
         self.update = 0
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self._notes: dict[str, list[Tensor]] = {}
+        self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
         self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
@@ -58,7 +60,8 @@ class Log:
         for name, value in diagnostics.items():
             if name not in DIAGNOSTICS:
                 raise KeyError(f"no diagnostic {name!r}: name it in its trick's field in tricks/ladder.py")
-            self._notes.setdefault(name, []).append(value.detach())
+            if name not in self.quiet:
+                self._notes.setdefault(name, []).append(value.detach())
 
     def end_update(self, rollout: Rollout) -> None:
         """Summarize the update's diagnostics and episodes in one row per active seed, and drop the seeds that diverged.
@@ -77,7 +80,8 @@ class Log:
         columns["update"] = torch.full_like(taken, self.update)
         table = torch.stack([columns[name].double() for name in COLUMNS], 1)
         self._rows.append(table[self.active].cpu().numpy())
-        finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
+        watched = [columns[name] for name in WATCHED if name in self._notes]
+        finite = torch.stack(watched).isfinite().all(0)
         for i in (self.active & ~finite).nonzero()[:, 0].tolist():
             seed = self.seeds[i]
             self.diverged[seed], self.reasons[seed] = int(self.steps[i]), rollout.faults.get(seed, LOST)

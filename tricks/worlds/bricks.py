@@ -2,10 +2,10 @@
 
 The board has 10 × 10 cells. The ball moves one cell diagonally per step, and the paddle, two cells wide in the bottom
 row, one cell to the left or right, or not at all. The paddle's left half returns the ball to the left, its right half
-to the right. A brick in the ball's way is gone, pays, and turns the ball up or down; the ball moves only sideways in
-that step. The wall has three rows below the top one. When no brick is left, the paddle's next return brings a new wall.
-The ball is served downward from a random column. Channels: paddle, ball, the cell opposite to where the ball is headed,
-bricks. After LIMIT steps the game is over.
+to the right. A brick in the cell where the ball would come is gone, pays, and turns the ball up or down; the ball moves
+only sideways in that step, past any brick that is there. The wall has three rows below the top one. When no brick is
+left, the paddle's next return brings a new wall. The ball is served downward from a random column. Channels: paddle,
+ball, the cell opposite to where the ball is headed, bricks. After LIMIT steps the game is over.
 
 Every brick pays 1 in `Bricks`. In `BricksByRow` one of the top row pays 100, of the middle row 10, of the bottom row 1:
 the same game with rewards of very different sizes, for tricks that scale them.

@@ -55,7 +55,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     bombs = dropped(bombs.masked_fill(bombs == BOTTOM, NONE), aliens, chance[..., 1:])
     landed, cleared = aliens[..., SIDE * BOTTOM :].any(-1), ~aliens.any(-1)
     wave = wave + cleared
-    aliens = torch.where(cleared.unsqueeze(-1), squadron(wave), aliens)
+    aliens, right = torch.where(cleared.unsqueeze(-1), squadron(wave), aliens), torch.where(cleared, 1.0, right)
     after = torch.cat([torch.stack([cannon, shot, column, right, wave], -1), bombs, aliens], -1)
     return after, first.double() + second.double(), bombed | landed
 

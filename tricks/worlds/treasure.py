@@ -4,9 +4,9 @@ The board has 10 × 10 cells. Eight rows, all but the top and the bottom one, ar
 crosses from left to right or from right to left. The player moves through them by one cell per step, in four directions
 or not at all. Touching gold pays 1 and takes it; touching a guard ends the game. In each step all things move on by one
 cell with a probability that rises from 0.2 to 1, by 0.1 every FASTER steps. When they do, with probability ARRIVAL,
-something arrives at the edge of a random track, unless the track is taken; it is gold with probability GOLD. Channels:
-player, gold, guards, and the cell behind each thing together with a bar in the top row as long as the speed. After
-LIMIT steps the game is over.
+something arrives at the edge of a random track, unless the track is taken or the player stands there; it is gold with
+probability GOLD. Channels: player, gold, guards, and the cell behind each thing together with a bar in the top row as
+long as the speed. After LIMIT steps the game is over.
 
 After an idea of Young & Tian 2019, arXiv:1903.03176: Atari's games reduced to 10 × 10 cells. These are rules of our
 own. Unlike there, things move by chance and not by a hidden clock, the speed is shown, actions always take effect, and
@@ -52,10 +52,12 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     at = at + step
     kind = torch.where(touched | (at < 0) | (at >= SIDE), NOTHING, kind)
     comes = (moving & (arrives < ARRIVAL)).unsqueeze(-1)
-    new = comes & (tracks - 1 == picked(where, TRACKS).unsqueeze(-1)) & (kind == NOTHING)
+    edge = torch.where(side.round() > 0, 0, SIDE - 1)
+    free = (kind == NOTHING) & ~(here & (column == edge).unsqueeze(-1))
+    new = comes & (tracks - 1 == picked(where, TRACKS).unsqueeze(-1)) & free
     kind = torch.where(new, torch.where(what < GOLD, GOLD_KIND, GUARD).unsqueeze(-1), kind)
     right = torch.where(new, (2 * side.round() - 1).unsqueeze(-1), right)
-    at = torch.where(new, (SIDE - 1) * (right < 0), at)
+    at = torch.where(new, edge.unsqueeze(-1), at)
     after = torch.cat([torch.stack([row, column, time + 1], -1), kind, at, right], -1)
     return after, gold.double(), caught
 

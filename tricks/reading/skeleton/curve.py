@@ -5,6 +5,7 @@ from torch import Tensor
 
 from tricks.reading.skeleton.lanes import Batch
 from tricks.reading.skeleton.settings import Config
+from tricks.reading.skeleton.switches import tricks
 
 
 class Log:
@@ -15,9 +16,13 @@ class Log:
         self.budget, self.steps = config.steps, torch.zeros(config.seeds, dtype=torch.int64)
         self.active, self.progress = self.steps == 0, self.steps / self.budget  # share of the budget that was used
         self.open = torch.zeros(config.seeds, config.lanes, 2, dtype=torch.float64)  # return, length so far
+        if tricks.separate_optimizers:
+            self.quiet: tuple[str, ...] = ()  # diagnostics that are not recorded for now
 
     def note(self, **diagnostics: Tensor) -> None:
         """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max)."""
+        if tricks.separate_optimizers:
+            diagnostics = {name: x for name, x in diagnostics.items() if name not in self.quiet}
         for name, value in diagnostics.items():
             self.notes.setdefault(name, []).append(value.detach().double())
 
@@ -39,5 +44,7 @@ class Log:
         if self.update % 10 == 0:
             print(f"{self.progress.mean():4.0%} of the budget, return {average[:, 0].nanmean():8.1f}", flush=True)
         finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
+        if tricks.separate_optimizers:
+            finite = finite & columns["value_grad_norm"].isfinite()
         self.active, self.progress = self.active & finite & (self.steps < self.budget), self.steps / self.budget
         self.notes, self.update = {}, self.update + 1
