@@ -86,7 +86,9 @@ def main(chosen: Options, command: str) -> int:
     failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+    grid = {name: grid[name] for name in sorted(grid, key=lambda name: name == "lr")}  # shown last, wherever it stood
     runs = pd.concat([rows(stack, tricks, store) for stack in every], ignore_index=True)
+    runs = runs[[*grid, *runs.columns.difference([*grid], sort=False)]]
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(grid), steps, first=0)
     path = chosen.out / name

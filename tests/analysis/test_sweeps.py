@@ -44,13 +44,14 @@ def test_the_good_range_ends_at_the_first_mean_that_is_too_low(
 def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["sweep", "--vary", "gamma=0.9,0.99", "--vary", "epochs=1,2", "--vary", "lr=0.01", "--seeds", "5"]
+    arguments = ["sweep", "--vary", "gamma=0.9,0.99", "--vary", "lr=0.01", "--vary", "epochs=1,2", "--seeds", "5"]
     arguments += ["--steps", "1500", "--workers", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "4 combinations × 5 seeds × 1,500 steps, in 2 jobs" in said
     assert "`gamma`: within 5% of the best score" in said
     (path,) = tmp_path.glob("*.sweep.csv")
+    assert path.name.startswith("sweep_ppo_CartPole-v1_gamma-epochs-lr")
     frame = pd.read_csv(path)
     assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4
     assert frame.score.notna().all()
