@@ -120,8 +120,9 @@ def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
 
 
 def stored(folder: Path) -> list[pd.DataFrame]:
-    """The sweeps of a folder, as `sweep` wrote them, in the order of their names."""
-    return [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
+    """The sweeps of a folder, as `sweep` wrote them, by name; those on what goes beyond the ladder come last."""
+    found = [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
+    return sorted(found, key=lambda runs: "ppg" in str(runs.rung.iloc[0]))
 
 
 def varied(runs: pd.DataFrame) -> list[str]:

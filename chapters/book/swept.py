@@ -27,7 +27,8 @@ def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
     for column, (name, each) in zip(axes.T, found.items(), strict=True):
         for axis, runs in zip(column, each, strict=True):
             draw_number(axis, runs, varied(runs), name)
-            axis.set_title(f"{runs.rung.iloc[0]}, {runs.env.iloc[0]}")
+            env = str(runs.env.iloc[0])
+            axis.set_title(env if len(rungs) == 1 else f"{runs.rung.iloc[0]}, {env}")
             print(ranges(runs, name))
     for axis in axes[:, 0]:
         axis.set_ylabel("area under the curve")
