@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.story import Design
-    from ablations.design.suites import SUITES
+    from ablations.design.suites import PUBLISHED, SUITES
     from ablations.design.trials import TRIALS
     from ablations.experiments.sweep import ranges, stored, varied
     from ablations.figures import style
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DASHED",
     "GRID",
+    "PUBLISHED",
     "RESULTS",
     "SCALES",
     "SUFFIX",
@@ -94,7 +95,7 @@ HOMES = {
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
     "design.flag_sets": ("flags", "numbers"),
     "design.story": ("Design",),
-    "design.suites": ("SUITES",),
+    "design.suites": ("PUBLISHED", "SUITES"),
     "design.trials": ("TRIALS",),
     "experiments.sweep": ("ranges", "stored", "varied"),
     "figures": ("style",),

@@ -69,6 +69,14 @@ def beyond() -> tuple[Study, ...]:
 
 
 @cache
+def robots() -> tuple[Study, ...]:
+    """The stored runs of the preset `continuous` with the budget of a published score, in the order of its suite."""
+    order = [setting.config.env for setting in SUITES["mujoco"].settings]
+    found = [study for study in load_all(RESULTS) if any(design.name == "continuous" for design in study.designs)]
+    return tuple(sorted(found, key=lambda study: order.index(study.env)))
+
+
+@cache
 def verdicts_of_trials() -> pd.DataFrame:
     """The table of all stored trials, see `ablations.judged`."""
     return judged_in(load_all(RESULTS))
