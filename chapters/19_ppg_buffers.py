@@ -305,13 +305,15 @@ swept("policy_rollouts", "value_rollouts", rungs=("ppg_buffers+return_norm",))
 plt.show()
 
 # %%
-(sizes,) = (runs for runs in stored(RESULTS) if "policy_rollouts" in varied(runs) and runs.env.iloc[0] == "CartPole-v1")
-best = {name: sizes.groupby(varied(sizes)).score.mean().groupby(name).max() for name in varied(sizes)}
-assert best["policy_rollouts"].is_monotonic_decreasing and best["value_rollouts"].is_monotonic_increasing
+for runs in stored(RESULTS):
+    if "policy_rollouts" in varied(runs):
+        best = runs.groupby(varied(runs)).score.mean().groupby("policy_rollouts").max()
+        print(f"{runs.env.iloc[0]}: " + ", ".join(f"{score:.0f} with {n}" for n, score in best.items()))
+        assert best.is_monotonic_decreasing
 
 # %% [markdown]
-# The shorter the policy's buffer, the better, and the value net's may be long: here, one rollout and eight. The
-# intervals overlap, but the picture is the same as in our own runs above.
+# In both, the shorter the policy's buffer, the better. How long the value net's should be is less clear: eight rollouts
+# are ahead on CartPole and two on Acrobot, by no more than the intervals are wide.
 
 # %%
 evidence("ppg_buffers")
