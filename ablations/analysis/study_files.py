@@ -75,7 +75,7 @@ def refuse_another(path: Path, config: Config, arms: Sequence[Tricks] | None = N
         raise InputError(f"{path} holds another study, {how}; choose another --out")
     lost = {arm.tricks for design in before.designs for arm in design.arms}.difference(arms or ())
     if arms is not None and lost:
-        raise InputError(f"{path} holds another study, with {len(lost)} arms that this one lacks; choose another --out")
+        raise InputError(f"{path} holds another study, with arms that this one lacks; choose another --out")
 
 
 def _before(path: Path) -> Study | None:

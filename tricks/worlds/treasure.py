@@ -3,10 +3,10 @@
 The board has 10 × 10 cells. Eight rows, all but the top and the bottom one, are tracks that a single thing at a time
 crosses from left to right or from right to left. The player moves through them by one cell per step, in four directions
 or not at all. Touching gold pays 1 and takes it; touching a guard ends the game. In each step all things move on by one
-cell with a probability that rises from 0.2 to 1, by 0.1 every FASTER steps. When they do, with probability ARRIVAL,
-something arrives at the edge of a random track, unless the track is taken or the player stands there; it is gold with
-probability GOLD. Channels: player, gold, guards, and the cell behind each thing together with a bar in the top row as
-long as the speed. After LIMIT steps the game is over.
+cell with a probability that rises from 0.2 to 1, by 0.1 every FASTER steps. When they do, a random track is picked with
+probability ARRIVAL. If it is empty, and the player is not at the edge where things come in, a new thing comes in there:
+gold with probability GOLD, else a guard. Channels: player, gold, guards, and the cell behind each thing together with a
+bar in the top row as long as the speed. After LIMIT steps the game is over.
 
 After an idea of Young & Tian 2019, arXiv:1903.03176: Atari's games reduced to 10 × 10 cells. These are rules of our
 own. Unlike there, things move by chance and not by a hidden clock, the speed is shown, actions always take effect, and
