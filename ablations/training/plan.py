@@ -154,7 +154,7 @@ def _suite(chosen: What) -> Suite:
     suite = SUITES[chosen.suite]
     settings = tuple(setting for setting in suite.settings if chosen.env in ("", setting.config.env))
     if not settings:
-        known = ", ".join(setting.config.env for setting in suite.settings)
+        known = ", ".join(dict.fromkeys(setting.config.env for setting in suite.settings))
         raise InputError(f"the suite {chosen.suite} has no {chosen.env!r}; it has {known}")
     meant = tuple(setting for setting in settings if set(_asked(chosen)) & set(_usual(setting, suite)))
     return replace(suite, settings=meant or settings)

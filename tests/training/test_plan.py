@@ -98,6 +98,7 @@ def test_a_command_keeps_no_path_of_this_machine() -> None:
         (["tune", "--suite", "worlds"], "python -m ablations worlds --tune"),
         (["run", "--suite", "worlds", "--backend", "gymnasium"], "leave out --backend"),
         (["run", "--suite", "classic", "--backend", "gymnasium"], "a suite has its own backends"),
+        (["run", "--suite", "mujoco", "--env", "Ant-v5"], "it has Hopper-v5, Walker2d-v5, HalfCheetah-v5\n"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
