@@ -1,7 +1,7 @@
 """`python -m ablations sweep`: a grid of numbers, the learning rate always among them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -37,7 +37,8 @@ class Options:
 
     vary: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """A number and its values, such as clip_range=0.1,0.2,0.4; may be given several times. All combinations train,
-    and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers."""
+    and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers. A number with one
+    value, such as gamma=0.9, holds in all of them."""
     rung: str = "ppo"
     """A preset, or a flag for the ladder up to it; ppg+kl_stop adds a flag."""
     env: str = "CartPole-v1"
@@ -101,11 +102,14 @@ def main(chosen: Options, command: str) -> int:
     }
     about = {**made, **provenance()}
     write_whole(path.with_name(f"{name}.sweep.csv"), runs.assign(**about).to_csv(index=False, float_format="%.6g"))
-    text = in_words(runs, grid, chosen.env)
+    text = in_words(runs, chosen.env)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
-    title = f"{chosen.rung} on {chosen.env}: {', '.join(grid)}; {chosen.seeds} seeds a combination\n"
+    title = (
+        f"{chosen.rung}{held(runs)} on {chosen.env}: {', '.join(varied(runs))}; {chosen.seeds} seeds a combination\n"
+    )
     title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
-    paths = [path.with_name(f"{name}.sweep.csv"), path.with_name(f"{name}.md"), *sweep_figure(runs, grid, title, path)]
+    figures = sweep_figure(runs, varied(runs), title, path)
+    paths = [path.with_name(f"{name}.sweep.csv"), path.with_name(f"{name}.md"), *figures]
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
     return 0
 
@@ -126,8 +130,15 @@ def stored(folder: Path) -> list[pd.DataFrame]:
 
 
 def varied(runs: pd.DataFrame) -> list[str]:
-    """The numbers that a stored sweep varied."""
-    return list(runs.columns[: list(runs.columns).index("seed")])
+    """The numbers that a sweep varied; if each has one value, all of them."""
+    given = list(runs.columns[: list(runs.columns).index("seed")])
+    return [name for name in given if runs[name].nunique() > 1] or given
+
+
+def held(runs: pd.DataFrame) -> str:
+    """The numbers that had one value in the whole sweep, as in " with gamma=0.9"; empty if there are none."""
+    fixed = [name for name in runs.columns[: list(runs.columns).index("seed")] if name not in varied(runs)]
+    return " with " + ", ".join(f"{name}={runs[name].iloc[0]:g}" for name in fixed) if fixed else ""
 
 
 def ranges(runs: pd.DataFrame, only: str = "") -> str:
@@ -144,7 +155,7 @@ def ranges(runs: pd.DataFrame, only: str = "") -> str:
         span = f"from {low:g} to {high:g}" if low < high else "nowhere else"
         said.append(f"`{name}` is best at {best:g}, and within 5% of that {span}")
     seeds = len(runs) // runs[names].drop_duplicates().shape[0]
-    return f"`{runs.rung.iloc[0]}` on {env}, {seeds} seeds a combination: {'; '.join(said)}."
+    return f"`{runs.rung.iloc[0]}`{held(runs)} on {env}, {seeds} seeds a combination: {'; '.join(said)}."
 
 
 def worst_score(runs: pd.DataFrame, names: Sequence[str], env: str) -> float:
@@ -158,9 +169,9 @@ def nearly(low: float, high: float) -> str:
     return f"within 5% of the best score {span}"
 
 
-def in_words(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], env: str) -> str:
+def in_words(runs: pd.DataFrame, env: str) -> str:
     """The tables as Markdown: for each number the best score at each value, and the range that is nearly as good."""
-    names, parts = list(grid), []
+    names, parts = varied(runs), []
     worst = worst_score(runs, names, env)
     for name in names:
         found = best_of_each(runs, names, name)
@@ -172,6 +183,8 @@ def in_words(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], env: str) 
         low, high = good_range(found, worst)
         parts.append(f"{markdown(lines)}\n\n`{name}`: {nearly(low, high)}.")
     diverged = int(runs.diverged.notna().sum())
+    if held(runs):
+        parts.append(f"All{held(runs)}.")
     said = "Each value is shown at the best of the other numbers, chosen by the same scores"
     said += ", with its 95% interval (Student's t)." if runs.seed.nunique() > 1 else "."
     zero = "a random policy's" if env in SCALES else "the worst combination's"

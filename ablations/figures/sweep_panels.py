@@ -1,6 +1,6 @@
 """Figures of a sweep: the score against each number, and a map of two of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -15,10 +15,9 @@ from ablations.figures.panels import title
 from ablations.figures.saving import save
 
 
-def sweep_figure(runs: pd.DataFrame, grid: Mapping[str, Sequence[float]], about: str, path: Path) -> list[Path]:
-    """Draw and save one panel per number, and a map of the first two. path: without suffix."""
+def sweep_figure(runs: pd.DataFrame, names: Sequence[str], about: str, path: Path) -> list[Path]:
+    """Draw and save one panel per number that was varied, and a map of the first two. path: without suffix."""
     style.use()
-    names = list(grid)
     panels = len(names) + (len(names) > 1)
     figure, axes = plt.subplots(1, panels, figsize=(max(6, 3.2 * panels), 3.4), layout="constrained", squeeze=False)
     for axis, name in zip(axes[0], names, strict=False):

@@ -8,7 +8,7 @@ import pytest
 
 from ablations.analysis.sweeps import Best, best_of_each, good_range
 from ablations.cli import main
-from ablations.experiments.sweep import ranges
+from ablations.experiments.sweep import in_words, ranges, varied
 
 
 def runs() -> pd.DataFrame:
@@ -67,3 +67,13 @@ def test_a_stored_sweep_is_told_in_one_line() -> None:
         "`ppo` on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2, and within 5% of that nowhere else; "
         "`b` is best at 20, and within 5% of that nowhere else."
     )
+
+
+def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
+    found = runs()[["a", "b"]].assign(c=0.9, seed=0, score=runs().score, env="tricks/Corridor-v0", rung="ppo")
+    found = found[["a", "c", "b", *found.columns[3:]]]
+    assert varied(found) == ["a", "b"]
+    assert ranges(found).startswith("`ppo` with c=0.9 on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2")
+    assert "All with c=0.9." in in_words(found.assign(diverged=None), "tricks/Corridor-v0")
+    one = found[(found.a == 2) & (found.b == 20)]
+    assert varied(one) == ["a", "c", "b"]  # nothing varies: then all of them are shown
