@@ -51,7 +51,8 @@ def _source() -> cst.Module:
     return cst.parse_module(resources.files("tricks").joinpath("loop.py").read_text(encoding="utf-8"))
 
 
-def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
+@cache
+def _loop(tricks: Tricks) -> tuple[cst.FunctionDef, ...]:
     """The functions that `train` uses, with their flags resolved, in file order."""
     functions = {node.name.value: node for node in _source().body if isinstance(node, cst.FunctionDef)}
     close, decided, reached = CloseDoors(functions), {}, ["train"]
@@ -62,7 +63,7 @@ def _loop(tricks: Tricks) -> list[cst.FunctionDef]:
         function = function.with_changes(decorators=())  # they check the arguments of a call
         decided[name] = cst.ensure_type(without_dead_stores(function, pure).visit(_Constant()), cst.FunctionDef)
         reached += [other for other in functions if other in reads(decided[name]) and other not in reached]
-    return [decided[name] for name in functions if name in decided]
+    return tuple(decided[name] for name in functions if name in decided)
 
 
 def answers(tricks: Tricks) -> dict[str, bool]:
