@@ -39,7 +39,7 @@ def untagged(text: str, kind: Any = dict[str, Any], **reading: Any) -> tuple[Any
     except RecursionError as error:
         raise ValueError("its first line is nested too deep") from error
     try:
-        return about, pd.read_csv(io.StringIO(rest), **reading)
+        return about, pd.read_csv(io.StringIO(rest), **reading).copy()  # in one piece, or every look costs ten times
     except ValueError as error:  # some of pandas' have several lines
         raise ValueError(" ".join(str(error).split())) from error
 

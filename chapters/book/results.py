@@ -30,9 +30,15 @@ def studies() -> tuple[Study, ...]:
     return _stored("classic")
 
 
+@cache
+def everything() -> tuple[Study, ...]:
+    """All stored studies."""
+    return tuple(load_all(RESULTS))
+
+
 def _stored(suite: str) -> tuple[Study, ...]:
     order, asked = [setting.config.env for setting in SUITES[suite].settings], set(SUITES[suite].designs)
-    kept = [study for study in load_all(RESULTS) if {design.name for design in study.designs} >= asked]
+    kept = [study for study in everything() if {design.name for design in study.designs} >= asked]
     return tuple(sorted(kept, key=lambda study: order.index(study.env)))
 
 
@@ -72,17 +78,17 @@ def beyond() -> tuple[Study, ...]:
 def robots() -> tuple[Study, ...]:
     """The stored runs of the preset `continuous` with the budget of a published score, in the order of its suite."""
     order = [setting.config.env for setting in SUITES["mujoco"].settings]
-    found = [study for study in load_all(RESULTS) if any(design.name == "continuous" for design in study.designs)]
+    found = [study for study in everything() if any(design.name == "continuous" for design in study.designs)]
     return tuple(sorted(found, key=lambda study: order.index(study.env)))
 
 
 @cache
 def verdicts_of_trials() -> pd.DataFrame:
     """The table of all stored trials, see `ablations.judged`."""
-    return judged_in(load_all(RESULTS))
+    return judged_in(everything())
 
 
 @cache
 def trials() -> tuple[Outcome, ...]:
     """What came of all trials that are stored."""
-    return tuple(outcomes(load_all(RESULTS)))
+    return tuple(outcomes(everything()))
