@@ -28,8 +28,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import RESULTS, stored, style, varied
-from book import begin, curves, evidence, label_lines, planted, ppg_phases, store, swept
+from ablations import style
+from book import begin, best_at, curves, evidence, label_lines, planted, ppg_phases, store, swept
 from exercises.ppg import check_kl, cloning_term, errors_of_a_phase
 from tricks import PPG, PPO, Config, diff, source, train
 from tricks.core.adam import Adam, gradient
@@ -381,21 +381,18 @@ evidence("ppg")
 # optimizer for each net](09_grad_clip.ipynb).)
 
 # %%
-swept("clone_coef", "aux_every", "aux_epochs", rungs=("ppg+return_norm",))
-swept("epochs", "value_epochs", rungs=("ppg+return_norm+separate_optimizers",))
+phases, epochs = ("clone_coef", "aux_every", "aux_epochs"), ("epochs", "value_epochs")
+swept(*phases, rungs=("ppg+return_norm",))
+swept(*epochs, rungs=("ppg+return_norm+separate_optimizers",))
 plt.show()
 
-# %%
-best = {}
-for runs in stored(RESULTS):
-    if runs.rung.iloc[0].startswith("ppg+return_norm"):
-        means = runs.groupby(varied(runs)).score.mean()
-        best |= {(runs.env.iloc[0], name): means.groupby(name).max() for name in varied(runs) if name != "lr"}
+best = {dial: best_at(dial, ("ppg+return_norm",)) for dial in phases}
+best |= {dial: best_at(dial, ("ppg+return_norm+separate_optimizers",)) for dial in epochs}
+clone = best.pop("clone_coef")
 for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
-    clone = best.pop((env, "clone_coef"))
-    drop = clone[0.1:].min() - clone[0]
+    drop = clone[env][0.1:].min() - clone[env][0]
     print(f"{env}: without the cloning term {drop:.0f} points less; the others change it by at most", end=" ")
-    spans = {dial: each.max() - each.min() for (place, dial), each in best.items() if place == env}
+    spans = {dial: each[env].max() - each[env].min() for dial, each in best.items()}
     print(", ".join(f"{span:.0f} ({dial})" for dial, span in spans.items()))
     assert least < drop < most and max(spans.values()) < 10
 
@@ -407,7 +404,7 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 #
 # **Reproduced and tested:** the algorithm with $E_\pi = E_V$. The auxiliary value loss equals that of DI-engine's
 # `ppg_joint_error` without its value clip, which the paper doesn't have. Three of three agents average 195 points over
-# five updates on CartPole-v0 within 30,000 steps.
+# five updates on CartPole-v0 within 20,000 steps.
 #
 # **Different here:** a policy phase has 4 epochs per update (the paper: 1), $N_\pi$ is 8, advantages are standardized
 # per minibatch, and nets are small.

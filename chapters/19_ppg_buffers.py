@@ -29,8 +29,8 @@ import numpy as np
 import torch
 from torch.distributions import Categorical
 
-from ablations import RESULTS, stored, style, varied
-from book import begin, curves, evidence, label_lines, planted, swept
+from ablations import style
+from book import begin, best_at, curves, evidence, label_lines, planted, swept
 from exercises.ppg_buffers import check_taken, used_up
 from tricks import PPG, Config, diff, source, train
 from tricks.baseline import squared_error
@@ -304,12 +304,9 @@ assert table.verdict[(table.env == "CartPole-v1") & table.question.str.contains(
 swept("policy_rollouts", "value_rollouts", rungs=("ppg_buffers+return_norm",))
 plt.show()
 
-# %%
-for runs in stored(RESULTS):
-    if "policy_rollouts" in varied(runs):
-        best = runs.groupby(varied(runs)).score.mean().groupby("policy_rollouts").max()
-        print(f"{runs.env.iloc[0]}: " + ", ".join(f"{score:.0f} with {n}" for n, score in best.items()))
-        assert best.is_monotonic_decreasing
+for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items():
+    print(f"{env}: " + ", ".join(f"{score:.0f} with {n}" for n, score in best.items()))
+    assert best.is_monotonic_decreasing
 
 # %% [markdown]
 # In both, the shorter the policy's buffer, the better. How long the value net's should be is less clear: eight rollouts

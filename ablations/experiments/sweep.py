@@ -14,6 +14,7 @@ from ablations.analysis.scales import SCALES
 from ablations.analysis.sweeps import best_of_each, good_range, means
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
+from ablations.design.suites import SUITES
 from ablations.report.tables import markdown
 from ablations.training.jobs import Job
 from ablations.training.plan import Device, name_of
@@ -124,9 +125,18 @@ def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
 
 
 def stored(folder: Path) -> list[pd.DataFrame]:
-    """The sweeps of a folder, as `sweep` wrote them, by name; those on what goes beyond the ladder come last."""
+    """The sweeps of a folder, as `sweep` wrote them: by what was varied, the environments in the order of `classic`.
+
+    Those on what goes beyond the ladder come last.
+    """
     found = [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
-    return sorted(found, key=lambda runs: "ppg" in str(runs.rung.iloc[0]))
+    order = [setting.config.env for setting in SUITES["classic"].settings]
+
+    def place(runs: pd.DataFrame) -> tuple[bool, list[str], int]:
+        env = str(runs.env.iloc[0])
+        return "ppg" in str(runs.rung.iloc[0]), sorted(varied(runs)), order.index(env) if env in order else len(order)
+
+    return sorted(found, key=place)
 
 
 def varied(runs: pd.DataFrame) -> list[str]:

@@ -43,7 +43,7 @@ def draw_number(axis: Axes, runs: pd.DataFrame, names: Sequence[str], name: str)
     at = [places[best.value] for best in found]
     reach = np.array([[best.mean - best.low, best.high - best.mean] for best in found]).T
     axis.errorbar(at, [best.mean for best in found], reach, color=style.INK, marker="o", ms=4, lw=1.6, capsize=2)
-    axis.set_xticks(list(places.values()), [f"{value:g}" for value in places])
+    axis.set_xticks(list(places.values()), [f"{value:g}" for value in places], size=7.5 if len(places) > 5 else None)
     axis.set_xlabel(name)
     axis.grid(axis="y", color=style.FAINT, lw=0.6)
 
@@ -57,7 +57,8 @@ def draw_map(figure: Figure, axis: Axes, runs: pd.DataFrame, names: Sequence[str
     for i, row in enumerate(best.to_numpy()):
         for j, score in enumerate(row):
             color = "white" if score < middle else style.INK
-            axis.text(j, i, f"{score:.3g}", ha="center", va="center", size=7.5, color=color)
+            said = f"{score:.0f}" if abs(score) >= 100 else f"{score:.3g}"
+            axis.text(j, i, said, ha="center", va="center", size=7.5, color=color)
     axis.set_xticks(range(len(best.columns)), [f"{value:g}" for value in best.columns])
     axis.set_yticks(range(len(best.index)), [f"{value:g}" for value in best.index])
     axis.set(xlabel=names[1], ylabel=names[0])

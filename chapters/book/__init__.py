@@ -7,12 +7,13 @@ from book.figures import at_best_rate, begin, curves, label_lines
 from book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
 from book.results import stored_area, stored_curves, studies
 from book.store import store
-from book.swept import swept
+from book.swept import best_at, swept
 
 __all__ = [
     "Evidence",
     "at_best_rate",
     "begin",
+    "best_at",
     "curves",
     "draw_ratios",
     "evidence",

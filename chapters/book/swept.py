@@ -3,33 +3,48 @@
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
+import pandas as pd
 from matplotlib.figure import Figure
 
 from ablations import RESULTS, draw_number, ranges, stored, varied
 from tricks import InputError
 
-USUAL = "ppo", "return_norm"  # rungs
+USUAL = "ppo", "ppo+return_norm", "return_norm"  # rungs
 
 
 def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
     """Draw the best score at each value of these numbers, and print the range of values that are nearly as good.
 
-    One column per number, one row per environment. rungs: only sweeps of these are looked at. Raises InputError for a
+    One row per number, one column per environment. rungs: only sweeps of these are looked at. Raises InputError for a
     number that none of them varied.
     """
-    sweeps = [runs for runs in stored(RESULTS) if runs.rung.iloc[0] in rungs]
-    found = {name: [runs for runs in sweeps if name in varied(runs)] for name in numbers}
+    found = {name: _sweeps(name, rungs) for name in numbers}
     if missing := [name for name in numbers if not found[name]]:
         raise InputError(f"no stored sweep of {', '.join(missing)}")
-    rows = max(len(each) for each in found.values())
-    size = max(4.2, 3.4 * len(numbers)), 0.2 + 2.6 * rows
-    figure, axes = plt.subplots(rows, len(numbers), figsize=size, squeeze=False)
-    for column, (name, each) in zip(axes.T, found.items(), strict=True):
-        for axis, runs in zip(column, each, strict=True):
+    places = list(dict.fromkeys(env for each in found.values() for env in each))
+    size = max(4.2, 2.8 * len(places)), 0.2 + 2.4 * len(numbers)
+    figure, axes = plt.subplots(len(numbers), len(places), figsize=size, squeeze=False)
+    for row, (name, each) in zip(axes, found.items(), strict=True):
+        for axis, env in zip(row, places, strict=True):
+            if env not in each:
+                axis.axis("off")
+                continue
+            runs = each[env]
             draw_number(axis, runs, varied(runs), name)
-            env = str(runs.env.iloc[0])
             axis.set_title(env if len(rungs) == 1 else f"{runs.rung.iloc[0]}, {env}")
             print(ranges(runs, name))
-    for axis in axes[:, 0]:
-        axis.set_ylabel("area under the curve")
+        row[0].set_ylabel("area under the curve")
     return figure
+
+
+def best_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
+    """What `swept` draws: by environment, the best mean area at each value of a number."""
+    return {
+        env: runs.groupby(varied(runs)).score.mean().groupby(number).max()
+        for env, runs in _sweeps(number, rungs).items()
+    }
+
+
+def _sweeps(number: str, rungs: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """The stored sweeps that varied a number on one of these rungs, by environment."""
+    return {str(r.env.iloc[0]): r for r in stored(RESULTS) if number in varied(r) and r.rung.iloc[0] in rungs}

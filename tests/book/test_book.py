@@ -12,7 +12,7 @@ import tricks.loop
 from ablations import RESULTS, effects, load_all
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
-from book import evidence, planted, swept
+from book import best_at, evidence, planted, swept
 from book.exercise import Exercise
 from book.figures import spread
 from tricks import InputError, source
@@ -122,7 +122,10 @@ def test_labels_are_moved_apart_in_their_order() -> None:
 
 def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     figure = swept("gae_lambda", "gamma")
-    assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda", "gamma"]
+    assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda"] * 3 + ["gamma"] * 3
+    assert [axis.get_title("left") for axis in figure.axes[:2]] == ["ppo, CartPole-v1", "ppo, Acrobot-v1"]
     assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
+    best = best_at("gae_lambda")["CartPole-v1"]
+    np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata(), float), best)  # what is drawn
     with pytest.raises(InputError, match="no stored sweep of adam_eps"):
         swept("gamma", "adam_eps")
