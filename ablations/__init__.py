@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
+    from ablations.analysis.sweeps import best_of_each
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.story import Design
     from ablations.design.suites import PUBLISHED, SUITES
     from ablations.design.trials import TRIALS
-    from ablations.experiments.sweep import ranges, stored, varied
+    from ablations.experiments.sweep import held, ranges, stored, varied
     from ablations.figures import style
     from ablations.figures.curves import curve
     from ablations.figures.game_curve import draw_games
@@ -50,6 +51,7 @@ __all__ = [
     "Study",
     "area",
     "band",
+    "best_of_each",
     "best_rate",
     "common_rate",
     "curve",
@@ -59,6 +61,7 @@ __all__ = [
     "effects_by_rate",
     "flags",
     "games_in_words",
+    "held",
     "holm",
     "interval",
     "judged",
@@ -93,11 +96,12 @@ HOMES = {
     "analysis.stats": ("interval",),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
+    "analysis.sweeps": ("best_of_each",),
     "design.flag_sets": ("flags", "numbers"),
     "design.story": ("Design",),
     "design.suites": ("PUBLISHED", "SUITES"),
     "design.trials": ("TRIALS",),
-    "experiments.sweep": ("ranges", "stored", "varied"),
+    "experiments.sweep": ("held", "ranges", "stored", "varied"),
     "figures": ("style",),
     "figures.curves": ("curve",),
     "figures.game_curve": ("draw_games",),

@@ -301,8 +301,10 @@ evidence("reuse")
 
 # %% [markdown]
 # How many epochs and minibatches? These sweeps varied them in PPO, clip included (on Pendulum with
-# [`return_norm`](08_return_norm.ipynb)), with the learning rate tuned for each value, and for the epochs the clip range
-# as well. Dots are single combinations. The line joins the best at each value, with its 95% interval.
+# [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9), with the best of four learning rates for each
+# value, and for the epochs the best clip range as well. Dots are single combinations. The line joins the best at each
+# value, with its 95% interval. *Nearly as good* below means that at most 5% of the way from a random policy's score to
+# the best is lost.
 
 # %%
 swept("epochs", "minibatches")
@@ -310,14 +312,18 @@ plt.show()
 
 epochs, minibatches = best_at("epochs"), best_at("minibatches")
 assert epochs["CartPole-v1"][1] < epochs["CartPole-v1"].loc[4:].min() - 50
-assert epochs["Pendulum-v1"][1] < epochs["Pendulum-v1"][4] - 150 < epochs["Pendulum-v1"][10] - 250
+assert (epochs["Pendulum-v1"].diff().dropna() > 100).all()
 assert epochs["Acrobot-v1"][1] > epochs["Acrobot-v1"][10]
 assert minibatches["CartPole-v1"].loc[:2].max() < minibatches["CartPole-v1"].loc[4:].min() - 20
+assert minibatches["Acrobot-v1"].loc[:4].min() > minibatches["Acrobot-v1"].loc[8:].max()
 
 # %% [markdown]
-# Pendulum wants all the reuse it can get: each step up in epochs gains more than a hundred points. CartPole loses with
-# a single epoch, but four are as good as ten. On Acrobot, one is enough. As for minibatches, one or two cost CartPole
-# some points. Elsewhere we see no trend that's larger than the intervals.
+# Pendulum does best with the most epochs that we tried: four gain almost 200 points over one, and ten about a hundred
+# more. CartPole loses with a single epoch, but four are as good as ten. On Acrobot, one is enough. (With one epoch, the
+# best rate is the largest of the four on CartPole and Pendulum. A larger one might win back part of the loss.)
+#
+# One or two minibatches cost CartPole some points. On Acrobot it's the other way around: from eight on, scores are
+# lower. On Pendulum we see no trend.
 #
 # The loop computes advantages once per batch, so they age as well. Andrychowicz et al. 2020 (arXiv:2006.05990) found it
 # best to recompute them in every epoch. [GAE](04_gae.ipynb), where advantages lean on $V$, shows what that changes.

@@ -357,14 +357,15 @@ swept("clip_range")
 plt.show()
 
 ranges = best_at("clip_range")
-assert ranges["CartPole-v1"][0.1:].min() > 0.93 * ranges["CartPole-v1"].max()
-assert ranges["Acrobot-v1"][0.05] < ranges["Acrobot-v1"][0.1:0.4].min() - 100
+assert ranges["CartPole-v1"].loc[0.1:].min() > 0.95 * ranges["CartPole-v1"].max() + 0.05 * 22  # 22: a random policy
+assert ranges["Acrobot-v1"][0.05] < ranges["Acrobot-v1"].loc[0.1:0.4].min() - 100
 assert ranges["Pendulum-v1"][0.8] < ranges["Pendulum-v1"][0.2] - 400
+assert ranges["Pendulum-v1"][[0.05, 0.4]].max() < ranges["Pendulum-v1"][0.2] - 90
 
 # %% [markdown]
-# If the epochs and the learning rate are tuned along with it, anything from 0.1 to 0.8 will do on CartPole. Pendulum is
-# less forgiving: at 0.8 hardly anything is clipped, and no rate or number of epochs makes up for that. On Acrobot, 0.05
-# brakes too hard. The usual 0.2 is good in all three.
+# If the epochs and the learning rate are tuned along with it, anything from 0.1 to 0.8 will do on CartPole. On Pendulum,
+# 0.05 and 0.4 cost about a hundred points, and 0.8 most of the score, whatever the rate and the number of epochs. On
+# Acrobot, 0.05 costs a hundred. The usual 0.2 is good in all three.
 #
 # Elsewhere the clip isn't always ahead either: Engstrom et al. report 3292, 2513, and 806 points for PPO on Walker2d,
 # Hopper, and Humanoid, and 2867, 2371, and 831 without the clip.

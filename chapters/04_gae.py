@@ -23,7 +23,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import flags, rows_of, style
+from ablations import SCALES, flags, rows_of, style
 from book import at_best_rate, begin, best_at, curves, evidence, label_lines, planted, swept
 from exercises.gae import check_advantages, one_mask, surprising_advantages
 from tricks import Config, diff, source, train
@@ -337,26 +337,28 @@ assert lost[0.0003] > 150 > 50 > lost[0.003] > 0
 # There, too, λ = 0.99 did better.)
 #
 # Which λ, then, and which γ? Here is PPO with each of them at its own best learning rate (gray: other rates). On
-# Pendulum, where returns are large, it's PPO with [`return_norm`](08_return_norm.ipynb).
+# Pendulum it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9 while λ varies.
 
 # %%
 swept("gae_lambda", "gamma")
 plt.show()
 
 lambdas, gammas = best_at("gae_lambda"), best_at("gamma")
+for env, best in lambdas.items():  # λ = 0.9 loses at most 5% of the way from a random policy to the best
+    assert best.max() - best[0.9] < 0.05 * (best.max() - SCALES[env].random)
 assert lambdas["CartPole-v1"][0] < 0.6 * lambdas["CartPole-v1"][0.95]
 assert lambdas["Acrobot-v1"][0.5] > lambdas["Acrobot-v1"][1] + 100
 assert lambdas["Pendulum-v1"].max() - lambdas["Pendulum-v1"].min() < 60
 assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 
 # %% [markdown]
-# No value is good everywhere. On CartPole, λ matters little from 0.9 on, but a bare TD error loses half the score.
-# Acrobot is the reverse: a small λ is best, and λ = 1 costs a hundred points. (Our reading: a return there counts the
-# steps until the swing succeeds, anything up to 500 early on, and almost all of that is luck.) On Pendulum, any λ will
-# do.
+# λ = 0.9 is nearly as good as the best in all three; the usual 0.95 isn't on Acrobot. On CartPole, λ matters little from
+# 0.9 on, but a bare TD error loses half the score. Acrobot is the reverse: a small λ is best, and λ = 1 costs about a
+# hundred points. (Our reading: how long a swing takes is mostly luck early on, and λ = 1 charges it to every action on
+# the way.) On Pendulum, with γ = 0.9, λ hardly matters.
 #
-# γ = 0.9 looks about ten steps ahead. On CartPole that's too few to see the pole fall, on Acrobot it's enough, and on
-# Pendulum it beats the usual 0.99 by three hundred points.
+# No γ is good everywhere. 0.9 looks about ten steps ahead. On CartPole that's too few to see the pole fall, on Acrobot
+# it's enough, and on Pendulum it beats the usual 0.99 by three hundred points.
 #
 # ## Judge again before every epoch
 #

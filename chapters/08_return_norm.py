@@ -408,20 +408,20 @@ found
 # Andrychowicz et al. (2020, arXiv:2006.05990) have found both signs: value normalization was crucial on HalfCheetah and
 # Humanoid, and hurt on Walker2d.
 #
-# Is $\beta = 0.1$ a good speed? At the rung `return_norm`:
+# Is $\beta = 0.1$ a good speed? At the rung `return_norm` (on Pendulum with γ = 0.9):
 
 # %%
 swept("return_beta")
 plt.show()
 
 speeds = best_at("return_beta")
-assert speeds["Acrobot-v1"][1.0] < speeds["Acrobot-v1"][:0.3].min() - 30
-assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"][0.03:].min() - 50
+assert speeds["Acrobot-v1"][1.0] < speeds["Acrobot-v1"].loc[:0.3].min() - 30
+assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 
 # %% [markdown]
-# It is. On CartPole the speed hardly matters. Elsewhere only the ends are bad: with $\beta = 1$, the statistics are
-# those of the last batch alone, which costs Acrobot 30 points and more. With $\beta = 0.01$, they're still on their way
-# when Pendulum's training ends.
+# Good enough. On CartPole the speed hardly matters. On Acrobot, $\beta = 1$ costs 30 points and more: the statistics are
+# those of the last batch alone. On Pendulum, 0.01 is probably too slow: about sixty batches take $\mu$ less than half of
+# the way ($1 - 0.99^{60} = 45\%$). There 0.3 is ahead of 0.1, but not by more than the intervals allow.
 #
 # Do you have the problem? Compare the mean of your returns with what the learning rate can reach in your budget, at
 # $65\,\alpha$ per gradient step. And expect trouble from the trick itself

@@ -297,14 +297,14 @@ for study in studies():
 # %% [markdown]
 # In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, which starts in cell 2 and gives
 # each arm its own rate, no effect is detected: tuning finds rates at which some agents get to the far door by luck. The
-# usual environments don't deceive, so the bonus does little there. (On Taxi, the red cell also compares two learning
-# rates.)
+# usual environments don't deceive, so at $c_2 = 0.01$ the bonus does little there. (On Taxi, the red cell also compares
+# two learning rates.)
 
 # %%
 evidence("entropy")
 
 # %% [markdown]
-# How large should $c_2$ be? Here is PPO (on Pendulum with `return_norm`):
+# How large should $c_2$ be? Here is PPO (on Pendulum with `return_norm` and γ = 0.9):
 
 # %%
 swept("entropy_coef")
@@ -312,13 +312,13 @@ plt.show()
 
 coefficients = best_at("entropy_coef")
 for env in ("CartPole-v1", "Acrobot-v1"):
-    assert coefficients[env][0.1] < coefficients[env][:0.03].min() - 30
-assert coefficients["Pendulum-v1"][0.1] > coefficients["Pendulum-v1"][:0.01].max() + 50
+    assert coefficients[env][0.1] < coefficients[env][0.01] - 50 < coefficients[env][0.03] - 20
+assert coefficients["Pendulum-v1"][0.1] > coefficients["Pendulum-v1"].loc[:0.01].max() + 50
 
 # %% [markdown]
-# On CartPole and Acrobot, without much to explore, small enough not to matter: 0.1 is too much. (The dip at 0.001 on
-# Acrobot is probably noise, since 0.01 is as good as 0.) On Pendulum, the largest that we tried is the best. $c_2$ also
-# depends on the scale of the advantages. And
+# On CartPole and Acrobot, 0.01 costs nothing, 0.03 about 25 points, and 0.1 more than 50. (The dip at 0.001 on Acrobot is
+# probably noise, since 0.01 is as good as 0.) On Pendulum, the more, the better, up to 0.1, the largest that we tried.
+# $c_2$ also depends on the scale of the advantages. And
 #
 # - **the bonus doesn't find needles.** Coin flips reach a door 14 cells away, but not one that takes fifty right
 #   choices in a row.

@@ -389,8 +389,8 @@ assert np.mean(told["much"]) < np.mean(told["little"])
 #
 # What matters most here is how many gradient steps are taken, and how long they are: rate, minibatches, epochs, and
 # small batches (`lanes`, `horizon`). No single choice explains a tenth of the variance; the rest is combinations and
-# luck. And two "tricks" lower the median: `baseline` and `gae`. A random λ is often too small, and `gae` needs
-# `baseline`. A trick with a badly chosen number is worse than no trick. That's why the other designs tune.
+# luck. And two "tricks" lower the median: `baseline` and `gae`. A random λ is often too small for CartPole, and `gae`
+# needs `baseline`. A trick with a badly chosen number is worse than no trick. That's why the other designs tune.
 #
 # And all of this is about classic tasks, small nets, 100,000 steps, and each arm's own best learning rate. At a fixed
 # rate the clip's +0.15 can be anything from 0 to +0.8 ([next chapter](25_sensitivity.ipynb)). Nor is the clip always

@@ -154,6 +154,8 @@ def held(runs: pd.DataFrame) -> str:
 def ranges(runs: pd.DataFrame, only: str = "") -> str:
     """What a stored sweep found, in one line: of each number, the best value and the range that is nearly as good.
 
+    Nearly as good: at most 5% of the way from a random policy's score to the best is lost.
+
     only: the number to speak of; empty: all of them.
     """
     names, env = varied(runs), str(runs.env.iloc[0])
@@ -162,8 +164,8 @@ def ranges(runs: pd.DataFrame, only: str = "") -> str:
         found = best_of_each(runs, names, name)
         low, high = good_range(found, worst)
         best = max(found, key=lambda each: each.mean).value
-        span = f"from {low:g} to {high:g}" if low < high else "nowhere else"
-        said.append(f"`{name}` is best at {best:g}, and within 5% of that {span}")
+        span = f"nearly as good from {low:g} to {high:g}" if low < high else "nothing else is nearly as good"
+        said.append(f"`{name}` is best at {best:g}, and {span}")
     seeds = len(runs) // runs[names].drop_duplicates().shape[0]
     return f"`{runs.rung.iloc[0]}`{held(runs)} on {env}, {seeds} seeds a combination: {'; '.join(said)}."
 

@@ -1,12 +1,13 @@
 """What the stored sweeps say about one number, such as the clip range."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, draw_number, ranges, stored, varied
+from ablations import RESULTS, best_of_each, draw_number, held, ranges, stored, varied
 from tricks import InputError
 
 USUAL = "ppo", "ppo+return_norm", "return_norm"  # rungs
@@ -22,29 +23,41 @@ def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
     if missing := [name for name in numbers if not found[name]]:
         raise InputError(f"no stored sweep of {', '.join(missing)}")
     places = list(dict.fromkeys(env for each in found.values() for env in each))
-    size = max(4.2, 2.8 * len(places)), 0.2 + 2.4 * len(numbers)
+    size = max(4.2, 2.8 * len(places)), 0.2 + 2.5 * len(numbers)
     figure, axes = plt.subplots(len(numbers), len(places), figsize=size, squeeze=False)
     for row, (name, each) in zip(axes, found.items(), strict=True):
         for axis, env in zip(row, places, strict=True):
             if env not in each:
-                axis.axis("off")
+                axis.set_visible(False)
                 continue
             runs = each[env]
             draw_number(axis, runs, varied(runs), name)
-            axis.set_title(env if len(rungs) == 1 else f"{runs.rung.iloc[0]}, {env}")
+            axis.set_title(f"{env}\n{runs.rung.iloc[0]}{held(runs)}", size=9)
             print(ranges(runs, name))
-        row[0].set_ylabel("area under the curve")
+        next(axis for axis in row if axis.get_visible()).set_ylabel("area under the curve")
     return figure
 
 
 def best_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
     """What `swept` draws: by environment, the best mean area at each value of a number."""
     return {
-        env: runs.groupby(varied(runs)).score.mean().groupby(number).max()
+        env: pd.Series({best.value: best.mean for best in best_of_each(runs, varied(runs), number)})
         for env, runs in _sweeps(number, rungs).items()
     }
 
 
 def _sweeps(number: str, rungs: Sequence[str]) -> dict[str, pd.DataFrame]:
     """The stored sweeps that varied a number on one of these rungs, by environment."""
-    return {str(r.env.iloc[0]): r for r in stored(RESULTS) if number in varied(r) and r.rung.iloc[0] in rungs}
+    found: dict[str, pd.DataFrame] = {}
+    for runs in _stored():
+        if number in varied(runs) and runs.rung.iloc[0] in rungs:
+            env = str(runs.env.iloc[0])
+            if env in found:
+                raise InputError(f"{number} has two stored sweeps on {env}; name the rung of one of them")
+            found[env] = runs
+    return found
+
+
+@cache
+def _stored() -> list[pd.DataFrame]:
+    return stored(RESULTS)

@@ -64,8 +64,8 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
 def test_a_stored_sweep_is_told_in_one_line() -> None:
     found = runs()[["a", "b"]].assign(seed=0, score=runs().score, env="tricks/Corridor-v0", rung="ppo")
     assert ranges(found) == (
-        "`ppo` on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2, and within 5% of that nowhere else; "
-        "`b` is best at 20, and within 5% of that nowhere else."
+        "`ppo` on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2, and nothing else is nearly as good; "
+        "`b` is best at 20, and nothing else is nearly as good."
     )
 
 

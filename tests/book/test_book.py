@@ -123,9 +123,13 @@ def test_labels_are_moved_apart_in_their_order() -> None:
 def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     figure = swept("gae_lambda", "gamma")
     assert [axis.get_xlabel() for axis in figure.axes] == ["gae_lambda"] * 3 + ["gamma"] * 3
-    assert [axis.get_title("left") for axis in figure.axes[:2]] == ["ppo, CartPole-v1", "ppo, Acrobot-v1"]
+    titles = [axis.get_title("left") for axis in figure.axes]
+    assert titles[:2] == ["CartPole-v1\nppo", "Acrobot-v1\nppo"]
+    assert titles[2::3] == ["Pendulum-v1\nppo+return_norm with gamma=0.9", "Pendulum-v1\nppo+return_norm"]
     assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
     best = best_at("gae_lambda")["CartPole-v1"]
     np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata(), float), best)  # what is drawn
     with pytest.raises(InputError, match="no stored sweep of adam_eps"):
         swept("gamma", "adam_eps")
+    with pytest.raises(InputError, match="lr has two stored sweeps on CartPole-v1; name the rung of one of them"):
+        swept("lr")
