@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import nbformat
 import pytest
@@ -40,7 +41,7 @@ def test_no_page_names_a_script_a_style_or_a_picture_that_is_not_in_the_folder(s
         loaded += re.findall(r'<link\b[^>]*?rel="stylesheet"[^>]*?href="([^"]+)"', text)
         for target in loaded:
             if not target.startswith("data:"):
-                assert (site / page).parent.joinpath(target.split("?")[0]).exists(), f"{page}: {target}"
+                assert (site / page).parent.joinpath(unquote(target.split("?")[0])).exists(), f"{page}: {target}"
 
 
 def test_no_page_asks_for_anything_elsewhere_or_complains(site: Path, browser: Browser) -> None:
