@@ -31,7 +31,7 @@ def legal_sets(count: int, seed: int = 0) -> list[Tricks]:
     return found
 
 
-SETS = list(dict.fromkeys([*PRESETS.values(), *rungs(), *legal_sets(20)]))
+SETS = list(dict.fromkeys([*PRESETS.values(), *rungs(), *legal_sets(10)]))
 code = cache(export)
 EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: "-".join(tricks.on) or "reinforce")
 
