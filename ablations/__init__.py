@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
-    from ablations.analysis.sweeps import best_of_each
+    from ablations.analysis.sweeps import best_of_each, held, varied, worst_score
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.story import Design
     from ablations.design.suites import PUBLISHED, SUITES
     from ablations.design.trials import TRIALS
-    from ablations.experiments.sweep import held, ranges, stored, varied
+    from ablations.experiments.sweep import ranges, stored
     from ablations.figures import style
     from ablations.figures.curves import curve
     from ablations.figures.game_curve import draw_games
@@ -86,6 +86,7 @@ __all__ = [
     "takeaways",
     "thousands",
     "varied",
+    "worst_score",
 ]
 HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
@@ -96,12 +97,12 @@ HOMES = {
     "analysis.stats": ("interval",),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
-    "analysis.sweeps": ("best_of_each",),
+    "analysis.sweeps": ("best_of_each", "held", "varied", "worst_score"),
     "design.flag_sets": ("flags", "numbers"),
     "design.story": ("Design",),
     "design.suites": ("PUBLISHED", "SUITES"),
     "design.trials": ("TRIALS",),
-    "experiments.sweep": ("held", "ranges", "stored", "varied"),
+    "experiments.sweep": ("ranges", "stored"),
     "figures": ("style",),
     "figures.curves": ("curve",),
     "figures.game_curve": ("draw_games",),

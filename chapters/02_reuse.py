@@ -23,18 +23,8 @@ import numpy as np
 import torch
 
 from ablations import flags, style, table
-from book import (
-    at_best_rate,
-    begin,
-    best_at,
-    curves,
-    draw_ratios,
-    evidence,
-    label_lines,
-    planted,
-    ratios_by_epoch,
-    swept,
-)
+from book import at_best_rate, begin, best_at, curves, evidence, label_lines, planted, swept
+from book.ratios import draw_ratios, ratios_by_epoch
 from exercises.reuse import check_estimate, ratio_in_place
 from tricks import Config, diff, source, train
 from tricks.ladder import named

@@ -312,7 +312,8 @@ plt.show()
 
 coefficients = best_at("entropy_coef")
 for env in ("CartPole-v1", "Acrobot-v1"):
-    assert coefficients[env][0.1] < coefficients[env][0.01] - 50 < coefficients[env][0.03] - 20
+    assert (coefficients[env][0.01] - coefficients[env][[0.03, 0.1]] > [20, 50]).all()
+    assert coefficients[env][0.01] - coefficients[env][0.03] < 30
 assert coefficients["Pendulum-v1"][0.1] > coefficients["Pendulum-v1"].loc[:0.01].max() + 50
 
 # %% [markdown]

@@ -390,7 +390,7 @@ best = {dial: best_at(dial, ("ppg+return_norm",)) for dial in phases}
 best |= {dial: best_at(dial, ("ppg+return_norm+separate_optimizers",)) for dial in epochs}
 clone = best.pop("clone_coef")
 for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
-    drop = clone[env][0.1:].min() - clone[env][0]
+    drop = clone[env].loc[0.1:].min() - clone[env][0]
     print(f"{env}: without the cloning term {drop:.0f} points less; the others change it by at most", end=" ")
     spans = {dial: each[env].max() - each[env].min() for dial, each in best.items()}
     print(", ".join(f"{span:.0f} ({dial})" for dial, span in spans.items()))

@@ -25,7 +25,8 @@ import numpy as np
 import torch
 
 from ablations import flags, style, table
-from book import begin, curves, evidence, label_lines, planted, ratios_by_epoch
+from book import begin, curves, evidence, label_lines, planted
+from book.ratios import ratios_by_epoch
 from book.results import trials
 from exercises.kl_stop import check_near_enough, check_steps, forgetful_stop
 from tricks import Config, diff, source, train

@@ -40,7 +40,7 @@ from ablations import (
     style,
     varied,
 )
-from book import begin, best_at, label_lines, studies, swept
+from book import begin, label_lines, lost_at, studies, swept
 from exercises.sensitivity import check_good_range, pooled_interval
 from tricks import PPO, Config, source, train
 from tricks.ladder import named, switched
@@ -273,11 +273,7 @@ assert min(share for (env, _), share in default.items() if env == "CartPole-v1")
 assert everywhere == ["clip_range", "minibatches"] and default["Acrobot-v1", "gae_lambda"] < 0.05
 assert max(default["Pendulum-v1", dial] for dial in ("epochs", "gamma", "entropy_coef")) < 0.05
 
-costs = {
-    (env, dial): (best.max() - best[getattr(Config, dial)]) / (best.max() - SCALES[env].random)
-    for dial in dials
-    for env, best in best_at(dial).items()
-}
+costs = {(env, dial): lost[getattr(Config, dial)] for dial in dials for env, lost in lost_at(dial).items()}
 dearest = sorted(costs, key=costs.__getitem__)[:-5:-1]
 print("what a default costs, of the way to the best:", ", ".join(f"{d} on {e} {costs[e, d]:.0%}" for e, d in dearest))
 assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2

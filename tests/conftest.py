@@ -1,5 +1,6 @@
 """One thread, so that numbers repeat; and the small environments that the tests play."""
 
+import multiprocessing
 from collections.abc import Callable
 
 import pytest
@@ -8,9 +9,13 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
+from ablations.training import pools
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 torch.set_num_threads(1)
+if "forkserver" in multiprocessing.get_all_start_methods():  # a worker need not import PyTorch again for every test
+    pools.METHOD = "forkserver"
+    multiprocessing.set_forkserver_preload(["ablations.training.workers", "tricks.loop"])
 
 for name, probe in PROBES.items():
     register(name, probe)

@@ -108,7 +108,8 @@ def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
 def at(trial: Trial, level: Level, runs: pd.DataFrame) -> Outcome | None:
     """Find the trial's two arms at this level among the runs; None if either is missing."""
     config = level.config
-    here = runs[(runs.env == config.env) & (runs.steps == config.steps) & (runs.numbers == numbers(config))]
+    here = runs[runs.env == config.env]
+    here = here[(here.steps == config.steps) & (here.numbers == numbers(config))]
     here = here[here.tuned.ne(FIXED) if trial.rate is None else here.lr.eq(trial.rate)]
     without, having = (
         Side(here[here.tricks == flags(arm)].drop_duplicates("seed")) for arm in (trial.without, trial.having)

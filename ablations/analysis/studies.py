@@ -76,11 +76,11 @@ class Study:
             return "designs"
         return "games" if "games" in self.about else "worlds"
 
-    @property
+    @cached_property
     def env(self) -> str:
         return str(self.runs.env.iloc[0])
 
-    @property
+    @cached_property
     def steps(self) -> int:
         return int(self.runs.steps.iloc[0])
 
@@ -124,7 +124,7 @@ class Done(NamedTuple):
 
 def grid(runs: pd.DataFrame, steps: int) -> pd.DataFrame:
     """The returns of one arm's runs in one setting: one row per seed, one column per step."""
-    found = runs.set_index("seed")[SHARES].sort_index()
+    found = runs.set_index("seed")[SHARES].sort_index(kind="stable")
     return found.set_axis(np.linspace(steps / POINTS, steps, POINTS), axis=1)
 
 

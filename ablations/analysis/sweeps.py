@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.estimates import paired
+from ablations.analysis.scales import SCALES
 
-NEAR = 0.05  # of the range from the worst to the best mean: what still counts as good
+NEAR = 0.05  # how much of the way from the worst score to the best may be lost where a value is nearly as good
 
 
 class Best(NamedTuple):
@@ -21,17 +22,38 @@ class Best(NamedTuple):
     others: dict[str, float]
 
 
+def varied(runs: pd.DataFrame) -> list[str]:
+    """The numbers that a sweep varied; if each has one value, all of them."""
+    return [name for name in _numbers(runs) if runs[name].nunique() > 1] or _numbers(runs)
+
+
+def held(runs: pd.DataFrame) -> str:
+    """The numbers that had one value in the whole sweep, as in " with gamma=0.9"; empty if there are none."""
+    fixed = [f"{name}={runs[name].iloc[0]:g}" for name in _numbers(runs) if name not in varied(runs)]
+    return f" with {', '.join(fixed)}" if fixed else ""
+
+
+def _numbers(runs: pd.DataFrame) -> list[str]:
+    return list(runs.loc[:, :"seed"].columns[:-1])  # a sweep's table begins with them
+
+
+def worst_score(runs: pd.DataFrame) -> float:
+    """The score that counts as 0: a random policy's if it is known, else that of the worst combination."""
+    env = str(runs.env.iloc[0])
+    return SCALES[env].random if env in SCALES else float(means(runs, varied(runs)).min())
+
+
 def means(runs: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     """The mean score of each combination of the varied numbers; NaN if a seed's is."""
     return runs.groupby(list(names)).score.agg(lambda scores: scores.mean(skipna=False))
 
 
-def best_of_each(runs: pd.DataFrame, names: Sequence[str], name: str) -> list[Best]:
+def best_of_each(runs: pd.DataFrame, name: str) -> list[Best]:
     """For each value of one varied number, the best combination of the others, by its mean score.
 
     A mean that was chosen as the largest of several is a little too large; with more others, by more.
     """
-    others, found = [other for other in names if other != name], list[Best]()
+    others, found = [other for other in varied(runs) if other != name], list[Best]()
     for value in sorted(runs[name].unique()):
         rows = runs[runs[name] == value]
         scores = (
@@ -47,17 +69,11 @@ def best_of_each(runs: pd.DataFrame, names: Sequence[str], name: str) -> list[Be
     return found
 
 
-def good_range(found: Sequence[Best], worst: float) -> tuple[float, float]:
-    """The smallest and the largest value around the best one whose mean is within NEAR of it, without a gap.
+def good_range(level: pd.Series, worst: float) -> tuple[float, float]:
+    """The smallest and the largest value around the best one whose mean is nearly as good, without a gap.
 
-    worst: the score that counts as 0, such as a random policy's.
+    level: the mean at each value, by increasing values. worst: the score that counts as 0, such as a random policy's.
     """
-    level = [best.mean for best in found]
-    top = int(np.nanargmax(level))
-    enough = level[top] - NEAR * (level[top] - worst)
-    low = high = top
-    while low > 0 and level[low - 1] >= enough:
-        low -= 1
-    while high < len(found) - 1 and level[high + 1] >= enough:
-        high += 1
-    return found[low].value, found[high].value
+    enough, top = level >= level.max() - NEAR * (level.max() - worst), level.index.get_loc(level.idxmax())
+    below, above = enough[top::-1], enough[top:]
+    return float(below[below.cummin()].index[-1]), float(above[above.cummin()].index[-1])

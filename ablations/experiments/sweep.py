@@ -1,7 +1,6 @@
 """`python -m ablations sweep`: a grid of numbers, the learning rate always among them."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -11,7 +10,7 @@ import pandas as pd
 import tyro
 
 from ablations.analysis.scales import SCALES
-from ablations.analysis.sweeps import best_of_each, good_range, means
+from ablations.analysis.sweeps import best_of_each, good_range, held, varied, worst_score
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
@@ -101,15 +100,14 @@ def main(chosen: Options, command: str) -> int:
         "flags": flags(tricks),
         "command": command,
     }
-    about = {**made, **provenance()}
-    write_whole(path.with_name(f"{name}.sweep.csv"), runs.assign(**about).to_csv(index=False, float_format="%.6g"))
-    text = in_words(runs, chosen.env)
+    runs = runs.assign(**made, **provenance())
+    write_whole(path.with_name(f"{name}.sweep.csv"), runs.to_csv(index=False, float_format="%.6g"))
+    text = in_words(runs)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
-    title = (
-        f"{chosen.rung}{held(runs)} on {chosen.env}: {', '.join(varied(runs))}; {chosen.seeds} seeds a combination\n"
-    )
+    title = f"{chosen.rung}{held(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
+    title += f"{chosen.seeds} seeds a combination\n"
     title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
-    figures = sweep_figure(runs, varied(runs), title, path)
+    figures = sweep_figure(runs, title, path)
     paths = [path.with_name(f"{name}.sweep.csv"), path.with_name(f"{name}.md"), *figures]
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
     return 0
@@ -130,75 +128,51 @@ def stored(folder: Path) -> list[pd.DataFrame]:
     Those on what goes beyond the ladder come last.
     """
     found = [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
-    order = [setting.config.env for setting in SUITES["classic"].settings]
-
-    def place(runs: pd.DataFrame) -> tuple[bool, list[str], int]:
-        env = str(runs.env.iloc[0])
-        return "ppg" in str(runs.rung.iloc[0]), sorted(varied(runs)), order.index(env) if env in order else len(order)
-
-    return sorted(found, key=place)
-
-
-def varied(runs: pd.DataFrame) -> list[str]:
-    """The numbers that a sweep varied; if each has one value, all of them."""
-    given = list(runs.columns[: list(runs.columns).index("seed")])
-    return [name for name in given if runs[name].nunique() > 1] or given
-
-
-def held(runs: pd.DataFrame) -> str:
-    """The numbers that had one value in the whole sweep, as in " with gamma=0.9"; empty if there are none."""
-    fixed = [name for name in runs.columns[: list(runs.columns).index("seed")] if name not in varied(runs)]
-    return " with " + ", ".join(f"{name}={runs[name].iloc[0]:g}" for name in fixed) if fixed else ""
+    place = {setting.config.env: k for k, setting in enumerate(SUITES["classic"].settings)}
+    return sorted(
+        found,
+        key=lambda runs: (
+            "ppg" in str(runs.rung.iloc[0]),
+            sorted(varied(runs)),
+            place.get(str(runs.env.iloc[0]), len(place)),
+        ),
+    )
 
 
 def ranges(runs: pd.DataFrame, only: str = "") -> str:
     """What a stored sweep found, in one line: of each number, the best value and the range that is nearly as good.
 
-    Nearly as good: at most 5% of the way from a random policy's score to the best is lost.
-
     only: the number to speak of; empty: all of them.
     """
-    names, env = varied(runs), str(runs.env.iloc[0])
-    worst, said = worst_score(runs, names, env), []
-    for name in [only] if only else names:
-        found = best_of_each(runs, names, name)
-        low, high = good_range(found, worst)
-        best = max(found, key=lambda each: each.mean).value
-        span = f"nearly as good from {low:g} to {high:g}" if low < high else "nothing else is nearly as good"
-        said.append(f"`{name}` is best at {best:g}, and {span}")
-    seeds = len(runs) // runs[names].drop_duplicates().shape[0]
-    return f"`{runs.rung.iloc[0]}`{held(runs)} on {env}, {seeds} seeds a combination: {'; '.join(said)}."
+    said = [f"`{name}` {nearly(runs, name)}" for name in ([only] if only else varied(runs))]
+    seeds = len(runs) // runs[varied(runs)].drop_duplicates().shape[0]
+    return f"`{runs.rung.iloc[0]}`{held(runs)} on {runs.env.iloc[0]}, {seeds} seeds a combination: {'; '.join(said)}."
 
 
-def worst_score(runs: pd.DataFrame, names: Sequence[str], env: str) -> float:
-    """The score that counts as 0: a random policy's if it is known, else that of the worst combination."""
-    return SCALES[env].random if env in SCALES else float(means(runs, names).min())
+def nearly(runs: pd.DataFrame, name: str) -> str:
+    """The best value of a number, and the range of values that are nearly as good, in words."""
+    level = pd.Series({best.value: best.mean for best in best_of_each(runs, name)})
+    best, (low, high) = level.idxmax(), good_range(level, worst_score(runs))
+    edge = {level.index[0]: " (the smallest)", level.index[-1]: " (the largest)"}.get(best, "")
+    span = f"nearly as good from {low:g} to {high:g}" if low < high else "nothing else is nearly as good"
+    return f"is best at {best:g}{edge if len(level) > 1 else ''}, and {span}"
 
 
-def nearly(low: float, high: float) -> str:
-    """The range of values that are nearly as good as the best, in words."""
-    span = f"from {low:g} to {high:g}" if low < high else f"at {low:g} only"
-    return f"within 5% of the best score {span}"
-
-
-def in_words(runs: pd.DataFrame, env: str) -> str:
+def in_words(runs: pd.DataFrame) -> str:
     """The tables as Markdown: for each number the best score at each value, and the range that is nearly as good."""
     names, parts = varied(runs), []
-    worst = worst_score(runs, names, env)
     for name in names:
-        found = best_of_each(runs, names, name)
         others = [other for other in names if other != name]
         lines = [(name, "area under the curve", *(f"best {other}" for other in others))]
-        for best in found:
+        for best in best_of_each(runs, name):
             span = f" [{best.low:.4g}, {best.high:.4g}]" if best.low == best.low else ""
             lines.append((f"{best.value:g}", f"{best.mean:.4g}{span}", *(f"{best.others[o]:g}" for o in others)))
-        low, high = good_range(found, worst)
-        parts.append(f"{markdown(lines)}\n\n`{name}`: {nearly(low, high)}.")
+        parts.append(f"{markdown(lines)}\n\n`{name}` {nearly(runs, name)}.")
     diverged = int(runs.diverged.notna().sum())
     if held(runs):
         parts.append(f"All{held(runs)}.")
     said = "Each value is shown at the best of the other numbers, chosen by the same scores"
     said += ", with its 95% interval (Student's t)." if runs.seed.nunique() > 1 else "."
-    zero = "a random policy's" if env in SCALES else "the worst combination's"
-    said += f" 5% is of the way from {zero} score to the best."
+    zero = "a random policy's" if runs.env.iloc[0] in SCALES else "the worst combination's"
+    said += f" Nearly as good: at most 5% of the way from {zero} score to the best is lost."
     return "\n\n".join([*parts, said + (f" {diverged} agents diverged." if diverged else "")])

@@ -9,19 +9,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablations.analysis.sweeps import best_of_each, means
+from ablations.analysis.sweeps import best_of_each, means, varied
 from ablations.figures import style
 from ablations.figures.panels import title
 from ablations.figures.saving import save
 
 
-def sweep_figure(runs: pd.DataFrame, names: Sequence[str], about: str, path: Path) -> list[Path]:
+def sweep_figure(runs: pd.DataFrame, about: str, path: Path) -> list[Path]:
     """Draw and save one panel per number that was varied, and a map of the first two. path: without suffix."""
     style.use()
+    names = varied(runs)
     panels = len(names) + (len(names) > 1)
     figure, axes = plt.subplots(1, panels, figsize=(max(6, 3.2 * panels), 3.4), layout="constrained", squeeze=False)
     for axis, name in zip(axes[0], names, strict=False):
-        draw_number(axis, runs, names, name)
+        draw_number(axis, runs, name)
     for axis in axes[0, 1 : len(names)]:
         axis.sharey(axes[0, 0])
         axis.tick_params(labelleft=False)
@@ -32,14 +33,12 @@ def sweep_figure(runs: pd.DataFrame, names: Sequence[str], about: str, path: Pat
     return save(figure, path)
 
 
-def draw_number(axis: Axes, runs: pd.DataFrame, names: Sequence[str], name: str) -> None:
+def draw_number(axis: Axes, runs: pd.DataFrame, name: str) -> None:
     """The best mean at each value, with its interval, above the means of all combinations."""
-    every = means(runs, names).reset_index()
-    places = {
-        value: k for k, value in enumerate(sorted(runs[name].unique()))
-    }  # values are steps apart, whatever they are
+    every = means(runs, varied(runs)).reset_index()
+    places = {value: k for k, value in enumerate(sorted(runs[name].unique()))}  # values are a step apart, whatever
     axis.scatter(every[name].map(places), every.score, s=9, color=style.FAINT, zorder=1)
-    found = best_of_each(runs, names, name)
+    found = best_of_each(runs, name)
     at = [places[best.value] for best in found]
     reach = np.array([[best.mean - best.low, best.high - best.mean] for best in found]).T
     axis.errorbar(at, [best.mean for best in found], reach, color=style.INK, marker="o", ms=4, lw=1.6, capsize=2)
@@ -50,8 +49,7 @@ def draw_number(axis: Axes, runs: pd.DataFrame, names: Sequence[str], name: str)
 
 def draw_map(figure: Figure, axis: Axes, runs: pd.DataFrame, names: Sequence[str]) -> None:
     """The best mean at each pair of values of two numbers."""
-    varied = [column for column in runs.columns if column not in ("seed", "score", "late", "diverged")]
-    best = means(runs, varied).groupby(list(names)).max().unstack(names[1])
+    best = means(runs, varied(runs)).groupby(list(names)).max().unstack(names[1])
     picture = axis.imshow(best.to_numpy(), origin="lower", aspect="auto", cmap="viridis")
     middle = np.nanmean(best.to_numpy())
     for i, row in enumerate(best.to_numpy()):

@@ -13,11 +13,13 @@ from typing import Any
 
 from tricks.core.orphans import follow_parent
 
+METHOD = "spawn"  # forks would share PyTorch's threads and the parent's signals
+
 
 @contextlib.contextmanager
 def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
     """A pool of new processes. An error here, or Ctrl-C, terminates them in the middle of their work."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(METHOD)
     with deaf_children():
         pool = ProcessPoolExecutor(size, context, initializer=initializer, initargs=arguments)
     try:

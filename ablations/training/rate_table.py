@@ -53,11 +53,8 @@ def table() -> pd.DataFrame:
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
     """An arm's rows, one per rate. given: its numbers, tricks: its flags, both as `flag_sets` writes them."""
-    every = table()
-    found: pd.DataFrame = every[
-        (every.env == env) & (every.steps == steps) & (every.numbers == given) & (every.tricks == tricks)
-    ]
-    return found
+    found = table()[table().tricks == tricks]
+    return found[(found.env == env) & (found.steps == steps) & (found.numbers == given)]
 
 
 def best_of(rows: pd.DataFrame, score: str = "area") -> float:

@@ -1,13 +1,12 @@
-"""Tools for the chapters: figures, drawings of nets, the stored evidence about a trick, planted faults, ratios."""
+"""Tools for the chapters: figures, drawings of nets, the stored evidence about a trick, planted faults."""
 
 from book.diagrams import ppg_phases, two_nets_or_one_trunk
 from book.evidence import Evidence, evidence
 from book.faults import planted
 from book.figures import at_best_rate, begin, curves, label_lines
-from book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
 from book.results import stored_area, stored_curves, studies
 from book.store import store
-from book.swept import best_at, swept
+from book.swept import best_at, lost_at, swept
 
 __all__ = [
     "Evidence",
@@ -15,13 +14,11 @@ __all__ = [
     "begin",
     "best_at",
     "curves",
-    "draw_ratios",
     "evidence",
     "label_lines",
+    "lost_at",
     "planted",
     "ppg_phases",
-    "ratios_by_epoch",
-    "shares_by_epoch",
     "store",
     "stored_area",
     "stored_curves",

@@ -1,27 +1,25 @@
 """What the stored sweeps say about one number, such as the clip range."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, best_of_each, draw_number, held, ranges, stored, varied
+from ablations import RESULTS, best_of_each, draw_number, held, ranges, stored, varied, worst_score
 from tricks import InputError
 
-USUAL = "ppo", "ppo+return_norm", "return_norm"  # rungs
+USUAL = "ppo", "ppo+return_norm", "return_norm"  # the rungs of the sweeps that are not about Phasic Policy Gradient
 
 
 def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
     """Draw the best score at each value of these numbers, and print the range of values that are nearly as good.
 
     One row per number, one column per environment. rungs: only sweeps of these are looked at. Raises InputError for a
-    number that none of them varied.
+    number that none of them varied, and for one that two of them varied in the same environment.
     """
     found = {name: _sweeps(name, rungs) for name in numbers}
-    if missing := [name for name in numbers if not found[name]]:
-        raise InputError(f"no stored sweep of {', '.join(missing)}")
     places = list(dict.fromkeys(env for each in found.values() for env in each))
     size = max(4.2, 2.8 * len(places)), 0.2 + 2.5 * len(numbers)
     figure, axes = plt.subplots(len(numbers), len(places), figsize=size, squeeze=False)
@@ -31,7 +29,7 @@ def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
                 axis.set_visible(False)
                 continue
             runs = each[env]
-            draw_number(axis, runs, varied(runs), name)
+            draw_number(axis, runs, name)
             axis.set_title(f"{env}\n{runs.rung.iloc[0]}{held(runs)}", size=9)
             print(ranges(runs, name))
         next(axis for axis in row if axis.get_visible()).set_ylabel("area under the curve")
@@ -41,9 +39,18 @@ def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
 def best_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
     """What `swept` draws: by environment, the best mean area at each value of a number."""
     return {
-        env: pd.Series({best.value: best.mean for best in best_of_each(runs, varied(runs), number)})
+        env: pd.Series({best.value: best.mean for best in best_of_each(runs, number)})
         for env, runs in _sweeps(number, rungs).items()
     }
+
+
+def lost_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
+    """By environment, how much of the way from a random policy's score to the best each value of a number loses.
+
+    Nearly as good is what loses at most 0.05.
+    """
+    worst = {env: worst_score(runs) for env, runs in _sweeps(number, rungs).items()}
+    return {env: (best.max() - best) / (best.max() - worst[env]) for env, best in best_at(number, rungs).items()}
 
 
 def _sweeps(number: str, rungs: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -55,9 +62,9 @@ def _sweeps(number: str, rungs: Sequence[str]) -> dict[str, pd.DataFrame]:
             if env in found:
                 raise InputError(f"{number} has two stored sweeps on {env}; name the rung of one of them")
             found[env] = runs
+    if not found:
+        raise InputError(f"no stored sweep of {number}")
     return found
 
 
-@cache
-def _stored() -> list[pd.DataFrame]:
-    return stored(RESULTS)
+_stored = cache(partial(stored, RESULTS))

@@ -1,24 +1,26 @@
 """Sweeps: the best of each value, the range that is nearly as good, and the command from its options to its files."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.analysis.sweeps import Best, best_of_each, good_range
+from ablations.analysis.sweeps import best_of_each, good_range, held, varied
 from ablations.cli import main
-from ablations.experiments.sweep import in_words, ranges, varied
+from ablations.experiments.sweep import in_words, ranges
 
 
 def runs() -> pd.DataFrame:
     """Two numbers, of which a = 2 needs another b than a = 1; five seeds, which differ by 0, 1, ... 4."""
     means = {(1, 10): 5.0, (1, 20): 3.0, (2, 10): 4.0, (2, 20): 8.0}
-    return pd.DataFrame([{"a": a, "b": b, "score": mean + k - 2} for (a, b), mean in means.items() for k in range(5)])
+    cells = [{"a": a, "b": b, "seed": k, "score": mean + k - 2} for (a, b), mean in means.items() for k in range(5)]
+    return pd.DataFrame(cells).assign(env="tricks/Corridor-v0", rung="ppo")
 
 
 def test_each_value_stands_at_the_best_of_the_others() -> None:
-    found = best_of_each(runs(), ["a", "b"], "a")
+    found = best_of_each(runs(), "a")
     assert [(best.value, best.mean, best.others) for best in found] == [(1, 5, {"b": 10}), (2, 8, {"b": 20})]
     half = 2.776445 * 2.5**0.5 / 5**0.5  # t₀.₉₇₅ with 4 degrees of freedom, s² = 2.5
     np.testing.assert_allclose([found[0].low, found[0].high], [5 - half, 5 + half], rtol=1e-6)
@@ -27,18 +29,23 @@ def test_each_value_stands_at_the_best_of_the_others() -> None:
 def test_a_combination_with_a_failed_seed_is_never_the_best() -> None:
     broken = runs()
     broken.loc[(broken.a == 2) & (broken.b == 20), "score"] = [100.0, 100, 100, 100, np.nan]
-    assert best_of_each(broken, ["a", "b"], "a")[1].others == {"b": 10}
+    assert best_of_each(broken, "a")[1].others == {"b": 10}
 
 
 @pytest.mark.parametrize(
     ("means", "expected"),
-    [((1, 96, 100, 95, 94), (1, 3)), ((100, 10, 100), (0, 0)), ((99, 98, 97), (0, 2)), ((50,), (0, 0))],
+    [
+        ((1, 96, 100, 95, 94), (1, 3)),
+        ((100, 10, 100), (0, 0)),
+        ((99, 98, 97), (0, 2)),
+        ((np.nan, 50, np.nan), (1, 1)),
+        ((50,), (0, 0)),
+    ],
 )
 def test_the_good_range_ends_at_the_first_mean_that_is_too_low(
     means: tuple[float, ...], expected: tuple[int, int]
 ) -> None:
-    found = [Best(k, mean, np.nan, np.nan, {}) for k, mean in enumerate(means)]
-    assert good_range(found, worst=0) == expected
+    assert good_range(pd.Series(means), worst=0) == expected
 
 
 def test_the_command_trains_every_combination_and_goes_on_where_it_was(
@@ -49,7 +56,7 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "4 combinations × 5 seeds × 1,500 steps, in 2 jobs" in said
-    assert "`gamma`: within 5% of the best score" in said
+    assert re.search(r"`gamma` is best at 0.9+ \(the (smallest|largest)\), and (nothing else is )?nearly as good", said)
     (path,) = tmp_path.glob("*.sweep.csv")
     assert path.name.startswith("sweep_ppo_CartPole-v1_gamma-epochs-lr")
     frame = pd.read_csv(path)
@@ -62,18 +69,22 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
 
 
 def test_a_stored_sweep_is_told_in_one_line() -> None:
-    found = runs()[["a", "b"]].assign(seed=0, score=runs().score, env="tricks/Corridor-v0", rung="ppo")
-    assert ranges(found) == (
-        "`ppo` on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2, and nothing else is nearly as good; "
-        "`b` is best at 20, and nothing else is nearly as good."
+    assert ranges(runs()) == (
+        "`ppo` on tricks/Corridor-v0, 5 seeds a combination: "
+        "`a` is best at 2 (the largest), and nothing else is nearly as good; "
+        "`b` is best at 20 (the largest), and nothing else is nearly as good."
     )
+    best = runs().query("a == 2")
+    more = pd.concat([runs(), best.assign(a=3, score=best.score - 0.1)])  # a = 2 has values on both sides now
+    assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(more)
 
 
 def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
-    found = runs()[["a", "b"]].assign(c=0.9, seed=0, score=runs().score, env="tricks/Corridor-v0", rung="ppo")
-    found = found[["a", "c", "b", *found.columns[3:]]]
-    assert varied(found) == ["a", "b"]
+    assert held(runs()) == ""
+    found = runs().assign(diverged=None)
+    found.insert(1, "c", 0.9)
+    assert (varied(found), held(found)) == (["a", "b"], " with c=0.9")
     assert ranges(found).startswith("`ppo` with c=0.9 on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2")
-    assert "All with c=0.9." in in_words(found.assign(diverged=None), "tricks/Corridor-v0")
+    assert "All with c=0.9." in in_words(found)
     one = found[(found.a == 2) & (found.b == 20)]
     assert varied(one) == ["a", "c", "b"]  # nothing varies: then all of them are shown

@@ -1,18 +1,20 @@
 """What the chapters are made with: evidence, exercises, planted faults, labels."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 import tricks.loop
-from ablations import RESULTS, effects, load_all
+from ablations import RESULTS, SCALES, effects, load_all
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
-from book import best_at, evidence, planted, swept
+from book import best_at, evidence, lost_at, planted, swept
 from book.exercise import Exercise
 from book.figures import spread
 from tricks import InputError, source
@@ -129,7 +131,19 @@ def test_a_stored_sweep_is_drawn_and_said_and_another_number_is_one_line(capsys:
     assert "`gae_lambda` is best at 0.95" in capsys.readouterr().out
     best = best_at("gae_lambda")["CartPole-v1"]
     np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata(), float), best)  # what is drawn
+    way = best.max() - SCALES["CartPole-v1"].random
+    np.testing.assert_allclose(lost_at("gae_lambda")["CartPole-v1"] * way, best.max() - best)
     with pytest.raises(InputError, match="no stored sweep of adam_eps"):
         swept("gamma", "adam_eps")
     with pytest.raises(InputError, match="lr has two stored sweeps on CartPole-v1; name the rung of one of them"):
         swept("lr")
+
+
+def test_where_a_number_was_not_swept_its_panel_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo"})
+    others = table.rename(columns={"lr": "gamma"})
+    found = [table, others.assign(env="Acrobot-v1"), others.assign(rung="ppg", score=7.0)]
+    monkeypatch.setattr(sys.modules["book.swept"], "_stored", lambda: found)
+    figure = swept("lr", "gamma")
+    assert [axis.get_visible() for axis in figure.axes] == [True, False, False, True]
+    assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["area under the curve"] * 2

@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.browsing import Browser
 
-from book import ratios_by_epoch, shares_by_epoch
+from book.ratios import ratios_by_epoch, shares_by_epoch
 from book.store import FOLDER, rounded, store
 from tricks import Config
 from tricks.core.moments import ReturnStats, denormalize

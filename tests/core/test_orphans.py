@@ -33,7 +33,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as Unix has them")
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize(
     ("patience", "hears", "said"),
     [(0, True, ""), (30, True, "leftleft"), (0.5, False, "leftleft")],

@@ -20,7 +20,8 @@ def _follow(patience: float) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None, "follow_parent is for worker processes"
     # the pipe closes when the parent ends, except among forked workers, which hold each other's ends open: so poll, too
-    while parent.is_alive() and os.getppid() == parent.pid:
+    above = os.getppid()  # the parent, or the server that forks for it
+    while parent.is_alive() and os.getppid() == above:
         parent.join(0.5)
     if patience:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
