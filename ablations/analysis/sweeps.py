@@ -74,6 +74,7 @@ def good_range(level: pd.Series, worst: float) -> tuple[float, float]:
 
     level: the mean at each value, by increasing values. worst: the score that counts as 0, such as a random policy's.
     """
-    enough, top = level >= level.max() - NEAR * (level.max() - worst), level.index.get_loc(level.idxmax())
+    least, top = level.max() - NEAR * max(level.max() - worst, 0), level.index.get_loc(level.idxmax())
+    enough = level >= least
     below, above = enough[top::-1], enough[top:]
     return float(below[below.cummin()].index[-1]), float(above[above.cummin()].index[-1])

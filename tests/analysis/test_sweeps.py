@@ -39,6 +39,7 @@ def test_a_combination_with_a_failed_seed_is_never_the_best() -> None:
         ((100, 10, 100), (0, 0)),
         ((99, 98, 97), (0, 2)),
         ((np.nan, 50, np.nan), (1, 1)),
+        ((-2, -1), (1, 1)),  # all are below the score that counts as 0
         ((50,), (0, 0)),
     ],
 )
