@@ -10,7 +10,7 @@ import pandas as pd
 import tyro
 
 from ablations.analysis.scales import SCALES
-from ablations.analysis.sweeps import best_of_each, good_range, held, varied, worst_score
+from ablations.analysis.sweeps import best_of_each, good_range, held, means, varied, worst_score
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
@@ -58,20 +58,10 @@ def main(chosen: Options, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
     from ablations.figures.sweep_panels import sweep_figure
 
-    start, tricks, grid = time.perf_counter(), named(chosen.rung), parse(chosen.vary)
-    if not grid:
-        raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
-    for name in grid:
-        owners = [flag for flag, numbers in NUMBERS.items() if name in numbers]
-        for needed in (owners, [ALSO[name]] if name in ALSO else []):
-            if needed and not {*needed} & {*tricks.on}:
-                said = f"{name} has no effect without {' or '.join(needed)}"
-                raise InputError(f"{said}; --rung {chosen.rung}+{needed[0]}")
-        if name == "value_epochs" and tricks.ppg_buffers:
-            raise InputError("value_epochs has no effect with ppg_buffers, which have value_uses instead")
+    start, tricks = time.perf_counter(), named(chosen.rung)
+    grid = asked(chosen, tricks)
     if chosen.seeds < 1:
         raise InputError(f"--seeds must be at least 1, not {chosen.seeds}")
-    grid = {**grid, "lr": grid.get("lr", RATES)}
     combinations = prod(len(values) for values in grid.values())
     if combinations * chosen.seeds > MOST:
         raise InputError(f"that is {combinations * chosen.seeds:,} agents; a sweep has at most {MOST:,}")
@@ -81,15 +71,16 @@ def main(chosen: Options, command: str) -> int:
     store, every = Store(chosen.out / "jobs"), list(stacks(base, grid, chosen.seeds))
     prepare(chosen.out)
     jobs = [Job(stack.config, tricks) for stack in every]
-    print(
-        f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps, in {len(jobs)} jobs", flush=True
-    )
+    what = f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps"
+    print(f"{what}, in {len(jobs)} jobs", flush=True)
     failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     grid = {name: grid[name] for name in sorted(grid, key=lambda name: name == "lr")}  # shown last, wherever it stood
     runs = pd.concat([rows(stack, tricks, store) for stack in every], ignore_index=True)
     runs = runs[[*grid, *runs.columns.difference([*grid], sort=False)]]
+    if means(runs, [*grid]).isna().all():
+        raise InputError(f"no combination has a score: not every agent ends an episode in {chosen.steps:,} steps")
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(grid), steps, first=0)
     path = chosen.out / name
@@ -111,6 +102,22 @@ def main(chosen: Options, command: str) -> int:
     paths = [path.with_name(f"{name}.sweep.csv"), path.with_name(f"{name}.md"), *figures]
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
     return 0
+
+
+def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
+    """The numbers to vary and their values, lr among them. Raises InputError for a number that has no effect."""
+    grid = parse(chosen.vary)
+    if not grid:
+        raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
+    for name in grid:
+        owners = [flag for flag, numbers in NUMBERS.items() if name in numbers]
+        for needed in (owners, [ALSO[name]] if name in ALSO else []):
+            if needed and not {*needed} & {*tricks.on}:
+                said = f"{name} has no effect without {' or '.join(needed)}"
+                raise InputError(f"{said}; --rung {chosen.rung}+{needed[0]}")
+        if name == "value_epochs" and tricks.ppg_buffers:
+            raise InputError("value_epochs has no effect with ppg_buffers, which have value_uses instead")
+    return {**grid, "lr": grid.get("lr", RATES)}
 
 
 def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:

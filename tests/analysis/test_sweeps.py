@@ -1,6 +1,7 @@
 """Sweeps: the best of each value, the range that is nearly as good, and the command from its options to its files."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,11 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     first = path.read_text()
     assert main(arguments) == 0
     assert path.read_text() == first
+
+
+def test_a_sweep_in_which_no_episode_ends_is_one_line(tmp_path: Path, refuses: Callable[..., None]) -> None:
+    arguments = ["sweep", "--vary", "gamma=0.9", "--vary", "lr=0.01", "--seeds", "2", "--env", "Pendulum-v1"]
+    refuses(main, [*arguments, "--steps", "8", "--out", str(tmp_path)], "not every agent ends an episode in 8 steps")
 
 
 def test_a_stored_sweep_is_told_in_one_line() -> None:
