@@ -217,7 +217,7 @@ torch.testing.assert_close(centered, torch.tensor([-0.25, 0.0, 0.25]), atol=0.01
 # %% [markdown]
 # ## Which half does the work?
 #
-# Four groups of thirty agents learn CartPole with REINFORCE, at one learning rate: with raw returns, only divided by
+# Four groups of fifteen agents learn CartPole with REINFORCE, at one learning rate: with raw returns, only divided by
 # $\sigma$, only centered, and both. (`switched` turns flags on by name.)
 #
 # **Predict.** Put the four in order.
@@ -234,7 +234,7 @@ def only_centered(advantage, valid):
     return advantage - mean(advantage, valid).unsqueeze(1)
 
 
-alone = Config("CartPole-v1", seeds=30, steps=40_000, lr=0.01)
+alone = Config("CartPole-v1", seeds=15, steps=40_000, lr=0.01)
 runs = {"raw": train(alone, REINFORCE)}
 for name, half in (("divided", only_divided), ("centered", only_centered), ("both", standardize)):
     with planted(standardize=half):
@@ -248,7 +248,7 @@ for row, (name, run) in enumerate(runs.items()):
     areas[name] = area(on_grid(run.curve, alone.steps, run.diverged)).to_numpy()
     low, high = interval(areas[name])
     color = TRICK if name in ("centered", "both") else style.SOFT
-    axis.scatter(areas[name], row + 0.4 * (torch.rand(30) - 0.5), s=10, color=color, alpha=0.5, lw=0)
+    axis.scatter(areas[name], row + 0.4 * (torch.rand(15) - 0.5), s=10, color=color, alpha=0.5, lw=0)
     axis.plot([low, high], [row, row], color=color, lw=2)
     axis.plot(areas[name].mean(), row, "o", color=color)
     print(f"{name:9} mean area {areas[name].mean():.0f}, 95% interval {low:.0f} to {high:.0f}")
@@ -259,7 +259,7 @@ assert interval(areas["centered"])[0] > areas["raw"].mean() + 10
 assert areas["divided"].mean() < areas["raw"].mean() + 10
 
 # %% [markdown]
-# Centering alone is as good as both, as far as thirty agents can tell. Dividing alone gains nothing, which fits what
+# Centering alone is as good as both, as far as fifteen agents can tell. Dividing alone gains nothing, which fits what
 # Adam does with a factor. Without a value net, CartPole's returns are all positive, so the zero is far off.
 #
 # ## What stays in the old currency

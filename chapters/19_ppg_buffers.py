@@ -238,7 +238,7 @@ assert torch.cat(seen["value"], 1).amax(1).tolist() == [7, 16]
 
 # %%
 print(f"mean uses of a row: {mean_uses(1, 4):.1f} in one update, {mean_uses(8, 4):.1f} spread over eight")
-long = Config("CartPole-v1", seeds=10, steps=30_000, lr=0.01, policy_uses=4, value_uses=4, aux_epochs=0)
+long = Config("CartPole-v1", seeds=10, steps=20_000, lr=0.01, policy_uses=4, value_uses=4, aux_epochs=0)
 runs, clipped = {}, [[] for _ in range(8)]  # for each age, the share of a minibatch's rows outside the clip range
 
 

@@ -40,7 +40,7 @@ begin()
 
 # %% tags=["open"]
 tricks = switched([name for name in PPO.on if name != "lr_anneal"] + ["return_norm"])
-config = Config("CartPole-v1", seeds=5, steps=30_000, lr=0.003)
+config = Config("CartPole-v1", seeds=5, steps=20_000, lr=0.003)
 
 runs = {"sound": train(config, tricks)}
 for name, fault in FAULTS.items():

@@ -34,8 +34,8 @@ class Suite:
 ROBOTS = tuple(
     replace(CONTINUOUS_CONFIG, env=f"{name}-v5", backend="envpool") for name in ("Hopper", "Walker2d", "HalfCheetah")
 )
-PIXELS = {
-    name: Config(f"tricks/{name}-v0", steps=1_000_000, lanes=16, horizon=64)
+PIXELS = {  # at the best rate of `ppo` in a sweep, which had the seeds 0 to 19
+    name: Config(f"tricks/{name}-v0", steps=1_000_000, lanes=16, horizon=64, lr=0.01)
     for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")
 }
 SUITES = {
@@ -66,8 +66,8 @@ SUITES = {
     # games small enough for ten seeds of a million steps; one has rewards of different sizes
     "pixels": Suite(
         (
-            *(Setting(PIXELS[name], "10") for name in ("Bricks", "Treasure", "Squadron")),
-            Setting(PIXELS["BricksByRow"], "10", more=("scales",)),
+            *(Setting(PIXELS[name], "30:40", fixed=True) for name in ("Bricks", "Treasure", "Squadron")),
+            Setting(PIXELS["BricksByRow"], "30:40", fixed=True, more=("scales",)),
         ),
         ("beyond",),
         ("shared_trunk", "ppg", "ppg_buffers"),
