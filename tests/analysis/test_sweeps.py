@@ -38,6 +38,7 @@ def test_a_combination_with_a_failed_seed_is_never_the_best() -> None:
     [
         ((1, 96, 100, 95, 94), (1, 3)),
         ((100, 10, 100), (0, 0)),
+        ((100, 10, 101), (2, 2)),
         ((99, 98, 97), (0, 2)),
         ((np.nan, 50, np.nan), (1, 1)),
         ((-2, -1), (1, 1)),  # all are below the score that counts as 0
@@ -95,3 +96,4 @@ def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
     assert "All with c=0.9." in in_words(found)
     one = found[(found.a == 2) & (found.b == 20)]
     assert varied(one) == ["a", "c", "b"]  # nothing varies: then all of them are shown
+    assert "`a` is best at 2, and nothing else" in ranges(one)  # and there is no edge

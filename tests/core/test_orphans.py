@@ -26,8 +26,9 @@ def work(path, patience, hears):
 
 if __name__ == "__main__":
     context = multiprocessing.get_context({method!r})
-    for _ in range(2):  # forked ones hold each other's pipes open
+    for _ in range(2):
         context.Process(target=work, args=({path!r}, {patience}, {hears})).start()
+    context.Process(target=time.sleep, args=(15,)).start()  # if forked, it holds the pipes of the others open
     time.sleep(60)
 """
 
