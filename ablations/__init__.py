@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
-    from ablations.analysis.sweeps import best_of_each, held, varied, worst_score
+    from ablations.analysis.sweeps import floor_score, held, levels, lost, varied
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.story import Design
     from ablations.design.suites import PUBLISHED, SUITES
@@ -51,7 +51,6 @@ __all__ = [
     "Study",
     "area",
     "band",
-    "best_of_each",
     "best_rate",
     "common_rate",
     "curve",
@@ -60,14 +59,17 @@ __all__ = [
     "effects",
     "effects_by_rate",
     "flags",
+    "floor_score",
     "games_in_words",
     "held",
     "holm",
     "interval",
     "judged",
     "judged_in",
+    "levels",
     "load",
     "load_all",
+    "lost",
     "markdown",
     "numbers",
     "on_grid",
@@ -86,7 +88,6 @@ __all__ = [
     "takeaways",
     "thousands",
     "varied",
-    "worst_score",
 ]
 HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
@@ -97,7 +98,7 @@ HOMES = {
     "analysis.stats": ("interval",),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
-    "analysis.sweeps": ("best_of_each", "held", "varied", "worst_score"),
+    "analysis.sweeps": ("floor_score", "held", "levels", "lost", "varied"),
     "design.flag_sets": ("flags", "numbers"),
     "design.story": ("Design",),
     "design.suites": ("PUBLISHED", "SUITES"),

@@ -312,14 +312,17 @@ plt.show()
 
 coefficients = best_at("entropy_coef")
 for env in ("CartPole-v1", "Acrobot-v1"):
-    assert (coefficients[env][0.01] - coefficients[env][[0.03, 0.1]] > [20, 50]).all()
-    assert coefficients[env][0.01] - coefficients[env][0.03] < 30
-assert coefficients["Pendulum-v1"][0.1] > coefficients["Pendulum-v1"].loc[:0.01].max() + 50
+    assert coefficients[env].max() - coefficients[env][0.01] < 5
+    assert 20 < coefficients[env][0.01] - coefficients[env][0.03] < 30
+    assert coefficients[env][0.01] - coefficients[env][0.1] > 50
+assert (
+    coefficients["Pendulum-v1"][0.1] > coefficients["Pendulum-v1"][0.03] > coefficients["Pendulum-v1"].loc[:0.01].max()
+)
 
 # %% [markdown]
 # On CartPole and Acrobot, 0.01 costs nothing, 0.03 about 25 points, and 0.1 more than 50. (The dip at 0.001 on Acrobot is
-# probably noise, since 0.01 is as good as 0.) On Pendulum, the more, the better, up to 0.1, the largest that we tried.
-# $c_2$ also depends on the scale of the advantages. And
+# probably noise, since 0.01 is as good as 0.) On Pendulum, 0.03 is better than anything below it, and 0.1, the largest
+# that we tried, is best. $c_2$ also depends on the scale of the advantages. And
 #
 # - **the bonus doesn't find needles.** Coin flips reach a door 14 cells away, but not one that takes fifty right
 #   choices in a row.

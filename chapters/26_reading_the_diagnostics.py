@@ -156,6 +156,7 @@ kl = {name: median(name, "approx_kl") for name in ("sound", "unclipped")}
 print("median of approx_kl:", ", ".join(f"{name} {value:.4f}" for name, value in kl.items()))
 assert kl["unclipped"] > 5 * kl["sound"]
 assert median("unclipped", "max_ratio") > 2 * median("sound", "max_ratio")
+assert median("unclipped", "entropy", (0.5, 1)) < 0.7 * median("sound", "entropy", (0.5, 1))
 
 # %% [markdown]
 # `approx_kl` is an order of magnitude too high, and single ratios shoot up. That's how *steps that are too large* look,
@@ -168,6 +169,7 @@ assert median("unclipped", "max_ratio") > 2 * median("sound", "max_ratio")
 compare("forgetful")
 assert runs["forgetful"].curve.approx_kl.abs().max() < 1e-9
 assert runs["forgetful"].curve.clip_fraction.max() == 0
+assert median("forgetful", "entropy", (0.5, 1)) < 0.2 * median("sound", "entropy", (0.5, 1))
 
 # %% [markdown]
 # A KL of *exactly* zero while the policy is learning. Nothing is ever clipped, so nothing is held back, and the entropy
@@ -184,6 +186,7 @@ end = (0.7, 1.0)
 late_entropy = {name: median(name, "entropy", end) for name in ("sound", "malus")}
 print("entropy at the end:", ", ".join(f"{name} {value:.3f}" for name, value in late_entropy.items()))
 assert late_entropy["malus"] < 0.4 * late_entropy["sound"]
+assert median("malus", "explained_variance", end) > median("sound", "explained_variance", end) + 0.1
 
 # %% [markdown]
 # The entropy falls to almost nothing, and the policy no longer explores. Explained variance *rises*, which is no good

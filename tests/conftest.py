@@ -1,4 +1,4 @@
-"""One thread, so that numbers repeat; and the small environments that the tests play."""
+"""One thread, so that numbers repeat; workers forked from one server; the small environments that the tests play."""
 
 import multiprocessing
 from collections.abc import Callable
@@ -9,13 +9,15 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
-from ablations.training import pools
+import tricks.loop
+from ablations.training import pools, workers
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 torch.set_num_threads(1)
-if "forkserver" in multiprocessing.get_all_start_methods():  # a worker need not import PyTorch again for every test
+if "forkserver" in multiprocessing.get_all_start_methods():
+    # No worker has to import PyTorch again. A command in a process of its own, as in test_running, spawns its workers.
     pools.METHOD = "forkserver"
-    multiprocessing.set_forkserver_preload(["ablations.training.workers", "tricks.loop"])
+    multiprocessing.set_forkserver_preload([workers.__name__, tricks.loop.__name__])
 
 for name, probe in PROBES.items():
     register(name, probe)

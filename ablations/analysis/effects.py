@@ -31,7 +31,7 @@ def scores(study: Study, tricks: Tricks) -> pd.DataFrame:
 
 @cache
 def _scores(study: Study) -> dict[str, pd.DataFrame]:
-    """The scores of all arms, by their flags: together they take a twentieth of the time."""
+    """The scores of all arms, by their flags: one pass takes a twentieth of the time of one per arm."""
     runs = study.runs.set_index("seed").sort_index(kind="stable")
     found = pd.DataFrame({"area": runs[SHARES].mean(axis=1), "late": runs["late"]})
     scale, goal = SCALES.get(study.env), threshold(study.env)

@@ -9,7 +9,7 @@ import pandas as pd
 from ablations.analysis.estimates import paired
 from ablations.analysis.scales import SCALES
 
-NEAR = 0.05  # how much of the way from the worst score to the best may be lost where a value is nearly as good
+NEAR = 0.05  # a value that loses at most this share of the way from the floor to the best is nearly as good
 
 
 class Best(NamedTuple):
@@ -37,7 +37,7 @@ def _numbers(runs: pd.DataFrame) -> list[str]:
     return list(runs.loc[:, :"seed"].columns[:-1])  # a sweep's table begins with them
 
 
-def worst_score(runs: pd.DataFrame) -> float:
+def floor_score(runs: pd.DataFrame) -> float:
     """The score that counts as 0: a random policy's if it is known, else that of the worst combination."""
     env = str(runs.env.iloc[0])
     return SCALES[env].random if env in SCALES else float(means(runs, varied(runs)).min())
@@ -69,12 +69,20 @@ def best_of_each(runs: pd.DataFrame, name: str) -> list[Best]:
     return found
 
 
-def good_range(level: pd.Series, worst: float) -> tuple[float, float]:
-    """The smallest and the largest value around the best one whose mean is nearly as good, without a gap.
+def levels(runs: pd.DataFrame, name: str) -> pd.Series:
+    """The best mean score that can be had with each value of a number, by increasing values."""
+    return pd.Series({best.value: best.mean for best in best_of_each(runs, name)})
 
-    level: the mean at each value, by increasing values. worst: the score that counts as 0, such as a random policy's.
-    """
-    least, top = level.max() - NEAR * max(level.max() - worst, 0), level.index.get_loc(level.idxmax())
-    enough = level >= least
-    below, above = enough[top::-1], enough[top:]
-    return float(below[below.cummin()].index[-1]), float(above[above.cummin()].index[-1])
+
+def lost(level: pd.Series, floor: float) -> pd.Series:
+    """How much of the way from the floor to the best each value loses; all of it where the best is below the floor."""
+    way = float(level.max() - floor)
+    found: pd.Series = (level.max() - level) / way if way > 0 else (level < level.max()).astype(float)
+    return found
+
+
+def good_spans(level: pd.Series, floor: float) -> list[tuple[float, float]]:
+    """The values that are nearly as good as the best, as spans of neighbors: the first and the last value of each."""
+    good = lost(level, floor) <= NEAR
+    span = good.ne(good.shift()).cumsum()  # counts on where a span begins and where it ends
+    return [(float(own.index[0]), float(own.index[-1])) for _, own in level[good].groupby(span[good])]

@@ -10,7 +10,7 @@ import pandas as pd
 import tyro
 
 from ablations.analysis.scales import SCALES
-from ablations.analysis.sweeps import best_of_each, good_range, held, means, varied, worst_score
+from ablations.analysis.sweeps import NEAR, best_of_each, floor_score, good_spans, held, levels, means, varied
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
@@ -80,7 +80,7 @@ def main(chosen: Options, command: str) -> int:
     runs = pd.concat([rows(stack, tricks, store) for stack in every], ignore_index=True)
     runs = runs[[*grid, *runs.columns.difference([*grid], sort=False)]]
     if means(runs, [*grid]).isna().all():
-        raise InputError(f"no combination has a score: not every agent ends an episode in {chosen.steps:,} steps")
+        raise InputError(f"no combination has a score: in each, some agent ended no episode in {chosen.steps:,} steps")
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(grid), steps, first=0)
     path = chosen.out / name
@@ -157,12 +157,14 @@ def ranges(runs: pd.DataFrame, only: str = "") -> str:
 
 
 def nearly(runs: pd.DataFrame, name: str) -> str:
-    """The best value of a number, and the range of values that are nearly as good, in words."""
-    level = pd.Series({best.value: best.mean for best in best_of_each(runs, name)})
-    best, (low, high) = level.idxmax(), good_range(level, worst_score(runs))
-    edge = {level.index[0]: " (the smallest)", level.index[-1]: " (the largest)"}.get(best, "")
-    span = f"nearly as good from {low:g} to {high:g}" if low < high else "nothing else is nearly as good"
-    return f"is best at {best:g}{edge if len(level) > 1 else ''}, and {span}"
+    """The best value of a number, and the values that are nearly as good, in words."""
+    level = levels(runs, name)
+    best, good = level.idxmax(), good_spans(level, floor_score(runs))
+    edges = {level.index[0]: " (the smallest)", level.index[-1]: " (the largest)"} if len(level) > 1 else {}
+    others = [(low, high) for low, high in good if low < high or low != best]
+    spans = [f"from {low:g} to {high:g}" if low < high else f"at {low:g}" for low, high in others]
+    found = f"nearly as good {' and '.join(spans)}" if spans else "nothing else is nearly as good"
+    return f"is best at {best:g}{edges.get(best, '')}, and {found}"
 
 
 def in_words(runs: pd.DataFrame) -> str:
@@ -173,7 +175,8 @@ def in_words(runs: pd.DataFrame) -> str:
         lines = [(name, "area under the curve", *(f"best {other}" for other in others))]
         for best in best_of_each(runs, name):
             span = f" [{best.low:.4g}, {best.high:.4g}]" if best.low == best.low else ""
-            lines.append((f"{best.value:g}", f"{best.mean:.4g}{span}", *(f"{best.others[o]:g}" for o in others)))
+            seen = (f"{best.mean:.4g}{span}", *(f"{best.others[other]:g}" for other in others))
+            lines.append((f"{best.value:g}", *(seen if best.mean == best.mean else ["–"] * len(seen))))
         parts.append(f"{markdown(lines)}\n\n`{name}` {nearly(runs, name)}.")
     diverged = int(runs.diverged.notna().sum())
     if held(runs):
@@ -181,5 +184,5 @@ def in_words(runs: pd.DataFrame) -> str:
     said = "Each value is shown at the best of the other numbers, chosen by the same scores"
     said += ", with its 95% interval (Student's t)." if runs.seed.nunique() > 1 else "."
     zero = "a random policy's" if runs.env.iloc[0] in SCALES else "the worst combination's"
-    said += f" Nearly as good: at most 5% of the way from {zero} score to the best is lost."
+    said += f" *Nearly as good* means that at most {NEAR:.0%} of the way from {zero} score to the best is lost."
     return "\n\n".join([*parts, said + (f" {diverged} agents diverged." if diverged else "")])

@@ -36,7 +36,7 @@ def sweep_figure(runs: pd.DataFrame, about: str, path: Path) -> list[Path]:
 def draw_number(axis: Axes, runs: pd.DataFrame, name: str) -> None:
     """The best mean at each value, with its interval, above the means of all combinations."""
     every = means(runs, varied(runs)).reset_index()
-    places = {value: k for k, value in enumerate(sorted(runs[name].unique()))}  # values are a step apart, whatever
+    places = {value: k for k, value in enumerate(sorted(runs[name].unique()))}  # evenly spaced, whatever the values
     axis.scatter(every[name].map(places), every.score, s=9, color=style.FAINT, zorder=1)
     found = best_of_each(runs, name)
     at = [places[best.value] for best in found]

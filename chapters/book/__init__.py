@@ -1,4 +1,5 @@
-"""Tools for the chapters: figures, drawings of nets, the stored evidence about a trick, planted faults."""
+"""Tools for the chapters: figures, drawings of nets, the stored evidence about a trick and about a
+number, planted faults."""
 
 from book.diagrams import ppg_phases, two_nets_or_one_trunk
 from book.evidence import Evidence, evidence

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, best_of_each, draw_number, held, ranges, stored, varied, worst_score
+from ablations import RESULTS, draw_number, floor_score, held, levels, lost, ranges, stored, varied
 from tricks import InputError
 
 USUAL = "ppo", "ppo+return_norm", "return_norm"  # the rungs of the sweeps that are not about Phasic Policy Gradient
@@ -38,19 +38,15 @@ def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
 
 def best_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
     """What `swept` draws: by environment, the best mean area at each value of a number."""
-    return {
-        env: pd.Series({best.value: best.mean for best in best_of_each(runs, number)})
-        for env, runs in _sweeps(number, rungs).items()
-    }
+    return {env: levels(runs, number) for env, runs in _sweeps(number, rungs).items()}
 
 
 def lost_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
     """By environment, how much of the way from a random policy's score to the best each value of a number loses.
 
-    Nearly as good is what loses at most 0.05.
+    A value that loses at most 0.05 is nearly as good as the best.
     """
-    worst = {env: worst_score(runs) for env, runs in _sweeps(number, rungs).items()}
-    return {env: (best.max() - best) / (best.max() - worst[env]) for env, best in best_at(number, rungs).items()}
+    return {env: lost(levels(runs, number), floor_score(runs)) for env, runs in _sweeps(number, rungs).items()}
 
 
 def _sweeps(number: str, rungs: Sequence[str]) -> dict[str, pd.DataFrame]:

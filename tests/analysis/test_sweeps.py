@@ -1,6 +1,5 @@
 """Sweeps: the best of each value, the range that is nearly as good, and the command from its options to its files."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.analysis.sweeps import best_of_each, good_range, held, varied
+from ablations.analysis.sweeps import best_of_each, good_spans, held, lost, varied
 from ablations.cli import main
 from ablations.experiments.sweep import in_words, ranges
 
@@ -36,19 +35,23 @@ def test_a_combination_with_a_failed_seed_is_never_the_best() -> None:
 @pytest.mark.parametrize(
     ("means", "expected"),
     [
-        ((1, 96, 100, 95, 94), (1, 3)),
-        ((100, 10, 100), (0, 0)),
-        ((100, 10, 101), (2, 2)),
-        ((99, 98, 97), (0, 2)),
-        ((np.nan, 50, np.nan), (1, 1)),
-        ((-2, -1), (1, 1)),  # all are below the score that counts as 0
-        ((50,), (0, 0)),
+        ((1, 96, 100, 95, 94), [(2, 8)]),
+        ((100, 10, 100, 97), [(1, 1), (4, 8)]),
+        ((99, 98, 97), [(1, 4)]),
+        ((np.nan, 50, np.nan), [(2, 2)]),
+        ((-2, -1), [(2, 2)]),  # both are below the floor
+        ((50,), [(1, 1)]),
     ],
 )
-def test_the_good_range_ends_at_the_first_mean_that_is_too_low(
-    means: tuple[float, ...], expected: tuple[int, int]
+def test_a_value_is_nearly_as_good_if_it_loses_at_most_a_twentieth_of_the_way(
+    means: tuple[float, ...], expected: list[tuple[int, int]]
 ) -> None:
-    assert good_range(pd.Series(means), worst=0) == expected
+    assert good_spans(pd.Series(means, index=[2.0**k for k in range(len(means))]), floor=0) == expected
+
+
+def test_what_is_lost_is_a_share_of_the_way_from_the_floor_to_the_best() -> None:
+    assert lost(pd.Series([-100.0, -60, -20]), floor=-100).tolist() == [1, 0.5, 0]
+    assert lost(pd.Series([-100.0, -60, -20]), floor=0).tolist() == [1, 1, 0]  # none is above the floor
 
 
 def test_the_command_trains_every_combination_and_goes_on_where_it_was(
@@ -59,12 +62,13 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "4 combinations × 5 seeds × 1,500 steps, in 2 jobs" in said
-    assert re.search(r"`gamma` is best at 0.9+ \(the (smallest|largest)\), and (nothing else is )?nearly as good", said)
     (path,) = tmp_path.glob("*.sweep.csv")
     assert path.name.startswith("sweep_ppo_CartPole-v1_gamma-epochs-lr")
     frame = pd.read_csv(path)
     assert frame.groupby(["gamma", "epochs", "lr"]).size().tolist() == [5] * 4
     assert frame.score.notna().all()
+    best = frame.groupby(["gamma", "epochs"]).score.mean().groupby("gamma").max().idxmax()
+    assert f"`gamma` is best at {best:g} (the {'smallest' if best == 0.9 else 'largest'}), and " in said
     assert (tmp_path / f"{path.name.removesuffix('.sweep.csv')}.png").stat().st_size > 10_000
     first = path.read_text()
     assert main(arguments) == 0
@@ -73,7 +77,7 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
 
 def test_a_sweep_in_which_no_episode_ends_is_one_line(tmp_path: Path, refuses: Callable[..., None]) -> None:
     arguments = ["sweep", "--vary", "gamma=0.9", "--vary", "lr=0.01", "--seeds", "2", "--env", "Pendulum-v1"]
-    refuses(main, [*arguments, "--steps", "8", "--out", str(tmp_path)], "not every agent ends an episode in 8 steps")
+    refuses(main, [*arguments, "--steps", "8", "--out", str(tmp_path)], "some agent ended no episode in 8 steps")
 
 
 def test_a_stored_sweep_is_told_in_one_line() -> None:
@@ -85,6 +89,16 @@ def test_a_stored_sweep_is_told_in_one_line() -> None:
     best = runs().query("a == 2")
     more = pd.concat([runs(), best.assign(a=3, score=best.score - 0.1)])  # a = 2 has values on both sides now
     assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(more)
+    apart = pd.concat([more, best.assign(a=1.5, score=0)])
+    assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(apart)
+    apart = pd.concat([apart, best.assign(a=1.2, score=best.score - 0.1)]).query("a != 3")
+    assert "`a` is best at 2 (the largest), and nearly as good at 1.2; `b`" in ranges(apart)
+
+
+def test_a_value_without_a_score_has_no_best_of_the_others() -> None:
+    found = runs().assign(diverged=None)
+    found.loc[found.a == 1, "score"] = np.nan
+    assert "| 1 | – " in in_words(found)
 
 
 def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:

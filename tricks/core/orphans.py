@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 
+import psutil
+
 
 def follow_parent(patience: float = 0.0) -> None:
     """Make this worker process exit when its parent does, however the parent ends.
@@ -20,8 +22,7 @@ def _follow(patience: float) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None, "follow_parent is for worker processes"
     # the pipe closes when the parent ends, except among forked workers, which hold each other's ends open: so poll, too
-    above = os.getppid()  # the parent, or the server that forks for it
-    while parent.is_alive() and os.getppid() == above:
+    while parent.is_alive() and psutil.pid_exists(parent.pid or 0):
         parent.join(0.5)
     if patience:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
