@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
-    from ablations.analysis.sweeps import floor_score, held, levels, lost, varied
+    from ablations.analysis.sweeps import best_scores, floor_score, held, share_lost, varied
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.story import Design
     from ablations.design.suites import PUBLISHED, SUITES
@@ -52,6 +52,7 @@ __all__ = [
     "area",
     "band",
     "best_rate",
+    "best_scores",
     "common_rate",
     "curve",
     "draw_games",
@@ -66,10 +67,8 @@ __all__ = [
     "interval",
     "judged",
     "judged_in",
-    "levels",
     "load",
     "load_all",
-    "lost",
     "markdown",
     "numbers",
     "on_grid",
@@ -80,6 +79,7 @@ __all__ = [
     "rows_of",
     "scores",
     "sentences",
+    "share_lost",
     "stored",
     "stored_random",
     "strip",
@@ -98,7 +98,7 @@ HOMES = {
     "analysis.stats": ("interval",),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
-    "analysis.sweeps": ("floor_score", "held", "levels", "lost", "varied"),
+    "analysis.sweeps": ("best_scores", "floor_score", "held", "share_lost", "varied"),
     "design.flag_sets": ("flags", "numbers"),
     "design.story": ("Design",),
     "design.suites": ("PUBLISHED", "SUITES"),

@@ -69,12 +69,12 @@ def best_of_each(runs: pd.DataFrame, name: str) -> list[Best]:
     return found
 
 
-def levels(runs: pd.DataFrame, name: str) -> pd.Series:
+def best_scores(runs: pd.DataFrame, name: str) -> pd.Series:
     """The best mean score that can be had with each value of a number, by increasing values."""
     return pd.Series({best.value: best.mean for best in best_of_each(runs, name)})
 
 
-def lost(level: pd.Series, floor: float) -> pd.Series:
+def share_lost(level: pd.Series, floor: float) -> pd.Series:
     """How much of the way from the floor to the best each value loses; all of it where the best is below the floor."""
     way = float(level.max() - floor)
     found: pd.Series = (level.max() - level) / way if way > 0 else (level < level.max()).astype(float)
@@ -83,6 +83,6 @@ def lost(level: pd.Series, floor: float) -> pd.Series:
 
 def good_spans(level: pd.Series, floor: float) -> list[tuple[float, float]]:
     """The values that are nearly as good as the best, as spans of neighbors: the first and the last value of each."""
-    good = lost(level, floor) <= NEAR
+    good = share_lost(level, floor) <= NEAR
     span = good.ne(good.shift()).cumsum()  # counts on where a span begins and where it ends
     return [(float(own.index[0]), float(own.index[-1])) for _, own in level[good].groupby(span[good])]

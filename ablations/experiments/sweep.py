@@ -10,7 +10,7 @@ import pandas as pd
 import tyro
 
 from ablations.analysis.scales import SCALES
-from ablations.analysis.sweeps import NEAR, best_of_each, floor_score, good_spans, held, levels, means, varied
+from ablations.analysis.sweeps import NEAR, best_of_each, best_scores, floor_score, good_spans, held, means, varied
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
@@ -158,7 +158,7 @@ def ranges(runs: pd.DataFrame, only: str = "") -> str:
 
 def nearly(runs: pd.DataFrame, name: str) -> str:
     """The best value of a number, and the values that are nearly as good, in words."""
-    level = levels(runs, name)
+    level = best_scores(runs, name)
     best, good = level.idxmax(), good_spans(level, floor_score(runs))
     edges = {level.index[0]: " (the smallest)", level.index[-1]: " (the largest)"} if len(level) > 1 else {}
     others = [(low, high) for low, high in good if low < high or low != best]

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, draw_number, floor_score, held, levels, lost, ranges, stored, varied
+from ablations import RESULTS, best_scores, draw_number, floor_score, held, ranges, share_lost, stored, varied
 from tricks import InputError
 
 USUAL = "ppo", "ppo+return_norm", "return_norm"  # the rungs of the sweeps that are not about Phasic Policy Gradient
@@ -38,7 +38,7 @@ def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
 
 def best_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
     """What `swept` draws: by environment, the best mean area at each value of a number."""
-    return {env: levels(runs, number) for env, runs in _sweeps(number, rungs).items()}
+    return {env: best_scores(runs, number) for env, runs in _sweeps(number, rungs).items()}
 
 
 def lost_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
@@ -46,7 +46,9 @@ def lost_at(number: str, rungs: Sequence[str] = USUAL) -> dict[str, pd.Series]:
 
     A value that loses at most 0.05 is nearly as good as the best.
     """
-    return {env: lost(levels(runs, number), floor_score(runs)) for env, runs in _sweeps(number, rungs).items()}
+    return {
+        env: share_lost(best_scores(runs, number), floor_score(runs)) for env, runs in _sweeps(number, rungs).items()
+    }
 
 
 def _sweeps(number: str, rungs: Sequence[str]) -> dict[str, pd.DataFrame]:

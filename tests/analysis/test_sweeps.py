@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.analysis.sweeps import best_of_each, good_spans, held, lost, varied
+from ablations.analysis.sweeps import best_of_each, good_spans, held, share_lost, varied
 from ablations.cli import main
 from ablations.experiments.sweep import in_words, ranges
 
@@ -50,8 +50,8 @@ def test_a_value_is_nearly_as_good_if_it_loses_at_most_a_twentieth_of_the_way(
 
 
 def test_what_is_lost_is_a_share_of_the_way_from_the_floor_to_the_best() -> None:
-    assert lost(pd.Series([-100.0, -60, -20]), floor=-100).tolist() == [1, 0.5, 0]
-    assert lost(pd.Series([-100.0, -60, -20]), floor=0).tolist() == [1, 1, 0]  # none is above the floor
+    assert share_lost(pd.Series([-100.0, -60, -20]), floor=-100).tolist() == [1, 0.5, 0]
+    assert share_lost(pd.Series([-100.0, -60, -20]), floor=0).tolist() == [1, 1, 0]  # none is above the floor
 
 
 def test_the_command_trains_every_combination_and_goes_on_where_it_was(
