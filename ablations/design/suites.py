@@ -34,9 +34,9 @@ class Suite:
 ROBOTS = tuple(
     replace(CONTINUOUS_CONFIG, env=f"{name}-v5", backend="envpool") for name in ("Hopper", "Walker2d", "HalfCheetah")
 )
-# the rate: the best of a sweep of `ppo` on Bricks and Squadron, on seeds 0 to 19 and 300,000 steps
+# the rate: the best of a sweep of `ppo` on Bricks and Squadron, on seeds 0 to 19
 PIXELS = {
-    name: Config(f"tricks/{name}-v0", steps=1_000_000, lanes=16, horizon=64, lr=0.01)
+    name: Config(f"tricks/{name}-v0", steps=300_000, lanes=16, horizon=64, lr=0.01)
     for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")
 }
 SUITES = {
@@ -64,7 +64,7 @@ SUITES = {
         ("beyond",),
         ("shared_trunk", "ppg", "ppg_buffers"),  # whose arms have a tuned rate in each of these environments
     ),
-    # games small enough for ten seeds of a million steps; one has rewards of different sizes
+    # games small enough for ten seeds an arm on a laptop; one has rewards of different sizes
     "pixels": Suite(
         (
             *(Setting(PIXELS[name], "30:40", fixed=True) for name in ("Bricks", "Treasure", "Squadron")),
