@@ -42,6 +42,8 @@ def name_rows(axis: Axes, tricks: Sequence[str], label: str) -> None:
 
 
 def about_rates(effects: pd.DataFrame) -> str:
-    """A caveat about the learning rates behind some effects; empty if all were tuned for this setting."""
-    said = sorted({*effects.tuned} - {""})
-    return f"; learning rates {', '.join(said)}" if said else ""
+    """A caveat about the learning rates behind some effects, and where; empty if all were tuned for this setting."""
+    some = effects[effects.tuned != ""]
+    elsewhere = "env" in effects and some.env.nunique() < effects.env.nunique()
+    where = f" on {', '.join(dict.fromkeys(some.env))}" if elsewhere else ""
+    return f"; learning rates {', '.join(sorted({*some.tuned}))}{where}" if len(some) else ""

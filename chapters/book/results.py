@@ -36,8 +36,9 @@ def everything() -> tuple[Study, ...]:
     return tuple(load_all(RESULTS))
 
 
-def _stored(suite: str) -> tuple[Study, ...]:
-    order, asked = [setting.config.env for setting in SUITES[suite].settings], set(SUITES[suite].designs)
+def _stored(*suites: str) -> tuple[Study, ...]:
+    order = [setting.config.env for suite in suites for setting in SUITES[suite].settings]
+    asked = set(SUITES[suites[0]].designs)
     kept = [study for study in everything() if {design.name for design in study.designs} >= asked]
     return tuple(sorted(kept, key=lambda study: order.index(study.env)))
 
@@ -70,8 +71,8 @@ def all_effects() -> pd.DataFrame:
 
 @cache
 def beyond() -> tuple[Study, ...]:
-    """The studies of `ablations/results` on tricks beyond the ladder, in the order of the suite `beyond`."""
-    return _stored("beyond")
+    """The stored studies on tricks beyond the ladder, in the order of the suites `beyond` and `pixels`."""
+    return _stored("beyond", "pixels")
 
 
 @cache

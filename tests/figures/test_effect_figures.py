@@ -17,6 +17,7 @@ from ablations.design.designs import add_one_in, ladder, leave_one_out
 from ablations.design.labels import Label, added, taken
 from ablations.figures import curves, style
 from ablations.figures.cells import UNKNOWN, number
+from ablations.figures.effect_rows import about_rates
 from ablations.figures.forest import forest_figure
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.interactions import interactions_figure
@@ -210,3 +211,10 @@ def test_all_figures_fit_a_readme(tmp_path: Path, figures: list[Figure]) -> None
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
     forest_figure(pd.DataFrame(rows).query("env == '0-v0'"), DESIGNS, tmp_path / "z")
     assert all(figure.get_figwidth() <= style.WIDTH == 12 for figure in figures)
+
+
+def test_a_caveat_about_learning_rates_names_the_environments_that_it_is_about() -> None:
+    found = pd.DataFrame({"env": ["A", "B", "B"], "tuned": ["", "fixed", "fixed"]})
+    assert about_rates(found) == "; learning rates fixed on B"
+    assert about_rates(found[found.env == "B"]) == "; learning rates fixed"
+    assert about_rates(found[found.env == "A"]) == ""
