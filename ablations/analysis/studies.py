@@ -76,6 +76,12 @@ class Study:
             return "designs"
         return "games" if "games" in self.about else "worlds"
 
+    @property
+    def subject(self) -> str:
+        """The subject of its designs: of one that isn't about the ladder, if there is one."""
+        found = [design.subject for design in self.designs]
+        return next((subject for subject in found if subject != "ladder"), "ladder")
+
     @cached_property
     def env(self) -> str:
         return str(self.runs.env.iloc[0])

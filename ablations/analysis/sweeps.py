@@ -81,6 +81,11 @@ def share_lost(level: pd.Series, floor: float) -> pd.Series:
     return found
 
 
+def nearly_as_good(level: pd.Series, floor: float) -> list[float]:
+    """The values that are nearly as good as the best, and the best itself."""
+    return [float(value) for value in level.index[share_lost(level, floor) <= NEAR]]
+
+
 def good_spans(level: pd.Series, floor: float) -> list[tuple[float, float]]:
     """The values that are nearly as good as the best, as spans of neighbors: the first and the last value of each."""
     good = share_lost(level, floor) <= NEAR

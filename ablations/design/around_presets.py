@@ -46,9 +46,16 @@ def around_continuous(names: Sequence[str]) -> Design:
         tuple(pairs),
         panels=Panels("The preset continuous, without each of its tricks and with each other one", ON_TOP),
         mark=Mark("X", "✖", "in or on top of the preset continuous"),
-        phrases=Phrases(base="`continuous`", question="in or on top of `continuous`", curves=""),
+        phrases=Phrases(
+            detected="in or on top of `continuous`: {up} helping, {down} hurting",
+            place="in or on top of `continuous`",
+            nowhere="there",
+            question="in or on top of `continuous`",
+            curves="",
+        ),
         rank=6,
         own_arms=True,
+        around="continuous",
     )
 
 

@@ -121,10 +121,18 @@ class Design:
     own_arms: bool = False
     """Whether its arms are the same no matter which tricks are chosen."""
 
+    around: str = ""
+    """The preset that it takes apart and adds to, if it does."""
+
     @property
     def beyond(self) -> bool:
         """Whether it is about tricks beyond the ladder."""
         return any(name not in LADDER for name in self.names)
+
+    @property
+    def subject(self) -> str:
+        """What it is about: the `ladder`, what goes `beyond` it, or the preset that it takes apart, by its name."""
+        return self.around or ("beyond" if self.beyond else "ladder")
 
     @property
     def shared(self) -> tuple[Tricks, ...]:

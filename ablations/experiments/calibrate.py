@@ -7,7 +7,7 @@ import pandas as pd
 
 from ablations.analysis.calibration import calibration
 from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
-from ablations.report.tables import is_beyond, markdown
+from ablations.report.tables import markdown
 from ablations.training.store import prepare
 from tricks.errors import InputError
 from tricks.runs.files import write_whole
@@ -31,7 +31,7 @@ def main(chosen: Options) -> int:
     """Simulate, then print and save the table. Returns the exit status."""
     if chosen.draws < 1:
         raise InputError(f"--draws must be at least 1, not {chosen.draws}")
-    kept = [study for study in load_all(chosen.results) if study.kind == "designs" and not is_beyond(study)]
+    kept = [study for study in load_all(chosen.results) if study.kind == "designs" and study.subject == "ladder"]
     kept = [study for study in kept if study.seeds >= FEWEST_RUNS and study.is_whole]
     if not kept:
         raise InputError(f"no run files (*{SUFFIX}) with {FEWEST_RUNS} seeds of every arm in {chosen.results}")

@@ -21,6 +21,7 @@ from ablations.figures import style
 COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
 UNKNOWN = "#e4e4e4"
 HATCH = "////"
+LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
 
 
 def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, under: str = "") -> None:
@@ -92,7 +93,7 @@ def caption(figure: Figure, text: str) -> None:
 
 def colorbar(figure: Figure, axes: Sequence[Axes], limit: float) -> None:
     """Add the key to the colors."""
-    colors = ScalarMappable(Normalize(-limit, limit), COLORS)
+    colors = ScalarMappable(Normalize(-limit, limit), COLORS.resampled(LEVELS))
     bar = figure.colorbar(colors, ax=list(axes), shrink=0.7, aspect=30, pad=0.015)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -23,8 +24,8 @@ from tricks.ladder import LADDER, NEEDS
 def heatmap_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Differences: one row per trick, one column per environment, one panel per design; hatched if not detected or
-    not confirmed.
+    """Differences: one row per trick, one panel per design, with a column for each of its environments; hatched if not
+    detected or not confirmed.
 
     Detected: at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
     gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
@@ -34,17 +35,21 @@ def heatmap_figure(
     effects["hatched"] = ~(effects.p_fdr < LEVEL) | effects.confirmed.eq(0)
     tricks = [name for name in NEEDS if name in set(effects.trick)]
     shown = [design for design in designs if design.name in set(effects.design)]
-    envs = list(dict.fromkeys(effects.env))
-    size = min(0.8, (style.WIDTH - 2.6) / (len(envs) * len(shown)))
-    slanted = 0.04 * max(map(len, envs))
-    shape = (max(5.2, 2.6 + size * len(envs) * len(shown)), 0.29 * len(tricks) + slanted + 1.8)
-    figure, axes = plt.subplots(1, len(shown), figsize=shape, sharey=True, squeeze=False, layout="constrained")
+    envs = {design.name: list(dict.fromkeys(effects.env[effects.design == design.name])) for design in shown}
+    columns = [len(own) for own in envs.values()]
+    size = min(0.8, (style.WIDTH - 2.6) / sum(columns))
+    slanted = 0.04 * max(map(len, effects.env))
+    shape = (max(5.2, 2.6 + size * sum(columns)), 0.29 * len(tricks) + slanted + 1.8)
+    figure, axes = plt.subplots(
+        1, len(shown), figsize=shape, sharey=True, squeeze=False, layout="constrained", width_ratios=columns
+    )
     limit = furthest(effects[effects.env.isin(list(SCALES))].difference.tolist())
     for axis, design in zip(axes[0], shown, strict=True):
         here = effects[effects.design == design.name]
         values = {(row["env"], row["trick"]): (row["difference"], row["hatched"]) for row in here.to_dict("records")}
-        _heatmap(axis, values, envs, tricks, limit, 0.29 / size)
-        axis.set_title(f"{design.name}\n{design.mark.meaning}", pad=8)
+        _heatmap(axis, values, envs[design.name], tricks, limit, 0.29 / size)
+        letters = max(16, int(13 * size * len(envs[design.name])))  # what fits above the panel
+        axis.set_title(f"{design.name}\n{fill(design.mark.meaning, letters)}", pad=8)
     names(axes[0, 0].get_yticklabels(), tricks)
     if np.isfinite(limit):
         colorbar(figure, list(axes[0]), limit)
@@ -55,12 +60,16 @@ def heatmap_figure(
         + warning("lacks runs of", missing or gaps(effects)),
     )
     seeds = " or ".join(str(count) for count in sorted(set(effects.seeds)))
-    unit = "Difference in normalized area under the curve" + ("" if set(envs) <= set(SCALES) else ", or as named")
+    gray = len(effects) < len(tricks) * sum(columns)
+    unit = "Difference in normalized area under the curve" + (
+        "" if set(effects.env) <= set(SCALES) else ", or as named"
+    )
     words = f"{unit}, with minus without, {seeds} seeds. Hatched: no effect detected (false discovery rate 5%,"
     failed = ", or not seen again on other seeds" * bool(effects.confirmed.notna().any())
-    caption(figure, f"{words} over all cells){failed}. –: not in the design, or not run.")
-    columns = ["design", "env", "trick", "label", "difference", "p", "p_fdr", "hatched", "seeds"]
-    return save(figure, path, effects[columns])
+    caption(figure, f"{words} over all cells){failed}." + " –: not in the design, or not run." * gray)
+    return save(
+        figure, path, effects[["design", "env", "trick", "label", "difference", "p", "p_fdr", "hatched", "seeds"]]
+    )
 
 
 def _heatmap(

@@ -15,6 +15,7 @@ from ablations.figures.forest import forest_figure
 from ablations.figures.interactions import interactions_figure
 from ablations.figures.rate_map import rate_map_figure
 from ablations.report import sentences, tables
+from ablations.report.claims import claims_text
 from ablations.report.markup import picture, plain
 from tricks.ladder import LADDER
 from tricks.runs.files import make_folder, write_whole
@@ -34,12 +35,12 @@ def environment_section(study: Study, folder: Path, brief: bool) -> tuple[str, l
         missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
         paths = forest_figure(pd.concat(found), study.designs, place / "effects", list(missing))
         parts += ["### What each trick does", image(paths, f"Effects of the tricks on {study.env}", place.name)]
-        parts.append(tables.effects_text(found))
+        parts += [tables.effects_text(found), claims_text(pd.concat(found))]
     for design in study.designs:
         text, files = _design(study, design, place, brief, design is main)
         parts.append(text)
         paths = [*paths, *files]
-    return "\n\n".join(parts), paths
+    return "\n\n".join(part for part in parts if part), paths
 
 
 def _design(study: Study, design: Design, place: Path, brief: bool, is_main: bool) -> tuple[str, list[Path]]:

@@ -14,7 +14,6 @@ from ablations.analysis.studies import Study
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
-from ablations.report.claims import claims_text
 from ablations.report.designs_section import environment_section, image
 from ablations.report.games_section import write_games
 from ablations.report.markup import as_html, code, plain
@@ -22,6 +21,7 @@ from ablations.report.trials_section import write_trials
 from ablations.training.pools import deaf_children, pool_of, start_worker
 from tricks.runs.files import write_whole
 
+PLACES = {"ladder": ("heatmap", ""), "beyond": ("heatmap_beyond", "beyond the ladder")}  # a heat map, and where it is
 Section = tuple[str, list[Path]]  # its text, and its files
 MANY = 4  # studies from which on more processes are worth their start
 
@@ -68,15 +68,15 @@ def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool) -> l
 
 
 def _sections(studies: Sequence[Study], folder: Path, brief: bool) -> list[Section]:
-    """A section per study, and one each on all environments together, on the ladder and beyond it.
+    """A section per study, and one each on all environments together for every subject: the ladder, beyond it, robots.
 
     Many studies are shared among processes, because figures take a while.
     """
     asked: list[tuple[Callable[..., Section], tuple[Any, ...]]] = []
     asked += [(SECTIONS[study.kind], (study, folder, brief)) for study in studies]
-    for beyond in (False, True):
-        alike = tables.distinct([study for study in studies if tables.is_beyond(study) == beyond])
-        asked.append((_across, (alike, folder, beyond)))
+    for subject in sorted({study.subject for study in studies}, key=lambda subject: (subject != "ladder", subject)):
+        alike = tables.distinct([study for study in studies if study.subject == subject])
+        asked.append((_across, (alike, folder, subject)))
     processes = os.cpu_count() or 1
     if len(studies) < MANY or processes == 1:
         return [_section(make, given, brief) for make, given in asked]
@@ -132,17 +132,18 @@ def _games(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     return f"## {plain(study.env)}: {plain(study.about['run'])}{likely}\n\n{shown}\n\n{said} {flags}", paths
 
 
-def _across(studies: Sequence[Study], folder: Path, beyond: bool) -> tuple[str, list[Path]]:
+def _across(studies: Sequence[Study], folder: Path, subject: str) -> tuple[str, list[Path]]:
     """The section on several environments together; empty with only one. studies: one per environment."""
     scaled = [study for study in studies if study.env in SCALES]
     found = [frame for study in scaled for design in study.designs if len(frame := effects(study, design))]
     if len({frame.env.iloc[0] for frame in found}) < 2:
         return "", []
     designs = list({design.name: design for study in scaled for design in study.designs}.values())
-    paths = heatmap_figure(pd.concat(found), designs, folder / ("heatmap_beyond" if beyond else "heatmap"))
-    said = sentences.beyond(scaled) if beyond else [sentences.across(scaled)]
-    shown = image(paths, f"Effect of each trick {'beyond the ladder ' * beyond}in each environment")
-    parts = [f"## Across environments{', beyond the ladder' * beyond}", *said, shown, claims_text(pd.concat(found))]
+    name, where = PLACES.get(subject, (f"heatmap_{subject}", f"around {subject}"))
+    paths = heatmap_figure(pd.concat(found), designs, folder / name)
+    said = [*sentences.beyond(scaled), sentences.across(scaled)]
+    shown = image(paths, f"Effect of each trick{where and f' {where}'} in each environment")
+    parts = [f"## Across environments{where and f', {where}'}", *said, shown]
     for name in (design.name for design in designs):
         frame = tables.together(scaled, name)
         if not frame.empty:

@@ -164,11 +164,6 @@ def published_text(studies: Sequence[Study]) -> str:
     return markdown(lines) if len(lines) > 1 else ""
 
 
-def is_beyond(study: Study) -> bool:
-    """Whether a study is about tricks beyond the ladder."""
-    return any(design.beyond for design in study.designs)
-
-
 def distinct(studies: Sequence[Study]) -> list[Study]:
     """For each environment, the study with the most runs, so that no environment counts twice."""
     best = {s.env: s for s in sorted(studies, key=lambda study: len(study.runs)) if s.designs}

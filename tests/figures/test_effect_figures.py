@@ -150,6 +150,16 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
 
 
+def test_a_panel_has_columns_for_the_environments_of_its_design_only(tmp_path: Path, figures: list[Figure]) -> None:
+    rows = [effect("ladder", env, "gae", 0.4, 0.01) for env in ("CartPole-v1", "Taxi-v4", "Acrobot-v1")]
+    heatmap_figure(pd.DataFrame([*rows, effect("add-one-in", "Taxi-v4", "gae", 0.1, 0.9)]), DESIGNS, tmp_path / "x")
+    one, two = figures[0].axes[:2]
+    columns = [[label.get_text() for label in axis.get_xticklabels()] for axis in (two, one)]
+    assert sorted(columns, key=len) == [["Taxi-v4"], ["CartPole-v1", "Taxi-v4", "Acrobot-v1"]]
+    assert cells(min(one, two, key=lambda axis: len(axis.patches)))[0, 0][0] == "+0.10"
+    assert "not in the design" not in figures[0].get_supxlabel()  # there is no gray cell
+
+
 def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path, figures: list[Figure]) -> None:
     rows = [effect("ladder", "CartPole-v1", "gae", 0.1, 0.001), effect("ladder", "Unknown-v0", "gae", -50.0, 0.001)]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")

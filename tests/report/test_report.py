@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.studies import study
 
@@ -12,7 +13,7 @@ from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.study_files import SUFFIX, save
 from ablations.cli import main
 from ablations.design.crossed import factorial
-from ablations.design.designs import add_one_in, ladder, leave_one_out, ppo
+from ablations.design.designs import add_one_in, around_continuous, ladder, leave_one_out, ppo
 from ablations.report import page, tables
 
 NAMES = ["baseline", "entropy"]
@@ -65,6 +66,18 @@ def test_the_page_needs_no_other_file_and_the_report_has_what_it_shows(tmp_path:
     assert "<table>" in html
     assert "Across environments" in text
     assert "the command" in text
+
+
+def test_what_is_about_another_base_gets_a_heat_map_of_its_own(tmp_path: Path) -> None:
+    robots = [study(around_continuous([]), lambda on: 300 * ("gae" in on), env) for env in ("Hopper-v5", "Walker2d-v5")]
+    both = [study(ladder(NAMES), lambda on: 0, env) for env in ("CartPole-v1", "Acrobot-v1")]
+    page.write([*robots, *both], tmp_path, "again", brief=True)
+    text = (tmp_path / "report.md").read_text()
+    assert set(pd.read_csv(tmp_path / "heatmap_continuous.csv").env) == {"Hopper-v5", "Walker2d-v5"}
+    assert set(pd.read_csv(tmp_path / "heatmap.csv").env) == {"CartPole-v1", "Acrobot-v1"}
+    across = text.split("## Across environments, around continuous\n")[1]
+    assert across.startswith("\nIn 2 environments (8 seeds), in or on top of `continuous`, detected as helping in one")
+    assert len(re.findall("Of 1[0-9] statements, agrees", text)) == 2  # each robot's against what is published on it
 
 
 def test_environments_weigh_the_same_together() -> None:

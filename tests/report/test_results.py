@@ -16,6 +16,7 @@ from ablations.experiments.sweep import ranges, stored
 from ablations.report import sentences, tables
 from ablations.report.games_section import games_in_words
 from ablations.report.takeaways import stored_random, takeaways
+from ablations.report.ten_sentences import ten_sentences
 from ablations.report.trials_section import by_trick, tally
 
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
@@ -35,7 +36,7 @@ def test_a_stored_study_is_complete_and_every_arm_ran_at_a_rate_tuned_for_it(stu
 def test_the_pages_say_of_the_results_what_they_say() -> None:
     said = region("sentences")
     cartpole = next(s for s in DESIGNED if s.env == "CartPole-v1" and any(d.name == "ladder" for d in s.designs))
-    known = [*sentences.of(cartpole), sentences.across(DESIGNED)]
+    known = [*sentences.of(cartpole), sentences.across([s for s in DESIGNED if s.subject == "ladder"])]
     # else paste what follows
     assert said == "".join(f"- {sentence}\n" for sentence in known if sentence)
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
@@ -47,7 +48,7 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
 
 
 def test_the_pages_say_of_what_is_beyond_the_ladder_and_of_the_games_what_the_runs_say() -> None:
-    beyond = [study for study in DESIGNED if tables.is_beyond(study)]
+    beyond = [study for study in DESIGNED if study.subject == "beyond"]
     played = [study for study in load_all(RESULTS) if "games" in study.about]
     # else paste what follows
     assert region("beyond") == "".join(f"- {sentence}\n" for sentence in sentences.beyond(beyond))
@@ -86,6 +87,12 @@ def test_the_pages_say_of_the_sweeps_what_they_found() -> None:
 def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
     said = [sentence for found in stored_random(RESULTS) for sentence in takeaways(*found)]
     assert region("random") == "".join(f"- {sentence}\n" for sentence in said)  # else paste this
+
+
+def test_the_page_begins_with_ten_sentences_that_the_results_support() -> None:
+    every = load_all(RESULTS)
+    said = ten_sentences(every, judged_in(every), stored(RESULTS), list(stored_random(RESULTS)))
+    assert region("ten") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
 
 
 def test_the_pages_say_how_often_intervals_and_verdicts_are_wrong() -> None:

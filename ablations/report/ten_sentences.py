@@ -1,0 +1,207 @@
+"""What a practitioner takes away from all stored results: at most ten sentences, each computed from them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
+from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN, effects
+from ablations.analysis.studies import Study
+from ablations.analysis.sweeps import best_scores, floor_score, nearly_as_good, varied
+from ablations.design.story import Design
+from ablations.figures.style import signed
+from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, verdicts
+from ablations.report.markup import plain
+from ablations.report.tables import arms_table, distinct
+
+MANY = 30  # seeds of an arm
+Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and its agents
+
+
+def ten_sentences(
+    studies: Sequence[Study], trials: pd.DataFrame, sweeps: Sequence[pd.DataFrame], drawn: Sequence[Drawn]
+) -> list[str]:
+    """The sentences for which there are results. trials: of `judged_in`. Studies that lack runs don't count."""
+    every = [study for study in studies if study.designs and study.is_whole]
+    ladder, beyond, robots = (_about(every, subject) for subject in ("ladder", "beyond", "continuous"))
+    swept = [found for found in _having(ladder, "ladder") if len(effects_by_rate(*found))]
+    said = [
+        *(_what_matters_most(*found) for found in drawn[:1]),
+        *(_by_rate(*found) for found in swept[:1]),
+        *(_climb(*found) for found in swept[:1]),
+        _missed_most(ladder),
+        _numbers(sweeps),
+        _predicted(trials),
+        _beyond(beyond),
+        _seeds(ladder),
+        *(_robot(*found) for found in _having(robots, "around-continuous")),
+        _published(robots),
+    ]
+    return [sentence for sentence in said if sentence]
+
+
+def _about(studies: Sequence[Study], subject: str) -> list[Study]:
+    return distinct([study for study in studies if study.subject == subject])
+
+
+def _having(studies: Sequence[Study], name: str) -> list[tuple[Study, Design]]:
+    """The studies that have a design of this name, each with it."""
+    return [(study, design) for study in studies for design in study.designs if design.name == name]
+
+
+def _seen(frame: pd.DataFrame, sign: int) -> pd.DataFrame:
+    """The effects that are detected with this sign, without those that other seeds did not confirm."""
+    return frame[(frame.detected == sign) & frame.confirmed.ne(0)]
+
+
+def _what_matters_most(choices: pd.DataFrame, agents: pd.DataFrame) -> str:
+    explained = choices.drop_duplicates("choice").set_index("choice").explained
+    most = explained.nlargest(3)
+    rows = choices[choices.choice == most.index[0]].sort_values("q0.5").to_dict("records")
+    worst, best = rows[0], rows[-1]
+    shares = _listed([f"`{name}` ({share:.1%})" for name, share in most.items()])
+    return (
+        f"Of {len(explained)} choices behind {len(agents):,} random configurations on {plain(agents.env.iloc[0])}, "
+        f"these explain the most variance: {shares}; with `{most.index[0]}` at {best['level']}, the median score is "
+        f"{best['q0.5']:.0f}, and at {worst['level']} it is {worst['q0.5']:.0f}."
+    )
+
+
+def _by_rate(study: Study, design: Design) -> str:
+    """The trick whose effect depends most on the learning rate."""
+    found = effects_by_rate(study, design)
+    at = {
+        str(trick): dict(zip(rows["at"], rows.difference, strict=True))
+        for trick, rows in found[found["at"] != OVER_ALL].groupby("trick")
+    }
+    own = {trick: effect.pop(AT_BEST) for trick, effect in at.items()}
+    trick = max(at, key=lambda name: max(at[name].values()) - min(at[name].values()))
+    low, high = (pick(at[trick], key=at[trick].__getitem__) for pick in (min, max))
+    return (
+        f"What a trick does depends on the learning rate: on {plain(study.env)}, `{trick}` as the next rung does "
+        f"{signed(at[trick][low])} at {low}, {signed(at[trick][high])} at {high}, and {signed(own[trick])} with each "
+        "arm at its own best."
+    )
+
+
+def _climb(study: Study, design: Design) -> str:
+    areas, frame = arms_table(study, design).area, effects(study, design)
+    return (
+        f"With each arm at its own best rate, {len(frame)} tricks take {plain(study.env)} from {areas.iloc[0]:.0f} to "
+        f"{areas.iloc[-1]:.0f}; of these steps, {_sized(_seen(frame, 1))} are detected as going up, and "
+        f"{_sized(_seen(frame, -1))} as going down."
+    )
+
+
+def _missed_most(studies: Sequence[Study]) -> str:
+    """In each environment the trick without which the full set loses most."""
+    said = []
+    for study, design in _having(studies, "leave-one-out"):
+        helping = _seen(effects(study, design), 1).nlargest(1, "difference").to_dict("records")
+        missed = f"`{helping[0]['trick']}` ({signed(helping[0]['difference'])})" if helping else "none for certain"
+        said.append(f"{missed} on {plain(study.env)}")
+    return (
+        f"The trick that is missed most when it is taken out of all differs by task: {', '.join(said)}." if said else ""
+    )
+
+
+def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
+    """Which numbers of PPO have a value that is nearly as good as the best in every environment of the sweeps."""
+    good: dict[str, dict[str, list[float]]] = {}
+    for runs in sweeps:
+        if str(runs.rung.iloc[0]).split("+")[0] == "ppo":
+            for name in set(varied(runs)) - {"lr"}:
+                level = best_scores(runs, name)
+                good.setdefault(name, {})[str(runs.env.iloc[0])] = nearly_as_good(level, floor_score(runs))
+    good = {name: found for name, found in sorted(good.items()) if len(found) > 2}
+    if not good:
+        return ""
+    envs = list(dict.fromkeys(env for found in good.values() for env in found))
+    common = {name: sorted(set.intersection(*map(set, found.values()))) for name, found in good.items()}
+    fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in values)})" for name, values in common.items() if values]
+    tuned = [f"`{name}`" for name, values in common.items() if not values]
+    return (
+        f"Some numbers travel: one value is nearly as good as the best on {', '.join(envs)} for {_listed(fine)}; for "
+        f"{_listed(tuned)} none is, so tune those."
+    )
+
+
+def _beyond(studies: Sequence[Study]) -> str:
+    rows = [effects(study, design) for study, design in _having(studies, "beyond")]
+    if not rows:
+        return ""
+    found, said = pd.concat(rows), []
+    for trick, own in found.groupby("trick", sort=False):
+        up, down = len(_seen(own, 1)), len(_seen(own, -1))
+        said.append(f"`{trick}` helps in {up or 'none'} and hurts in {down or 'none'}")
+    return f"Beyond the ladder, on top of `ppo`, of {len(rows)} tasks, {', '.join(said)}."
+
+
+def _predicted(trials: pd.DataFrame) -> str:
+    judged = trials[trials.low.notna()] if len(trials) else trials
+    if judged.empty:
+        return ""
+    right = judged[judged.seen == judged.predicted]
+    return (
+        f"A trick shows where its problem is: in worlds made for one trick each, {len(right)} of {len(judged)} "
+        f"trials came out as theory predicts, and {right.trick.nunique()} of {judged.trick.nunique()} tricks have "
+        "such a trial."
+    )
+
+
+def _seeds(studies: Sequence[Study]) -> str:
+    """How many of the effects that many seeds detect the first ten of them detect."""
+    many = [study for study in studies if study.seeds >= MANY]
+    if not many:
+        return ""
+    pairs = [(effects(s, d), effects(few, d)) for s in many for few in [_first_ten(s)] for d in s.designs]
+    detected = sum(int((every.detected != 0).sum()) for every, _ in pairs)
+    again = sum(int(((every.detected != 0) & (every.detected == few.detected)).sum()) for every, few in pairs)
+    where = _listed([plain(study.env) for study in many])
+    return f"Of {detected} effects that {MANY} seeds detect on {where}, the first ten of these seeds detect {again}."
+
+
+def _first_ten(study: Study) -> Study:
+    first, _ = study.about["seeds"]
+    runs, about = study.runs[study.runs.seed.between(first, first + 9)], study.about.copy()
+    about["seeds"] = [first, first + 10]
+    return replace(study, runs=runs, about=about, again=None)
+
+
+def _robot(study: Study, design: Design) -> str:
+    frame = effects(study, design)
+    kinds = {verdict: frame[frame.verdict == verdict] for verdict in (HELPS, HURTS, NOTHING, UNKNOWN)}
+    return (
+        f"In or on top of `{design.around}` on {plain(study.env)} ({study.seeds} seeds, {study.steps:,} steps), "
+        f"{_sized(kinds[HELPS])} help, {_sized(kinds[HURTS])} hurt, {_listed(_named(kinds[NOTHING]))} do practically "
+        f"nothing, and of the other {len(kinds[UNKNOWN])} we can't tell."
+    )
+
+
+def _published(studies: Sequence[Study]) -> str:
+    rows = [effects(study, design) for study in studies for design in study.designs]
+    found = verdicts(pd.concat(rows)) if rows else pd.DataFrame()
+    if found.empty:
+        return ""
+    count: dict[Any, int] = found.verdict.value_counts().to_dict()
+    against = [
+        f"`{row['trick']}` on {plain(row['env'])}" for row in found[found.verdict == DISAGREES].to_dict("records")
+    ]
+    return (
+        f"Of {len(found)} published statements about tricks on robots, ours agree with {count.get(AGREES, 0)}, can't "
+        f"tell of {count.get(UNCLEAR, 0)}, and disagree with {count.get(DISAGREES, 0)} ({_listed(against)})."
+    )
+
+
+def _named(rows: pd.DataFrame) -> list[str]:
+    return [f"`{trick}`" for trick in rows.trick]
+
+
+def _sized(rows: pd.DataFrame) -> str:
+    return _listed([f"`{row['trick']}` ({signed(row['difference'])})" for row in rows.to_dict("records")])
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words) or "none"

@@ -1,0 +1,81 @@
+"""The ten sentences: said of what is stored, computed from it, and silent about what is not."""
+
+from dataclasses import replace
+
+import pandas as pd
+from support.studies import study
+
+from ablations.analysis.studies import Study
+from ablations.design.designs import around_continuous, beyond, ladder, leave_one_out
+from ablations.report.ten_sentences import ten_sentences
+
+NAMES, HOPPER, NEW = ["baseline", "clip", "entropy"], "Hopper-v5", "New-v0"
+
+
+def said(*studies: Study) -> list[str]:
+    return ten_sentences(studies, pd.DataFrame(), [], [])
+
+
+def test_of_nothing_and_of_what_lacks_runs_nothing_is_said() -> None:
+    whole = study(leave_one_out(NAMES), lambda on: 90 * ("clip" in on))
+    assert said() == []
+    assert len(said(whole)) == 1
+    assert said(replace(whole, runs=whole.runs[whole.runs.tricks != whole.runs.tricks.iloc[-1]])) == []
+
+
+def test_the_trick_that_is_missed_most_is_named_for_each_environment() -> None:
+    helping = study(leave_one_out(NAMES), lambda on: 90 * ("clip" in on) + 60 * ("entropy" in on))
+    nothing = study(leave_one_out(NAMES), lambda on: 0, "Acrobot-v1")
+    assert said(helping, nothing) == [
+        "The trick that is missed most when it is taken out of all differs by task: `clip` (+0.19) on CartPole-v1, "
+        "none for certain on Acrobot-v1."
+    ]
+
+
+def test_beyond_the_ladder_tasks_are_counted() -> None:
+    def trunk(env: str, effect: float) -> Study:
+        return study(beyond(["shared_trunk", "ppg"]), lambda on: effect * ("shared_trunk" in on), env)
+
+    (sentence,) = said(trunk("CartPole-v1", 60), trunk("Acrobot-v1", -60), trunk("Pendulum-v1", 0))
+    assert "of 3 tasks, `shared_trunk` helps in 1 and hurts in 1, `ppg` helps in none and hurts in none" in sentence
+
+
+def test_the_first_ten_of_thirty_seeds_are_asked_what_they_would_have_detected() -> None:
+    made = study(ladder(NAMES), lambda on: 150 * ("clip" in on) + 150 * ("baseline" in on), NEW, seeds=30)
+    lucky = made.runs.tricks.str.contains("clip") & (made.runs.seed < 10)
+    made.runs.loc[lucky, [c for c in made.runs.columns if c == "late" or c.endswith("%")]] -= 150  # not in these
+    (sentence,) = said(made)
+    assert sentence == "Of 2 effects that 30 seeds detect on New-v0, the first ten of these seeds detect 1."
+    assert said(study(ladder(NAMES), lambda on: 90 * ("clip" in on), NEW, seeds=10)) == []
+
+
+def test_of_a_robot_all_verdicts_are_told_and_held_against_what_is_published() -> None:
+    effect = {"gae": 400, "recompute": -300, "clip": 250, "huber": 120}
+    made = study(around_continuous([]), lambda on: sum(effect.get(name, 0) for name in on), HOPPER)
+    robot, published = said(made)
+    assert robot.startswith("In or on top of `continuous` on Hopper-v5 (8 seeds, 100,000 steps), ")
+    assert "`gae` (+0.16)" in robot.split(" help, ")[0]
+    assert "`recompute` (-0.12) hurt, " in robot.split(" help, ")[1]
+    assert "`value_clip`" in robot.split(" hurt, ")[1].split(" do practically nothing")[0]
+    assert published.startswith("Of 11 published statements about tricks on robots, ours agree with ")
+    assert "`recompute` on Hopper-v5" in published  # which is said to help
+    assert "`huber` on Hopper-v5" in published  # which is said to hurt
+
+
+def test_a_number_travels_if_one_value_is_nearly_as_good_everywhere() -> None:
+    def sweep(env: str, name: str, *scores: float) -> pd.DataFrame:
+        rows = [{name: k, "lr": 0.01, "seed": 0, "score": score} for k, score in enumerate(scores)]
+        return pd.DataFrame(rows).assign(env=env, rung="ppo")
+
+    envs = ("CartPole-v1", "Acrobot-v1", "Pendulum-v1")
+    one = [
+        sweep(env, "epochs", *scores) for env, scores in zip(envs, ((500, 499), (-400, -60), (-600, -150)), strict=True)
+    ]
+    two = [
+        sweep(env, "gamma", *scores) for env, scores in zip(envs, ((500, 40), (-400, -60), (-600, -150)), strict=True)
+    ]
+    (sentence,) = ten_sentences([], pd.DataFrame(), [*one, *two, sweep("CartPole-v1", "lanes", 1, 2)], [])
+    assert sentence == (
+        "Some numbers travel: one value is nearly as good as the best on CartPole-v1, Acrobot-v1, Pendulum-v1 for "
+        "`epochs` (1); for `gamma` none is, so tune those."
+    )
