@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ablations.figures.strip import Seen, strip
     from ablations.figures.sweep_panels import draw_number
     from ablations.report import sentences
+    from ablations.report.claims import claim_verdicts
     from ablations.report.games_section import games_in_words
     from ablations.report.tables import markdown
     from ablations.report.takeaways import stored_random, takeaways
@@ -53,6 +54,7 @@ __all__ = [
     "band",
     "best_rate",
     "best_scores",
+    "claim_verdicts",
     "common_rate",
     "curve",
     "draw_games",
@@ -112,6 +114,7 @@ HOMES = {
     "figures.strip": ("Seen", "strip"),
     "figures.sweep_panels": ("draw_number",),
     "report": ("sentences",),
+    "report.claims": ("claim_verdicts",),
     "report.games_section": ("games_in_words",),
     "report.tables": ("markdown",),
     "report.takeaways": ("stored_random", "takeaways"),

@@ -73,10 +73,10 @@ assert sum(lengths[-5:]) / 5 > 5 * lengths[0]
 # | at a glance | |
 # |---|---|
 # | **problem** | there are rewards, but no right answers to imitate |
-# | **formula** | $\nabla J = \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ |
+# | **formula** | $\nabla J \approx \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ (equal at $\gamma = 1$) |
 # | **in the loop** | `objective = log_prob * advantage` <br> `loss = -mean(objective, b.valid)` |
 # | **defaults** | $\gamma = 0.99$, one gradient step per batch of whole episodes |
-# | **watch** | the return, and `entropy`: it should fall slowly |
+# | **watch** | the return, and `entropy` (how undecided the policy is): it should fall slowly |
 # | **skip it when** | never; everything else in this book is added to it |
 # | **also called** | (Monte Carlo) policy gradient; the policy is the *actor*; learning only from its own latest data is *on-policy* |
 
@@ -240,7 +240,8 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # The second one is not free. Count a reward that comes $k$ steps later as $\gamma^k$ of itself, with a **discount**
 # $\gamma$ a little below 1. What happens a thousand steps from now is mostly luck, so discounting removes noise. But
 # the mean is then no longer the gradient of the *undiscounted* return: you accept some bias to lose a lot of variance.
-# Together:
+# (It isn't quite that of the discounted return either, which would also weight step $t$ by $\gamma^t$. Most code leaves
+# that factor out.) Together:
 #
 # $$G_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma\, G_{t+1}.$$
 #
@@ -312,7 +313,7 @@ plt.show()
 for study in studies()[:2]:
     print(stored_area(study, REINFORCE))
 acrobot = studies()[1].grid(REINFORCE).mean(axis=1)
-print(f"Acrobot-v1 seeds below -490 throughout training: {(acrobot < -490).sum()} of {len(acrobot)}")
+print(f"Acrobot-v1 seeds with a mean over training below -490: {(acrobot < -490).sum()} of {len(acrobot)}")
 
 # %% [markdown]
 # On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot, almost half of the seeds
@@ -322,7 +323,7 @@ print(f"Acrobot-v1 seeds below -490 throughout training: {(acrobot < -490).sum()
 # ## When it fails
 #
 # - **When it never sees a reward.** If every episode pays 0, every gradient is 0: the policy has to stumble on a reward
-#   first. (The chapter on [entropy](10_entropy.ipynb) has such a world.)
+#   first. (The chapter on [initialization](05_orthogonal_init.ipynb) has such a world.)
 # - **When the noise exceeds the budget.** The variance grows with the length of the episode and the size of the
 #   rewards. Exercise 2 shows how little it takes, and the [next chapter](01_baseline.ipynb) what helps.
 # - **When data is expensive.** Each batch serves a single gradient step, because the derivation needs actions from the

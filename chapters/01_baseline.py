@@ -4,7 +4,7 @@
 # *A machine paid you 102. Was that good?*
 #
 # You can't tell. If the other machines pay 101, yes; if they pay 104, no. REINFORCE can't tell either, so it celebrates
-# all three. In this chapter we subtract what we expected anyway. The gradient's mean stays exactly where it was, and
+# every payout. In this chapter we subtract what we expected anyway. The gradient's mean stays exactly where it was, and
 # most of its noise is gone. By the end you will know why, and how much.
 #
 # | at a glance | |
@@ -76,8 +76,8 @@ plt.show()
 assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
 
 # %% [markdown]
-# Nothing that matters has changed, and nothing is learned. At the old rate, each agent throws itself at one of the
-# first machines it pulls, because 101 is a lot. At a hundredth of the rate nobody runs away, and nobody gets anywhere.
+# Nothing that matters has changed, and hardly anything is learned. At the old rate, each agent throws itself at one of
+# the first machines it pulls, because 101 is a lot. At a hundredth of the rate nobody runs away, and nobody gets far.
 #
 # Does the sponsor bend the gradient? With three machines, its mean is a sum of three terms.
 
@@ -101,7 +101,7 @@ torch.testing.assert_close(moments(PAYS, uniform)[0], moments(PAYS + 100, unifor
 # The **mean is the same**. The spread is forty times as wide, so you would need more than a thousand times the pulls to
 # see the mean through it.
 #
-# ## Why subtracting does not bias
+# ## Why subtracting adds no bias
 #
 # So take the hundred away again, or, since you may not know it, any number $b$, the **baseline**. The expectation of a
 # difference is a difference of expectations:
@@ -146,8 +146,8 @@ for name, baseline in baselines.items():
 # actions: $|u|^2 = 1 - 2\pi(a) + \sum_k \pi(k)^2$. So the plain average $\mathbb{E}[r]$ isn't quite the best.
 #
 # By hand, for a policy that prefers the worst machine, $\pi = (0.7, 0.2, 0.1)$: $\sum_k \pi(k)^2 = 0.54$, so
-# $|u|^2 = 0.14, 1.14, 1.34$. Below the line $0.7 \cdot 0.14 + 0.2 \cdot 1.14 + 0.1 \cdot 1.34 = 0.46$; above it, with
-# payouts 1, 2, 4, $0.098 + 0.456 + 0.536 = 1.09$. So $b^* = 1.09 / 0.46 \approx 2.37$, against
+# $|u|^2 = 0.14, 1.14, 1.34$. The denominator is $0.7 \cdot 0.14 + 0.2 \cdot 1.14 + 0.1 \cdot 1.34 = 0.46$. With payouts
+# 1, 2, 4, the numerator is $0.098 + 0.456 + 0.536 = 1.09$. So $b^* = 1.09 / 0.46 \approx 2.37$, against
 # $\mathbb{E}[r] = 0.7 + 0.4 + 0.4 = 1.5$.
 
 # %%
@@ -214,8 +214,8 @@ assert wide > 40 * narrow
 #
 # ## A level for every state
 #
-# With states, one number doesn't fit all. An episode of ten steps with 10 to 11 points at each promises about 100 at
-# its start and 10.5 before its last step. The right level is the expected return:
+# With states, one number doesn't fit all. If each step pays 10 or 11, an episode of ten steps promises about 105 at its
+# start (100 with the discount) and 10.5 before its last step. The right level is the expected return:
 #
 # $$V(s) = \mathbb{E}[G_t \mid s_t = s].$$
 #
@@ -267,7 +267,8 @@ diff(REINFORCE, named("baseline"))
 #
 # Here are the slot machines with states. Every step shows a cue, −1 or 1, and the action that matches it pays 0.1. The
 # first step also lends you 6 points or takes 6 from you, and the last step reverses it. A sign, shown from the start,
-# says which. So guessing still earns 0.5 per episode and knowing 1, but in between every return contains the loan.
+# says which. So guessing still earns 0.5 per episode and knowing 1, but every return after the first step contains the
+# loan's reversal.
 #
 # The third arm knows the loan and subtracts it. **Predict.** How much of the gap can a learned $V$ close?
 
@@ -296,14 +297,16 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # Without a baseline, most agents end up little better than guessing. With a learned one, all of them get there. The
 # known one is faster, and that gap is the price of learning $V$: **a baseline is worth what the value net knows.** An
 # explained variance of 0.87 after 4,000 steps only looks like enough: the other 13% are a spread of about 2 points,
-# around a pay of 0.1.
+# against a pay of 0.1.
 
 # %% [markdown]
 # ## Where it matters
 #
-# The strip shows the stored ablations: what a trick does alone, here on REINFORCE, and what is lost when it is taken
-# out of the full set, with everything that needs it. (From the next chapter on, a third row asks what it adds to the
-# rung before.) Blue helps, red hurts; where a cell is hatched, these seeds can't tell.
+# The strip shows the stored ablations, as differences in *normalized* area under the curve: a random policy has 0, the
+# ceiling 1. The first row is what a trick does alone, here on REINFORCE. The second is what is lost when it is taken
+# out of the *full set*, all the tricks up to chapter 16, with everything that needs it. (From the next chapter on, a
+# third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) Blue helps, red
+# hurts; where a cell is hatched, these seeds can't tell.
 
 # %%
 evidence("baseline").strip()
@@ -312,7 +315,8 @@ plt.show()
 # %% [markdown]
 # Alone, a baseline shows little in the usual environments. Taken out, it is missed in several, but it takes along GAE,
 # segments, and everything else that needs $V$, so that row speaks for all of them. The worlds made for it show what it
-# does by itself: where most of a return has nothing to do with the action, it decides whether anything is learned.
+# does by itself. Under a large loan, REINFORCE stays near guessing without it. `OffsetReward` it learns either way, but
+# faster with a baseline.
 
 # %%
 evidence("baseline")

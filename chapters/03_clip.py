@@ -155,8 +155,8 @@ axes[1].text(0.35, -0.3, "ρA", color=style.SOFT)
 plt.show()
 
 # %% [markdown]
-# Before the first step, every action stands at the dot. In the direction that pays, the way is short, and an action
-# that overshoots isn't called back. From the wrong side, the way back is always open.
+# Before the first step, every action stands at the dot. In the direction that pays, the flat part is close, and an
+# action that overshoots isn't pulled back. On the wrong side, the gradient never vanishes.
 #
 # **Predict.** The same thousand agents get the same batches, now with the clip. Does it slow down the typical agent or
 # the unlucky one? And does the largest ratio stay at 1.2?
@@ -189,8 +189,8 @@ assert stopped[-1].median() < free[-1].median() and stopped_ratio.max() > 3
 # same parameters. Engstrom et al. 2020 (arXiv:2005.12729) measured ratios far outside the range with the clip in place.
 #
 # A method that really bounds how far the policy moves has a *trust region*. PPO's predecessor TRPO (Schulman et al.
-# 2015, arXiv:1502.05477) has one, and solves a constrained problem at every update for it. PPO just has a strong habit.
-# (If you want a brake on the policy as a whole, see [KL early stopping](20_kl_stop.ipynb).)
+# 2015, arXiv:1502.05477) has one: it solves a constrained problem at every update. PPO just has a strong habit. (If you
+# want a brake on the policy as a whole, see [KL early stopping](20_kl_stop.ipynb).)
 #
 # ## Why the min?
 #
@@ -240,7 +240,7 @@ for axis, (name, epochs) in zip(axes, found.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# Without the clip the ratios run off. With it three quarters end inside, and few of the others get far. Here is the
+# Without the clip, the ratios run off. With it, three quarters end inside, and few of the others get far. Here is the
 # same batch under other ranges:
 
 # %% tags=["hide-input"]
@@ -283,8 +283,8 @@ assert runs["reuse"].curve.approx_kl.mean() > 5 * runs["clip"].curve.approx_kl.m
 assert runs["clip"].curve.max_ratio.max() > 1.2
 
 # %% [markdown]
-# The **clip fraction** is the share of ratios outside the range. Near 0 the clip has nothing to do. When it's large,
-# the learning rate or the number of epochs is too large. The **largest ratio** says whether the habit holds.
+# The **clip fraction** is the share of ratios outside the range. Near 0 the clip has nothing to do. When it stays
+# large, suspect the learning rate or the number of epochs. The **largest ratio** says whether the habit holds.
 #
 # A single rate for both arms isn't a fair comparison. The stored runs give each arm its own.
 #
@@ -325,9 +325,10 @@ for study in studies():
 assert {env for env, _ in hurt} == {"Acrobot-v1", "Taxi-v4", "LunarLander-v3"} and min(stuck) > 0.8
 
 # %% [markdown]
-# - **Taxi.** The unclipped arm wins by giving up early. Every step costs 1, and a wrong pickup or drop-off 10, so a
-#   random policy scores far below −200. Without the clip, the policy soon just drives until the time is up: 200 steps,
-#   exactly −200. With it, the return creeps up toward the same −200. Neither arm learns to deliver a passenger.
+# - **Taxi.** The unclipped arm wins by giving up early. (Its tuned rate is also thirty times as large, 0.03 against
+#   0.001.) Every step costs 1, and a wrong pickup or drop-off 10, so a random policy scores far below −200. Without the
+#   clip, the policy soon just drives until the time is up: 200 steps, exactly −200. With it, the return creeps up
+#   toward the same −200. Neither arm learns to deliver a passenger.
 # - **Acrobot.** Both arms end at almost the same score. Probably the other tricks already keep the steps small, so that
 #   the brake only costs time.
 # - **LunarLander.** The tuned rates differ. Beyond that, we don't know why.
@@ -397,7 +398,7 @@ plt.show()
 torch.testing.assert_close(bounded[0, [200, 500]], torch.tensor([-2.0, -3.0]))
 
 # %% [markdown]
-# Does anything get that far? If two actions were equally likely, $\rho$ can't exceed 2. But the
+# Does anything get that far? Where the old policy gave two actions equal chances, $\rho$ can't exceed 2. But the
 # [Gaussian policy](21_continuous_actions.ipynb) of a task like Pendulum has no such limit: when it narrows or moves,
 # densities can grow a hundredfold.
 #

@@ -333,8 +333,7 @@ assert lost[0.0003] > 150 > 50 > lost[0.003] > 0
 # %% [markdown]
 # GAE costs most at small rates. Our reading: at λ = 0.95, the policy hears of what happens a hundred steps from now
 # only through $V$. When the pole stays up longer, the returns show it at once, but at a small rate $V$ lags behind. And
-# there is little noise to remove, since every step of CartPole pays exactly 1. (For LunarLander we don't know why.
-# There, too, λ = 0.99 did better.)
+# there is little noise to remove, since every step of CartPole pays exactly 1. (For LunarLander we don't know why.)
 #
 # Which λ, then, and which γ? Here is PPO with each of them at its own best learning rate (gray: other rates). On
 # Pendulum it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9 while λ varies.

@@ -147,8 +147,8 @@ for name, net in nets.items():
 # PyTorch draws weights uniformly from $\pm 1/\sqrt{n}$, with variance $\frac{1}{3n}$. So each layer leaves
 # $1/\sqrt{3} \approx 0.58$ of the vector's length, and ten leave 0.4%. Three repairs:
 #
-# - **Xavier** (Glorot & Bengio 2010) sets $n\sigma^2 = 1$. For gradients going back, the layer's other side counts, so
-#   $\sigma^2 = 2 / (n_\text{in} + n_\text{out})$.
+# - **Xavier** (Glorot & Bengio 2010) wants $n\sigma^2 = 1$. Going back, a gradient meets the same weights, and there
+#   the number of outputs takes the place of $n$. The compromise is $\sigma^2 = 2 / (n_\text{in} + n_\text{out})$.
 # - **Kaiming** (He et al. 2015) sets $\sigma^2 = 2 / n_\text{in}$, because a ReLU sets half of the entries to 0, which
 #   halves the mean square.
 # - **Orthogonal** (Saxe et al. 2013, arXiv:1312.6120) keeps the length of *every* vector, not just on average. A matrix
@@ -245,7 +245,7 @@ assert ends["orthogonal, g = √2"][-1] > 0.4
 # default has something left.)
 #
 # But what is good for depth is bad for the walk: full-size signals make full-size logits. About half of the default's
-# nets are beyond the line, and most of the others. Only the last row is different, and only by its head.
+# nets lie beyond the line, and most nets in the next four rows. Only the last row is different, and only by its head.
 #
 # ## The head
 #
@@ -339,7 +339,8 @@ plt.show()
 # %% [markdown]
 # It helps in the walk with constant features, which saturate a default net from the start, and in a net of eight hidden
 # layers. In the plain walk, with each arm at its own best learning rate, twenty seeds aren't enough to say. In the
-# usual environments most cells can't tell. On CartPole, every episode soon shows what both actions do.
+# usual environments most cells can't tell, but on REINFORCE it helps on Pendulum and LunarLander. On CartPole, every
+# episode soon shows what both actions do.
 
 # %%
 found = evidence("orthogonal_init")
@@ -355,9 +356,9 @@ found
 
 # %% [markdown]
 # Where it is red, fresh nets suggest why. On Pendulum, an orthogonal layer keeps the *length* of three numbers in 64
-# units, so each gets little of it, and the tanh of a small number is nearly straight. On Taxi, PyTorch's random hidden
-# biases make all 500 one-hot states look alike, which helps with a lesson that is the same in every state: no illegal
-# pickups.
+# units, so each gets little of it, and the tanh of a small number is nearly straight. (That can't be all: the layer is
+# the same on REINFORCE, where the trick helps.) On Taxi, PyTorch's random hidden biases make all 500 one-hot states
+# look alike, which helps with a lesson that is the same in every state: no illegal pickups.
 
 # %%
 torch.manual_seed(0)

@@ -88,7 +88,7 @@ assert (small[-1] - wave[0]).abs().max() < 8 and large[-1].max() < 1000 and larg
 
 # %% [markdown]
 # No wave: a flat line crawls up from the bottom. As far as the net can tell, **every state is worth far more than it
-# says**, and that is all it has learned. A baseline that says the same everywhere is no baseline.
+# says**, and that is all it has learned. Such a $V$ can't tell a good state from a bad one.
 #
 # You can compute the crawl. The output is a bias plus 64 features between −1 and 1, each times a weight. A step of Adam
 # moves each of these 65 parameters by about the learning rate $\alpha$, so the output moves by at most about
@@ -123,9 +123,9 @@ assert 0.1 < speed < 0.3
 # $$\mu' = (1-\beta)\,\mu + \beta\, m, \qquad \mathbb{E}[G^2]' = (1-\beta)\,\mathbb{E}[G^2] + \beta\, \overline{G^2},
 #   \qquad \sigma'^2 = \mathbb{E}[G^2]' - \mu'^2 .$$
 #
-# Don't compute it this way: with $\mu$ near 10,000, both terms of the difference are near $10^8$, and rounding eats
-# what is left. Subtract on paper instead. With $\mathbb{E}[G^2] = \sigma^2 + \mu^2$ and, for the batch's variance $v$,
-# $\overline{G^2} = v + m^2$:
+# Don't compute it this way in 32 bits: with $\mu$ near 10,000, both terms of the difference are near $10^8$, where such
+# numbers are 8 apart. Subtract on paper instead. With $\mathbb{E}[G^2] = \sigma^2 + \mu^2$ and, for the batch's
+# variance $v$, $\overline{G^2} = v + m^2$:
 #
 # $$\sigma'^2 = (1-\beta)(\sigma^2 + \mu^2) + \beta (v + m^2) - \big((1-\beta)\mu + \beta m\big)^2
 #   = (1-\beta)\,\sigma^2 + \beta\, v + \beta(1-\beta)\,(m - \mu)^2.$$
@@ -232,9 +232,9 @@ assert heard_without[-1][0].mean() < 0.2 * heard_without[-1][1].mean()
 assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 
 # %% [markdown]
-# Without the trick, $V$ is a floor: a small fraction of what comes, and the same for every state. With it, predictions
-# rise with the returns. They lag, because the statistics follow at $\beta = 0.1$, but better states are said to be
-# better.
+# Without the trick, $V$ is a flat line near the bottom: a small fraction of what comes, and the same for every state.
+# With it, predictions rise with the returns. They lag, because the statistics follow at $\beta = 0.1$, but better
+# states are said to be better.
 
 # %%
 curves({"without": without, "return_norm": having})
@@ -251,7 +251,8 @@ assert ends[0] < 0.1 < 0.25 < ends[1]
 
 # %% [markdown]
 # An explained variance of 0 means that a constant would do as well. The value losses can't tell you: they are in
-# different units. The policy learns even without the trick, but without a baseline, it pays in variance.
+# different units. The policy learns even without the trick, since advantage normalization still subtracts a mean. But
+# that mean is the same for every state, so the policy pays in variance.
 #
 # ## Three ways to tame rewards
 #
@@ -419,9 +420,10 @@ assert speeds["Acrobot-v1"][1.0] < speeds["Acrobot-v1"].loc[:0.3].min() - 30
 assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 
 # %% [markdown]
-# Good enough. On CartPole the speed hardly matters. On Acrobot, $\beta = 1$ costs 30 points and more: the statistics are
-# those of the last batch alone. On Pendulum, 0.01 is probably too slow: about sixty batches take $\mu$ less than half of
-# the way ($1 - 0.99^{60} = 45\%$). There 0.3 is ahead of 0.1, but not by more than the intervals allow.
+# Good enough on CartPole, where the speed hardly matters, and on Acrobot, where only $\beta = 1$ costs 30 points and
+# more: the statistics are those of the last batch alone. On Pendulum, 0.3 is best and 0.1 isn't nearly as good, though
+# their intervals overlap. There, 0.01 is probably too slow: about sixty batches take $\mu$ less than half of the way
+# ($1 - 0.99^{60} = 45\%$).
 #
 # Do you have the problem? Compare the mean of your returns with what the learning rate can reach in your budget, at
 # $65\,\alpha$ per gradient step. And expect trouble from the trick itself

@@ -264,8 +264,9 @@ assert clipped["without"] > clipped["with return_norm"] + 0.2
 #
 # $$u_\pi = g_\pi \cdot \min\!\bigg(1, \frac{c}{\sqrt{\lVert g_\pi \rVert^2 + \lVert g_V \rVert^2}}\bigg),$$
 #
-# where $g_\pi$ and $g_V$ are the two nets' parts of the gradient. $\lVert g_V \rVert$ grows with the rewards, since $V - G$ does. In `CartPoleReward100`, each step pays 100.
-# (`in_turn` deals out minibatches for as many epochs as either net makes.)
+# where $g_\pi$ and $g_V$ are the two nets' parts of the gradient. The value net's part grows with the rewards, because
+# its error does. In `CartPoleReward100`, each step pays 100. (`in_turn` deals out minibatches for as many epochs as
+# either net makes.)
 
 # %%
 source(in_turn)
@@ -382,7 +383,8 @@ assert late["grad_clip"]["length"].mean().mean() > 2 * late["without"]["length"]
 # %% [markdown]
 # On the right you see both the bad step and the standstill. Three learning rates isn't much for one weight, but here
 # every weight takes that step at once. Then come updates that hardly move the policy. Some agents end up pushing in one
-# direction, with no entropy left. With the limit, an update with a shock is about like any other.
+# direction, with no entropy left. With the limit, an update with a shock moves the policy at most a few times as far as
+# an ordinary one.
 #
 # ## Is it worth having?
 #

@@ -91,7 +91,7 @@ assert slope < -0.5 and abs(corridor_return(1.0) - 0.58) < 1e-3 and abs(corridor
 #
 # ## A sure policy hardly learns
 #
-# Take two actions, the *second* worth $\Delta$ more. With $z$ the difference of their logits, it has probability
+# Take two actions, the *second* worth $\Delta$ more. With $z$ its logit minus the first one's, it has probability
 # $p = 1 / (1 + e^{-z})$, with derivative $p (1 - p)$. Up to a constant, $J = p \Delta$, so
 #
 # $$\frac{\partial J}{\partial z} = p\,(1 - p)\, \Delta.$$
@@ -137,8 +137,8 @@ assert all(0.8 < steps * start < 1.6 for start, steps in needed.items())
 # others gain. Everything balances at $\pi = 1/n$ for $n$ actions, and there $H = \log n$, as large as it gets.
 #
 # The **entropy bonus** adds $c_2 H$, averaged over the batch, to the objective (Williams & Peng 1991; Mnih et al. 2016,
-# arXiv:1602.01783). For our two actions, $\log \pi(2) - \log \pi(1) = z$, and the formula gives
-# $\partial H / \partial z = -p\,(1 - p)\, z$. With the reward:
+# arXiv:1602.01783). ($c_1$ is the value loss's weight, `value_coef`.) For our two actions,
+# $\log \pi(2) - \log \pi(1) = z$, and the formula gives $\partial H / \partial z = -p\,(1 - p)\, z$. With the reward:
 #
 # $$\frac{\partial (J + c_2 H)}{\partial z} = p\,(1 - p)\, \big(\Delta - c_2\, z\big).$$
 #
@@ -181,7 +181,7 @@ diff(named("grad_clip"), named("entropy"))
 #
 # ## What it costs
 #
-# How high is the price that you met in [advantage normalization](06_advantage_norm.ipynb)? On a bandit,
+# How high is the price that you met in [advantage normalization](06_advantage_norm.ipynb)? On slot machines,
 # $\partial J / \partial \theta_k = \pi(k)\,(r(k) - J)$. Add $c_2$ times that of $H$, and set the sum to zero:
 #
 # $$\pi(k)\, \big(r(k) - J - c_2 \log \pi(k) - c_2 H\big) = 0
@@ -259,8 +259,8 @@ print(f"time spent in the far half, at the end: {far[0]:.0%} without, {far[1]:.0
 assert far[1] > far[0]
 
 # %% [markdown]
-# Darker means more time. The far half empties within a few updates. With the bonus, a few agents still stroll that far,
-# find the door, and it fills up again.
+# Darker means more time. The far half empties within a few updates. With the bonus, agents still stroll that far now
+# and then. Most of them find the door in the end, and the far half fills up again.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.8))
@@ -320,9 +320,10 @@ assert (
 )
 
 # %% [markdown]
-# On CartPole and Acrobot, 0.01 costs nothing, 0.03 about 25 points, and 0.1 more than 50. (The dip at 0.001 on Acrobot is
-# probably noise, since 0.01 is as good as 0.) On Pendulum, 0.03 is better than anything below it, and 0.1, the largest
-# that we tried, is best. $c_2$ also depends on the scale of the advantages. And
+# On CartPole and Acrobot, 0.01 costs nothing, 0.03 about 25 points, and 0.1 more than 50. (The dip at 0.001 on Acrobot
+# is probably noise, since 0.01 is as good as 0.) On Pendulum, 0.1, the largest that we tried, is best, and 0.03 is
+# nearly as good. The smaller ones are behind, but their intervals overlap with that of 0.03. $c_2$ also depends on the
+# scale of the advantages. And
 #
 # - **the bonus doesn't find needles.** Coin flips reach a door 14 cells away, but not one that takes fifty right
 #   choices in a row.

@@ -61,7 +61,7 @@ def judged(says: int, effect: dict[Any, Any]) -> str:
     return DISAGREES if small else UNCLEAR
 
 
-def verdicts(effects: pd.DataFrame) -> pd.DataFrame:
+def claim_verdicts(effects: pd.DataFrame) -> pd.DataFrame:
     """One row for every claim and robot of which there is an effect: trick, env, says, source, difference, verdict.
 
     Only effects in or on top of the preset `continuous` count, which is close to what those studies started from.
@@ -78,7 +78,7 @@ def verdicts(effects: pd.DataFrame) -> pd.DataFrame:
 
 def claims_text(effects: pd.DataFrame) -> str:
     """The verdicts as a table, and how many of each kind there are; empty if no effect is about a claim."""
-    found = verdicts(effects)
+    found = claim_verdicts(effects)
     if found.empty:
         return ""
     lines = [("trick", "robot", "published", "source", "here", "")]

@@ -12,7 +12,7 @@ from ablations.analysis.studies import Study
 from ablations.analysis.sweeps import best_scores, floor_score, nearly_as_good, varied
 from ablations.design.story import Design
 from ablations.figures.style import signed
-from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, verdicts
+from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, claim_verdicts
 from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
 
@@ -182,7 +182,7 @@ def _robot(study: Study, design: Design) -> str:
 
 def _published(studies: Sequence[Study]) -> str:
     rows = [effects(study, design) for study in studies for design in study.designs]
-    found = verdicts(pd.concat(rows)) if rows else pd.DataFrame()
+    found = claim_verdicts(pd.concat(rows)) if rows else pd.DataFrame()
     if found.empty:
         return ""
     count: dict[Any, int] = found.verdict.value_counts().to_dict()

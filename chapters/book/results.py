@@ -84,6 +84,13 @@ def robots() -> tuple[Study, ...]:
 
 
 @cache
+def around_robots() -> tuple[Study, ...]:
+    """The stored studies that take the preset `continuous` apart, in the order of the suite `mujoco`."""
+    order = [setting.config.env for setting in SUITES["mujoco"].settings]
+    return tuple(sorted((s for s in everything() if s.subject == "continuous"), key=lambda s: order.index(s.env)))
+
+
+@cache
 def verdicts_of_trials() -> pd.DataFrame:
     """The table of all stored trials, see `ablations.judged`."""
     return judged_in(everything())
