@@ -33,7 +33,7 @@ class Config(Checked):
     device: str = "cpu"
     """Device for the agents and the tensor worlds: cpu, cuda, cuda:1, ..."""
     compile: bool = False
-    """Compile a tensor world's dynamics with torch.compile: a few seconds up front, then faster steps."""
+    """Compile a tensor world's dynamics with torch.compile: about ten seconds up front, then faster steps."""
     reward_sign: bool = False
     """Learn from the sign of the reward (−1, 0 or 1). The curve still reports the full score."""
     life_ends: bool = False

@@ -34,7 +34,7 @@ class Suite:
 ROBOTS = tuple(
     replace(CONTINUOUS_CONFIG, env=f"{name}-v5", backend="envpool") for name in ("Hopper", "Walker2d", "HalfCheetah")
 )
-# the rate: the best of a sweep of `ppo` on Bricks and Squadron, on seeds 0 to 19
+# the rate: the best of a sweep of `ppo` on Bricks, Squadron, and Treasure, on other seeds
 PIXELS = {
     name: Config(f"tricks/{name}-v0", steps=300_000, lanes=16, horizon=64, lr=0.01)
     for name in ("Bricks", "Treasure", "Squadron", "BricksByRow")

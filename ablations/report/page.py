@@ -121,7 +121,7 @@ def _worlds(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     doses = [path for path in paths if "_doses" in path.stem]
     images = [image([path for path in paths if path not in doses], "Tricks in their worlds, with and without")]
     images += [image(doses, "The effect of each trick at each dose")] if doses else []
-    return "\n\n".join(["## A world for every trick", *images, table]), paths
+    return "\n\n".join(["## A trial for every trick", *images, table]), paths
 
 
 def _games(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:

@@ -30,6 +30,24 @@ def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
     ]
 
 
+def largest_shares(choices: pd.DataFrame, agents: pd.DataFrame) -> str:
+    """The three choices that explain most, in one sentence, and how far the levels of the first are apart."""
+    first = choices.drop_duplicates("choice").set_index("choice")
+    most = first.nlargest(3, "explained")
+    shares = [
+        f"`{name}` ({row['explained']:.1%} [{row['explained_low']:.1%}, {row['explained_high']:.1%}])"
+        for name, row in most.to_dict("index").items()
+    ]
+    rows = choices[choices.choice == most.index[0]].sort_values("q0.5").to_dict("records")
+    worst, best = rows[0], rows[-1]
+    return (
+        f"Of {len(first)} choices behind {len(agents):,} random configurations on {agents.env.iloc[0]}, the "
+        f"largest shares of the variance are {', '.join(shares)}, each among the agents for which it matters; with "
+        f"`{most.index[0]}` at {best['level']}, the median score is {best['q0.5']:.0f}, and at {worst['level']} it is "
+        f"{worst['q0.5']:.0f}."
+    )
+
+
 def _ends(choices: pd.DataFrame, name: str) -> str:
     """The levels of a number with the best and the worst median."""
     rows = choices[choices.choice == name].sort_values("q0.5").to_dict("records")

@@ -108,8 +108,8 @@ def tally(frame: pd.DataFrame) -> str:
     wrong = len(judged) - len(right) - nothing
     return (
         f"Of {len(judged)} trials, {len(right)} came out as predicted, in {nothing} nothing is detected, and "
-        f"{wrong or 'none'} came out the other way; of {judged.trick.nunique()} tricks, {right.trick.nunique()} have a "
-        "trial that came out as predicted." + confirmed(judged)
+        f"{wrong or 'none'} came out the other way; of {judged.trick.nunique()} tricks, {right.trick.nunique()} "
+        "have at least one trial that came out as predicted." + confirmed(judged)
     )
 
 
@@ -123,7 +123,7 @@ def confirmed(judged: pd.DataFrame) -> str:
 
 def caption(frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
-    text = f"Each trick in a world that was made for it, {frame.seeds.max()} seeds an arm, the arms alike but for the"
+    text = f"Each trick where theory says that it matters, {frame.seeds.max()} seeds an arm, the arms alike but for the"
     text += f" trick and {plain(rates_in_words(frame))}. Difference: with minus without, paired by seed"
     if frame.low.notna().any():
         text += ", with its 95% interval (Student's t). Seen: p < 0.05 after Holm's correction over the rows"

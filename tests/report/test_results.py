@@ -15,8 +15,8 @@ from ablations.experiments.calibrate import in_words
 from ablations.experiments.sweep import ranges, stored
 from ablations.report import sentences, tables
 from ablations.report.games_section import games_in_words
+from ablations.report.take_home import take_home
 from ablations.report.takeaways import stored_random, takeaways
-from ablations.report.ten_sentences import ten_sentences
 from ablations.report.trials_section import by_trick, tally
 
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
@@ -89,10 +89,10 @@ def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
     assert region("random") == "".join(f"- {sentence}\n" for sentence in said)  # else paste this
 
 
-def test_the_page_begins_with_ten_sentences_that_the_results_support() -> None:
+def test_the_page_begins_with_sentences_to_take_away_that_the_results_support() -> None:
     every = load_all(RESULTS)
-    said = ten_sentences(every, judged_in(every), stored(RESULTS), list(stored_random(RESULTS)))
-    assert region("ten") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
+    said = take_home(every, judged_in(every), stored(RESULTS), list(stored_random(RESULTS)))
+    assert region("take-home") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
 
 
 def test_the_pages_say_how_often_intervals_and_verdicts_are_wrong() -> None:

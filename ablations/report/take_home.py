@@ -1,4 +1,4 @@
-"""What a practitioner takes away from all stored results: at most ten sentences, each computed from them."""
+"""What a practitioner takes away from all stored results: about ten sentences, each computed from them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,12 +15,13 @@ from ablations.figures.style import signed
 from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, claim_verdicts
 from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
+from ablations.report.takeaways import largest_shares
 
 MANY = 30  # seeds of an arm
 Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and its agents
 
 
-def ten_sentences(
+def take_home(
     studies: Sequence[Study], trials: pd.DataFrame, sweeps: Sequence[pd.DataFrame], drawn: Sequence[Drawn]
 ) -> list[str]:
     """The sentences for which there are results. trials: of `judged_in`. Studies that lack runs don't count."""
@@ -28,7 +29,7 @@ def ten_sentences(
     ladder, beyond, robots = (_about(every, subject) for subject in ("ladder", "beyond", "continuous"))
     swept = [found for found in _having(ladder, "ladder") if len(effects_by_rate(*found))]
     said = [
-        *(_what_matters_most(*found) for found in drawn[:1]),
+        *(largest_shares(*found) for found in drawn[:1]),
         *(_by_rate(*found) for found in swept[:1]),
         *(_climb(*found) for found in swept[:1]),
         _missed_most(ladder),
@@ -56,55 +57,55 @@ def _seen(frame: pd.DataFrame, sign: int) -> pd.DataFrame:
     return frame[(frame.detected == sign) & frame.confirmed.ne(0)]
 
 
-def _what_matters_most(choices: pd.DataFrame, agents: pd.DataFrame) -> str:
-    explained = choices.drop_duplicates("choice").set_index("choice").explained
-    most = explained.nlargest(3)
-    rows = choices[choices.choice == most.index[0]].sort_values("q0.5").to_dict("records")
-    worst, best = rows[0], rows[-1]
-    shares = _listed([f"`{name}` ({share:.1%})" for name, share in most.items()])
-    return (
-        f"Of {len(explained)} choices behind {len(agents):,} random configurations on {plain(agents.env.iloc[0])}, "
-        f"these explain the most variance: {shares}; with `{most.index[0]}` at {best['level']}, the median score is "
-        f"{best['q0.5']:.0f}, and at {worst['level']} it is {worst['q0.5']:.0f}."
-    )
-
-
 def _by_rate(study: Study, design: Design) -> str:
     """The trick whose effect depends most on the learning rate."""
     found = effects_by_rate(study, design)
-    at = {
-        str(trick): dict(zip(rows["at"], rows.difference, strict=True))
-        for trick, rows in found[found["at"] != OVER_ALL].groupby("trick")
+    at: dict[str, dict[str, dict[Any, Any]]] = {}
+    for row in found[found["at"] != OVER_ALL].to_dict("records"):
+        at.setdefault(row["trick"], {})[row["at"]] = row
+    own = {trick: rows.pop(AT_BEST) for trick, rows in at.items()}
+    ends = {
+        name: sorted(rows.values(), key=lambda row: row["difference"])[:: len(rows) - 1] for name, rows in at.items()
     }
-    own = {trick: effect.pop(AT_BEST) for trick, effect in at.items()}
-    trick = max(at, key=lambda name: max(at[name].values()) - min(at[name].values()))
-    low, high = (pick(at[trick], key=at[trick].__getitem__) for pick in (min, max))
+    trick = max(ends, key=lambda name: ends[name][1]["difference"] - ends[name][0]["difference"])
+    low, high = ends[trick]
     return (
-        f"What a trick does depends on the learning rate: on {plain(study.env)}, `{trick}` as the next rung does "
-        f"{signed(at[trick][low])} at {low}, {signed(at[trick][high])} at {high}, and {signed(own[trick])} with each "
-        "arm at its own best."
+        f"What a trick does depends on the learning rate, and for `{trick}` most of all: on {plain(study.env)}, adding "
+        f"it as the next rung changes the normalized area by {_spanned(low)} at {low['at']} and by {_spanned(high)} at "
+        f"{high['at']} ({low['seeds']} tuning seeds), but by {_spanned(own[trick])} with each arm at its own best."
     )
 
 
+def _spanned(row: dict[Any, Any]) -> str:
+    return f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]"
+
+
 def _climb(study: Study, design: Design) -> str:
-    areas, frame = arms_table(study, design).area, effects(study, design)
+    arms, frame = arms_table(study, design).set_index("arm").area, effects(study, design)
     return (
-        f"With each arm at its own best rate, {len(frame)} tricks take {plain(study.env)} from {areas.iloc[0]:.0f} to "
-        f"{areas.iloc[-1]:.0f}; of these steps, {_sized(_seen(frame, 1))} are detected as going up, and "
-        f"{_sized(_seen(frame, -1))} as going down."
+        f"With each arm at its own best rate, {len(frame)} tricks take the mean return over training on "
+        f"{plain(study.env)} from {arms.iloc[0]:.0f} to {arms.iloc[-1]:.0f} (at most {arms.max():.0f}, at "
+        f"`{arms.idxmax()}`); detected as gains, in normalized area: {_sized(_seen(frame, 1))}; as losses: "
+        f"{_sized(_seen(frame, -1))}."
     )
 
 
 def _missed_most(studies: Sequence[Study]) -> str:
-    """In each environment the trick without which the full set loses most."""
+    """In each environment the trick without which, and without all that needs it, the full set loses most."""
     said = []
     for study, design in _having(studies, "leave-one-out"):
-        helping = _seen(effects(study, design), 1).nlargest(1, "difference").to_dict("records")
-        missed = f"`{helping[0]['trick']}` ({signed(helping[0]['difference'])})" if helping else "none for certain"
-        said.append(f"{missed} on {plain(study.env)}")
-    return (
-        f"The trick that is missed most when it is taken out of all differs by task: {', '.join(said)}." if said else ""
-    )
+        best = _seen(effects(study, design), 1).nlargest(1, "difference").to_dict("records")
+        what = f"{_with_others(best[0])}" if best else "none for certain"
+        said.append(f"on {plain(study.env)} {what}")
+    text = "What is missed most when it is taken out of the full set, together with what needs it, differs by task"
+    return f"{text}: {'; '.join(said)}." if said else ""
+
+
+def _with_others(row: dict[Any, Any]) -> str:
+    names = [f"`{name}`" for name in row["label"].others]
+    others = f" with {_listed(names) if len(names) < 4 else f'{len(names)} others'}" if names else ""
+    again = "" if row["confirmed"] == 1 else ", not tried again"
+    return f"`{row['trick']}`{others} ({signed(row['difference'])}{again})"
 
 
 def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
@@ -121,10 +122,10 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     envs = list(dict.fromkeys(env for found in good.values() for env in found))
     common = {name: sorted(set.intersection(*map(set, found.values()))) for name, found in good.items()}
     fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in values)})" for name, values in common.items() if values]
-    tuned = [f"`{name}`" for name, values in common.items() if not values]
+    none = [f"`{name}`" for name, values in common.items() if not values]
     return (
-        f"Some numbers travel: one value is nearly as good as the best on {', '.join(envs)} for {_listed(fine)}; for "
-        f"{_listed(tuned)} none is, so tune those."
+        "Few numbers travel, even with the learning rate chosen anew for each value: of the values tried, one is "
+        f"nearly as good as the best on {_listed(envs)} for {_listed(fine)}, and none for {_listed(none)}."
     )
 
 
@@ -135,8 +136,13 @@ def _beyond(studies: Sequence[Study]) -> str:
     found, said = pd.concat(rows), []
     for trick, own in found.groupby("trick", sort=False):
         up, down = len(_seen(own, 1)), len(_seen(own, -1))
-        said.append(f"`{trick}` helps in {up or 'none'} and hurts in {down or 'none'}")
-    return f"Beyond the ladder, on top of `ppo`, of {len(rows)} tasks, {', '.join(said)}."
+        said.append(f"`{trick}` in {up or 'none'} and {down or 'none'}")
+    text = f"Beyond the ladder, on top of `ppo` ({found.seeds.max()} seeds), detected as helping and as hurting, of "
+    text += f"{len(rows)} tasks: {', '.join(said)}"
+    normed = [effects(study, design) for study, design in _having(studies, "beyond-normed")]
+    seen = [(frame.env.iloc[0], frame[frame.detected != 0]) for frame in normed if (frame.detected != 0).any()]
+    also = [f"on {plain(env)} {_sized(frame)}" for env, frame in seen]
+    return text + (f"; with `return_norm` as well, {', '.join(also)}." if also else ".")
 
 
 def _predicted(trials: pd.DataFrame) -> str:
@@ -145,9 +151,10 @@ def _predicted(trials: pd.DataFrame) -> str:
         return ""
     right = judged[judged.seen == judged.predicted]
     return (
-        f"A trick shows where its problem is: in worlds made for one trick each, {len(right)} of {len(judged)} "
-        f"trials came out as theory predicts, and {right.trick.nunique()} of {judged.trick.nunique()} tricks have "
-        "such a trial."
+        f"A trick shows where its problem is: of {len(judged)} trials, most of them in worlds made for one trick, "
+        f"{len(right)} came out as theory predicts, {int((judged.seen == -judged.predicted).sum())} the other way, and "
+        f"in {int((judged.seen == 0).sum())} nothing is detected; {right.trick.nunique()} of {judged.trick.nunique()} "
+        "tricks have at least one that came out as predicted."
     )
 
 

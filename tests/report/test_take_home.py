@@ -6,14 +6,14 @@ import pandas as pd
 from support.studies import study
 
 from ablations.analysis.studies import Study
-from ablations.design.designs import around_continuous, beyond, ladder, leave_one_out
-from ablations.report.ten_sentences import ten_sentences
+from ablations.design.designs import around_continuous, beyond, beyond_normed, ladder, leave_one_out
+from ablations.report.take_home import take_home
 
 NAMES, HOPPER, NEW = ["baseline", "clip", "entropy"], "Hopper-v5", "New-v0"
 
 
 def said(*studies: Study) -> list[str]:
-    return ten_sentences(studies, pd.DataFrame(), [], [])
+    return take_home(studies, pd.DataFrame(), [], [])
 
 
 def test_of_nothing_and_of_what_lacks_runs_nothing_is_said() -> None:
@@ -27,8 +27,8 @@ def test_the_trick_that_is_missed_most_is_named_for_each_environment() -> None:
     helping = study(leave_one_out(NAMES), lambda on: 90 * ("clip" in on) + 60 * ("entropy" in on))
     nothing = study(leave_one_out(NAMES), lambda on: 0, "Acrobot-v1")
     assert said(helping, nothing) == [
-        "The trick that is missed most when it is taken out of all differs by task: `clip` (+0.19) on CartPole-v1, "
-        "none for certain on Acrobot-v1."
+        "What is missed most when it is taken out of the full set, together with what needs it, differs by task: on "
+        "CartPole-v1 `clip` (+0.19, not tried again); on Acrobot-v1 none for certain."
     ]
 
 
@@ -37,7 +37,13 @@ def test_beyond_the_ladder_tasks_are_counted() -> None:
         return study(beyond(["shared_trunk", "ppg"]), lambda on: effect * ("shared_trunk" in on), env)
 
     (sentence,) = said(trunk("CartPole-v1", 60), trunk("Acrobot-v1", -60), trunk("Pendulum-v1", 0))
-    assert "of 3 tasks, `shared_trunk` helps in 1 and hurts in 1, `ppg` helps in none and hurts in none" in sentence
+    assert sentence.endswith("of 3 tasks: `shared_trunk` in 1 and 1, `ppg` in none and none.")
+    normed = study(beyond_normed(["shared_trunk"]), lambda on: 60 * ("shared_trunk" in on))
+    both = replace(normed, designs=(*trunk("CartPole-v1", 0).designs, *normed.designs))
+    both = replace(
+        both, runs=pd.concat([trunk("CartPole-v1", 0).runs, normed.runs]).drop_duplicates(["tricks", "seed"])
+    )
+    assert said(both)[0].endswith("; with `return_norm` as well, on CartPole-v1 `shared_trunk` (+0.13).")
 
 
 def test_the_first_ten_of_thirty_seeds_are_asked_what_they_would_have_detected() -> None:
@@ -74,8 +80,8 @@ def test_a_number_travels_if_one_value_is_nearly_as_good_everywhere() -> None:
     two = [
         sweep(env, "gamma", *scores) for env, scores in zip(envs, ((500, 40), (-400, -60), (-600, -150)), strict=True)
     ]
-    (sentence,) = ten_sentences([], pd.DataFrame(), [*one, *two, sweep("CartPole-v1", "lanes", 1, 2)], [])
+    (sentence,) = take_home([], pd.DataFrame(), [*one, *two, sweep("CartPole-v1", "lanes", 1, 2)], [])
     assert sentence == (
-        "Some numbers travel: one value is nearly as good as the best on CartPole-v1, Acrobot-v1, Pendulum-v1 for "
-        "`epochs` (1); for `gamma` none is, so tune those."
+        "Few numbers travel, even with the learning rate chosen anew for each value: of the values tried, one is "
+        "nearly as good as the best on CartPole-v1, Acrobot-v1, Pendulum-v1 for `epochs` (1), and none for `gamma`."
     )
