@@ -9,9 +9,10 @@ from ablations.report.costs import core_seconds, cost_table, rate, wall_seconds
 
 
 def stored() -> list[Study]:
-    """The studies of all arms in the suite `classic`, one per environment, and the run on Breakout."""
-    every = {study.env: study for study in load_all(RESULTS) if "leave-one-out" in study.name or "ALE" in study.env}
-    return list(every.values())
+    """The studies of all arms in the suite `classic` and on robots, one per environment, and the run on Breakout."""
+    every = [study for study in load_all(RESULTS) if "leave-one-out" in study.name or "ALE" in study.env]
+    robots = [study for study in load_all(RESULTS) if study.subject == "continuous"]
+    return list({study.env: study for study in [*every, *robots]}.values())
 
 
 def test_time_is_work_over_cores() -> None:
