@@ -305,9 +305,9 @@ assert (clip.difference > 0.3).all()
 # ## Robots
 #
 # Is the library as good as what people publish? Most published scores of PPO with continuous actions are for MuJoCo's
-# simulated robots: Hopper, one leg with 3 motors; Walker2d, two legs with 6; HalfCheetah, which has 6 motors and can't
-# fall over. CleanRL documents what its `ppo_continuous_action.py` earns there after a million steps. The preset
-# `continuous` has the same flags and the same numbers:
+# simulated robots: Hopper, one leg with 3 motors; Walker2d, two legs with 6; HalfCheetah, with 6 motors, whose episodes
+# don't end when it falls. CleanRL documents what its `ppo_continuous_action.py` earns there after a million steps. The
+# preset `continuous` has the same flags and the same numbers:
 
 # %%
 for word, names in (("with", {*CONTINUOUS.on} - {*PPO.on}), ("without", {*PPO.on} - {*CONTINUOUS.on})):
@@ -342,10 +342,10 @@ assert slow.sum() == 6 and late["HalfCheetah-v5"][slow].min() < 1443 < late["Hal
 assert 2383 - 272 < interval(late["Hopper-v5"])[1] < 2383 and late["Walker2d-v5"].min() > 2288
 
 # %% [markdown]
-# Hopper comes out near the lower end of the band. On HalfCheetah, six of ten agents end where CleanRL's do, and four
-# found a faster gait, so three seeds can easily agree by chance. Walker2d is far above the band, but it isn't the same
-# robot: in version 5 its right foot got as much friction as its left one, and CleanRL's scores are for version 4
-# ([what else changed](../docs/environments.md#mujoco)).
+# Hopper's mean is just below the band, but its interval reaches into it. On HalfCheetah, six of ten agents end where
+# CleanRL's do, and four found a faster gait, so three seeds can easily agree by chance. Walker2d is far above the band,
+# but it isn't the same robot: in version 5 its right foot got as much friction as its left one, and CleanRL's scores
+# are for version 4 ([what else changed](../docs/environments.md#mujoco)).
 #
 # ## Which part of the preset does it?
 #
@@ -387,8 +387,8 @@ assert found.detected.min() == 0 and (found.high - found.low).median() > 0.1
 #
 # ## What others found
 #
-# Andrychowicz et al. 2020 (arXiv:2006.05990) asked the same of Hopper. They drew a quarter of a million configurations at
-# random, and compared the 95th percentile of the scores under each choice:
+# Andrychowicz et al. 2020 (arXiv:2006.05990) asked the same of Hopper. They trained a quarter of a million agents with
+# configurations drawn at random, and compared the 95th percentile of the scores under each choice:
 
 # %%
 claims = claim_verdicts(found)
@@ -431,8 +431,9 @@ check_log_prob(my_log_prob)
 # <details><summary>Answer</summary>
 #
 # $\log \pi$ drops by $\log 1000$ per dimension, and the entropy rises by as much; the ratio stays. Training changes all
-# the same, because the net still starts with a mean near 0 and $\sigma = 1$, now a thousandth of a newton meter. It's
-# the agents from $\sigma = 0.3$ again, only worse.
+# the same, because the net still starts with a mean near 0 and $\sigma = 1$, now a thousandth of a newton meter. The
+# motor hardly moves, so no action looks better than another. (At $\sigma = 0.3$ the mean ran far beyond the limit. Here
+# the limit is at 2000, and the mean never gets there.)
 #
 # </details>
 #

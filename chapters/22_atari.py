@@ -90,9 +90,9 @@ assert abs(one.late().mean() - 0.5) < 0.1 and two.late().mean() > 0.85
 # With one picture there is nothing to learn: both directions look alike, and half of all guesses are right. With two
 # it's easy. The game's state includes a speed, and a single picture doesn't show it.
 #
-# So the agent gets the last four pictures, stacked as channels. It acts on one in four of those that the console draws,
-# 15 a second instead of 60. Old consoles draw some things only in every other picture, so each pixel is the brighter
-# one of the last two. Then the colors go, and the picture shrinks to 84 × 84. All of this is from Mnih et al. (2015,
+# So the agent gets the last four pictures, stacked as channels. It acts on every fourth picture that the console draws:
+# 15 times a second, not 60. Old consoles draw some things only in every other picture, so each pixel gets the brighter
+# of its last two values. Then the colors go, and the picture shrinks to 84 × 84. All of this is from Mnih et al. (2015,
 # doi:10.1038/nature14236), and Gymnasium and ale-py do it for us. Here is the result after twenty random moves (the
 # ball is at the lower right):
 
@@ -261,7 +261,7 @@ assert 20 < 1e7 / stored.steps < 30
 # %% [markdown]
 # So the loop does learn from pixels. That is all one agent shows: its interval is over games, not over seeds. Published
 # scores after 10 million steps are 398 (stable-baselines3's zoo) and 415 ± 28 (CleanRL). The stored agent also had to
-# serve every ball but the first itself.
+# serve every ball but the first itself: it was trained before this library pressed FIRE after a lost ball.
 #
 # ## What each habit costs
 #

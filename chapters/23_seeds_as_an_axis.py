@@ -155,8 +155,8 @@ print("gradients", list(together.shape), "equal to those of three nets alone")
 #
 # ## Random numbers that belong to a seed
 #
-# If all agents drew from one generator, seed 3 would get other numbers in a stack of ten than in a stack of five. So
-# every draw has an address of its own: the seed, what it is for, and which update.
+# If all agents drew from one generator, seed 3 would get different numbers in a stack of ten than in a stack of five.
+# So every draw has an address of its own: the seed, what it is for, and which update.
 
 # %%
 source(stream, draw)
@@ -210,10 +210,10 @@ assert mine[exact].equals(alone.curve[exact])
 assert apart < 1e-3
 
 # %% [markdown]
-# Every step and every return is the same, but the weights differ in their last digits: a matrix product may add in
-# another order if the stack has another size, and floating-point sums depend on the order. In a longer run, that can
-# eventually flip an action, and from then on the two curves part. It's as if you had used another processor: neither
-# curve is better, and neither has heard from the other agents.
+# Every step and every return is the same, but the weights differ in their last digits: a matrix product may add in a
+# different order if the stack has a different size, and floating-point sums depend on the order. In a longer run, that
+# can eventually flip an action, and from then on the two curves part. It's as if you had used a different processor:
+# neither curve is better, and neither has heard from the other agents.
 #
 # ## What a seed costs
 #
@@ -257,9 +257,10 @@ assert cost[3] < 2 and cost[10] < 4
 #
 # $$h = t_{S-1}\, \frac{s}{\sqrt{S}},$$
 #
-# with $s$ the standard deviation over these seeds, and $t_{S-1}$ near 2 for many seeds but 4.3 for three, because from
-# three you hardly know $s$, either. Draw experiments of $S$ seeds from the 60 dots of `reuse`. How wide does the
-# interval get, how often does it contain the mean of all 60, and what did it cost?
+# with $s$ the standard deviation over these seeds, and $t_{S-1}$ the 97.5% quantile of Student's t distribution with
+# $S - 1$ degrees of freedom. It is near 2 for many seeds but 4.3 for three, because from three you hardly know $s$,
+# either. Draw experiments of $S$ seeds from the 60 dots of `reuse`. How wide does the interval get, how often does it
+# contain the mean of all 60, and what did it cost?
 
 # %%
 truth, found = scores["reuse"].mean(), {}
@@ -274,10 +275,10 @@ assert found[3][0] > 2.5 * found[10][0] > 4 * found[30][0]
 assert all(0.85 < right < 0.97 for _, right in found.values())
 
 # %% [markdown]
-# From three seeds to ten, the interval becomes three times as narrow, for twice the time. It's the best deal in this
-# book. From ten to thirty it halves again, for a little over twice the time. After that you pay full price: half the
-# width takes four times the seeds. (All three fall a little short of 95%, since the dots aren't normally distributed.
-# The package's own intervals are adjusted bootstraps, and it gives none for fewer than 5 seeds.)
+# From three seeds to ten, the interval shrinks to a third, for twice the time. It's the best deal in this book. From
+# ten to thirty it nearly halves, for a little over twice the time. After that you pay full price: half the width takes
+# four times the seeds. (All three fall a little short of 95%, since the dots aren't normally distributed. The package's
+# own intervals are adjusted bootstraps for a mean and Welch's for a difference. It gives none for fewer than 5 seeds.)
 #
 # ## Numbers as an axis
 #

@@ -157,7 +157,7 @@ assert norm["add-one-in"] > 2 * norm["ladder"]
 #
 # Advantage normalization does almost three times as much alone as on its rung. Three tricks hurt, in one position each:
 # [segments](13_segments.ipynb) alone, [GAE](04_gae.ipynb) and [value clipping](15_value_clip.ipynb) in the full set.
-# The first two chapters look for the reason; for value clipping, we don't know it.
+# The chapters on segments and GAE look for the reason; for value clipping, we don't know it.
 #
 # The square of `reuse`, far to the right, belongs to a group: without `reuse`, everything that needs it goes, too. All
 # such groups:
@@ -303,8 +303,8 @@ assert list(failed.trick) == ["return_norm"] * 2
 # ## "No effect" from three seeds
 #
 # The second fault, **too few seeds**, hides what is there. The figure shows the chance to detect an effect, by its size
-# in units of the spread (standard deviation) between seeds. Solid: one trick, one question. Dotted: the same trick as
-# one of 16.
+# in units of the spread (standard deviation) of the differences: for two arms, $\sqrt{2}$ times the spread between
+# seeds. Solid: one trick, one question. Dotted: the same trick as one of 16.
 
 # %%
 sizes = np.linspace(0, 2.5, 11)
@@ -329,26 +329,28 @@ assert needed[30] < 0.7 < needed[10] < 1.2
 assert chance[3][1].max() < 0.2
 
 # %% [markdown]
-# With ten seeds and a single question, an effect must be about as large as the spread to be seen four times in five.
-# With three seeds and sixteen questions you hardly ever see anything.
+# With ten seeds and a single question, an effect must be about as large as the spread of the differences, 1.4 times
+# that between seeds, to be seen four times in five. With three seeds and sixteen questions you hardly ever see
+# anything.
 
 # %% [markdown]
 # ## Two thousand random configurations
 #
-# Every design so far starts from a setting that somebody chose. Andrychowicz et al. (2020, arXiv:2006.05990) turned that
-# around. They drew settings at random, a quarter of a million agents on five MuJoCo tasks, and asked of each choice: how
-# good are the agents that have it? Here is the same at a laptop's size: 2,000 agents on CartPole, ten to each of 200
-# random sets of flags, each with random numbers (`python -m ablations random --draws 2000`). For each choice, the figure shows how much of the variance
-# of all scores it explains by itself ($\omega^2$, with 95% intervals).
+# Every design so far starts from a setting that somebody chose. Andrychowicz et al. (2020, arXiv:2006.05990) turned
+# that around. They drew settings at random, a quarter of a million agents on five MuJoCo tasks, and asked of each
+# choice: how good are the agents that have it? Here is the same at a laptop's size: 2,000 agents on CartPole, ten to
+# each of 200 random sets of flags, each with random numbers (`python -m ablations random --draws 2000`). For each
+# choice, the figure shows how much of the variance of all scores it explains by itself, with 95% intervals. (The
+# estimate, $\omega^2$, subtracts what luck alone would explain, so it can come out below 0.)
 #
-# **Predict.** They found that the discount, the learning rate, the normalization of observations, the size of the
-# policy's last layer, and the number of passes over the data matter much, and that gradient clipping, advantage
-# normalization, annealing the learning rate, the entropy bonus, and value clipping matter little. On how many of the ten
-# does CartPole agree?
+# **Predict.** They found that the discount, the learning rate, the normalization of observations, the scale of the
+# policy's last layer at the start, and the number of passes over the data matter much, and that gradient clipping,
+# advantage normalization, annealing the learning rate, and the entropy bonus bring a small gain at most. On how many of
+# the nine does CartPole agree?
 
 # %% tags=["predict"]
 MUCH = ("gamma", "lr", "state_norm", "orthogonal_init", "epochs")
-LITTLE = ("grad_clip", "advantage_norm", "lr_anneal", "entropy", "value_clip")
+LITTLE = ("grad_clip", "advantage_norm", "lr_anneal", "entropy")
 chosen = pd.read_csv(RESULTS / "random_CartPole-v1_2000draws.choices.csv").drop_duplicates("choice")
 chosen = chosen.sort_values("explained").reset_index(drop=True)
 colors = {**dict.fromkeys(MUCH, "#CC3311"), **dict.fromkeys(LITTLE, "#0077BB")}
@@ -381,21 +383,22 @@ assert not {"grad_clip", "lr_anneal", "entropy", "value_clip", "state_norm", "or
 assert np.mean(told["much"]) < np.mean(told["little"])
 
 # %% [markdown]
-# Seven of ten agree, if "clear of zero" is to matter. The learning rate and the epochs rank high here, too; the discount
-# is clear, but small. Of their other five, only advantage normalization is clear of zero, and barely. The two that
-# matter there and not here: normalizing observations, which helps on CartPole when it's alone (above) but not on average
-# over everything else, and the size of the last layer, which shows only among *good* configurations: with orthogonal
-# initialization, the best twentieth is better.
+# Six of nine agree, if "clear of zero" is to matter. The learning rate and the epochs rank high here, too; the discount
+# is clear, but small. Of the four that matter little there, only advantage normalization is clear of zero, and barely.
+# (Value clipping, which hurt there, explains nothing here.) The two that matter there and not here: normalizing
+# observations, which helps on CartPole when it's alone (above) but not on average over everything else, and the scale
+# of the last layer, which shows only among *good* configurations: with orthogonal initialization, the best twentieth is
+# better.
 #
-# What matters most here is how many gradient steps are taken, and how long they are: rate, minibatches, epochs, and
-# small batches (`lanes`, `horizon`). No single choice explains a tenth of the variance; the rest is combinations and
-# luck. And two "tricks" lower the median: `baseline` and `gae`. A random λ is often too small for CartPole, and `gae`
-# needs `baseline`. A trick with a badly chosen number is worse than no trick. That's why the other designs tune.
+# What matters most here is λ, and how many gradient steps are taken and how long they are: rate, minibatches, epochs,
+# and small batches (`lanes`, `horizon`). No single choice explains a tenth of the variance; the rest is combinations
+# and luck. And two "tricks" lower the median: `baseline` and `gae`. A random λ is often too small for CartPole, and
+# `gae` needs `baseline`. A trick with a badly chosen number is worse than no trick. That's why the other designs tune.
 #
-# And all of this is about classic tasks, small nets, 100,000 steps, and each arm's own best learning rate. At a fixed
-# rate the clip's +0.15 can be anything from 0 to +0.8 ([next chapter](25_sensitivity.ipynb)). Nor is the clip always
-# what matters on larger tasks: when Engstrom et al. 2020 (arXiv:2005.12729) took only the clipped objective out,
-# Walker2d fell by 13%, Hopper by 6%, and Humanoid rose by 3%.
+# And all of this is about classic tasks, small nets, and 100,000 steps, and, except for the random draws, about each
+# arm's own best learning rate. At a fixed rate the clip's +0.15 can be anything from 0 to +0.8 ([next
+# chapter](25_sensitivity.ipynb)). Nor is the clip always what matters on larger tasks: when Engstrom et al. 2020
+# (arXiv:2005.12729) took only the clipped objective out, Walker2d fell by 13%, Hopper by 6%, and Humanoid rose by 3%.
 #
 # ## Exercises
 #

@@ -128,8 +128,9 @@ assert at.loc["bootstrap", rates].abs().max() < 0.1
 #
 # - `reuse` takes sixteen gradient steps where there was one. At a small rate that is speed; at a large one it is a
 #   crash.
-# - `clip` is the brake for exactly that. It's worth little where steps are small, nearly everything where they are
-#   large. **It buys a decent score at a rate you didn't tune, more than a higher score at the rate you did.**
+# - `clip` is the brake for exactly that. It's worth little where steps are small, and nearly everything at 0.01 and
+#   0.03. Beyond that, it can't save the agent. **It buys a decent score at a rate you didn't tune, more than a higher
+#   score at the rate you did.**
 # - `gae` costs at the two smallest rates, where the value net learns slowly. While $V \approx 0$, its advantage is a
 #   sum of rewards discounted by $\gamma\lambda = 0.94$, so it looks about 17 steps ahead, where a return looks 100.
 # - `return_norm` gives back about as much at the same two rates: its value net learns numbers around 1, which don't
@@ -179,12 +180,12 @@ assert optimism[1] > optimism[3] > optimism[10] > 0
 Markdown(markdown(lines))
 
 # %% [markdown]
-# With three seeds you pick the best rate, 0.03, in six draws of ten. And the promise is always too good. **Never report
-# the score that chose the rate.** Train again, on other seeds.
+# With three seeds you pick the best rate, 0.03, in six draws of ten. And on average the promise is too good, however
+# many seeds you take. **Never report the score that chose the rate.** Train again, on other seeds.
 #
-# That removes the optimism but not the luck: other tuning seeds would have chosen other rates. So the intervals in this
-# book include it: the tuning seeds are drawn again 4,000 times, each draw chooses a rate, and the variance of the
-# chosen rates' means is added to the squared standard error
+# That removes the optimism but not the luck: different tuning seeds might have chosen different rates. So the intervals
+# in this book include it: the tuning seeds are drawn again 4,000 times, each draw chooses a rate, and the variance of
+# the chosen rates' means is added to the squared standard error
 # ([method](../docs/method.md#the-protocol-of-the-classic-suite)). How much does it weigh?
 
 # %%
@@ -196,16 +197,17 @@ print(f"choosing makes up {share.median():.0%} of the squared error of a step (m
 # ## The other dials
 #
 # Stored sweeps vary one or two other numbers of PPO (`return_beta`: of the rung `return_norm`), each together with four
-# rates. On Pendulum, PPO has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9, except where γ itself
-# varies. A line is the best that can be had with a value; gray dots are all combinations.
+# rates. On Pendulum, PPO has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9, except where γ
+# itself varies. The line shows the best score for each value, over everything else in the sweep; gray dots are all
+# combinations.
 
 # %%
 swept("clip_range", "epochs")
 plt.show()
 
 # %% [markdown]
-# The usual clip range of 0.2 is good everywhere. On CartPole, anything from 0.1 to 0.8 is as good, if the rest may
-# adapt. That "if" matters. Here is CartPole's whole grid:
+# The usual clip range of 0.2 is good everywhere. On CartPole, anything from 0.1 to 0.8 is nearly as good, if the rest
+# may adapt. That "if" matters. Here is CartPole's whole grid:
 
 # %%
 usual = [runs for runs in stored(RESULTS) if "ppg" not in runs.rung.iloc[0]]
@@ -281,9 +283,9 @@ assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2
 # %% [markdown]
 # On CartPole, all of the library's defaults are in the dark, and so are most of their neighbors: you can leave these
 # dials alone there. Don't conclude that you always can. Acrobot wants a smaller λ than 0.95 (0.9 is good in all three).
-# Pendulum wants a smaller γ and, given that, more epochs and more entropy. Only the defaults for the clip range and the
-# number of minibatches are good in most draws everywhere, and the second one only just. (A pale value between two dark
-# ones is more likely the noise of ten seeds than a dip.)
+# Pendulum wants a smaller γ and, given that, more epochs, more entropy, and a `return_beta` of 0.3. Only the defaults
+# for the clip range and the number of minibatches are good in most draws everywhere, and the second one only just. (A
+# pale value between two dark ones is more likely the noise of ten seeds than a dip.)
 #
 # If you can only tune one number, tune the learning rate. If you can tune two, take γ as well: the usual 0.99 costs
 # Pendulum almost half of the way from a random policy to the best. No other default costs nearly as much anywhere.
@@ -324,11 +326,11 @@ print(f"this function: {mean:+.2f} [{low:+.2f}, {high:+.2f}]; the library: {row.
 assert high - low > 2 * (row.high - row.low)
 
 # %% [markdown]
-# Same mean, another width. Which one is right?
+# Same mean, different width. Which one is right?
 #
 # <details><summary>Answer</summary>
 #
-# The library's. If you repeat the experiment, the seeds will be others but the seven rates the same, so differences
+# The library's. If you repeat the experiment, the seeds will be different but the seven rates the same, so differences
 # between rates are not noise. Pooling all 70 scores counts them as noise. Instead, compute the variance of the mean
 # within each rate, add up all seven, and divide by $7^2$.
 #

@@ -35,8 +35,8 @@ begin()
 # %% [markdown]
 # ## One of these three is healthy
 #
-# `planted(name=wrong)` swaps one function of the training loop for a wrong one. Here is PPO on CartPole, once sound,
-# five times faulty.
+# `planted(name=wrong)` swaps one function of the training loop for a wrong one. Here is PPO (with `return_norm`, and
+# without `lr_anneal`) on CartPole, once sound, five times faulty.
 
 # %% tags=["open"]
 tricks = switched([name for name in PPO.on if name != "lr_anneal"] + ["return_norm"])
@@ -258,11 +258,11 @@ check_explained_variance(my_explained_variance)
 #
 # **Exercise 2: three patients.** Each has one fault:
 #
-# 1. a learning rate far too large,
+# 1. a learning rate ten times as high,
 # 2. an entropy bonus far too large,
 # 3. advantages that run on through deaths, as if no episode ended.
 #
-# Below are medians over each run but its beginning. Write the faults' numbers into the function.
+# Below are medians over each run, without its beginning. Write the faults' numbers into the function.
 
 # %%
 patients(config, tricks)[["return", *diagnostics]].round(3)

@@ -126,8 +126,8 @@ print("the switch does something")
 #
 # Right is better in both, by 1 and by 2. By hand:
 #
-# - In static, $m$ is 0 or 1, and either way right's mean is 0.9 above left's. Standardized, the difference is 1 in
-#   noise with a standard deviation of $\sqrt{0.1} \cdot 1000 = 316$.
+# - In static, $m$ is 0 or 1, and either way right's mean is 0.9 above left's. The raw difference is 1 in noise with a
+#   standard deviation of $\sqrt{0.1} \cdot 1000 = 316$; standardizing scales both alike.
 # - In the lottery, with both pulled equally often, payoffs are 0 (35%), 1 (50%), and 10 (15%), so $m = 1$. Left gets
 #   exactly 0, right $0.3 - 0.7 = -0.4$.
 #
@@ -236,14 +236,17 @@ axes[1].set_yticks(range(3), ["5 seeds", "10 seeds", "30 seeds"])
 axes[1].set(ylim=(2.5, -0.5), xlabel="gain in area from better halves")
 plt.show()
 few, many = (compared(seeds)[2] - compared(seeds)[1] for seeds in (5, 30))
-low, high, base = *compared(5)[1:3], final["standardized"].mean()
-assert few > 1.5 * many and low < -0.33 * base and high > 0.25 * base and compared(30)[3] == "can't tell"
+assert few > 1.5 * many and few > final["standardized"].mean() / 3
 
 # %% [markdown]
-# Five seeds can't tell a gain of a quarter from a loss of a third. Report their mean alone, and nobody sees that it could
-# as well have had the other sign. The last line is all that we can say, about CartPole, 20,000 steps, and the best of
-# four rates. ("Can't tell" doesn't mean "does nothing." It means that the effect, if any, lies in that interval, which
-# the noise of choosing the rates would widen a little.)
+# With five seeds, the interval is wider than a third of the score. Report their mean alone, and nobody sees how little
+# it says. The last line is all that we can say, about CartPole, 20,000 steps, and these two rates. ("Can't tell" would
+# not mean "does nothing." It would mean that the effect, if any, lies in that interval.)
+#
+# Even the last line leaves something out: the choice of the rates, from five seeds each. We ran this notebook on two
+# processors, which round differently. One chose 0.01 for both arms, and thirty seeds couldn't tell them apart. The other,
+# above, chose 0.03 and 0.003, and the same thirty seeds said that `better_half` hurts. So the stored ablations tune on
+# twenty seeds, and put the noise of choosing into their intervals.
 #
 # ## What a fork would change
 #
@@ -317,7 +320,8 @@ check_law(my_law)
 # </details>
 #
 # **Exercise 3: your own.** Does rank beat sign in the lottery? Predict it from $\mathbb{E}[\hat{A} \mid a]$ before you
-# plant `my_ranks`. Then take an idea of your own through the same steps.
+# train. (To plant ranks, rank each seed's valid rows by themselves, and add a tiny random number to break the ties.)
+# Then take an idea of your own through the same steps.
 #
 # <details><summary>Answer</summary>
 #

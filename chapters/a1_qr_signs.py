@@ -76,7 +76,7 @@ assert 0.4 < np.mean([q[0, 0] > 0 for q in signed]) < 0.6
 # ## Why the signs make it uniform
 #
 # "Uniform" means that no direction is preferred: if you rotate every matrix by the same fixed $U$, the collection looks
-# as before. (Only the Haar distribution does.)
+# as before. (Only one distribution is like that, the *Haar distribution*.)
 #
 # If the entries of $A$ are independent and normal, so are those of $UA$. Now write $A = QR$ with a positive diagonal.
 # Then
