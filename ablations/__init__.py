@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ablations.figures.game_curve import draw_games
     from ablations.figures.panels import DASHED, band, thousands
     from ablations.figures.rate_map import rate_map
-    from ablations.figures.strip import Seen, strip
+    from ablations.figures.strip import Panel, Seen, strip
     from ablations.figures.sweep_panels import draw_number
     from ablations.report import sentences
     from ablations.report.claims import claim_verdicts
@@ -48,6 +48,7 @@ __all__ = [
     "TRIALS",
     "Design",
     "Outcome",
+    "Panel",
     "Seen",
     "Study",
     "area",
@@ -111,7 +112,7 @@ HOMES = {
     "figures.game_curve": ("draw_games",),
     "figures.panels": ("DASHED", "band", "thousands"),
     "figures.rate_map": ("rate_map",),
-    "figures.strip": ("Seen", "strip"),
+    "figures.strip": ("Panel", "Seen", "strip"),
     "figures.sweep_panels": ("draw_number",),
     "report": ("sentences",),
     "report.claims": ("claim_verdicts",),

@@ -418,8 +418,8 @@ assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000
 # %% [markdown]
 # In the chain it helps, on two sets of seeds, and the more epochs, the more. (With one, both arms are the same.) λ = 0
 # is where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps ahead
-# without it, and we haven't measured what's left to gain. Andrychowicz et al. (2020, arXiv:2006.05990) recommend
-# recomputing before every epoch, on continuous control.
+# without it, and on Hopper ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
+# arXiv:2006.05990) recommend recomputing before every epoch, on continuous control.
 
 # %%
 evidence("recompute")

@@ -352,8 +352,8 @@ found
 # Acrobot we don't know why.
 #
 # Print the mean and standard deviation of each of *your* features; that tells you more than any benchmark. (On
-# continuous control, Andrychowicz et al. (2020, arXiv:2006.05990) find this trick crucial on 4 of 5 tasks.) Leave it
-# off
+# continuous control, Andrychowicz et al. (2020, arXiv:2006.05990) find this trick crucial on 4 of 5 tasks; on Hopper,
+# our ten seeds per arm can't tell.) Leave it off
 #
 # - **where the units are good already.** Then all it adds is motion: as the statistics follow the policy, a state that
 #   hasn't changed looks different to the net.

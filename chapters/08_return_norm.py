@@ -374,9 +374,11 @@ trial = scaled.worlds.iloc[0]
 doses = ", ".join(each.replace(":", " gives ") for each in trial.doses.split())
 print(f"gain as a share of the best score, by {trial.dose}: {doses}")
 assert trial.seen == 1 and trial.confirmed == 1 and trial.growth_low > 0
+assert set(scaled.table.verdict[scaled.table.env == "Hopper-v5"]) == {"helps"}
 
 # %% [markdown]
-# It helps, and does so again on other seeds; the smaller the rewards, the more. On MuJoCo's Humanoid and Walker2d,
+# In the world made for it, it helps, and does so again on other seeds; the smaller the rewards, the more. Taken out of
+# the [preset for robots](21_continuous_actions.ipynb), it is missed on Hopper. On MuJoCo's Humanoid and Walker2d,
 # Engstrom et al. found that the best scores required it.
 
 # %%
@@ -393,7 +395,7 @@ plt.show()
 cartpole = found.table[found.table.env == "CartPole-v1"]
 for row in cartpole[cartpole.detected != 0].itertuples():
     print(f"CartPole-v1, {row.question}: {row.difference:+.2f}, and {row.again:+.2f} on 30 other seeds")
-print("detected as hurting in", (found.table.detected < 0).sum(), "of", len(found.table), "usual comparisons")
+print("detected as hurting in", (found.table.detected < 0).sum(), "of", len(found.table), "comparisons elsewhere")
 assert (found.worlds.seen == 1).all() and not (found.table.detected < 0).any()
 
 # %% [markdown]

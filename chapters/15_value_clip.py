@@ -387,10 +387,10 @@ assert tried.seen == -1 and tried.confirmed == 1 and tried.growth_high < 0 and t
 assert (end < 0.6).mean() > 0.5 and ((end < 0.6) | (end > 0.8)).all()
 
 # %% [markdown]
-# It hurts, on two sets of seeds, except with a prize of 2: there a win and a blank are equally likely, and by symmetry
-# Huber's loss ends at the mean. The search for a rate found another loophole: at 0.1, most agents commit to one action
-# before $V$ has much to say, and some of them are lucky. Andrychowicz et al. found Huber's loss worse than the squared
-# error in every environment they tried.
+# In the lottery it hurts, on two sets of seeds, except with a prize of 2: there a win and a blank are equally likely,
+# and by symmetry Huber's loss ends at the mean. The search for a rate found another loophole: at 0.1, most agents
+# commit to one action before $V$ has much to say, and some of them are lucky. Andrychowicz et al. found Huber's loss
+# worse than the squared error in every environment they tried.
 
 # %%
 evidence("huber")

@@ -10,11 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablations.figures import style
-from ablations.figures.cells import bare, cell, furthest
+from ablations.figures.cells import bare, cell
 
 CELL = (0.86, 0.5)  # inches
-AREA, MADE = "in normalized area under the curve", "in worlds made for it"
-NAME = 24  # letters in a line of a world's name
+NAME = 24  # letters in a line of a column's name
 
 
 class Seen(NamedTuple):
@@ -26,46 +25,43 @@ class Seen(NamedTuple):
     """Whether the verdict says something; cells of others are hatched."""
 
 
-def strip(usual: dict[tuple[str, str], Seen], worlds: Sequence[tuple[str, Seen]], limit: float | None = None) -> Figure:
-    """Draw a trick's effects; where these seeds cannot tell, the cell is white and hatched.
+class Panel(NamedTuple):
+    """Effects that are drawn side by side."""
 
-    usual: (question, environment) -> what was seen there, in normalized area under the curve. worlds: the names of the
-    worlds made for the trick, each with what was seen there; their colors only say up or down. limit: of the color
-    scale (default: the largest effect).
-    """
+    heading: str
+    cells: dict[tuple[str, str], Seen]
+    """(question, environment or world) -> what was seen there. A question may be empty."""
+    limit: float | None
+    """Of the color scale; None if the effects have no unit in common, so that colors only say up or down."""
+
+
+def strip(panels: Sequence[Panel]) -> Figure:
+    """Draw a trick's effects, panel by panel; where these seeds cannot tell, the cell is white and hatched."""
     style.use()
-    questions, envs = (list(dict.fromkeys(pair[k] for pair in usual)) for k in (0, 1))
-    columns = len(envs) + len(worlds)
-    rows = max(1, len(questions))
-    made = [fill(name, NAME) for name, _ in worlds]
-    slanted = 0.045 * max(len(line) for name in [*envs, *made] for line in name.splitlines())
-    heads = [_heading(text, names) for text, names in ((AREA, envs), (MADE, made)) if names]
+    panels = [panel for panel in panels if panel.cells]
+    columns, rows = ([list(dict.fromkeys(pair[k] for pair in panel.cells)) for panel in panels] for k in (1, 0))
+    widths = [len(names) for names in columns]
+    made = [[fill(name, NAME) for name in names] for names in columns]
+    slanted = 0.045 * max(len(line) for names in made for name in names for line in name.splitlines())
+    heads = [_heading(panel.heading, width) for panel, width in zip(panels, widths, strict=True)]
     above = 0.3 + 0.15 * max(len(head.splitlines()) for head in heads)
-    shape = (2.2 + CELL[0] * (columns + 0.4), CELL[1] * rows + slanted + above)
-    widths = [n for n in (len(envs), len(worlds)) if n]
-    figure, axes = plt.subplots(1, len(widths), figsize=shape, squeeze=False, layout="constrained", width_ratios=widths)
-    if envs:
-        scale = limit or furthest([seen.difference for seen in usual.values()])
-        for (question, env), seen in usual.items():
-            _cell(axes[0, 0], (envs.index(env), questions.index(question)), seen, scale)
-        _finish(axes[0, 0], envs, questions, heads[0])
-    if worlds:
-        for k, (_, seen) in enumerate(worlds):
-            _cell(axes[0, -1], (k, 0), seen, 1.5 * abs(seen.difference) or 1.0)
-        _finish(axes[0, -1], made, [""], heads[-1])
+    left = 2.2 if any(map(any, rows)) else 0.3  # for the questions
+    size = (left + CELL[0] * (sum(widths) + 0.4), CELL[1] * max(map(len, rows)) + slanted + above)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained", width_ratios=widths)
+    for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
+        for (question, env), seen in panel.cells.items():
+            limit = panel.limit or 1.5 * abs(seen.difference) or 1.0
+            _cell(axis, (columns[k].index(env), rows[k].index(question)), seen, limit)
+        bare(axis, made[k], rows[k], CELL[1] / CELL[0])
+        axis.set_anchor("NW")
+        axis.set_title(heads[k], size=9, weight="normal", color=style.SOFT, loc="left")
     return figure
 
 
-def _heading(text: str, columns: Sequence[str]) -> str:
+def _heading(text: str, columns: int) -> str:
     """The text in lines that are as wide as the columns: one column is narrower than its heading."""
-    return fill(text, max(14, 12 * len(columns)))
+    return fill(text, max(14, 12 * columns))
 
 
 def _cell(axis: Axes, at: tuple[int, int], seen: Seen, limit: float) -> None:
     cell(axis, at, seen.difference, limit if seen.clear else np.nan, not seen.clear, seen.verdict)
-
-
-def _finish(axis: Axes, columns: Sequence[str], rows: Sequence[str], heading: str) -> None:
-    bare(axis, columns, rows, CELL[1] / CELL[0])
-    axis.set_anchor("NW")
-    axis.set_title(heading, size=9, weight="normal", color=style.SOFT, loc="left")

@@ -1,8 +1,9 @@
 """What the stored ablations say about a trick: a table of effects with their intervals, and the curves behind them."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from ablations import (
     DASHED,
     Outcome,
+    Panel,
     Seen,
     Study,
     effects,
@@ -22,7 +24,7 @@ from ablations import (
     style,
 )
 from book.figures import learning_curve, over_steps
-from book.results import beyond, studies, trials, verdicts_of_trials
+from book.results import around_robots, beyond, studies, trials, verdicts_of_trials
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
 
@@ -34,6 +36,7 @@ CAPTION = (
 )
 WITH = "with it, beside without"
 SHORT = {"helps": "helps", "hurts": "hurts", "practically nothing": "≈ 0"}  # verdicts that say something
+AREA, ROBOTS, MADE = "in normalized area under the curve", "in the preset for robots", "in worlds made for it"
 LIMIT = 0.3  # of the strip's colors, the same in all chapters
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
 Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the trick and with it
@@ -43,11 +46,12 @@ Pair = tuple[str, pd.DataFrame, pd.DataFrame]  # a title, returns without the tr
 class Evidence:
     """Stored results about one trick. A notebook displays it as a table; `plot()` draws the curves.
 
-    table: one row per environment and question: env, question, difference (in normalized area under the curve: 0 is a
-    random policy, 1 the ceiling), low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design),
-    verdict (in words), seeds, again (the difference on other seeds, if it was tried), confirmed (1, 0). worlds: one row
-    per trial in a world made for the trick, in the world's own units of return: place, without, with, difference, low,
-    high, seen (1, -1, 0; corrected for the number of trials), verdict, seeds.
+    table: one row per environment and question: env, subject (of the study: "ladder", "beyond", or "continuous", the
+    preset for robots), question, difference (in normalized area under the curve: 0 is a random policy, 1 the ceiling),
+    low and high (95%), detected (1 up, -1 down, 0 no; Holm-corrected over the design), verdict (in words), seeds, again
+    (the difference on other seeds, if it was tried), confirmed (1, 0). worlds: one row per trial in a world made for
+    the trick, in the world's own units of return: place, without, with, difference, low, high, seen (1, -1, 0;
+    corrected for the number of trials), verdict, seeds.
     """
 
     trick: str
@@ -69,16 +73,15 @@ class Evidence:
         return f"{folded}\n\n{markdown(lines)}\n\n{CAPTION}\n\n</details>"
 
     def strip(self) -> Figure:
-        """All effects at a glance: questions by environments, and the worlds made for the trick."""
-        usual = {
-            (row["kind"], row["env"]): Seen(row["difference"], SHORT.get(row["verdict"], "?"), row["verdict"] in SHORT)
-            for row in self.table.to_dict("records")
-        }
-        worlds = [
-            (row["place"], Seen(row["difference"], SHORT.get(row["verdict"], "?"), bool(row["seen"])))
+        """All effects at a glance: questions by environments, robots, and the worlds made for the trick."""
+        rows = self.table.to_dict("records")
+        usual = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] != "continuous"}
+        robots = {("", row["env"]): _seen(row) for row in rows if row["subject"] == "continuous"}
+        worlds = {
+            ("", row["place"]): Seen(row["difference"], SHORT.get(row["verdict"], "?"), bool(row["seen"]))
             for row in self.worlds.to_dict("records")
-        ]
-        return strip(usual, worlds, LIMIT)
+        }
+        return strip([Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE, worlds, None)])
 
     def verdicts(self) -> str:
         """One line per row of `table`: `CartPole-v1, on top of PPO: hurts (-0.177, 10 seeds)`."""
@@ -87,7 +90,9 @@ class Evidence:
 
     def summary(self) -> str:
         """How many comparisons got each verdict, in the usual environments and in the worlds made for the trick."""
-        rows = [(f"{self.table.env.nunique()} usual environments", self.table), ("worlds made for it", self.worlds)]
+        robots = self.table.subject == "continuous"
+        usual = (f"{self.table.env[~robots].nunique()} usual environments", self.table[~robots])
+        rows = [usual, ("the preset for robots", self.table[robots]), ("worlds made for it", self.worlds)]
         counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
         return "\n".join(f"{name}: " + ", ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
 
@@ -111,12 +116,17 @@ class Evidence:
         return figure
 
 
+def _seen(row: dict[Hashable, Any]) -> Seen:
+    return Seen(row["difference"], SHORT.get(row["verdict"], "?"), row["verdict"] in SHORT)
+
+
 @cache
 def evidence(trick: str) -> Evidence:
     """What the stored ablations say about a trick. Raises InputError for an unknown trick."""
     if trick not in NEEDS:
         raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
-    told = [(study, design) for study in [*studies(), *beyond()] for design in study.designs if design.phrases.question]
+    stored = [*studies(), *beyond(), *around_robots()]
+    told = [(study, design) for study in stored for design in study.designs if design.phrases.question]
     told.sort(key=lambda pair: -len(pair[1].shared))  # of two designs with the same arms, that with more seeds
     frames, seen = [], set[tuple[str, Tricks, Tricks]]()
     for study, design in told:
@@ -125,13 +135,26 @@ def evidence(trick: str) -> Evidence:
         found = effects(study, design)
         found = found[(found.trick == trick) & found.label.isin(list(new))]
         asked = [design.phrases.asked(label) for label in found.label]
-        frames.append(found.assign(question=asked, kind=design.mark.meaning, rank=design.rank))
+        frames.append(found.assign(subject=design.subject, question=asked, kind=design.mark.meaning, rank=design.rank))
     table = pd.concat(frames)
-    order = {study.env: k for k, study in enumerate([*studies(), *beyond()][::-1])}
+    order = {study.env: k for k, study in enumerate(stored[::-1])}
     table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"]).reset_index(drop=True)
     said = np.where(table.confirmed.eq(0), table.verdict + ", but not again", table.verdict)
     table = table.assign(verdict=said)[
-        ["env", "kind", "question", "difference", "low", "high", "detected", "verdict", "seeds", "again", "confirmed"]
+        [
+            "env",
+            "subject",
+            "kind",
+            "question",
+            "difference",
+            "low",
+            "high",
+            "detected",
+            "verdict",
+            "seeds",
+            "again",
+            "confirmed",
+        ]
     ]
     worlds = verdicts_of_trials()
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
