@@ -90,15 +90,21 @@ def test_closed_streams_get_into_no_file(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """No file can grow beyond this, as on a disk that is nearly full."""
+    """No file can grow beyond this, as on a disk that is nearly full.
+
+    No bytecode is written meanwhile: Python would save a module that is first imported here cut off at this size, and
+    the next process to import it would fail.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
+        sys.dont_write_bytecode = writes_none
 
 
 @unix
