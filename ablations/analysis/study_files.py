@@ -14,6 +14,7 @@ from ablations.analysis.studies import COLUMNS, SHARES, About, Study
 from ablations.design.designs import DESIGNS
 from ablations.design.flag_sets import numbers
 from ablations.design.story import Design
+from ablations.design.suites import place
 from ablations.training.jobs import kind
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.config import Config
@@ -154,7 +155,9 @@ def _damaged(path: Path, error: Exception) -> InputError:
 
 
 def load_all(folder: Path) -> list[Study]:
-    """All studies in a folder, `merged`, with the worlds last; what confirms a study is its `again`.
+    """All studies in a folder, `merged`, in the order of the suites' environments, the worlds last.
+
+    What confirms a study is its `again`.
 
     Raises InputError if a file is damaged.
     """
@@ -162,7 +165,7 @@ def load_all(folder: Path) -> list[Study]:
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = merged([study for study in every if "confirms" not in study.about])
     studies = [replace(study, again=again.get(study.name)) for study in studies]
-    return sorted(studies, key=lambda study: study.kind == "worlds")
+    return sorted(studies, key=lambda study: (study.kind == "worlds", place(study.env)))
 
 
 def merged(studies: Sequence[Study]) -> list[Study]:

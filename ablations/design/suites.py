@@ -107,6 +107,13 @@ SUITES = {
     ),
 }
 
+ENVS = tuple(dict.fromkeys(setting.config.env for suite in SUITES.values() for setting in suite.settings))
+
+
+def place(env: str) -> int:
+    """Where the suites first name the environment; what they don't name comes last."""
+    return ENVS.index(env) if env in ENVS else len(ENVS)
+
 
 @dataclass(frozen=True)
 class Published:

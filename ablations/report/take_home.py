@@ -192,13 +192,12 @@ def _published(studies: Sequence[Study]) -> str:
     found = claim_verdicts(pd.concat(rows)) if rows else pd.DataFrame()
     if found.empty:
         return ""
-    count: dict[Any, int] = found.verdict.value_counts().to_dict()
-    against = [
-        f"`{row['trick']}` on {plain(row['env'])}" for row in found[found.verdict == DISAGREES].to_dict("records")
-    ]
+    agree, against, unclear = (found[found.verdict == verdict] for verdict in (AGREES, DISAGREES, UNCLEAR))
+    named = _listed([f"`{row['trick']}` on {plain(row['env'])}" for row in against.to_dict("records")])
     return (
-        f"Of {len(found)} published statements about tricks on robots, ours agree with {count.get(AGREES, 0)}, can't "
-        f"tell of {count.get(UNCLEAR, 0)}, and disagree with {count.get(DISAGREES, 0)} ({_listed(against)})."
+        f"Of {len(found)} published statements about tricks on robots, our results support {len(agree) or 'none'}, "
+        f"contradict {len(against) or 'none'}{f' ({named})' if len(against) else ''}, and leave "
+        f"{len(unclear) or 'none'} open."
     )
 
 
