@@ -316,9 +316,9 @@ acrobot = studies()[1].grid(REINFORCE).mean(axis=1)
 print(f"Acrobot-v1 seeds with a mean over training below -490: {(acrobot < -490).sum()} of {len(acrobot)}")
 
 # %% [markdown]
-# On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot, almost half of the seeds
-# never get anywhere, which is why the band is so wide. Closing this gap is what the tricks are for. (With another net
-# or batch size it may do better.)
+# On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot, more than a third of the
+# seeds never get anywhere, which is why the band is so wide. Closing this gap is what the tricks are for. (With another
+# net or batch size it may do better.)
 #
 # ## When it fails
 #

@@ -314,10 +314,10 @@ evidence("advantage_norm").strip()
 plt.show()
 
 # %% [markdown]
-# It helps in more cells than it hurts, and on CartPole the gains were seen again on other seeds. Where it is red, on
-# Pendulum, it's the zero again. All rewards there are negative, so while $V$ is still learning, raw advantages blame
-# *every* action, and a Gaussian policy escapes its samples by growing wider. Centering takes this free exploration
-# away, as below. (On REINFORCE no $V$ ever ends the blame, and the trick helps.)
+# It helps in more cells than it hurts, and on CartPole and Acrobot the gains were seen again on other seeds. Where it
+# is red, on Pendulum, it's the zero again. All rewards there are negative, so while $V$ is still learning, raw
+# advantages blame *every* action, and a Gaussian policy escapes its samples by growing wider. Centering takes this free
+# exploration away, as below. (On REINFORCE no $V$ ever ends the blame, and the trick helps.)
 
 # %%
 pendulum = Config("Pendulum-v1", seeds=5, steps=12_000, gamma=0.9, lr=0.01)

@@ -349,7 +349,7 @@ found
 # Where it is red on Taxi, we suspect the one-hot features; see below. On Pendulum, [orthogonal
 # initialization](05_orthogonal_init.ipynb) spreads three numbers around 1 over 64 units, where the tanh is nearly
 # linear, while the raw angular speed goes up to 8. (With PyTorch's first layer, we saw no loss in a separate run.) On
-# Acrobot we don't know why.
+# Acrobot the loss is small, but we saw it twice, on different seeds, and don't know why.
 #
 # Print the mean and standard deviation of each of *your* features; that tells you more than any benchmark. (On
 # continuous control, Andrychowicz et al. (2020, arXiv:2006.05990) find this trick crucial on 4 of 5 tasks; on Hopper,

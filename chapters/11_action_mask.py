@@ -252,8 +252,9 @@ assert (evidence("action_mask").table.detected == 1).all() and (stored.seen == 1
 evidence("action_mask")
 
 # %% [markdown]
-# All of these worlds punish illegal actions. Where one costs only a step, or where the net can infer from a few of them
-# what holds for all, expect less. And
+# All of these worlds punish illegal actions. (In Taxi that holds for pickups and drop-offs, but driving into a wall
+# costs only the step.) Where every illegal action costs only a step, or where the net can infer from a few of them what
+# holds for all, expect less. And
 #
 # - **a wrong mask is final.** If it forbids a good action, no gradient will ever say so. "Illegal" should mean
 #   impossible, not unwise.

@@ -379,7 +379,7 @@ assert trial.difference < 0 and trial.low < 0 < trial.high
 # ## Four tasks, four scales
 #
 # PopArt's best-known use is one agent for many games with scores of all sizes (Hessel et al. 2018, arXiv:1809.04474).
-# It takes a value head per task, return statistics per task, and advantages divided by the task's own $\sigma_k$.
+# That takes a value head per task, return statistics per task, and advantages divided by the task's own $\sigma_k$.
 # Without the division, a task that pays 1000 drowns out one that pays 1 in the policy's gradient, however good the
 # baseline is. `Tasks` has four tasks that pay 1, 10, 100, and 1000, and what is right in one is wrong in the next. Its
 # score counts right actions: 10 at best, 5 at random. `TasksNamed` also tells the agent which rows belong to which
@@ -435,9 +435,9 @@ assert abs(per_head.late().mean() - tried["+ return_norm"].late().mean()) < 0.5
 
 # %% [markdown]
 # With one head, the agent masters the task that pays 1000, and the one that pays 10, where the same actions are right.
-# In the one that pays 1 it is worse than random. Separate heads alone don't help. With statistics per task, all four
-# are solved. POP adds little, if anything: each task's statistics settle within a few batches, and what counts is the
-# *scale per task*.
+# Where the others are right, it gets only part of the way in the task that pays 100, and in the one that pays 1 it is
+# worse than random. Separate heads alone don't help. With statistics per task, all four are solved. POP adds little, if
+# anything: each task's statistics settle within a few batches, and what counts is the *scale per task*.
 #
 # ## Where it helps, and where it hurts
 
@@ -450,12 +450,12 @@ helped = (stored.worlds.seen == 1).sum()
 print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
 hurt = stored.table[stored.table.detected < 0]
 print("detected as hurting:", "; ".join(f"{row.env}, {row.question}" for row in hurt.itertuples()) or "nowhere")
-assert helped == 1 and not (stored.table.detected > 0).any()
+assert helped == 1 and len(hurt) == 2 and not (stored.table.detected > 0).any()
 
 # %% [markdown]
-# It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments, it doesn't. In
-# `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest task's, so the small ones are a
-# rounding error with or without the repair.
+# It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments it helps nowhere,
+# and in two cells it hurts a little. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest
+# task's, so the small ones are a rounding error with or without the repair.
 
 # %%
 stored

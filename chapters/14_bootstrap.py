@@ -62,8 +62,8 @@ assert returns[10] > 99 and returns[490] < 10
 #
 # ## Use V where the clock stopped
 #
-# If the clock is only your way of collecting data, the return without it counts. Split it where the clock stopped it,
-# after row $c - 1$:
+# If the clock is only your way of collecting data, what counts is the return without a clock. Split that return where
+# the clock stopped the episode, after row $c - 1$:
 #
 # $$G_t = \underbrace{r_t + \gamma r_{t+1} + \dots + \gamma^{c-t-1} r_{c-1}}_{\text{seen}}
 #       + \gamma^{c-t} \underbrace{\big(r_c + \gamma r_{c+1} + \dots\big)}_{\text{unseen: } G_c},
@@ -251,7 +251,7 @@ print("gain in Shuttle, as a share of the best score, by time limit:", doses)
 # %% [markdown]
 # On CartPole a good agent meets the limit in nearly every episode, and as the next rung the bootstrap helps. Elsewhere
 # in the usual environments nothing is detected. In `Shuttle`, a row of 21 cells, it hardly matters at a limit of 64
-# steps and a lot at 4. In `Commute`, the right end is hard to find, and twenty seeds can't tell.
+# steps but matters a lot at 4. In `Commute`, the right end is hard to find, and twenty seeds can't tell.
 
 # %%
 evidence("bootstrap")

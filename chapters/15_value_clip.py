@@ -153,11 +153,11 @@ for (target, error), path in paths.items():
 
 # %% [markdown]
 # With $R = 1$ the clip costs two updates. With $R = 100$ it costs hundreds, and a budget of 100,000 steps in batches of
-# 1,024 has 98. (The value stops at the first step *beyond* $\varepsilon$, at 0.24. Like the policy's clip, this one
-# only stops pushing, and longer steps get farther before it does.)
+# 1,024 is only 98 updates. (The value stops at the first step *beyond* $\varepsilon$, at 0.24. Like the policy's clip,
+# this one only stops pushing, and longer steps get farther before it does.)
 #
 # So choose $\varepsilon$ for each task, or bring all returns to one size with [return_norm](08_return_norm.ipynb). On
-# the ladder it comes first, so $\varepsilon$ is 0.2 standard deviations of the return.
+# the ladder, `return_norm` comes before `value_clip`, so there $\varepsilon$ is 0.2 standard deviations of the return.
 
 # %%
 diff(named("bootstrap"), named("value_clip"))
@@ -262,8 +262,8 @@ print(f"{row.seeds} seeds at {row.lr_with:g}: {row.difference:+.2f} with the cli
 assert row.seen == row.confirmed == 1
 
 # %% [markdown]
-# The plain net scored more on those, the clipped one on the trial's twenty seeds and on twenty others. The loan says
-# both, and smaller rates have not been tried on enough seeds.
+# The plain net scored more on those five seeds, at every rate; the clipped one did on the trial's twenty seeds and on
+# twenty others, at the rate 0.03. So the loan doesn't settle it, and smaller rates haven't been tried on enough seeds.
 #
 # ## Where it helps, and where it hurts
 
@@ -285,7 +285,7 @@ assert row.detected == -1 and row.confirmed == 1 and {1, -1} < set(found.worlds.
 
 # %% [markdown]
 # On CartPole the full set is better off without the clip, on two sets of 30 seeds. We don't know why: values are
-# normalized there, which is the clip's kindest setting. On Acrobot, just as normalized, it helps a little.
+# normalized there, which is the clip's kindest setting. On Acrobot, just as normalized, it does practically nothing.
 
 # %%
 found
@@ -450,7 +450,7 @@ plt.show()
 assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 
 # %% [markdown]
-# What's wrong? And why does it go unnoticed at the rate 0.01?
+# What's wrong? And why does it do so much less harm at the rate 0.01?
 #
 # <details><summary>Hint</summary>
 #

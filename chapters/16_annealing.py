@@ -81,7 +81,8 @@ plt.show()
 #     = \frac{\alpha\,\sigma^2}{h\,(2 - \alpha h)}.$$
 #
 # For a small $\alpha$ this is $\alpha\sigma^2 / 2h$: **the variance is proportional to the step size.** More steps
-# don't help. But the distance from the start only shrinks by a factor of $1 - \alpha h$ per step.
+# don't help. But the smaller $\alpha$, the more slowly the initial distance from the optimum shrinks: by a factor of
+# $1 - \alpha h$ per step.
 
 # %%
 for rate in (0.5, 0.1, 0.02):
@@ -207,7 +208,7 @@ print(f"planned for 200 steps and stopped at 100: {stopped:.3f}; planned for 100
 assert stopped > 2 * planned
 
 # %% [markdown]
-# So don't read a learning curve with annealing as "what I would have got with fewer steps." Train a run for each
+# So don't read a learning curve with annealing as "what I would have gotten with fewer steps." Train a run for each
 # budget.
 #
 # ## On a tightrope
@@ -271,9 +272,10 @@ for study in studies():
     print(f"{study.env:15} learning rate on reuse, clip: {rates[0]:g} without, {rates[1]:g} with")
 
 # %% [markdown]
-# Late in training, each flag has a world in which it helps; at the usual numbers, `clip_anneal` isn't detected there.
-# The area under the curve sees little of either. Where `clip_anneal` hurts alone, at the same rate, we suspect what
-# happened to the machines: there's no baseline, and on Acrobot and Taxi nearly all returns are negative.
+# In `Tightrope`, each flag helps late in training, but `clip_anneal` only with the many epochs and the wide clip range
+# from above; at the default settings, no effect of it is detected. The area under the curve sees little of either.
+# Where `clip_anneal` hurts alone, on Taxi and at the same rate, we suspect what happened to the machines: there's no
+# baseline, and nearly all returns are negative.
 
 # %%
 evidence("lr_anneal")
@@ -287,9 +289,9 @@ evidence("clip_anneal")
 # - **when the budget ends before learning does.** Then the small steps come too early.
 # - **when nobody knows the end.** An agent that keeps learning needs a rate that stays.
 # - **when there's little noise**, or the task forgives a policy that jitters.
-# - **twice, as a rule.** A small rate keeps the ratios close to 1 anyway, so a falling $\varepsilon$ has little to do.
-#   Still, Schulman et al. (2017, arXiv:1707.06347) let both fall on Atari. (Engstrom et al. 2020, arXiv:2005.12729,
-#   count `lr_anneal` among PPO's code-level optimizations.)
+# - **for one of the two, as a rule.** A small rate keeps the ratios close to 1 anyway, so a falling $\varepsilon$ has
+#   little to do. Still, Schulman et al. (2017, arXiv:1707.06347) let both fall on Atari. (Engstrom et al. 2020,
+#   arXiv:2005.12729, count `lr_anneal` among PPO's code-level optimizations.)
 #
 # ## Exercises
 #
@@ -311,7 +313,7 @@ check_rate(my_rate)
 # </details>
 #
 # **Exercise 2: spot the bug.** Here the decay counts minibatches, of which there are more, "to make it smoother."
-# Below, `planted` trains `Tightrope` with it.
+# (`MINIBATCHES` is 4.) Below, `planted` trains `Tightrope` with it.
 
 # %%
 source(decay_by_minibatches)

@@ -292,8 +292,8 @@ assert ratio["shared_trunk"] > 5 and ratio["with return_norm"] < 2
 # returns, far above the policy's. On the right, where targets are around 1, the two are similar. The cosines are near
 # 0: the losses aren't opposed, but want different things, and the body follows the longer gradient.
 #
-# **The value loss also uses up the gradient norm.** `grad_clip` scales the whole gradient down to ½. That leaves of
-# each part:
+# **The value loss also uses up the gradient norm.** `grad_clip` scales the whole gradient down to a norm of ½ whenever
+# it's longer. Here is what that leaves of each part:
 
 # %%
 for name, notes in heard.items():
@@ -351,9 +351,10 @@ for name in order:
 assert max(end["shared_trunk"], end["without grad_clip"]) < 0.7 * min(end["separate nets"], end["with return_norm"])
 
 # %% [markdown]
-# The scale. On raw returns, one trunk falls far behind two nets; on standardized returns it keeps up. A small $c_1$
-# does part of that: it shortens the value's gradient, but the features still have to add up to a hundred. It is worst
-# without the limit on the norm, probably because a few very long value gradients then set $\sqrt{\hat v}$.
+# It's the scale. On raw returns, one trunk falls far behind two nets; on standardized returns it keeps up. A small
+# $c_1$ gets part of the way: it shortens the value's gradient, but the features still have to add up to a hundred. The
+# worst arm is the one without the limit on the norm, probably because a few very long value gradients then set
+# $\sqrt{\hat v}$.
 #
 # ## On more tasks
 #

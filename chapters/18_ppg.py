@@ -3,8 +3,8 @@
 #
 # *Can the policy net learn what the value net knows, without changing what it does?*
 #
-# [The last chapter](17_shared_trunk.ipynb) left two bad choices. With **two bodies**, the policy never hears what the
-# value net finds out about the world. With **one body**, two losses pull at the same weights in every step.
+# [The last chapter](17_shared_trunk.ipynb) left us two bad choices. With **two bodies**, the policy never hears what
+# the value net finds out about the world. With **one body**, two losses pull at the same weights in every step.
 #
 # Phasic Policy Gradient (PPG; Cobbe et al. 2020, arXiv:2009.04416) takes turns. For a few updates it is PPO with two
 # bodies. Then comes an **auxiliary phase**, in which the policy's body learns to predict returns. The hard part is to
@@ -124,9 +124,9 @@ print(f"\nthe mean change over all states: {moved.mean():.2f}")
 assert read_out(free.body).min() > 0.9 and moved.mean() > 0.1
 
 # %% [markdown]
-# The body has learned nearly everything there is to know about $G$. And the policy is wrecked, in each copy in another
-# way: its own head reads features that have moved, and they moved wherever the random weights of *another* head sent
-# them.
+# The body has learned nearly everything there is to know about $G$. But the policy is wrecked, in a different way in
+# each copy: its own head reads features that have moved, and they moved wherever the random weights of *another* head
+# sent them.
 #
 # ## Hold the policy by its probabilities
 #
@@ -376,9 +376,10 @@ evidence("ppg")
 # (The first three rows are means of three runs, the others single runs.) There, phases should be rare and long, and
 # more epochs of the policy hurt.
 #
-# Is it like that in small worlds? Here are all combinations of these numbers and three learning rates, each on ten
-# seeds, with `return_norm`, because the paper normalized rewards, too. (Different epochs for policy and values take [an
-# optimizer for each net](09_grad_clip.ipynb).)
+# Is it like that in small worlds? Here are three grids: $\beta_{\text{clone}}$ alone, $N_\pi$ with $E_{\text{aux}}$,
+# and $E_\pi$ with $E_V$. Each is crossed with three learning rates, on ten seeds per combination, with `return_norm`,
+# because the paper normalized rewards, too. (Different epochs for policy and values take [an optimizer for each
+# net](09_grad_clip.ipynb).)
 
 # %%
 phases, epochs = ("clone_coef", "aux_every", "aux_epochs"), ("epochs", "value_epochs")
@@ -399,12 +400,12 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 # %% [markdown]
 # On CartPole the cloning term must be there, but how strong it is doesn't matter, and on Acrobot hardly anything does.
 # Nor does it matter in either how often phases come, how long they are, or how many epochs each net makes, as long as
-# the learning rate may adapt. So the paper's trends are no laws of the algorithm. Where a body has little to learn,
+# the learning rate may adapt. So the paper's trends aren't laws of the algorithm. Where a body has little to learn,
 # phases have little to teach.
 #
 # **Reproduced and tested:** the algorithm with $E_\pi = E_V$. The auxiliary value loss equals that of DI-engine's
-# `ppg_joint_error` without its value clip, which the paper doesn't have. Three of three agents average 195 points over
-# five updates on CartPole-v0 within 20,000 steps.
+# `ppg_joint_error` without its value clip, which the paper doesn't have. And all three agents in the test reach an
+# average of 195 points over five updates on CartPole-v0 within 20,000 steps.
 #
 # **Different here:** a policy phase has 4 epochs per update (the paper: 1), $N_\pi$ is 8, advantages are standardized
 # per minibatch, and nets are small.

@@ -8,7 +8,7 @@
 # the policy, while auxiliary phases were best with nine. So why not give each net a buffer of its own, with its own
 # size and number of uses?
 #
-# On the tasks of this book it doesn't pay.
+# On the tasks in this book, it rarely pays.
 #
 # | at a glance | |
 # |---|---|
@@ -122,9 +122,9 @@ for passes in (1, 2, 4, 16, 64):
 assert preference.argmax() <= 8 and explained[64] > explained[16] > explained[2] - 0.05
 
 # %% [markdown]
-# The policy is done after two passes (and even gives a little back). That's by design: once a row with a positive
-# advantage has a ratio past $1 + \varepsilon$, the clip makes its gradient zero, and it falls silent. The value net has
-# no such limit. Its targets are numbers to fit, and it keeps learning from the same rows.
+# The policy is done after two passes (and then gives a quarter of it back). That it stops is by design: once a row with
+# a positive advantage has a ratio past $1 + \varepsilon$, the clip makes its gradient zero, and it falls silent. The
+# value net has no such limit. Its targets are numbers to fit, and it keeps learning from the same rows.
 #
 # ## What an old row can still say
 #
@@ -233,8 +233,8 @@ assert torch.cat(seen["value"], 1).amax(1).tolist() == [7, 16]
 #
 # ## What does age alone cost?
 #
-# All four arms may use a row four times, and take the same number of gradient steps: in the update after it was played,
-# or at random over the next eight. (Auxiliary phases are off.)
+# All four arms take the same number of gradient steps and may use a row four times: either all in the update right
+# after it was played, or at random over the next eight updates. (Auxiliary phases are off.)
 
 # %%
 print(f"mean uses of a row: {mean_uses(1, 4):.1f} in one update, {mean_uses(8, 4):.1f} spread over eight")
@@ -311,7 +311,8 @@ for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items(
 
 # %% [markdown]
 # In both, the shorter the policy's buffer, the better. How long the value net's should be is less clear: eight rollouts
-# are ahead on CartPole and two on Acrobot, by no more than the intervals are wide.
+# are ahead on CartPole (so far that two don't count as nearly as good) and two on Acrobot, but in both, the intervals
+# overlap.
 
 # %%
 evidence("ppg_buffers")

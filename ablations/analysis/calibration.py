@@ -144,12 +144,6 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
     first = study.runs.iloc[0]
     tables = {arm: areas_of(rows_of(study.env, study.steps, str(first.numbers), flags(arm))) for arm in area}
     for seeds in SIZES:
-        if all(areas and all(map(len, areas)) for areas in tables.values()):
-            tuned = {arm: tuned_again(areas, seeds, draws, k) for k, (arm, areas) in enumerate(tables.items())}
-            pairs = [(tuned[pair.having], tuned[pair.without]) for design in designs for pair in design.comparisons]
-            for said, included in (("with", True), ("without", False)):
-                found = np.array([coverage_of_tuning(*pair, included) for pair in pairs])
-                add(f"coverage: a difference of tuned arms, {said} the noise of choosing", seeds, found)
         add("coverage: an arm's area", seeds, coverage_of_arms(area, seeds, draws))
         add("coverage: an arm's last 10%", seeds, coverage_of_arms(late, seeds, draws))
         covered = [coverage_of_differences(area, design, seeds, draws) for design in designs]
@@ -158,6 +152,12 @@ def calibration(study: Study, draws: int) -> pd.DataFrame:
             for null, how in NULLS.items():
                 rate = false_alarms(area, design, seeds, draws, **how)
                 add(f"false alarms: {design.name}, {null}", seeds, rate)
+        if all(areas and all(map(len, areas)) for areas in tables.values()):
+            tuned = {arm: tuned_again(areas, seeds, draws, k) for k, (arm, areas) in enumerate(tables.items())}
+            pairs = [(tuned[pair.having], tuned[pair.without]) for design in designs for pair in design.comparisons]
+            for said, included in (("with", True), ("without", False)):
+                found = np.array([coverage_of_tuning(*pair, included) for pair in pairs])
+                add(f"coverage: a difference of tuned arms, {said} the noise of choosing", seeds, found)
     return pd.DataFrame(rows)
 
 

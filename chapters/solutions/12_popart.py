@@ -7,7 +7,7 @@ multiple of 8: outputs that should differ by tenths would all be rounded to the 
 Exercise 3. The bias stays b, where it should become b * sigma / sigma'. After the move, V is sigma' b + ... instead of
 sigma b + ..., so every V(s) has shifted by b * (sigma' - sigma), the same amount everywhere. As long as sigma stands
 still, that is nothing; when it grows a thousandfold, it is a lot. Each gradient phase pulls the values back, and the
-next move shifts them again. The two lines: compute V for any states before and after the move, and compare.
+next move shifts them again. The check: compute V for any states before and after the move, and compare.
 """
 
 import numpy as np
