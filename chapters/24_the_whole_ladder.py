@@ -225,19 +225,28 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 # small for these runs.
 #
 # **So what do you switch on first?** Don't count blue cells. Those of `reuse` belong to groups; by itself it is never
-# seen on CartPole, and it can [collapse](02_reuse.ipynb) without a clip. What CartPole supports:
+# seen, and it can [collapse](02_reuse.ipynb) without a clip. What CartPole and Acrobot support, where every effect was
+# tried twice:
 #
-# 1. several epochs per batch **together with the clip**, the group whose loss costs most;
-# 2. then advantage normalization, seen both alone and as a rung;
-# 3. then what your task calls for: `bootstrap` for time limits, `action_mask` for illegal actions.
+# 1. several epochs per batch **together with the clip**, the group whose loss costs CartPole most, and Acrobot a little;
+# 2. then advantage normalization, seen in two of three positions on each;
+# 3. then what your task calls for: `bootstrap` for time limits, `action_mask` for illegal actions, and on Acrobot, a
+#    value net with GAE, segments, and the rest that needs it.
 #
 # These runs don't rank the rest. If you can't test, take the preset `PPO`, which many people have run.
 
 # %%
-group = effects(cartpole, whole).set_index("trick").difference
-assert group["reuse"] == group.max()
-assert not told[(told.trick == "reuse") & (told.design != whole.name)].size
-assert {"add-one-in", "ladder"} <= set(norm.index)
+again = every[(every.detected > 0) & (every.confirmed == 1)]
+counts = again.groupby(["trick", "env"]).size().unstack(fill_value=0)
+both = counts[(counts > 0).all(axis=1)]
+for name, row in both.iterrows():
+    print(
+        f"{name} helps, and did so again:", ", ".join(f"{env} in {count} of 3 positions" for env, count in row.items())
+    )
+assert set(both.index) == {"reuse", "advantage_norm"} and set(both.loc["advantage_norm"]) == {2}
+assert set(again.design[again.trick == "reuse"]) == {whole.name}
+groups = again[again.design == whole.name].sort_values("difference").groupby("env").trick.last()
+assert groups.to_dict() == {"CartPole-v1": "reuse", "Acrobot-v1": "baseline"}
 
 # %% [markdown]
 # ## Asking sixteen questions at once
@@ -340,62 +349,81 @@ assert chance[3][1].max() < 0.2
 #
 # Every design so far starts from a setting that somebody chose. Andrychowicz et al. (2020, arXiv:2006.05990) turned
 # that around. They drew settings at random, a quarter of a million agents on five MuJoCo tasks, and asked of each
-# choice: how good are the agents that have it? Here is the same at a laptop's size: 2,000 agents on CartPole, ten to
-# each of 200 random sets of flags, each with random numbers (`python -m ablations random --draws 2000`). For each
+# choice: how good are the agents that have it? Here is the same at a laptop's size, on two tasks: 2,000 agents on each,
+# ten to each of 200 random sets of flags, all with random numbers (`python -m ablations random --draws 2000`). For each
 # choice, the figure shows how much of the variance of all scores it explains by itself, with 95% intervals. (The
 # estimate, $\omega^2$, subtracts what luck alone would explain, so it can come out below 0.)
 #
 # **Predict.** They found that the discount, the learning rate, the normalization of observations, the scale of the
 # policy's last layer at the start, and the number of passes over the data matter much, and that gradient clipping,
 # advantage normalization, annealing the learning rate, and the entropy bonus bring a small gain at most. On how many of
-# the nine does CartPole agree?
+# the nine does CartPole agree? And Acrobot?
 
 # %% tags=["predict"]
 MUCH = ("gamma", "lr", "state_norm", "orthogonal_init", "epochs")
 LITTLE = ("grad_clip", "advantage_norm", "lr_anneal", "entropy")
-chosen = pd.read_csv(RESULTS / "random_CartPole-v1_2000draws.choices.csv").drop_duplicates("choice")
-chosen = chosen.sort_values("explained").reset_index(drop=True)
+drawn = {str(agents.env.iloc[0]): (choices, agents) for choices, agents in stored_random(RESULTS)}
+shares = {env: choices.drop_duplicates("choice").set_index("choice") for env, (choices, _) in drawn.items()}
+order = shares["CartPole-v1"].explained.sort_values().index
 colors = {**dict.fromkeys(MUCH, "#CC3311"), **dict.fromkeys(LITTLE, "#0077BB")}
-figure, axis = plt.subplots(figsize=(6.5, 5.2))
-for place, row in enumerate(chosen.itertuples()):
-    color = colors.get(row.choice, style.SOFT)
-    axis.plot((row.explained_low, row.explained_high), (place, place), color=color, lw=1.6)
-    axis.plot(row.explained, place, "o", ms=5, color=color)
-axis.axvline(0, color=style.FAINT, lw=1, zorder=0)
-axis.set_yticks(range(len(chosen)), chosen.choice)
-for label in axis.get_yticklabels():
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 5.4), sharex=True, sharey=True)
+for axis, (env, found) in zip(axes, shares.items(), strict=True):
+    for place, row in enumerate(found.loc[order].itertuples()):
+        color = colors.get(row.Index, style.SOFT)
+        axis.plot((row.explained_low, row.explained_high), (place, place), color=color, lw=1.6)
+        axis.plot(row.explained, place, "o", ms=5, color=color)
+    axis.axvline(0, color=style.FAINT, lw=1, zorder=0)
+    axis.set(title=env)
+axes[0].set_yticks(range(len(order)), order)
+for label in axes[0].get_yticklabels():
     label.set_color(colors.get(label.get_text(), style.INK))
-axis.text(0.98, 0.12, "much, on MuJoCo", color="#CC3311", ha="right", transform=axis.transAxes)
-axis.text(0.98, 0.06, "little, on MuJoCo", color="#0077BB", ha="right", transform=axis.transAxes)
-axis.set(xlabel="share of the variance of all scores that the choice explains alone")
+axes[1].text(0.98, 0.08, "much, on MuJoCo", color="#CC3311", ha="right", transform=axes[1].transAxes)
+axes[1].text(0.98, 0.03, "little, on MuJoCo", color="#0077BB", ha="right", transform=axes[1].transAxes)
+figure.supxlabel("share of the variance of all scores that the choice explains alone", size=10)
 plt.show()
 
 # %%
-ranks = chosen.choice[::-1].reset_index(drop=True)
-place = {name: 1 + k for k, name in enumerate(ranks)}
-told = {word: [place[name] for name in names] for word, names in (("much", MUCH), ("little", LITTLE))}
-clear, lines = set(chosen.choice[chosen.explained_low > 0]), []
-for word, names in (("much", MUCH), ("little", LITTLE)):
-    said = ", ".join(f"{name} {place[name]}{'*' * (name in clear)}" for name in sorted(names, key=place.get))
-    lines.append(f"- {word} on MuJoCo, with its rank of {len(place)} here (* clear of 0): {said}")
-(found,) = stored_random(RESULTS)
-display(Markdown("\n".join([*lines, *(f"- {sentence}" for sentence in takeaways(*found))])))
-assert {"lr", "epochs", "gamma", "advantage_norm"} <= clear
-assert not {"grad_clip", "lr_anneal", "entropy", "value_clip", "state_norm", "orthogonal_init"} & clear
-assert np.mean(told["much"]) < np.mean(told["little"])
+clear = {env: set(found.index[found.explained_low > 0]) for env, found in shares.items()}
+lines = []
+for env, found in shares.items():
+    rank = found.explained.rank(ascending=False).astype(int)
+    for word, names in (("much", MUCH), ("little", LITTLE)):
+        said = ", ".join(f"{name} {rank[name]}{'*' * (name in clear[env])}" for name in sorted(names, key=rank.get))
+        lines.append(f"- {env}, rank of what matters {word} on MuJoCo, of {len(rank)} (* clear of 0): {said}")
+    lines += [f"- {sentence}" for sentence in takeaways(*drawn[env])]
+display(Markdown("\n".join(lines)))
+agree = {env: sorted((found & {*MUCH}) | ({*LITTLE} - found)) for env, found in clear.items()}
+for env, names in agree.items():
+    print(f"{env} agrees on {len(names)} of 9: {', '.join(names)}")
+print("clear of 0 on both:", ", ".join(sorted(clear["CartPole-v1"] & clear["Acrobot-v1"])))
+assert agree["CartPole-v1"] == ["entropy", "epochs", "gamma", "grad_clip", "lr", "lr_anneal"]
+assert agree["Acrobot-v1"] == ["entropy", "grad_clip", "lr", "lr_anneal", "state_norm"]
+assert not {"value_clip", "bootstrap", "orthogonal_init", "clip"} & (clear["CartPole-v1"] | clear["Acrobot-v1"])
+level = {env: choices.set_index(["choice", "level"]) for env, (choices, _) in drawn.items()}
+for name in ("baseline", "gae"):
+    on, off = level["CartPole-v1"].loc[name, "on"], level["CartPole-v1"].loc[name, "off"]
+    assert on["q0.5_high"] < off["q0.5_low"]
+    on, off = level["Acrobot-v1"].loc[name, "on"], level["Acrobot-v1"].loc[name, "off"]
+    assert on["q0.5_low"] > off["q0.5_high"]
+assert level["Acrobot-v1"].loc["baseline", "off"]["q0.5_high"] < -480
+on, off = level["Acrobot-v1"].loc["state_norm", "on"], level["Acrobot-v1"].loc["state_norm", "off"]
+assert on["q0.95_high"] < off["q0.95_low"]
+assert all(found.explained.max() < 0.1 for found in shares.values())
 
 # %% [markdown]
-# Six of nine agree, if "clear of zero" is to matter. The learning rate and the epochs rank high here, too; the discount
-# is clear, but small. Of the four that matter little there, only advantage normalization is clear of zero, and barely.
-# (Value clipping, which hurt there, explains nothing here.) The two that matter there and not here: normalizing
-# observations, which helps on CartPole when it's alone (above) but not on average over everything else, and the scale
-# of the last layer, which shows only among *good* configurations: with orthogonal initialization, the best twentieth is
-# better.
+# CartPole agrees on six of nine, if "clear of zero" is to matter, and Acrobot on five. On both, the learning rate ranks
+# high, and nothing is seen of gradient clipping, annealing, or the entropy bonus. On both, advantage normalization *is*
+# clear, which brings little on MuJoCo. (Value clipping, which hurt there, explains nothing here.) Normalizing
+# observations matters on Acrobot, but the wrong way around: the best twentieth is worse with it. The full set said so,
+# too (above), on other agents. The scale of the last layer shows only among *good* configurations on CartPole: with
+# orthogonal initialization, the best twentieth is better.
 #
-# What matters most here is λ, and how many gradient steps are taken and how long they are: rate, minibatches, epochs,
-# and small batches (`lanes`, `horizon`). No single choice explains a tenth of the variance; the rest is combinations
-# and luck. And two "tricks" lower the median: `baseline` and `gae`. A random λ is often too small for CartPole, and
-# `gae` needs `baseline`. A trick with a badly chosen number is worse than no trick. That's why the other designs tune.
+# The two tasks agree less with each other than you might hope. `baseline` and `gae` *lower* CartPole's median and raise
+# Acrobot's. A random λ is often too small for CartPole, and `gae` needs `baseline`: a trick with a badly chosen number
+# is worse than no trick. On Acrobot a small λ [is best](04_gae.ipynb), and without a baseline most agents never get up
+# at all. What else matters on CartPole is how many gradient steps are taken and how long they are: rate, minibatches,
+# epochs, and small batches (`lanes`, `horizon`). On Acrobot it is segments and a wide clip. No single choice explains a
+# tenth of the variance; the rest is combinations and luck. That's why the other designs tune.
 #
 # And all of this is about classic tasks, small nets, and 100,000 steps, and, except for the random draws, about each
 # arm's own best learning rate. At a fixed rate the clip's +0.15 can be anything from 0 to +0.8 ([next

@@ -1,10 +1,10 @@
 """What a practitioner takes away from a random design, in sentences."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
+from ablations.design.suites import place
 from tricks.ladder import NEEDS
 
 CHOICES, AGENTS = ".choices.csv", ".csv.gz"
@@ -13,19 +13,21 @@ CHOICES, AGENTS = ".choices.csv", ".csv.gz"
 def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
     """Five sentences. choices: the table of `analysis.choices`; agents: one row each, with `score` and `env`."""
     low, high = agents.score.quantile([0.5, 0.95])
+    env = agents.env.iloc[0]
     first = choices.drop_duplicates("choice").sort_values("explained", ascending=False)
     clear = first[first.explained_low > 0]
     shares = zip(clear.choice, clear.explained, strict=True)
     ranked = ", ".join(f"`{name}` ({100 * share:.1f}%)" for name, share in shares)
     dials = [name for name in clear.choice if name not in NEEDS]
     unclear = ", ".join(f"`{name}`" for name in first.choice[first.explained_low <= 0])
+    ends = "; ".join(_ends(choices, name) for name in dials)
+    count, half, top = f"{len(agents):,}", _better(choices, "q0.5"), _better(choices, "q0.95")
     return [
-        f"Half of {len(agents):,} random configurations on {agents.env.iloc[0]} score below {low:.0f}, one in twenty "
-        f"above {high:.0f}.",
-        f"By itself, each of these explains a share of the variance that is clear of 0: {ranked}.",
-        f"Medians at the best and at the worst level: {'; '.join(_ends(choices, name) for name in dials)}.",
-        f"Flags: the median is {_better(choices, 'q0.5')}; the 95th percentile is {_better(choices, 'q0.95')}.",
-        f"Of the other {len(first) - len(clear)} choices, {len(agents):,} agents can't tell whether they explain "
+        f"Half of {count} random configurations on {env} score below {low:.0f}, one in twenty above {high:.0f}.",
+        f"On {env}, each of these explains by itself a share of the variance that is clear of 0: {ranked}.",
+        f"Medians on {env} at the best and at the worst level: {ends}.",
+        f"Flags on {env}: the median is {half}; the 95th percentile is {top}.",
+        f"Of the other {len(first) - len(clear)} choices, {count} agents on {env} can't tell whether they explain "
         f"anything: {unclear}.",
     ]
 
@@ -68,7 +70,10 @@ def _better(choices: pd.DataFrame, quantile: str) -> str:
     return f"higher with {', '.join(raised) or 'none'}, and lower with {', '.join(lowered) or 'none'}"
 
 
-def stored_random(folder: Path) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """The choices and the agents of every random design in a folder."""
-    for path in sorted(folder.glob(f"random_*{CHOICES}")):
-        yield pd.read_csv(path), pd.read_csv(path.with_name(path.name.removesuffix(CHOICES) + AGENTS))
+def stored_random(folder: Path) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """The choices and the agents of every random design in a folder, in the order of the suites' environments."""
+    found = [
+        (pd.read_csv(path), pd.read_csv(path.with_name(path.name.removesuffix(CHOICES) + AGENTS)))
+        for path in sorted(folder.glob(f"random_*{CHOICES}"))
+    ]
+    return sorted(found, key=lambda pair: place(str(pair[1].env.iloc[0])))

@@ -99,7 +99,7 @@ def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
 
 def test_the_page_begins_with_sentences_to_take_away_that_the_results_support() -> None:
     every = load_all(RESULTS)
-    said = take_home(every, judged_in(every), stored(RESULTS), list(stored_random(RESULTS)))
+    said = take_home(every, judged_in(every), stored(RESULTS), stored_random(RESULTS))
     assert region("take-home") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
 
 

@@ -19,6 +19,6 @@ def test_flags_are_named_only_if_their_intervals_are_apart_and_numbers_with_thei
     first, second, third, fourth, fifth = takeaways(pd.DataFrame(rows), agents)
     assert first == "Half of 101 random configurations on CartPole-v1 score below 50, one in twenty above 95."
     assert "`entropy`" not in second
-    assert third == "Medians at the best and at the worst level: `epochs` 30 at 4, 10 at 1."
+    assert third == "Medians on CartPole-v1 at the best and at the worst level: `epochs` 30 at 4, 10 at 1."
     assert "the median is higher with `clip`, and lower with `gae`;" in fourth
     assert fifth.endswith("anything: `entropy`.")
