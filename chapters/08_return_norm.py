@@ -400,8 +400,8 @@ assert (found.worlds.seen == 1).all() and not (found.table.detected < 0).any()
 
 # %% [markdown]
 # In the two worlds made for it, where rewards are a hundred times larger or differ a thousandfold between tasks, it
-# clearly helps. It also helps on Pendulum, in two comparisons, and as Acrobot's next rung, on two sets of 30 seeds. On
-# CartPole a discounted return is at most $1/(1-\gamma) = 100$, which a net reaches in a few hundred steps; two
+# clearly helps. It also helps on Pendulum, in two comparisons, and as Acrobot's next rung, each on two sets of 30
+# seeds. On CartPole a discounted return is at most $1/(1-\gamma) = 100$, which a net reaches in a few hundred steps; two
 # comparisons favored it, but less so on other seeds, so the strip leaves them open.
 
 # %%

@@ -450,11 +450,11 @@ helped = (stored.worlds.seen == 1).sum()
 print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
 hurt = stored.table[stored.table.detected < 0]
 print("detected as hurting:", "; ".join(f"{row.env}, {row.question}" for row in hurt.itertuples()) or "nowhere")
-assert helped == 1 and len(hurt) == 2 and not (stored.table.detected > 0).any()
+assert helped == 1 and len(hurt) == 1 and hurt.confirmed.item() == 1 and not (stored.table.detected > 0).any()
 
 # %% [markdown]
 # It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments it helps nowhere,
-# and in two cells it hurts a little. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest
+# and as Acrobot's next rung it hurts a little, on two sets of 30 seeds. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest
 # task's, so the small ones are a rounding error with or without the repair.
 
 # %%
@@ -463,8 +463,9 @@ stored
 # %% [markdown]
 # ## The first ten batches
 #
-# Why the harm on Pendulum? Training starts with $\mu = 0$, $\sigma = 1$, and a net that knows nothing; returns then
-# turn out to be large and negative. Ten agents with all the tricks, and ten without PopArt:
+# Preserving what a net says also preserves what it doesn't know. On Pendulum, training starts with $\mu = 0$,
+# $\sigma = 1$, and a net that knows nothing; returns then turn out to be large and negative. Ten agents with all the
+# tricks, and ten without PopArt:
 
 # %%
 full = replace(named("clip_anneal"), action_mask=False)  # Pendulum has no illegal actions
@@ -489,8 +490,8 @@ assert explained(starts["without"])[1:5].mean() > explained(starts["popart"])[1:
 
 # %% [markdown]
 # Here POP preserves ignorance. As $\sigma$ grows from 1 to the size of the returns, it shrinks $W$ by as much, and
-# gradient steps have to grow it back. A head left alone keeps its outputs around 1, where the targets are. Whether this
-# start accounts for all of the harm, these short runs can't say.
+# gradient steps have to grow it back. A head left alone keeps its outputs around 1, where the targets are. It's a slow
+# start, no more: in the stored runs, which are ten times as long, no harm is detected on Pendulum.
 #
 # PopArt won't help either
 #

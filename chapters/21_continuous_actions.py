@@ -29,10 +29,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import PUBLISHED, claim_verdicts, effects, interval, style
+from ablations import PUBLISHED, SCALES, area, claim_verdicts, effects, interval, style
 from book import begin, curves, planted
 from book.figures import learning_curve, over_steps
-from book.results import all_effects, around_robots, robots
+from book.results import all_effects, around_robots, robots, studies
 from exercises.continuous_actions import check_log_prob, log_prob_of_the_torque
 from tricks import CONTINUOUS, PPO, Config, source, train
 from tricks.config import CONTINUOUS_CONFIG
@@ -290,17 +290,25 @@ axes[1].set_xlabel(ADDS)
 plt.show()
 
 # %%
-for verdict in ("helps", "hurts"):
-    said = found[found.verdict == verdict].groupby("trick").design.agg(", ".join)
+for verdict in ("helps", "hurts", "helps, but not again on other seeds"):
+    kept = (found.confirmed == 0) == verdict.endswith("seeds")
+    said = found[kept & (found.verdict == verdict.split(",")[0])].groupby("trick").design.agg(", ".join)
     print(f"{verdict}: " + "; ".join(f"{trick} ({designs})" for trick, designs in said.items()))
 clip = found[(found.trick == "clip") & (found.design != "alone")]
 assert (clip.detected == 1).all()
 assert (clip.difference > 0.3).all()
+(study,) = (study for study in studies() if study.env == "Pendulum-v1")
+(alone,) = (design for design in study.designs if DESIGNS[design.name] == "alone")
+best, arm = max((area(study.grid(arm.tricks)).mean(), arm.label.heading) for arm in alone.arms)
+print(f"the best arm of the panel *alone*: {arm}, {best:.0f} on average; a random policy: {SCALES[study.env].random}")
+assert SCALES[study.env].random < best < SCALES[study.env].random + 50
 
 # %% [markdown]
 # One trick stands out: the [clip](03_clip.ipynb). Without it, [reuse](02_reuse.ipynb) gets nowhere, because nothing
-# else in this set says how far a Gaussian may move. We don't know why some tricks hurt here; no stored run takes them
-# apart.
+# else in this set says how far a Gaussian may move. The panel *alone* compares agents that learn nothing: the best of
+# its arms is hardly better than a random policy. What is detected there is how badly the other arm failed. Two tricks
+# hurt where the agent does learn: [advantage normalization](06_advantage_norm.ipynb) on its rung, and [state
+# normalization](07_state_norm.ipynb) in the full set; their chapters look for the reasons.
 #
 # ## Robots
 #

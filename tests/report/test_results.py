@@ -5,9 +5,10 @@ import pytest
 from support.pages import PAGES, region
 
 from ablations.analysis.by_rate import AT_BEST, effects_by_rate
-from ablations.analysis.effects import effects
+from ablations.analysis.effects import effects, scores
 from ablations.analysis.game_scores import mean_score
 from ablations.analysis.outcomes import judged_in
+from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.designs import SB3
@@ -47,6 +48,16 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     rungs = next(design for design in acrobot.designs if design.name == "ladder")
     clip = effects_by_rate(acrobot, rungs).set_index(["trick", "at"]).loc["clip"]
     assert clip.low[AT_BEST] < 0 < min(clip.low["0.01"], clip.low["0.03"])
+    pendulum = whole["Pendulum-v1"]
+    assert region("pendulum") == "".join(f"- {sentence}\n" for sentence in sentences.of(pendulum))  # else paste this
+    seen = {design.name: effects(pendulum, design).set_index("trick") for design in pendulum.designs}
+    assert seen["ladder"].difference["clip"] > 0.3
+    assert seen["ladder"].confirmed[["clip", "advantage_norm"]].eq(1).all()
+    every = pd.concat([effects(s, design) for s in whole.values() for design in s.designs])
+    assert every[every.trick == "return_norm"].groupby("env").difference.max().idxmax() == "Pendulum-v1"
+    beyond_random = SCALES["Pendulum-v1"].random + 30
+    (alone,) = (design for design in pendulum.designs if design.name == "add-one-in")
+    assert max(scores(pendulum, arm.tricks).area.mean() for arm in alone.arms) < beyond_random
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
     assert "On CartPole most tricks look alike" in PAGES["docs/results.md"]
     trials = judged_in(load_all(RESULTS))
