@@ -355,8 +355,8 @@ assert set(found.table.env[found.table.detected < 0]) == {"Taxi-v4"}
 found
 
 # %% [markdown]
-# All of these give each arm its own best learning rate. On Pendulum's rung, give both arms *one* rate, and you can have
-# any answer that you like:
+# In the usual environments, each arm has its own best learning rate. On Pendulum's rung, give both arms *one* rate, and
+# you can have any answer that you like:
 
 # %%
 pendulum = next(study for study in studies() if study.env == "Pendulum-v1")
@@ -367,8 +367,8 @@ for rate in ("0.003", "0.03", "own best"):
 assert row.high["0.003"] < 0 < 0.3 < row.low["0.03"] and row.low["own best"] < 0 < row.high["own best"]
 
 # %% [markdown]
-# Where it is red, on Taxi, fresh nets suggest why. PyTorch's random hidden biases make all 500 one-hot states look
-# alike, which helps with a lesson that is the same in every state: no illegal pickups.
+# As for the strip's red cells, on Taxi, fresh nets suggest why. PyTorch's random hidden biases make all 500 one-hot
+# states look alike, which helps with a lesson that is the same in every state: no illegal pickups.
 
 # %%
 torch.manual_seed(0)

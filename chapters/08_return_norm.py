@@ -395,7 +395,7 @@ plt.show()
 cartpole = found.table[found.table.env == "CartPole-v1"]
 for row in cartpole[cartpole.detected != 0].itertuples():
     print(f"CartPole-v1, {row.question}: {row.difference:+.2f}, and {row.again:+.2f} on 30 other seeds")
-print("detected as hurting in", (found.table.detected < 0).sum(), "of", len(found.table), "comparisons elsewhere")
+print("detected as hurting in", (found.table.detected < 0).sum(), "of", len(found.table), "comparisons")
 assert (found.worlds.seen == 1).all() and not (found.table.detected < 0).any()
 
 # %% [markdown]

@@ -453,9 +453,9 @@ print("detected as hurting:", "; ".join(f"{row.env}, {row.question}" for row in 
 assert helped == 1 and len(hurt) == 1 and hurt.confirmed.item() == 1 and not (stored.table.detected > 0).any()
 
 # %% [markdown]
-# It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments it helps nowhere,
-# and as Acrobot's next rung it hurts a little, on two sets of 30 seeds. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest
-# task's, so the small ones are a rounding error with or without the repair.
+# It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments it is seen to help
+# nowhere, and as Acrobot's next rung it hurts a little, on two sets of 30 seeds. In `Magnitudes`, four tasks share one
+# head and one $\sigma$, which is the largest task's, so the small ones are a rounding error with or without the repair.
 
 # %%
 stored
@@ -491,7 +491,7 @@ assert explained(starts["without"])[1:5].mean() > explained(starts["popart"])[1:
 # %% [markdown]
 # Here POP preserves ignorance. As $\sigma$ grows from 1 to the size of the returns, it shrinks $W$ by as much, and
 # gradient steps have to grow it back. A head left alone keeps its outputs around 1, where the targets are. It's a slow
-# start, no more: in the stored runs, which are ten times as long, no harm is detected on Pendulum.
+# start, and we see no more than that: in the stored runs, ten times as long, no harm is detected on Pendulum.
 #
 # PopArt won't help either
 #

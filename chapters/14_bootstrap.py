@@ -251,8 +251,9 @@ print("gain in Shuttle, as a share of the best score, by time limit:", doses)
 # %% [markdown]
 # On CartPole a good agent meets the limit in nearly every episode, and as the next rung the bootstrap helps. On
 # Pendulum *every* episode ends at the limit, and it helps on its rung and in the full set. All three were seen again on
-# other seeds. Elsewhere in the usual environments nothing is detected. In `Shuttle`, a row of 21 cells, it hardly matters at a limit of 64
-# steps but matters a lot at 4. In `Commute`, the right end is hard to find, and twenty seeds can't tell.
+# other seeds. Elsewhere in the usual environments nothing is detected. In `Shuttle`, a row of 21 cells, it hardly
+# matters at a limit of 64 steps but matters a lot at 4. In `Commute`, the right end is hard to find, and twenty seeds
+# can't tell.
 
 # %%
 evidence("bootstrap")

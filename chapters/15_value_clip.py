@@ -285,19 +285,19 @@ assert row.detected == -1 and row.confirmed == 1 and {1, -1} < set(found.worlds.
 
 (pendulum,) = (study for study in studies() if study.env == "Pendulum-v1")
 clipped = switched(["baseline", "reuse", "value_clip"])
-runs, score = pendulum.of(clipped), scores(pendulum, clipped).score.mean()
-print(
-    f"Pendulum-v1, alone: rate {runs.lr.iloc[0]:g}, {runs.diverged.notna().sum()} of {len(runs)} diverged, score {score:+.2f}"
-)
-assert score < 0 and set(found.table.env[found.table.detected < 0]) == {"CartPole-v1", "Pendulum-v1"}
+for name, arm in (("without", replace(clipped, value_clip=False)), ("with", clipped)):
+    rate, score = pendulum.of(arm).lr.iloc[0], scores(pendulum, arm).score.mean()
+    print(f"Pendulum-v1, alone, {name:7} rate {rate:g}, normalized area {score:+.2f}")
+assert score < -0.1 and set(found.table.env[found.table.detected < 0]) == {"CartPole-v1", "Pendulum-v1"}
 kind = found.table[found.table.question.str.startswith("taken out")].set_index("env").verdict
 assert kind["Acrobot-v1"] == kind["Pendulum-v1"] == "practically nothing"
 
 # %% [markdown]
 # On CartPole the full set is better off without the clip, on two sets of 30 seeds. We don't know why: values are
 # normalized there, which is the clip's kindest setting. On Acrobot and Pendulum, just as normalized, it does practically
-# nothing. Alone on Pendulum, the red cell says little: without PPO's clip neither arm learns anything, and tuning left
-# the clipped one at a rate of 1, where some runs diverge.
+# nothing. Alone on Pendulum, the red cell says little: without PPO's clip neither arm learns anything. Tuning left the
+# arm without value clipping at a rate of 0.00001, where it stays a random policy, and the other at 1, where it does
+# worse than that.
 
 # %%
 found

@@ -273,9 +273,9 @@ for study in studies():
 
 # %% [markdown]
 # In `Tightrope`, each flag helps late in training, but `clip_anneal` only with the many epochs and the wide clip range
-# from above; at the default settings, no effect of it is detected. The area under the curve sees little of either,
-# except on Pendulum, where `lr_anneal` helps a bit as the next rung, and did so again on other seeds.
-# Where `clip_anneal` hurts alone, on Taxi and at the same rate, we suspect what happened to the machines: there's no
+# from above; at the default settings, no effect of it is detected. The area under the curve sees little of either, with
+# two exceptions. On Pendulum, `lr_anneal` helps a bit as the next rung, and did so again on other seeds. On Taxi,
+# `clip_anneal` hurts alone, with both arms at the same rate. There we suspect what happened to the machines: there's no
 # baseline, and nearly all returns are negative.
 
 # %%

@@ -304,10 +304,11 @@ print(f"the best arm of the panel *alone*: {arm}, {best:.0f} on average; a rando
 assert SCALES[study.env].random < best < SCALES[study.env].random + 50
 
 # %% [markdown]
-# One trick stands out: the [clip](03_clip.ipynb). Without it, [reuse](02_reuse.ipynb) gets nowhere, because nothing
-# else in this set says how far a Gaussian may move. The panel *alone* compares agents that learn nothing: the best of
-# its arms is hardly better than a random policy. What is detected there is how badly the other arm failed. Two tricks
-# hurt where the agent does learn: [advantage normalization](06_advantage_norm.ipynb) on its rung, and [state
+# On its rung, one trick stands out: the [clip](03_clip.ipynb). Without it, [reuse](02_reuse.ipynb) gets nowhere. We
+# take the reason to be that nothing else in this set says how far a Gaussian may move. (Taken out, `baseline` and
+# `reuse` are missed as much, but they take others with them.) The panel *alone* compares agents that learn nothing: the
+# best of its arms is hardly better than a random policy. What is detected there is how badly the other arm failed. Two
+# tricks hurt where the agent does learn: [advantage normalization](06_advantage_norm.ipynb) on its rung, and [state
 # normalization](07_state_norm.ipynb) in the full set; their chapters look for the reasons.
 #
 # ## Robots

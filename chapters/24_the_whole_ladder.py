@@ -177,7 +177,7 @@ Markdown(markdown(company))
 # A number is an effect that was detected (and, where it was tried again, confirmed): blue helps, red hurts. A small
 # circle means *practically nothing*: the whole interval lies within ±0.05. A blank cell means *unknown*. These two are
 # opposites: of one we know that it is small, of the other nothing. A dash: no illegal actions to mask. (In the full
-# set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups.)
+# set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups. Pendulum has γ = 0.9, the others 0.99.)
 
 # %%
 every = all_effects().copy()
@@ -231,10 +231,11 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 # 1. several epochs per batch **together with the clip**, the group whose loss costs CartPole and Pendulum most, and
 #    Acrobot a little;
 # 2. on Acrobot and Pendulum, a value net with GAE, segments, and the rest that needs it;
-# 3. then what your task calls for: `bootstrap` for time limits, `action_mask` for illegal actions, `return_norm` where
-#    returns are large, as on Pendulum;
-# 4. and advantage normalization where actions are discrete: it is seen in two of three positions on CartPole and on
-#    Acrobot, but as Pendulum's rung it [hurts](06_advantage_norm.ipynb).
+# 3. then what your task calls for: `bootstrap` for time limits; `return_norm`, which is seen in two positions on
+#    Pendulum and as Acrobot's rung; and `action_mask` for illegal actions, though here only Taxi's ten seeds speak for
+#    it;
+# 4. and advantage normalization on tasks like CartPole and Acrobot, where it is seen in two of three positions each. As
+#    Pendulum's rung it [hurts](06_advantage_norm.ipynb).
 #
 # These runs don't rank the rest. If you can't test, take the preset `PPO`, which many people have run.
 
@@ -301,14 +302,15 @@ for what in sorted(dict.fromkeys(alarms.what), key=lambda what: "confirmed" in w
 display(Markdown(markdown(lines)))
 
 once, twice = (alarms[alarms.what.str.endswith(end)]["mean"] for end in ("as they are", "confirmed"))
-print(f"once: {once.min():.0%} to {once.max():.0%}; confirmed: at most {twice.max():.1%}")
-assert once.max() > 0.05
+worst = once.groupby(alarms.seeds).max()
+print(f"once, at most: {worst[10]:.0%} with ten seeds, {worst[30]:.0%} with thirty; confirmed: {twice.max():.1%}")
+assert (worst > 0.05).all()
 assert twice.max() < 0.03
 
 # %% [markdown]
-# On real scores, Holm's 5% can become 14%. The cure is old-fashioned: try again. What was detected on CartPole,
-# Acrobot, and Pendulum had to reach $p < 0.05$ with the same sign on 30 other seeds. Two effects on CartPole and two on
-# Pendulum didn't. The two on CartPole are hollow above.
+# On real scores, Holm's 5% can become 14% with ten seeds, and 9% with thirty. The cure is old-fashioned: try again. What
+# was detected on CartPole, Acrobot, and Pendulum had to reach $p < 0.05$ with the same sign on 30 other seeds. Two
+# effects on CartPole and two on Pendulum didn't. The two on CartPole are hollow above.
 
 # %%
 tried = all_effects()

@@ -45,6 +45,10 @@ def test_environments_are_set_against_each_other() -> None:
     assert sentences.across([here, there]).endswith(
         "hurting in another: `clip`. Detected neither alone nor when taken out: `baseline`."
     )
+    unseen = replace(there, again=several("Acrobot-v1", 0))  # its second try finds nothing of the clip
+    assert sentences.across([here, unseen]).endswith(
+        "in another: none. Detected neither alone nor when taken out, unless unconfirmed: `baseline`."
+    )
     nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
     assert sentences.across([here, nothing]).endswith(
         "in another: none. Detected neither alone nor when taken out: `baseline`."
