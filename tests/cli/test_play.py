@@ -104,5 +104,5 @@ def test_what_cannot_be_played_is_one_clear_line(
 
 
 def test_the_pages_say_how_to_keep_go_on_with_and_watch_a_run() -> None:
-    keeping = "train ppo --out runs/x --checkpoint-every 20000"
-    assert {keeping, "train --resume runs/x", "play runs/x"} <= set(commands("tricks"))
+    keeping = "train ppo --out runs/long --checkpoint-every 20000"
+    assert {keeping, "train --resume runs/long", "play runs/long"} <= set(commands("tricks"))
