@@ -450,12 +450,18 @@ helped = (stored.worlds.seen == 1).sum()
 print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
 hurt = stored.table[stored.table.detected < 0]
 print("detected as hurting:", "; ".join(f"{row.env}, {row.question}" for row in hurt.itertuples()) or "nowhere")
-assert helped == 1 and len(hurt) == 1 and hurt.confirmed.item() == 1 and not (stored.table.detected > 0).any()
+assert (
+    helped == 1
+    and hurt.env.tolist() == ["Acrobot-v1", "tricks/BricksByRow-v0"]
+    and hurt.confirmed.iloc[0] == 1
+    and not (stored.table.detected > 0).any()
+)
 
 # %% [markdown]
 # It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments it is seen to help
-# nowhere, and as Acrobot's next rung it hurts a little, on two sets of 30 seeds. In `Magnitudes`, four tasks share one
-# head and one $\sigma$, which is the largest task's, so the small ones are a rounding error with or without the repair.
+# nowhere. It hurts a little as Acrobot's next rung, on two sets of 30 seeds, and in `BricksByRow`, a [game in
+# pixels](22_atari.ipynb) whose bricks pay 1, 10, or 100, on ten. In `Magnitudes`, four tasks share one head and one
+# $\sigma$, which is the largest task's, so the small ones are a rounding error with or without the repair.
 
 # %%
 stored

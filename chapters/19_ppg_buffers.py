@@ -284,8 +284,8 @@ assert area["old value rows"] < 0.95 * area["both fresh"] and np.mean(clipped[7]
 #
 # ## Are they worth it?
 #
-# The stored runs compare PPG with and without buffers of the default sizes, each at its own learning rate. (In Bricks,
-# which is seen as pixels, both have PPO's.)
+# The stored runs compare PPG with and without buffers of the default sizes, each at its own learning rate. (In the games
+# seen as pixels, the last four, all have 0.01.)
 
 # %%
 evidence("ppg_buffers").strip()
@@ -298,7 +298,7 @@ assert table.env[table.verdict == "helps"].tolist() == ["tricks/Bricks-v0"]
 assert table.verdict[(table.env == "CartPole-v1") & table.question.str.contains("return_norm")].item() == "hurts"
 
 # %% [markdown]
-# Buffers help a little in Bricks. On CartPole with `return_norm` they hurt. (The −0.31 on DoorKey is too uncertain to
+# Buffers help a little in Bricks, but not in the other three games. On CartPole with `return_norm` they hurt. (The −0.31 on DoorKey is too uncertain to
 # count.) Is it the policy's older rows? The sizes can be varied, too, together with the learning rate:
 
 # %%

@@ -17,11 +17,18 @@ from matplotlib.text import Text
 
 from ablations.analysis.scales import SCALES
 from ablations.figures import style
+from tricks.ladder import NEEDS
 
 COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
 UNKNOWN = "#e4e4e4"
 HATCH = "////"
 LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
+
+
+def rows_of(effects: pd.DataFrame) -> list[str]:
+    """What effects are about: tricks in the order of the ladder, then what is no trick, such as `reward_sign`."""
+    about = list(dict.fromkeys(effects.trick))
+    return [*(name for name in NEEDS if name in about), *(name for name in about if name not in NEEDS)]
 
 
 def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, under: str = "") -> None:
@@ -91,10 +98,11 @@ def caption(figure: Figure, text: str) -> None:
     figure.supxlabel(fill(text, int(13 * figure.get_figwidth())), size=8.5, color=style.INK)
 
 
-def colorbar(figure: Figure, axes: Sequence[Axes], limit: float) -> None:
-    """Add the key to the colors."""
+def colorbar(figure: Figure, axis: Axes, limit: float) -> None:
+    """Add the key to the colors to the right of an axis of cells, and as high as it."""
     colors = ScalarMappable(Normalize(-limit, limit), COLORS.resampled(LEVELS))
-    bar = figure.colorbar(colors, ax=list(axes), shrink=0.7, aspect=30, pad=0.015)
+    columns = abs(float(np.diff(axis.get_xlim())[0]))
+    bar = figure.colorbar(colors, cax=axis.inset_axes((1 + 0.4 / columns, 0, 0.2 / columns, 1)))
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
 
@@ -118,11 +126,17 @@ def discovered(p: np.ndarray) -> np.ndarray:
 
 
 def gaps(effects: pd.DataFrame) -> list[str]:
-    """Comparisons that one design of an environment has and another lacks or has with fewer seeds."""
+    """Comparisons that one design of an environment has and another lacks or has with fewer seeds.
+
+    Designs that have no trick in common ask different questions, so neither lacks the other's tricks.
+    """
     found = []
     for env, here in effects.groupby("env", sort=False):
         seeds = dict(zip(zip(here.design, here.trick, strict=True), here.seeds, strict=True))
-        for design in dict.fromkeys(here.design):
-            less = [trick for trick in dict.fromkeys(here.trick) if seeds.get((design, trick), 0) < max(here.seeds)]
+        asked = {design: set(here.trick[here.design == design]) for design in dict.fromkeys(here.design)}
+        for design, own in asked.items():
+            alike = set().union(*(other for other in asked.values() if other & own))
+            wanted = [trick for trick in dict.fromkeys(here.trick) if trick in alike]
+            less = [trick for trick in wanted if seeds.get((design, trick), 0) < max(here.seeds)]
             found += [f"{design} on {env}: {', '.join(less)}"] if less else []
     return found

@@ -14,11 +14,11 @@ from ablations.analysis.estimates import LEVEL
 from ablations.analysis.scales import SCALES
 from ablations.design.story import Design
 from ablations.figures import style
-from ablations.figures.cells import bare, caption, cell, colorbar, discovered, furthest, gaps, names
+from ablations.figures.cells import bare, caption, cell, colorbar, discovered, furthest, gaps, names, rows_of
 from ablations.figures.effect_rows import about_rates
 from ablations.figures.panels import title, warning
 from ablations.figures.saving import save
-from tricks.ladder import LADDER, NEEDS
+from tricks.ladder import LADDER
 
 
 def heatmap_figure(
@@ -33,7 +33,7 @@ def heatmap_figure(
     style.use()
     effects = effects.assign(p_fdr=discovered(effects.p.to_numpy()))
     effects["hatched"] = ~(effects.p_fdr < LEVEL) | effects.confirmed.eq(0)
-    tricks = [name for name in NEEDS if name in set(effects.trick)]
+    tricks = rows_of(effects)
     shown = [design for design in designs if design.name in set(effects.design)]
     envs = {design.name: list(dict.fromkeys(effects.env[effects.design == design.name])) for design in shown}
     columns = [len(own) for own in envs.values()]
@@ -49,10 +49,10 @@ def heatmap_figure(
         values = {(row["env"], row["trick"]): (row["difference"], row["hatched"]) for row in here.to_dict("records")}
         _heatmap(axis, values, envs[design.name], tricks, limit, 0.29 / size)
         letters = max(16, int(13 * size * len(envs[design.name])))  # what fits above the panel
-        axis.set_title(f"{design.name}\n{fill(design.mark.meaning, letters)}", pad=8)
+        axis.set_title(f"{fill(design.name, letters)}\n{fill(design.mark.meaning, letters)}", pad=8)
     names(axes[0, 0].get_yticklabels(), tricks)
     if np.isfinite(limit):
-        colorbar(figure, list(axes[0]), limit)
+        colorbar(figure, axes[0, -1], limit)
     title(
         figure,
         f"What each trick {'' if set(tricks) & set(LADDER) else 'beyond the ladder '}does in each environment"

@@ -62,7 +62,7 @@ def _matrix(main: pd.DataFrame, pairs: pd.DataFrame, words: str) -> Figure:
         low, high = row["low"], row["high"]
         under = f"[{number(low, limit)}, {number(high, limit)}]" if np.isfinite(low) else ""
         cell(axis, (tricks.index(a), tricks.index(b)), value, limit, tested and not _clear(low, high), under)
-    colorbar(figure, [axis], limit)
+    colorbar(figure, axis, limit)
     said = "Diagonal: with a trick minus without, averaged. Below: how much more one does when the other is on."
     rest = "[ ]: 95% interval (Student's t over seeds). Hatched: it contains 0, uncorrected. –: unknown."
     if not tested:

@@ -54,7 +54,7 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
         axes[0].add_patch(Rectangle((k - 0.5, -0.5), 1, len(tricks), facecolor="none", edgecolor=style.INK, lw=1.6))
     axes[0].set_title("both arms at this learning rate", pad=8)
     names(axes[0].get_yticklabels(), tricks)
-    colorbar(figure, list(axes), limit)
+    colorbar(figure, axes[-1], limit)
     title(figure, f"What each trick does at each learning rate: {env}, {design.name}, {design.mark.meaning}")
     first, last = (int(found[found["at"] == at].seeds.iloc[0]) for at in (columns[0], AT_BEST))
     framed = ". Framed: the rate at which all arms do best on average" if common is not None else ""

@@ -1,7 +1,6 @@
 """Forest, heat map, interactions: marks, colors and hatching show what is detected; titles show what is missing."""
 
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,10 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from support.curves import DESIGNS, NAMES, heading, lacking, rising
+from support.one_effect import effect
 
 from ablations.analysis.effects import effects
 from ablations.design.designs import add_one_in, ladder, leave_one_out
-from ablations.design.labels import Label, added, taken
+from ablations.design.labels import added, taken
 from ablations.figures import curves, style
 from ablations.figures.cells import UNKNOWN, number
 from ablations.figures.effect_rows import about_rates
@@ -40,22 +40,6 @@ def test_an_incomplete_design_is_named_in_the_title(tmp_path: Path, figures: lis
         assert all(f"{lacks} ladder on CartPole-v1: reuse" in title for title in titles[k + 2 : k + 4])
     forest_figure(found, (design, other), tmp_path / "forest", ["+ gae"])
     assert heading(figures[-1]).endswith("INCOMPLETE: lacks runs of + gae")
-
-
-def effect(
-    design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
-) -> dict[str, Any]:
-    detected = int(np.sign(difference) * (p < 0.01))
-    row: dict[str, Any] = {
-        "design": design,
-        "env": env,
-        "trick": trick,
-        "label": label or added([trick]),
-        "difference": difference,
-    }
-    row |= {"low": difference - 0.1, "high": difference + 0.1, "p": p, "p_holm": p, "detected": detected}
-    row |= {"verdict": "unknown", "seeds": 9, "tuned": "", "choosing": np.nan}
-    return row | dict.fromkeys(("again", "again_low", "again_high", "confirmed"), np.nan)
 
 
 def test_a_forest_has_a_mark_a_comparison_filled_where_detected(tmp_path: Path, figures: list[Figure]) -> None:

@@ -1,0 +1,23 @@
+"""A row of `ablations.analysis.effects`, made up."""
+
+from typing import Any
+
+import numpy as np
+
+from ablations.design.labels import Label, added
+
+
+def effect(
+    design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
+) -> dict[str, Any]:
+    detected = int(np.sign(difference) * (p < 0.01))
+    row: dict[str, Any] = {
+        "design": design,
+        "env": env,
+        "trick": trick,
+        "label": label or added([trick]),
+        "difference": difference,
+    }
+    row |= {"low": difference - 0.1, "high": difference + 0.1, "p": p, "p_holm": p, "detected": detected}
+    row |= {"verdict": "unknown", "seeds": 9, "tuned": "", "choosing": np.nan}
+    return row | dict.fromkeys(("again", "again_low", "again_high", "confirmed"), np.nan)
