@@ -298,8 +298,9 @@ assert table.env[table.verdict == "helps"].tolist() == ["tricks/Bricks-v0"]
 assert table.verdict[(table.env == "CartPole-v1") & table.question.str.contains("return_norm")].item() == "hurts"
 
 # %% [markdown]
-# Buffers help a little in Bricks, but not in the other three games. On CartPole with `return_norm` they hurt. (The −0.31 on DoorKey is too uncertain to
-# count.) Is it the policy's older rows? The sizes can be varied, too, together with the learning rate:
+# Buffers help a little in Bricks, and aren't seen to in the other three games. On CartPole with `return_norm` they hurt.
+# (The −0.31 on DoorKey is too uncertain to count.) Is it the policy's older rows? The sizes can be varied, too, together
+# with the learning rate:
 
 # %%
 swept("policy_rollouts", "value_rollouts", rungs=("ppg_buffers+return_norm",))

@@ -293,13 +293,13 @@ assert points["signs"].min() > points["return_norm"].max()
 assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points["raw points"].mean()
 
 # %% [markdown]
-# First, by far. We see two reasons, neither tested. The ball gets to the top row only through the rows below, so whoever
-# breaks the most bricks also makes the most points. And with one scale for all, a brick of 100 sets the scale: one of 1,
-# which is what a beginner hits, counts next to nothing.
+# It ends first, by far. We see two reasons, neither tested. The ball gets to the top row only through the rows below, so
+# whoever breaks the most bricks also makes the most points. And with one scale for all, a brick of 100 sets it: one of
+# 1, which is what a beginner hits, counts next to nothing.
 #
-# One caveat: all four ran at a rate of 0.01, which was the best for PPO in `Bricks`, where each brick pays 1. That's just
-# what the sign makes of this game, so the choice favors it. And in a game where the dear bricks are *not* on the way of
-# the cheap ones, the sign never learns to go for them.
+# Two caveats. All four ran at a rate of 0.01, which was the best for PPO in `Bricks`, where each brick pays 1. That's
+# just what the sign makes of this game, so the choice favors it. And if the bricks of 100 weren't behind those of 1, an
+# agent that sees only signs would have no reason to go for them.
 #
 # ## What each habit costs
 #
