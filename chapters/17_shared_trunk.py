@@ -394,8 +394,8 @@ evidence("shared_trunk")
 # %% [markdown]
 # On pixels, sharing is usual. In Bricks it costs a little, and in Treasure and Squadron it makes practically no
 # difference. (In Treasure that means little: PPO itself averages 3.5 there, where the ceiling is 64.) A picture of
-# 10 × 10 cells may just be too easy to see. In `BricksByRow` it costs more than two thirds of the score. The game is the
-# same as Bricks, but its points are large: it's the scale, once more.
+# 10 × 10 cells may just be too easy to see. In `BricksByRow` it costs more than two thirds of the score. The rules are
+# those of Bricks, only the points are larger: most likely it's the scale again, but `return_norm` wasn't tried here.
 #
 # ## When do two heads need the same features?
 #

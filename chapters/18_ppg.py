@@ -352,8 +352,9 @@ assert on_normed.verdict["CartPole-v1"] == "helps"
 assert games.tolist() == ["practically nothing", "practically nothing", "unknown", "hurts"]
 
 # %% [markdown]
-# With raw returns, PPG hurts, most likely because the KL term is outweighed. With `return_norm` the harm is gone, and
-# on CartPole PPG helps. In MiniGrid, where returns lie between 0 and 1 anyway, these seeds can't tell.
+# On CartPole and Acrobot, where raw returns are large, PPG hurts, most likely because the KL term is outweighed. With
+# `return_norm` the harm is gone, and on CartPole PPG helps. In MiniGrid, where returns lie between 0 and 1 anyway, these
+# seeds can't tell.
 
 # %%
 evidence("ppg")
@@ -361,8 +362,8 @@ evidence("ppg")
 # %% [markdown]
 # The four games show images (36 phases each, at one rate for all arms). Where each success pays 1, PPG does practically
 # nothing in two of them, and in Squadron these seeds can't tell. In `BricksByRow`, where a brick pays up to 100, next to
-# nothing is learned with it: raw returns again. Elsewhere there may be little to teach a body, and at $N_\pi = 8$, a run
-# of 100,000 steps has only a dozen phases.
+# nothing is learned with it: probably the size of the returns again, but `return_norm` wasn't tried there. Elsewhere
+# there may be little to teach a body, and at $N_\pi = 8$, a run of 100,000 steps has only a dozen phases.
 #
 # ## What the paper found, and what we reproduced
 #

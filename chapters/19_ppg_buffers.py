@@ -311,9 +311,9 @@ for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items(
     assert best.is_monotonic_decreasing
 
 # %% [markdown]
-# In both, the shorter the policy's buffer, the better. How long the value net's should be is less clear: eight rollouts
-# are ahead on CartPole (so far that two don't count as nearly as good) and two on Acrobot, but in both, the intervals
-# overlap.
+# In both, the means fall as the policy's buffer grows, though one and two rollouts are nearly as good, and on CartPole
+# all intervals overlap. How long the value net's should be is less clear: eight rollouts are ahead on CartPole (so far
+# that two don't count as nearly as good) and two on Acrobot, but in both, the intervals overlap.
 
 # %%
 evidence("ppg_buffers")

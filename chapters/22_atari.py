@@ -245,7 +245,7 @@ print(", ".join(f"{name} {getattr(ATARI_CONFIG, name)}" for name in numbers))
 # %% [markdown]
 # ## One agent, a twenty-fifth of the way
 #
-# Ten million steps take long without a graphics card, so what is stored is a beginning.
+# Ten million steps take a long time without a graphics card, so what is stored is only the beginning of a run.
 
 # %%
 stored = load(RESULTS / f"games_breakout{SUFFIX}")
@@ -269,9 +269,9 @@ assert 20 < 1e7 / stored.steps < 30
 #
 # Is the sign worth what it costs? `BricksByRow` is a small Breakout, on 10 × 10 cells, in which a brick pays 100, 10, or
 # 1 point, the top row the most. PPO learned from the raw points, from their signs, and from raw points with
-# [`return_norm`](08_return_norm.ipynb), without and with [PopArt](12_popart.ipynb). What counts is the points.
+# [`return_norm`](08_return_norm.ipynb), with and without [PopArt](12_popart.ipynb). The score is always in points.
 #
-# **Predict.** The sign can't tell a brick of 100 from one of 1. Where does it end among the four?
+# **Predict.** The sign can't tell a brick of 100 from one of 1. Where does it come in among the four?
 
 # %% tags=["predict"]
 (study,) = (study for study in everything() if study.env == "tricks/BricksByRow-v0")
@@ -293,25 +293,25 @@ assert points["signs"].min() > points["return_norm"].max()
 assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points["raw points"].mean()
 
 # %% [markdown]
-# It ends first, by far. We see two reasons, neither tested. The ball gets to the top row only through the rows below, so
-# whoever breaks the most bricks also makes the most points. And with one scale for all, a brick of 100 sets it: one of
-# 1, which is what a beginner hits, counts next to nothing.
+# It comes first, by far. We see two reasons, neither tested. The ball gets to the top row only through the rows below,
+# so whoever breaks more bricks usually makes more points, too. And with one scale for all, a brick of 100 sets it: one
+# of 1, which is what a beginner hits, counts next to nothing.
 #
-# Two caveats. All four ran at a rate of 0.01, which was the best for PPO in `Bricks`, where each brick pays 1. That's
-# just what the sign makes of this game, so the choice favors it. And if the bricks of 100 weren't behind those of 1, an
-# agent that sees only signs would have no reason to go for them.
+# Two caveats. All four ran at a rate of 0.01, the best of four for PPO in `Bricks`, where each brick pays 1. That's just
+# what the sign makes of this game, so the choice favors it. And if the bricks of 100 weren't behind those of 1, an agent
+# that sees only signs would have no reason to prefer them.
 #
 # ## What each habit costs
 #
 # - **The sign** makes all rewards alike, even where the difference matters. [`return_norm`](08_return_norm.ipynb) and
-#   [`popart`](12_popart.ipynb) bring returns to one size without that, which was worth less above. Try
-#   `--no-reward-sign --return-norm`.
-# - **A lost life as an end** makes the agent careful, but the value is wrong by what the next lives bring. Without it
-#   (`--no-life-ends`) the agent has to serve every ball but the first.
+#   [`popart`](12_popart.ipynb) scale returns and keep the difference, though in `BricksByRow` they scored less than the
+#   sign. Try `--no-reward-sign --return-norm`.
+# - **A lost life as an end** is meant to make the agent careful, but the value is wrong by what the next lives bring.
+#   Without it (`--no-life-ends`) the agent has to serve every ball but the first.
 # - **Four pictures** show speed, and nothing older.
-# - **The same start every time** would let an agent learn one sequence of actions by heart. Up to 30 idle moves prevent
-#   that. Newer work repeats the last action at random instead ("sticky actions"); its scores can't be compared with
-#   these.
+# - **The same start every time** would let an agent learn one sequence of actions by heart. Up to 30 idle moves make
+#   that harder. Newer work repeats the last action at random instead ("sticky actions"); its scores can't be compared
+#   with these.
 #
 # ## Exercises
 #
