@@ -25,7 +25,7 @@ HATCH = "////"
 LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
 
 
-def rows_of(effects: pd.DataFrame) -> list[str]:
+def tricks_of(effects: pd.DataFrame) -> list[str]:
     """What effects are about: tricks in the order of the ladder, then what is no trick, such as `reward_sign`."""
     about = list(dict.fromkeys(effects.trick))
     return [*(name for name in NEEDS if name in about), *(name for name in about if name not in NEEDS)]
@@ -99,10 +99,11 @@ def caption(figure: Figure, text: str) -> None:
 
 
 def colorbar(figure: Figure, axis: Axes, limit: float) -> None:
-    """Add the key to the colors to the right of an axis of cells, and as high as it."""
+    """Add the key to the colors to the right of an axis of cells, at the same height."""
     colors = ScalarMappable(Normalize(-limit, limit), COLORS.resampled(LEVELS))
-    columns = abs(float(np.diff(axis.get_xlim())[0]))
-    bar = figure.colorbar(colors, cax=axis.inset_axes((1 + 0.4 / columns, 0, 0.2 / columns, 1)))
+    left, right = axis.get_xlim()
+    cell_width = 1 / (right - left)  # of the axis
+    bar = figure.colorbar(colors, cax=axis.inset_axes((1 + 0.4 * cell_width, 0, 0.2 * cell_width, 1)))
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
 

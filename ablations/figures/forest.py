@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from ablations.analysis.stats import FEWEST
 from ablations.design.story import Design
 from ablations.figures import style
-from ablations.figures.cells import difference_of, gaps, rows_of
+from ablations.figures.cells import difference_of, gaps, tricks_of
 from ablations.figures.effect_rows import about_rates, draw_again, draw_effect, name_rows
 from ablations.figures.panels import title, warning
 from ablations.figures.saving import save
@@ -28,7 +28,7 @@ def forest_figure(
     runs; by default, comparisons that one design has and another lacks. path: without suffix.
     """
     style.use()
-    tricks = rows_of(effects)
+    tricks = tricks_of(effects)
     figure, axis = plt.subplots(figsize=(10.5, 0.36 * len(tricks) + 1.6), layout="constrained")
     shown = sorted((d for d in designs if d.name in set(effects.design)), key=lambda design: design.rank)
     places = {design.name: place for place, design in enumerate(shown)}

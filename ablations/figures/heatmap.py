@@ -14,7 +14,7 @@ from ablations.analysis.estimates import LEVEL
 from ablations.analysis.scales import SCALES
 from ablations.design.story import Design
 from ablations.figures import style
-from ablations.figures.cells import bare, caption, cell, colorbar, discovered, furthest, gaps, names, rows_of
+from ablations.figures.cells import bare, caption, cell, colorbar, discovered, furthest, gaps, names, tricks_of
 from ablations.figures.effect_rows import about_rates
 from ablations.figures.panels import title, warning
 from ablations.figures.saving import save
@@ -33,7 +33,7 @@ def heatmap_figure(
     style.use()
     effects = effects.assign(p_fdr=discovered(effects.p.to_numpy()))
     effects["hatched"] = ~(effects.p_fdr < LEVEL) | effects.confirmed.eq(0)
-    tricks = rows_of(effects)
+    tricks = tricks_of(effects)
     shown = [design for design in designs if design.name in set(effects.design)]
     envs = {design.name: list(dict.fromkeys(effects.env[effects.design == design.name])) for design in shown}
     columns = [len(own) for own in envs.values()]

@@ -80,8 +80,10 @@ def _tally(kept: Sequence[Study], seeds: int) -> str:
     mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
     nowhere = [design.phrases.nowhere for design in designs]
-    silent = f"Detected neither {' nor '.join(nowhere)}" if len(nowhere) > 1 else f"Never detected {nowhere[0]}"
-    silent += ", unless unconfirmed" if both.confirmed.eq(0).any() else ""
+    verb = "confirmed" if both.confirmed.eq(0).any() else "detected"
+    silent = (
+        f"{verb.capitalize()} neither {' nor '.join(nowhere)}" if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
+    )
     return (
         f"In {both.env.nunique()} environments ({seeds} seeds), "
         f"{' or '.join(design.phrases.place for design in designs)}, detected as helping in one place and hurting in "

@@ -50,11 +50,15 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert clip.low[AT_BEST] < 0 < min(clip.low["0.01"], clip.low["0.03"])
     pendulum = whole["Pendulum-v1"]
     assert region("pendulum") == "".join(f"- {sentence}\n" for sentence in sentences.of(pendulum))  # else paste this
-    seen = {design.name: effects(pendulum, design).set_index("trick") for design in pendulum.designs}
-    assert seen["ladder"].difference["clip"] > 0.3
-    assert seen["ladder"].confirmed[["clip", "advantage_norm"]].eq(1).all()
     every = pd.concat([effects(s, design) for s in whole.values() for design in s.designs])
-    assert every[every.trick == "return_norm"].groupby("env").difference.max().idxmax() == "Pendulum-v1"
+    every = every.set_index(["design", "trick", "env"]).sort_index()
+    for name in ("ladder", "leave-one-out"):
+        assert every.difference[name, "return_norm"].idxmax() == "Pendulum-v1"
+    clip, centered = (every.loc[("ladder", name)] for name in ("clip", "advantage_norm"))
+    assert 2.5 < clip.difference["Pendulum-v1"] / clip.difference["CartPole-v1"] < 3.5
+    assert centered.detected["Pendulum-v1"] == -1
+    assert centered.confirmed["Pendulum-v1"] == 1
+    assert centered.detected[["CartPole-v1", "Acrobot-v1"]].eq(1).all()
     beyond_random = SCALES["Pendulum-v1"].random + 30
     (alone,) = (design for design in pendulum.designs if design.name == "add-one-in")
     assert max(scores(pendulum, arm.tricks).area.mean() for arm in alone.arms) < beyond_random

@@ -47,7 +47,7 @@ def test_environments_are_set_against_each_other() -> None:
     )
     unseen = replace(there, again=several("Acrobot-v1", 0))  # its second try finds nothing of the clip
     assert sentences.across([here, unseen]).endswith(
-        "in another: none. Detected neither alone nor when taken out, unless unconfirmed: `baseline`."
+        "in another: none. Confirmed neither alone nor when taken out: `baseline`."
     )
     nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither
     assert sentences.across([here, nothing]).endswith(

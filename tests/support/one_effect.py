@@ -10,6 +10,7 @@ from ablations.design.labels import Label, added
 def effect(
     design: str, env: str, trick: str, difference: float, p: float, label: Label | None = None
 ) -> dict[str, Any]:
+    """One comparison, its interval 0.1 to either side; detected if p < 0.01, and not tried again."""
     detected = int(np.sign(difference) * (p < 0.01))
     row: dict[str, Any] = {
         "design": design,
