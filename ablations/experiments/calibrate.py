@@ -1,7 +1,9 @@
 """`python -m ablations calibrate`: how often intervals and verdicts would be wrong, simulated from stored runs."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -45,18 +47,18 @@ def main(chosen: Options) -> int:
 
 
 def in_words(frame: pd.DataFrame) -> str:
-    """The table as Markdown: one row per question, one column per environment and number of seeds."""
-    columns = list(dict.fromkeys(zip(frame.env, frame.seeds, strict=True)))
-    cells = {(row["what"], row["env"], row["seeds"]): row for row in frame.to_dict("records")}
-    lines = [("", *(f"{env}, {seeds} seeds" for env, seeds in columns))]
+    """The table as Markdown: one row per question and number of seeds, one column per environment."""
+    envs = list(dict.fromkeys(frame.env))
+    cells = {(row["what"], row["seeds"], row["env"]): row for row in frame.to_dict("records")}
+    lines = [("", "seeds", *envs)]
     for what in dict.fromkeys(frame.what):
-        shown = []
-        for column in columns:
-            row = cells.get((what, *column))
-            shown.append("" if row is None else _cell(what, row["mean"], row["worst"]))
-        lines.append((what, *shown))
+        for seeds in sorted(set(frame.seeds[frame.what == what])):
+            shown = (cells.get((what, seeds, env)) for env in envs)
+            lines.append((what, str(seeds), *("" if row is None else _cell(row) for row in shown)))
     return markdown(lines)
 
 
-def _cell(what: str, mean: float, worst: float) -> str:
-    return f"{mean:.2f} (worst {worst:.2f})" if what.startswith("coverage") else f"{mean:.3f}"
+def _cell(row: dict[Hashable, Any]) -> str:
+    if row["what"].startswith("coverage"):
+        return f"{row['mean']:.2f} (worst {row['worst']:.2f})"
+    return f"{row['mean']:.3f}"
