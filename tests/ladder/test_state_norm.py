@@ -37,6 +37,15 @@ def test_with_a_decay_the_moments_become_a_moving_average() -> None:
     assert alone.variance.item() == 0
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.5, 1.0])
+def test_a_seed_without_new_rows_keeps_its_moments(decay: float) -> None:
+    rows, nobody = torch.randn(1, 20, 3), torch.zeros(1, 20, dtype=torch.bool)
+    moments = merge_moments(Moments.empty(1, 3), rows, ~nobody)
+    left = merge_moments(moments, rows + 1, nobody, decay)
+    for before, after in zip(moments, left, strict=True):
+        assert torch.equal(before, after)
+
+
 def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     config = Config(seeds=2, lanes=1)
     agent = Agent(make_env(config).spaces, config)
