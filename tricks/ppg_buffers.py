@@ -25,9 +25,10 @@ def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Confi
 def reused(memory: Memory, stats: ReturnStats, config: Config, update: int, uses: int, purpose: str) -> Iterator[Batch]:
     """Each epoch's minibatches [S, B, ...], of rows that have been used fewer than `uses` times, shuffled per seed.
 
-    An epoch picks each row at random, with a probability that makes `uses` the average over the row's time in the
-    memory and the limit for every row. Ratios compare with the policy that collected the row, and advantages are not
-    recomputed. Cobbe et al. 2020, arXiv:2009.04416, on sample reuse for policy and value function separately.
+    An epoch picks each row at random, with a probability that would make `uses` the average over the row's time in the
+    memory. As `uses` is also the limit for every row, the average is a little lower. Ratios compare with the policy
+    that collected the row, and advantages are not recomputed. Cobbe et al. 2020, arXiv:2009.04416, on sample reuse for
+    policy and value function separately.
     """
     share = uses / (memory.rollouts * config.epochs)
     for epoch in range(config.epochs):

@@ -133,6 +133,17 @@ def test_memory_keeps_the_newest_rollouts_in_units_of_reward() -> None:
     torch.testing.assert_close(memory.batch(IDENTITY).target[0, :20], rows().target[0])
 
 
+def test_rows_of_a_checkpoint_go_where_new_rows_are() -> None:
+    saved, resumed = Memory(rollouts=2), Memory(rollouts=2)
+    saved.add(rows(), IDENTITY, 0)
+    resumed.load_state_dict(saved.state_dict())  # on the host, as every checkpoint
+    elsewhere = torch.device("meta")
+    new = Batch(**{name: column.to(elsewhere) for name, column in rows().columns.items()})
+    resumed.add(new, ReturnStats(*(x.to(elsewhere) for x in IDENTITY[:2])), 1)
+    assert {column.device for column in resumed.rows.columns.values()} == {elsewhere}
+    assert resumed.rows.obs.shape == (2, 40, 4)
+
+
 def test_solves_cartpole_of_200_steps_within_20_thousand() -> None:
     curve = train(SHORT, SHORT_PPG).curve
     best = curve.groupby("seed")["return"].apply(lambda returns: returns.dropna().rolling(5).mean().max())

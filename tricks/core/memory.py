@@ -30,7 +30,7 @@ class Memory:
         self.length = batch.valid.shape[1]
         kept = (self.rollouts - 1) * self.length
         for name, column in new.columns.items():
-            old = self.rows.columns.get(name, column[:, :0])
+            old = self.rows.columns.get(name, column[:, :0]).to(column.device)  # loaded rows are on the host
             setattr(self.rows, name, torch.cat([old[:, max(0, old.shape[1] - kept) :], column], 1))
 
     def batch(self, stats: ReturnStats) -> Batch:
