@@ -1,5 +1,6 @@
 """Wrappers forward the protocol; the sign of the reward changes what is learned from, not the score."""
 
+import math
 from typing import Any
 
 import pytest
@@ -36,6 +37,12 @@ def test_the_sign_is_learned_from_and_the_score_is_kept() -> None:
     steps = told(RewardSign(Scripted(([7.0, -3.0], [3, 3], NO), ([0.0, 0.5], [3, 3], NO))), 2)
     assert column(steps, "reward") == [[1, -1], [0, 1]]
     assert column(steps, "score") == [[7, -3], [0, 0.5]]
+
+
+def test_a_reward_that_is_not_finite_has_no_sign_and_is_found() -> None:
+    (step,) = told(RewardSign(Scripted(([math.nan, -math.inf], [3, 3], NO))), 1)
+    assert math.isnan(step.reward[0, 0])
+    assert step.reward[0, 1] == -math.inf
 
 
 def test_without_the_switches_the_reward_is_the_score_and_only_games_end() -> None:

@@ -59,10 +59,13 @@ class HostEnv(EnvWrapper):
 
 
 class RewardSign(EnvWrapper):
-    """Replaces the reward by its sign (−1, 0 or 1) and keeps the score. Mnih et al. 2015, 10.1038/nature14236."""
+    """Replaces the reward by its sign (−1, 0 or 1) and keeps the score. Mnih et al. 2015, 10.1038/nature14236.
+
+    A reward that is not finite stays as it is, so that it is found: the sign of NaN would be 0.
+    """
 
     def seen(self, step: Step) -> Step:
-        return step._replace(reward=step.reward.sign())
+        return step._replace(reward=torch.where(step.reward.isfinite(), step.reward.sign(), step.reward))
 
 
 class LifeEnds(EnvWrapper):
