@@ -13,6 +13,7 @@ from tricks.cli.main import main
 from tricks.core import sizes
 from tricks.core.sizes import Need, free_memory, in_words, left_in, needs, refuse_too_large
 from tricks.envs.make import make_env
+from tricks.ladder import named
 from tricks.runs import opening
 
 TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
@@ -129,6 +130,7 @@ def test_sizes_in_words() -> None:
         ({"minibatches": 33}, PPG, "33 minibatches are more than the 32 rows of a batch"),
         ({"epochs": 10**6}, PPO, "1000000 epochs × 4 minibatches are more than 1,000,000 gradient steps in one update"),
         ({"aux_epochs": 10**6}, PPG, "lower --aux-epochs or --minibatches"),
+        ({"value_epochs": 10**6}, named("separate_optimizers"), "lower --value-epochs or --minibatches"),
     ],
 )
 def test_more_minibatches_than_rows_and_endless_updates_are_refused(numbers: dict, tricks: Tricks, said: str) -> None:

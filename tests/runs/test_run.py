@@ -48,6 +48,11 @@ def test_a_run_with_a_rate_per_seed_is_loaded_evaluated_and_taken_apart(tmp_path
     np.testing.assert_array_equal(again.only(1).evaluate(2)[0], run.evaluate(2)[1])
 
 
+def test_games_are_played_without_a_compiler(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", lambda *_, **__: pytest.fail("something was compiled"))
+    np.testing.assert_array_equal(replace(run, config=replace(run.config, compile=True)).evaluate(2), run.evaluate(2))
+
+
 def test_loading_makes_no_environment(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run.save(tmp_path)
     monkeypatch.setattr(restore, "make_env", lambda config: pytest.fail("an environment was made"))

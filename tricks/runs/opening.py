@@ -65,7 +65,8 @@ def refuse(found: list[Need], config: Config) -> None:
 def refuse_endless(config: Config, tricks: Tricks) -> None:
     """Raise InputError for more minibatches than rows, and for more gradient steps per update than can be meant."""
     rows, count = config.lanes * config.horizon, config.minibatches
-    passes = {"epochs": tricks.reuse, "aux_epochs": tricks.ppg}
+    own = tricks.separate_optimizers and not tricks.ppg_buffers
+    passes = {"epochs": tricks.reuse, "value_epochs": own, "aux_epochs": tricks.ppg}
     for name in (name for name, on in passes.items() if on):
         epochs = getattr(config, name)
         if count > rows:

@@ -119,7 +119,7 @@ class Run:
         policy: AgentPolicy = self.agent.policy
         if self.tricks.action_mask:
             policy = masked(policy)
-        config = replace(self.config, device="cpu")
+        config = replace(self.config, device="cpu", compile=False)
         scores: np.ndarray = play_games(
             config, policy, episodes, greedy, make=self.env, spaces=self.agent.spaces
         ).numpy()
