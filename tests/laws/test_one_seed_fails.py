@@ -1,5 +1,6 @@
 """What one seed's environment does wrong is that seed's."""
 
+import itertools
 from pathlib import Path
 
 import pandas as pd
@@ -100,6 +101,25 @@ def test_whole_episodes_are_waited_for_up_to_the_limit() -> None:
     endless = make_env(CONFIG, make=lambda: Misbehaving("endless", well=0))
     with pytest.raises(InputError, match="has not ended after 3 steps"):
         play_episodes(Player(endless, 16, limit=3), lambda obs, legal: torch.zeros(2, 2, 2), 10, everyone)
+
+
+def test_an_evaluation_fails_for_the_seed_whose_environment_does(capsys: pytest.CaptureFixture[str]) -> None:
+    made = itertools.count()
+
+    def make() -> Misbehaving:
+        k = next(made)  # 4 environments to train in, then 4 for each evaluation, those of the first seed first
+        return Misbehaving("endless" if k >= 4 and k % 4 >= 2 else "well", well=0)
+
+    run = train(CONFIG, PPO, env=make, evaluation=Evaluation(100, 2))
+    judged = run.curve.dropna(subset="eval_return")
+    assert set(judged.seed) == {3}
+    assert set(judged.eval_return) == {5.0}
+    assert run.diverged == {}
+    assert "an evaluation failed: own: an episode has not ended after 60 steps" in (said := capsys.readouterr().err)
+    assert "(seed 8)" in said
+    assert "seed 3" not in said
+    with pytest.raises(InputError, match=r"^own: an episode has not ended after 60 steps; .* \(seed 8\)"):
+        run.evaluate(2)
 
 
 def test_a_game_without_end_is_an_error_after_training_and_a_line_during_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,13 +3,13 @@
 import contextlib
 import sys
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
-from tricks.core.faults import ENDLESS
 from tricks.core.policies import certain
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.sizes import Need, playing_bytes, refuse_too_large
@@ -42,18 +42,20 @@ class Evaluation(Checked):
     ) -> Tensor:
         """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
 
-        steps [S]: environment steps before the rollout. If `make` is given, it makes the environment. An evaluation
-        that fails gives NaN and a line on stderr, and the training goes on.
+        steps [S]: environment steps before the rollout. If `make` is given, it makes the environment. A seed whose
+        environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
         """
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         if not due.any():
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
         fresh = replace(config, compile=False)  # a short-lived environment is not worth compiling
         try:
-            scores = play_games(fresh, policy, self.episodes, greedy=True, playing=due, make=make)
+            scores, failed = play_games(fresh, policy, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
             print(f"an evaluation failed: {error}", file=sys.stderr)
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
+        for reason in failed.values():
+            print(f"an evaluation failed: {reason}", file=sys.stderr)
         return scores.mean(1).masked_fill(~due, torch.nan)
 
 
@@ -61,6 +63,13 @@ def play_needs(config: Config, games: int, spaces: Spaces | None = None, option:
     """The memory for playing so many games of every agent at once, one horizon at a time."""
     count = len(config.seed_list) * games
     return [Need(f"{count:,} games at once", playing_bytes(count * config.horizon, spaces), (option,))]
+
+
+class Played(NamedTuple):
+    """What came of some games of every seed."""
+
+    scores: Tensor  # [S, games]; NaN for a seed whose environment failed
+    failed: dict[int, str]  # which seeds those are, and why
 
 
 def play_games(
@@ -71,11 +80,11 @@ def play_games(
     playing: Tensor | None = None,
     make: MakeEnv | None = None,
     spaces: Spaces | None = None,
-) -> Tensor:
-    """Scores of whole games with sampled or greedy actions: [S, games]. Seeds whose `playing` [S] is False score 0.
+) -> Played:
+    """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
-    Raises InputError if a game is longer than config.episode_limit, if an observation or reward is not finite, or if
-    the environment does not have these `spaces`.
+    A seed fails if a game is longer than config.episode_limit or an observation or reward is not finite. Raises
+    InputError if all seeds fail at once, or if the environment does not have these `spaces`.
     """
     refuse_too_large(play_needs(config, games))
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
@@ -85,13 +94,14 @@ def play_games(
         raise InputError(
             " ".join(f"{config.env} has the spaces {here}, but the agent was trained with {there}".split())
         )
-    player = Player(env, block=config.horizon, purpose="evaluation")
+    player = Player(env, config.horizon, "evaluation", config.episode_limit)
     if greedy:
         policy = certain(policy, env.spaces.family)
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     if playing is not None:
         left = left & playing.unsqueeze(1)
-    score = torch.zeros(left.shape, dtype=torch.float64, device=left.device)
+    scores = torch.zeros(left.shape, dtype=torch.float64, device=left.device)
+    failed: dict[int, str] = {}
     with contextlib.closing(env):
         env.reset()
         patience = config.episode_limit
@@ -100,10 +110,10 @@ def play_games(
                 if left.any():
                     player.step(policy, left)
                     left, patience = left & ~env.now.over, patience - 1
-            segment = player.rollout(last=False)
-            score += segment.score.sum(1)
-            for fault in segment.faults.values():
-                raise InputError(f"{config.env}: {fault}")
-            if patience <= 0 and left.any():
-                raise InputError(f"{config.env}: {ENDLESS.format(config.episode_limit)}")
-    return score
+            segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience <= 0 else ())
+            scores += segment.score.sum(1)
+            for seed, fault in segment.faults.items():
+                failed[seed] = f"{config.env}: {fault}"
+                scores[env.seeds.index(seed)] = torch.nan
+            left = left & scores.isfinite()
+    return Played(scores, failed)

@@ -113,17 +113,20 @@ class Run:
 
     @checked
     def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
-        """Scores of whole games with sampled or greedy actions and all statistics frozen: [S, episodes]."""
+        """Scores of whole games with sampled or greedy actions and all statistics frozen: [S, episodes].
+
+        Raises InputError if a seed's environment fails.
+        """
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         policy: AgentPolicy = self.agent.policy
         if self.tricks.action_mask:
             policy = masked(policy)
         config = replace(self.config, device="cpu", compile=False)
-        scores: np.ndarray = play_games(
-            config, policy, episodes, greedy, make=self.env, spaces=self.agent.spaces
-        ).numpy()
-        return scores
+        scores, failed = play_games(config, policy, episodes, greedy, make=self.env, spaces=self.agent.spaces)
+        for reason in failed.values():
+            raise InputError(reason)
+        return np.asarray(scores)
 
     @checked
     def only(self, seed: int | None = None) -> "Run":
