@@ -273,7 +273,8 @@ diff(PPO, PPG)
 
 # %% [markdown]
 # None of PPO's own lines change. The phase has its own Adam, over both nets, so that one phase's momentum doesn't steer
-# the other's steps.
+# the other's steps. [Gradient clipping](09_grad_clip.ipynb) leaves the phase alone: the authors' code clips nowhere,
+# CleanRL's PPG clips in both phases.
 #
 # **A trap.** There are two estimates of $V(s)$ now, and you may be tempted to compute advantages from the auxiliary
 # head, as DI-engine's collector does. But between two auxiliary phases, the policy's loss moves the body under that

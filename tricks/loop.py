@@ -166,6 +166,8 @@ def train_in(
             if tricks.popart:
                 value = renormalize(value, old, agent.returns)
                 preserve_outputs_(agent.value_net, old, agent.returns)
+                if tricks.ppg:
+                    preserve_outputs_(agent.auxiliary_net, old, agent.returns)
             batch.add(value=value, target=target)
         batch.add(advantage=advantage.float())
 
@@ -210,6 +212,7 @@ def train_in(
             log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
             if tricks.entropy:
                 loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
+            ready = b.valid.any(1)  # [S]: the seeds that have a row to learn from
             if tricks.ppg_buffers:
                 log.note(**ages(b, log.update))
                 b, seen = b.critic, Seen(b.critic.obs)  # from here on: rows from the value net's buffer
@@ -231,6 +234,8 @@ def train_in(
                     turn = log.active & b.value_turn & value_norm.isfinite() & b.valid.any(1)
                     value_optimizer.step(value_grad, value_rate, moving=turn)
                     value_loss, moving = value_loss.detach(), moving & b.policy_turn
+                else:
+                    ready = ready | b.valid.any(1)
                 loss = loss + per_seed(config.value_coef, loss) * value_loss
                 log.note(value_loss=value_loss)
 
@@ -239,7 +244,7 @@ def train_in(
             log.note(grad_norm=norm)
             if tricks.grad_clip:
                 grad = shorten(grad, norm, config.max_grad_norm)
-            optimizer.step(grad, learning_rate, moving=moving & norm.isfinite() & b.valid.any(1))
+            optimizer.step(grad, learning_rate, moving=moving & norm.isfinite() & ready)
 
         if tricks.ppg:
             for b in auxiliary_minibatches(memory, agent.returns, policy, config, log.update):  # every N_π updates

@@ -12,13 +12,13 @@ from tricks.action_mask import mask_logits
 from tricks.core.adam import gradient
 from tricks.core.agent import Agent
 from tricks.core.memory import Memory
-from tricks.core.moments import ReturnStats
+from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.policies import Categorical, DiagonalGaussian, Family
 from tricks.core.reductions import mean
 from tricks.core.rollout import AgentPolicy, Batch
 from tricks.envs.make import make_env
-from tricks.ladder import named
-from tricks.ppg import add_auxiliary_head_, auxiliary_errors
+from tricks.ladder import named, switched
+from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss
 
 CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), aux_every=2)
 # found on seeds 1000 to 1002
@@ -112,6 +112,26 @@ def test_memory_takes_as_many_bytes_as_it_says(monkeypatch: pytest.MonkeyPatch) 
     (memory,) = made
     taken = sum(column.element_size() * column.numel() for column in memory.rows.columns.values())
     assert taken == CONFIG.aux_every * CONFIG.lanes * CONFIG.horizon * (4 * 4 + 2 + 49)
+
+
+def test_a_seed_whose_auxiliary_loss_is_not_finite_ends_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    spoiled = torch.tensor([1.0, torch.nan])
+    monkeypatch.setattr(loop, "auxiliary_loss", lambda *given: auxiliary_loss(*given) * spoiled)
+    run = train(CONFIG, PPG)
+    assert list(run.diverged) == [1]
+    assert run.curve[run.curve.seed == 1]["update"].max() == CONFIG.aux_every - 1
+    assert run.curve[run.curve.seed == 0].step.max() >= CONFIG.steps
+
+
+def test_popart_preserves_what_both_value_heads_predict() -> None:
+    tricks, config = switched([*PPG.on, "return_norm", "popart"]), replace(CONFIG, lr=1e-30)
+    obs = torch.randn(2, 50, 4)
+    run = train(config, tricks)
+    agent, before = run.agent, loop.build_agent(run.agent.spaces, config, tricks)
+    assert (agent.returns.std - 1).abs().min() > 0.1
+    for predict in (Agent.value, Agent.auxiliary_value):
+        now, then = denormalize(predict(agent, obs), agent.returns), predict(before, obs)
+        torch.testing.assert_close(now, then, rtol=1e-5, atol=1e-6)
 
 
 def test_a_phase_comes_after_every_so_many_updates() -> None:

@@ -1,14 +1,18 @@
 """ppg_buffers: rows of several rollouts, used so often and no more, for policy and value net apart."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import pytest
 import torch
 
+import tricks.loop as loop
 from tricks import Config, train
 from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch
-from tricks.ladder import named
+from tricks.ladder import named, switched
 from tricks.ppg_buffers import dealt_apart, reused
 
 ROWS = 24
@@ -68,3 +72,26 @@ def test_ages_are_those_of_the_two_buffers() -> None:
     assert curve[curve["update"] == 0][["policy_age", "value_age"]].to_numpy().max() == 0
     assert settled.policy_age.between(0.2, 0.6).all()  # newer rows have uses left more often than older ones
     assert settled.value_age.between(1, 2.1).all()
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one optimizer", "two"])
+@pytest.mark.parametrize("empty", ["policy", "value"])
+def test_a_net_learns_if_it_has_rows_whether_or_not_the_other_has(
+    empty: str, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dealt(*given: Any) -> Iterator[Batch]:
+        for b in dealt_apart(*given):
+            rows = b if empty == "policy" else b.critic
+            rows.valid = torch.zeros_like(rows.valid)
+            yield b
+
+    monkeypatch.setattr(loop, "dealt_apart", dealt)
+    on = named("ppg_buffers").on
+    tricks, config = switched([*on, "separate_optimizers"] if apart else on), replace(CONFIG, aux_every=1000)
+    agent = train(config, tricks).agent
+    before = loop.build_agent(agent.spaces, config, tricks)
+    moved = {
+        name: not torch.equal(net(agent).head.weight, net(before).head.weight)
+        for name, net in {"policy": lambda agent: agent.policy_net, "value": lambda agent: agent.value_net}.items()
+    }
+    assert moved == {"policy": empty == "value", "value": empty == "policy"}

@@ -16,7 +16,7 @@ from tricks.core.rollout import Rollout
 from tricks.errors import InputError
 from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS
 
-WATCHED = ("policy_loss", "grad_norm", "value_grad_norm")  # a seed ends if one of them is not finite
+WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
