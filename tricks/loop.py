@@ -212,10 +212,11 @@ def train_in(
             log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
             if tricks.entropy:
                 loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
-            ready = b.valid.any(1)  # [S]: the seeds that have a row to learn from
+            ready = b.valid.any(1)  # [S]: the seeds that have rows to learn from
             if tricks.ppg_buffers:
                 log.note(**ages(b, log.update))
                 b, seen = b.critic, Seen(b.critic.obs)  # from here on: rows from the value net's buffer
+                ready = ready | b.valid.any(1)
             if tricks.baseline:
                 value = agent.value(seen)
                 error = squared_error(value, b.target)
@@ -233,9 +234,7 @@ def train_in(
                     value_rate = learning_rate * per_seed(config.value_lr_factor, loss)
                     turn = log.active & b.value_turn & value_norm.isfinite() & b.valid.any(1)
                     value_optimizer.step(value_grad, value_rate, moving=turn)
-                    value_loss, moving = value_loss.detach(), moving & b.policy_turn
-                else:
-                    ready = ready | b.valid.any(1)
+                    value_loss, ready = value_loss.detach(), ready & b.policy_turn
                 loss = loss + per_seed(config.value_coef, loss) * value_loss
                 log.note(value_loss=value_loss)
 

@@ -77,7 +77,7 @@ class Batch:
     uses: Tensor  # [S, B] int64: how many times the row has been used (ppg_buffers)
     task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
     critic: "Batch"  # the value net's own rows (ppg_buffers)
-    policy_turn: bool = True  # whether the policy, and the value net, take a step on this minibatch
+    policy_turn: bool | Tensor = True  # whether the policy, and the value net, take a step on this minibatch; or [S]
     value_turn: bool = True
 
     def __init__(self, **columns: Tensor) -> None:
