@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ablations.analysis.by_rate import common_rate, effects_by_rate
+    from ablations.analysis.choices import clear_of_zero
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.estimates import holm
     from ablations.analysis.outcomes import Outcome, judged, judged_in, outcomes, place
@@ -56,6 +57,7 @@ __all__ = [
     "best_rate",
     "best_scores",
     "claim_verdicts",
+    "clear_of_zero",
     "common_rate",
     "curve",
     "draw_games",
@@ -94,6 +96,7 @@ __all__ = [
 ]
 HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
+    "analysis.choices": ("clear_of_zero",),
     "analysis.effects": ("effects", "scores"),
     "analysis.outcomes": ("Outcome", "judged", "judged_in", "outcomes", "place"),
     "analysis.scales": ("SCALES",),

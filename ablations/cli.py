@@ -49,7 +49,7 @@ class ReportOptions:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    has_jobs = given[:1] not in (["speed"], ["games"])
+    has_jobs = given[:1] not in (["speed"], ["games"], ["calibrate"], ["report"])
     return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
 
 
@@ -122,7 +122,7 @@ def _worlds_suite(chosen: "Options") -> int:
     for name in ("env", "backend", "design", "steps", "scheduler", "dry_run"):
         if getattr(chosen, name) != getattr(type(chosen), name):
             raise InputError(f"--suite worlds has its own designs and budgets; leave out --{name.replace('_', '-')}")
-    return _worlds(given)
+    return _worlds([*given, *["--confirm"] * chosen.confirm])
 
 
 def _sweep(arguments: list[str]) -> int:

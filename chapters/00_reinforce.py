@@ -107,7 +107,7 @@ begin()
 # Two ideas. The first: whatever you did, do more of it. The second: do more of it *in proportion to what it paid*. "Do
 # more of $a$" means taking a gradient step that raises $\log \pi_\theta(a)$.
 #
-# **Predict.** Neither ever compares two machines. Which of them finds the best?
+# **Predict.** Neither idea ever compares two machines. Which one finds the best?
 
 # %% tags=["predict"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -213,9 +213,8 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # ## From one pull to a whole episode
 #
 # Back to CartPole. The policy is now a small neural net: a state goes in, one logit per action comes out, and $\theta$
-# is all of its weights. One episode of states, actions, and rewards, or *trajectory*,
-# $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$ is one big "pull," and its return $R(\tau) = \sum_t r_t$ is what it
-# pays. The same derivation holds with $\tau$ in place of $a$:
+# is all of its weights. One whole episode, or *trajectory*, $\tau = (s_0, a_0, r_0, s_1, a_1, r_1, \dots)$, is one big
+# "pull," and its return $R(\tau) = \sum_t r_t$ is what it pays. The same derivation holds with $\tau$ in place of $a$:
 #
 # $$\nabla_\theta J = \mathbb{E}_\tau\big[R(\tau)\, \nabla_\theta \log p_\theta(\tau)\big].$$
 #

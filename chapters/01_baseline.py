@@ -233,7 +233,7 @@ assert wide > 40 * narrow
 #
 # $$\text{EV} = 1 - \frac{\operatorname{Var}(G - V)}{\operatorname{Var}(G)} .$$
 #
-# 1 is perfect, 0 is no better than a constant, and below 0 you would be better off without the net.
+# 1 is perfect, 0 is no better than a constant, and below 0 a constant would be better than the net.
 
 # %%
 source(squared_error, explained_variance)
@@ -296,8 +296,8 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # %% [markdown]
 # Without a baseline, most agents end up little better than guessing. With a learned one, all of them get there. The
 # known one is faster, and that gap is the price of learning $V$: **a baseline is worth what the value net knows.** An
-# explained variance of 0.87 after 4,000 steps only looks like enough: the other 13% are a spread of about 2 points,
-# against a pay of 0.1.
+# explained variance of 0.87 after 4,000 steps only looks like enough: the other 13% of a variance of about 30 are a
+# spread of about 2 points, against a pay of 0.1.
 
 # %% [markdown]
 # ## Where it matters
@@ -316,8 +316,8 @@ plt.show()
 # %% [markdown]
 # Alone, a baseline shows little in the usual environments. Taken out, it is missed in several, but it takes along GAE,
 # segments, and everything else that needs $V$, so that row speaks for all of them, as does Hopper's cell. The worlds
-# made for it show what it does by itself. Under a large loan, REINFORCE stays near guessing without it. `OffsetReward`
-# it learns either way, but faster with a baseline.
+# made for it show what it does by itself. Under a large loan, REINFORCE stays near guessing without it. In
+# `OffsetReward`, where each step pays 10 or 11, it learns either way, but faster with a baseline.
 
 # %%
 evidence("baseline")
@@ -328,7 +328,8 @@ evidence("baseline")
 #
 # A baseline helps little
 #
-# - **while $V$ knows nothing.** With explained variance below 0 it adds noise: $G - V$ spreads more than $G$ does.
+# - **while $V$ knows nothing.** With explained variance below 0, a constant would do better: $G - V$ spreads more than
+#   $G$ does.
 # - **when the noise has another source**, such as which action was drawn, or luck later in the episode. The chapter on
 #   [GAE](04_gae.ipynb) deals with the luck.
 # - **when there is no level.** If the return is about 0 on average in every state, there is nothing to subtract.

@@ -45,7 +45,8 @@ begin()
 #
 # $$\underbrace{r_0 + r_1 + \dots + r_{k-1}}_{\text{seen}} + \underbrace{V(s_k)}_{\text{believed}}.$$
 #
-# With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. 300 rides for each $k$:
+# With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. 2,000 rides for each $k$, 300
+# of them drawn:
 
 # %%
 CELLS, WORTH, RIDES = 30, 10.0, 2000
@@ -265,7 +266,8 @@ diff(named("clip"), named("gae"))
 #
 # In this world every step shows a cue, −1 or 1. The action that matches it earns 1, the other one −1, but the pay comes
 # *three steps later*, under noise with standard deviation 3. What's in the mail can't be seen. Guessing gets 0 points
-# per episode, a perfect agent 197 on average. An action's pay is in $\delta_{t+3}$, which counts $(\gamma\lambda)^3$.
+# per episode, a perfect agent 197 on average. An action's pay is in $\delta_{t+3}$, whose weight is
+# $(\gamma\lambda)^3$.
 #
 # **Predict.** Five agents for each λ, at the same learning rate. Which of 0, 0.5, 0.8, and 1 learns nothing, and which
 # learns fastest?
@@ -302,8 +304,9 @@ assert "LunarLander-v3" in hurts
 assert helps
 
 # %% [markdown]
-# In the usual environments the result is mixed. In the worlds made for it, a bare TD error loses most of the score.
-# λ = 0.9 is a clear gain where pay comes by mail, and makes no detectable difference in a noisy chain.
+# In the usual environments the result is mixed. In the worlds made for it, a bare TD error loses most of the score. λ =
+# 0.9 is a clear gain where pay comes by mail (here one step late), and makes no detectable difference in a noisy chain
+# (described below).
 
 # %%
 evidence("gae")
@@ -506,6 +509,6 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 #
 # </details>
 #
-# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have all of PPO: `python -m tricks listing gae`
-# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights
-# on: [orthogonal initialization](05_orthogonal_init.ipynb).
+# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO: `python -m tricks listing gae`
+# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights on:
+# [orthogonal initialization](05_orthogonal_init.ipynb).

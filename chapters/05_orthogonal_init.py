@@ -133,7 +133,7 @@ for name, net in nets.items():
     print(f"{name:18} d = {d:.2f} on average, and e^(24d) = {np.exp(24 * d):,.0f}")
 
 # %% [markdown]
-# PyTorch's average $d$ of 0.3 is already too much for 1000 steps. **A preference that you can't see in one state
+# PyTorch's average $d$ of 0.3 is already at the limit of 1000 steps. **A preference that you can't see in one state
 # decides everything over many.**
 #
 # ## How long is a vector after a layer?
@@ -351,24 +351,28 @@ assert dict(zip(found.worlds.place, found.worlds.seen, strict=True)) == {
     "ThereAndBack-v0": 0,
 }
 assert (found.table.verdict == "unknown").mean() > 0.5
-assert set(found.table.env[found.table.detected < 0]) == {"Taxi-v4"}
+assert not (found.table.detected < 0).any()
 found
 
 # %% [markdown]
 # In the usual environments, each arm has its own best learning rate. On Pendulum's rung, give both arms *one* rate, and
-# you can have any answer that you like:
+# you can have any answer that you like. On Taxi's, the trick costs a little at each of the two smallest rates:
 
 # %%
-pendulum = next(study for study in studies() if study.env == "Pendulum-v1")
-by_rate = effects_by_rate(pendulum, next(design for design in pendulum.designs if design.name == "ladder"))
-row = by_rate[by_rate.trick == "orthogonal_init"].set_index("at")
-for rate in ("0.003", "0.03", "own best"):
-    print(f"{rate:8}: {row.difference[rate]:+.2f} [{row.low[rate]:+.2f}, {row.high[rate]:+.2f}]")
-assert row.high["0.003"] < 0 < 0.3 < row.low["0.03"] and row.low["own best"] < 0 < row.high["own best"]
+rung = {}
+for env, rates in (("Pendulum-v1", ("0.003", "0.03")), ("Taxi-v4", ("0.0003", "0.001"))):
+    study = next(study for study in studies() if study.env == env)
+    by_rate = effects_by_rate(study, next(design for design in study.designs if design.name == "ladder"))
+    row = rung[env] = by_rate[by_rate.trick == "orthogonal_init"].set_index("at")
+    for rate in (*rates, "own best"):
+        print(f"{env:12} {rate:8}: {row.difference[rate]:+.2f} [{row.low[rate]:+.2f}, {row.high[rate]:+.2f}]")
+    assert row.low["own best"] < 0 < row.high["own best"]
+assert rung["Pendulum-v1"].high["0.003"] < 0 < 0.3 < rung["Pendulum-v1"].low["0.03"]
+assert max(rung["Taxi-v4"].high[["0.0003", "0.001"]]) < 0
 
 # %% [markdown]
-# As for the strip's red cells, on Taxi, fresh nets suggest why. PyTorch's random hidden biases make all 500 one-hot
-# states look alike, which helps with a lesson that is the same in every state: no illegal pickups.
+# As for Taxi, fresh nets suggest why. PyTorch's random hidden biases make all 500 one-hot states look alike, which
+# helps with a lesson that is the same in every state: no illegal pickups.
 
 # %%
 torch.manual_seed(0)

@@ -357,15 +357,15 @@ assert worlds.without["CartPoleReward0.0001-v0"] < 0.0025  # a random policy get
 # - **when nothing happened.** Without any reward, advantages are the value net's noise, and standardizing makes it as
 #   loud as the best news.
 # - **when minibatches are small,** as with the two rows above.
-# - **when a large advantage is a large matter.** Dividing by $\sigma$ makes a batch in which nothing was decided weigh
-#   as much as one in which everything was.
+# - **when the size of an advantage means something.** Dividing by $\sigma$ makes a batch in which nothing was decided
+#   weigh as much as one in which everything was.
 #
 # On continuous control, Andrychowicz et al. (2020, arXiv:2006.05990) find that it makes little difference.
 #
 # ## Exercises
 #
-# **Exercise 1: write it** for one agent. Invalid rows should come out as 0. Think of equal advantages, and of a single
-# valid row. The cell tells you what's wrong with your version.
+# **Exercise 1: write it** for one agent. Invalid rows should come out as 0. Watch for equal advantages, and for a
+# single valid row. The cell tells you what's wrong with your version.
 
 
 # %%

@@ -4,8 +4,8 @@
 # *What becomes of the value net when every reward is a hundred times larger?*
 #
 # Pay a task's rewards in cents instead of dollars, and the task is the same. The policy hardly notices, because
-# [advantage normalization](06_advantage_norm.ipynb) keeps its advantages around 1. But the value net has to output
-# the numbers themselves: 5000 instead of 50, with weights that start around 0.1 and move by a hundredth at a time.
+# [advantage normalization](06_advantage_norm.ipynb) keeps its advantages around 1. But the value net has to output the
+# numbers themselves: 5000 instead of 50, with weights that start around 0.1 and move by a few thousandths at a time.
 #
 # | at a glance | |
 # |---|---|
@@ -187,7 +187,7 @@ diff(named("state_norm"), named("return_norm"))
 #
 # In `CartPoleReward100` each step pays 100 instead of 1; otherwise it is CartPole. Five agents train with the trick and
 # five without, at the learning rates that did best on other seeds. (`planted` swaps one function of the loop for one
-# that also keeps what the value nets predicted and what came.)
+# that also keeps what the value nets predicted and the returns that followed.)
 
 # %%
 hundred = Config("tricks/CartPoleReward100-v0", seeds=5, steps=30_000, lanes=32, horizon=32)
@@ -196,7 +196,7 @@ normed = switched((*plain.on, "return_norm"))
 
 
 def listen(tricks):
-    """A run, and what its value nets predicted for each update's states beside what came: [(V, G), ...]."""
+    """A run, and what its value nets predicted for each update's states, with the returns that followed: [(V, G), ...]."""
     heard = []
 
     def listening(value, target, valid):
@@ -222,7 +222,7 @@ left.plot([came.mean() for _, came in heard_having], color=style.INK, lw=1.2, la
 left.set(xlabel="update", ylabel="mean of V(s)", xlim=(0, len(heard_having) - 1))
 label_lines(left)
 right.plot([0, 10_000], [0, 10_000], color=style.INK, lw=1)
-right.set(xlabel="return that came", ylabel="V(s)", title="last update, state by state")
+right.set(xlabel="the return that followed", ylabel="V(s)", title="last update, state by state")
 plt.show()
 
 for heard, _, name in pairs:
@@ -232,9 +232,9 @@ assert heard_without[-1][0].mean() < 0.2 * heard_without[-1][1].mean()
 assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 
 # %% [markdown]
-# Without the trick, $V$ is a flat line near the bottom: a small fraction of what comes, and the same for every state.
-# With it, predictions rise with the returns. They lag, because the statistics follow at $\beta = 0.1$, but better
-# states are said to be better.
+# Without the trick, $V$ is a flat line near the bottom: a small fraction of the returns, and the same for every state.
+# With it, predictions rise with the returns. They lag, as one would expect of statistics that follow at $\beta = 0.1$,
+# but better states are said to be better.
 
 # %%
 curves({"without": without, "return_norm": having})
@@ -299,7 +299,7 @@ source(RewardScale.forward, running_sums)
 # changes only what the value net has to say. (With several, it also divides each task's advantages by its σ: [chapter
 # 12](12_popart.ipynb).)
 #
-# **Predict.** CartPole pays a ten-thousandth per step, beside an entropy bonus of 0.01. (There is no advantage
+# **Predict.** CartPole pays a ten-thousandth per step, against an entropy bonus of 0.01. (There is no advantage
 # normalization, which would hide the scale.) Does either trick help?
 
 # %%
@@ -401,8 +401,8 @@ assert found.table.verdict[found.table.env == "tricks/BricksByRow-v0"].item() ==
 
 # %% [markdown]
 # In the two worlds made for it, where rewards are a hundred times larger or differ a thousandfold between tasks, it
-# clearly helps. It also helps on Pendulum, in two comparisons, and as Acrobot's next rung, each on two sets of 30
-# seeds, and on top of PPO in `BricksByRow`, a game in pixels in which a brick pays 1, 10, or 100. On CartPole a
+# clearly helps. It also helps on Pendulum, in two comparisons, as Acrobot's next rung, and, with PopArt, in Taxi's full
+# set, each on two sets of 30 seeds, and on top of PPO in `BricksByRow`, a game in pixels in which a brick pays 1, 10, or 100. On CartPole a
 # discounted return is at most $1/(1-\gamma) = 100$, which a net reaches in a few hundred steps; two
 # comparisons favored it, but less so on other seeds, so the strip leaves them open.
 
@@ -424,10 +424,10 @@ assert speeds["Acrobot-v1"][1.0] < speeds["Acrobot-v1"].loc[:0.3].min() - 30
 assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 
 # %% [markdown]
-# Good enough on CartPole, where the speed hardly matters, and on Acrobot, where only $\beta = 1$ costs 30 points and
-# more: the statistics are those of the last batch alone. On Pendulum, 0.3 is best and 0.1 isn't nearly as good, though
-# their intervals overlap. There, 0.01 is probably too slow: about sixty batches take $\mu$ less than half of the way
-# ($1 - 0.99^{60} = 45\%$).
+# Good enough on CartPole, where all intervals overlap, and on Acrobot, where only $\beta = 1$ costs 30 points and more:
+# the statistics are those of the last batch alone. On Pendulum, 0.3 is best and 0.1 isn't nearly as good, though their
+# intervals overlap. There, 0.01 is probably too slow: about sixty batches take $\mu$ less than half of the way ($1 -
+# 0.99^{60} = 45\%$).
 #
 # Do you have the problem? Compare the mean of your returns with what the learning rate can reach in your budget, at
 # $65\,\alpha$ per gradient step. And expect trouble from the trick itself
@@ -489,7 +489,7 @@ assert faulty.curve.explained_variance.abs().max() < 0.05
 #
 # <details><summary>Hint</summary>
 #
-# In which units are the numbers that GAE gets? How much do they vary, beside returns in the thousands?
+# In which units are the numbers that GAE gets? How much do they vary, compared with returns in the thousands?
 #
 # </details>
 #

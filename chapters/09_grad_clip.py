@@ -26,9 +26,9 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, curves, evidence, label_lines, planted, studies
+from book import begin, curves, evidence, label_lines, planted
 from exercises.grad_clip import check_shorten, torch_shorten
-from tricks import REINFORCE, Config, diff, source, train
+from tricks import Config, diff, source, train
 from tricks.core.adam import Adam
 from tricks.grad_clip import shorten
 from tricks.ladder import named, switched
@@ -394,14 +394,9 @@ assert late["grad_clip"]["length"].mean().mean() > 2 * late["without"]["length"]
 evidence("grad_clip").strip()
 plt.show()
 
-for study in studies():
-    rates = [study.of(arm).lr.iloc[0] for arm in (REINFORCE, switched(["grad_clip"]))]
-    print(f"{study.env:15} learning rate alone on REINFORCE: {rates[0]:g} without, {rates[1]:g} with")
-
 # %% [markdown]
 # Where shocks are huge, the limit decides; with shocks of 1000, no effect is detected. The usual environments have
-# none, and on the ladder `return_norm` has already made the losses small. On Taxi, the red cell also compares two
-# learning rates: each arm has its own, from a coarse grid.
+# none, and on the ladder `return_norm` has already made the losses small.
 
 # %%
 evidence("grad_clip")

@@ -24,9 +24,9 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, best_at, curves, evidence, planted, studies, swept
+from book import begin, best_at, curves, evidence, planted, swept
 from exercises.entropy import check_entropy, reported_bonus
-from tricks import REINFORCE, Config, diff, source, train
+from tricks import Config, diff, source, train
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import play_episodes
 from tricks.entropy import entropy_bonus
@@ -87,7 +87,8 @@ assert slope < -0.5 and abs(corridor_return(1.0) - 0.58) < 1e-3 and abs(corridor
 # %% [markdown]
 # The coin flip stands on the slope of the wrong hill. Going right *a bit* more often means strolling around longer,
 # which costs, and hardly ever getting to the far door. Such a world is **deceptive**: even the exact gradient leads
-# away from the better hill. Only luck can save the agent, as long as it sometimes goes that far. How long is that?
+# away from the better hill. Only luck can save the agent, while it still sometimes reaches the far door. How long will
+# it?
 #
 # ## A sure policy hardly learns
 #
@@ -290,15 +291,12 @@ plt.show()
 
 for row in evidence("entropy").worlds.itertuples():
     print(f"{row.place}: {row.difference:+.2f}, {row.verdict}; by coefficient {row.doses}")
-for study in studies():
-    rates = [study.of(arm).lr.iloc[0] for arm in (REINFORCE, switched(["entropy"]))]
-    print(f"{study.env:15} learning rate alone on REINFORCE: {rates[0]:g} without, {rates[1]:g} with")
 
 # %% [markdown]
 # In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, which starts in cell 2 and gives
-# each arm its own rate, no effect is detected: tuning finds rates at which some agents get to the far door by luck. The
-# usual environments don't deceive, so at $c_2 = 0.01$ the bonus does little there. (On Taxi, the red cell also compares
-# two learning rates.)
+# each arm its own rate, no effect is detected. Perhaps tuning finds rates at which some agents get to the far door by
+# luck, and the start is one cell closer to it. The usual environments don't deceive, so at $c_2 = 0.01$ the bonus does
+# little there.
 
 # %%
 evidence("entropy")

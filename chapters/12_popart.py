@@ -242,8 +242,9 @@ assert ends[all_of_it, "return_norm alone"][10] < ends[all_of_it, "with popart"]
 # loop, here to record what it plays.)
 #
 # In CartPole, returns grow as the policy gets better, and the statistics follow at $\beta = 0.1$. In `Weather100`, each
-# batch is lucky or not, at random, and every state shows which: a lucky one is lent 100 at the first step and pays it
-# back at the last. With $\beta = 0.5$ the statistics leap from batch to batch, while no state's value changes.
+# batch is lucky or not, at random, and every state shows which: in a lucky one, each episode is lent 100 at its first
+# step and repays it at its last. With $\beta = 0.5$ the statistics leap from batch to batch, while no state's value
+# changes.
 
 
 # %%
@@ -436,8 +437,9 @@ assert abs(per_head.late().mean() - tried["+ return_norm"].late().mean()) < 0.5
 # %% [markdown]
 # With one head, the agent masters the task that pays 1000, and the one that pays 10, where the same actions are right.
 # Where the others are right, it gets only part of the way in the task that pays 100, and in the one that pays 1 it is
-# worse than random. Separate heads alone don't help. With statistics per task, all four are solved. POP adds little, if
-# anything: each task's statistics settle within a few batches, and what counts is the *scale per task*.
+# worse than random. Separate heads without statistics do worse than that one head, which has both tricks. With
+# statistics per task, all four are solved. POP adds little, if anything, probably because each task's statistics settle
+# within a few batches: what counts is the *scale per task*.
 #
 # ## Where it helps, and where it hurts
 

@@ -3,9 +3,9 @@
 #
 # *An episode can last for thousands of steps. Why wait for its end before learning from it?*
 #
-# So far a batch was made of whole episodes, because the return $G_t$ sums all rewards up to the end. But then an agent
-# that survives for an hour learns once an hour. In this chapter we cut experience into pieces of equal length and
-# repair what the cut breaks.
+# So far, each batch has been made of whole episodes, because the return $G_t$ sums all rewards up to the end. But then
+# an agent that survives for an hour learns once an hour. In this chapter we cut experience into pieces of equal length
+# and repair what the cut breaks.
 #
 # | at a glance | |
 # |---|---|
@@ -270,20 +270,24 @@ plt.show()
 
 hurts = found.table[found.table.verdict == "hurts"]
 print("hurts:", ", ".join(f"{row.env}, {row.question}" for row in hurts.itertuples()))
-assert list(zip(hurts.env, hurts.question, strict=True)) == [("CartPole-v1", "alone, on baseline")]
-assert (found.table.verdict == "unknown").mean() > 0.5
+assert list(zip(hurts.env, hurts.kind, strict=True)) == [
+    ("CartPole-v1", "alone, on what it needs"),
+    ("Taxi-v4", "on the rung before"),
+]
+assert (found.table.verdict == "unknown").mean() > 0.4 and hurts.confirmed.eq(1).all()
 
 # %% [markdown]
 # In `Marathon`, segments make all the difference. In the usual environments episodes are shorter, and in most cells the
-# seeds can't tell. Acrobot gains, on the ladder and in the full set, and did so again on other seeds. On CartPole,
-# segments hurt when added to nothing but a baseline.
+# seeds can't tell. Acrobot gains, on the ladder and in the full set, and did so again on other seeds. Taxi loses a
+# little as the next rung, again on other seeds, too, and the rung after it, the [bootstrap](14_bootstrap.ipynb), more
+# than makes up for it. On CartPole, segments hurt when added to nothing but a baseline.
 
 # %%
 evidence("segments")
 
 # %% [markdown]
-# Why do they hurt there? A cut leans on $V(s_T)$, and without `reuse` the value net gets a single gradient step per
-# batch. What does it know after 25,000 steps?
+# Why do they hurt there? Our reading: a cut leans on $V(s_T)$, and without `reuse` the value net gets a single gradient
+# step per batch. What does it know after 25,000 steps?
 
 # %%
 for tricks in (switched(["baseline", "segments"]), switched(["baseline", "reuse", "clip", "segments"])):

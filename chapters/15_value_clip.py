@@ -4,8 +4,8 @@
 # *Clipping keeps the policy from moving too far in one update. Why not do the same to the value net?*
 #
 # The [clip](03_clip.ipynb) keeps the policy near the one that collected the data. The value net learns from the same
-# batches: sixteen gradient steps (four epochs of four minibatches) can pull it far over to one noisy sample of the
-# returns. So why not hold it back, too? Much public code does.
+# batches: sixteen gradient steps (four epochs of four minibatches) can pull it a long way toward one noisy sample of
+# the returns. So why not hold it back, too? Much public code does.
 #
 # | at a glance | |
 # |---|---|
@@ -198,10 +198,10 @@ for name, run in runs.items():
 assert late["plain"] > 0.15 + max(late["value_clip"], late["clipped, plain's rate"])
 
 # %% [markdown]
-# The clipped net lags, even more at the plain one's rate. The search for a rate has found the loophole: steps so long
-# that the first one lands far beyond the range. **A trick and a learning rate can undo each other, so each arm of a
-# comparison needs its own rate.** The score notices less. (A guess earns 105.) A baseline that is wrong by as much for
-# both actions makes the gradient noisier, but doesn't turn it.
+# The clipped net lags, even more at the plain one's rate. The search for a rate has probably found the loophole: steps
+# so long that the first one lands far beyond the range. **A trick and a learning rate can undo each other, so each arm
+# of a comparison needs its own rate.** The score notices less. (A guess earns 105.) A baseline that is wrong by as much
+# for both actions makes the gradient noisier, but doesn't turn it.
 #
 # ## A prediction that failed
 #
@@ -400,9 +400,9 @@ assert (end < 0.6).mean() > 0.5 and ((end < 0.6) | (end > 0.8)).all()
 
 # %% [markdown]
 # In the lottery it hurts, on two sets of seeds, except with a prize of 2: there a win and a blank are equally likely,
-# and by symmetry Huber's loss ends at the mean. The search for a rate found another loophole: at 0.1, most agents
-# commit to one action before $V$ has much to say, and some of them are lucky. Andrychowicz et al. found Huber's loss
-# worse than the squared error in every environment they tried.
+# and by symmetry Huber's loss ends at the mean. The search for a rate found another loophole. Our reading: at 0.1, most
+# agents commit to one action before $V$ has much to say, and some of them are lucky. Andrychowicz et al. found Huber's
+# loss worse than the squared error in every environment they tried.
 
 # %%
 evidence("huber")

@@ -328,8 +328,8 @@ for name in ("separate nets", "shared_trunk", "with return_norm"):
 assert offset["shared_trunk"] > 1.5 * max(offset["separate nets"], offset["with return_norm"])
 
 # %% [markdown]
-# A policy's own features lie around zero, since the mirror image of a state calls for the other action. Those of the
-# shared body have moved toward their limits, where they add up to a large $V$ and vary less.
+# A policy's own features lie around zero, probably since the mirror image of a state calls for the other action. Those
+# of the shared body have moved toward their limits, where they add up to a large $V$ and vary less.
 #
 # ## Is it the sharing, or the scale?
 #
@@ -417,8 +417,8 @@ helped = score.pop("shared, returns follow the stripes")
 assert helped > 0.1 + max(score.values())
 
 # %% [markdown]
-# On its own, the policy finds two of the three borders. In the stripe it misses, it is sure of the wrong action, and at
-# a probability near 0 or 1 its gradient has vanished. The value head keeps going: it has to tell the stripes apart, and
+# On its own, the policy misses one stripe of the four. Our reading: it is sure of the wrong action there, and at a
+# probability near 0 or 1 its gradient has vanished. The value head keeps going: it has to tell the stripes apart, and
 # with its features the policy gets all places right. With returns three times as large, the value drowns the policy
 # again. And if returns have another shape, there is nothing to share.
 #

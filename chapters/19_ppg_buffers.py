@@ -4,9 +4,9 @@
 # *How often, and for how long, can each net learn from the same row?*
 #
 # Every row of experience costs a step in the environment. PPO passes over it four times, with both nets, and throws it
-# away. But the two nets have different needs: in the scores of the [last chapter](18_ppg.ipynb), a second epoch hurt
-# the policy, while auxiliary phases were best with nine. So why not give each net a buffer of its own, with its own
-# size and number of uses?
+# away. But the two nets have different needs: in the paper's scores in the [last chapter](18_ppg.ipynb), a second epoch
+# hurt the policy, while auxiliary phases were best with nine epochs. So why not give each net a buffer of its own, with
+# its own size and number of uses?
 #
 # On the tasks in this book, it rarely pays.
 #
@@ -157,8 +157,8 @@ assert slope.tolist() == [[0.0, -1.0]]
 #
 # $$p = \frac{\text{uses}}{\text{rollouts} \cdot \text{epochs}},$$
 #
-# by default $4 / (2 \cdot 4) = ½$ for the policy and $16 / (8 \cdot 4) = ½$ for the value net. Chance can exceed the
-# average, so a counter stops each row at `uses` uses.
+# by default $4 / (2 \cdot 4) = ½$ for the policy and $16 / (8 \cdot 4) = ½$ for the value net. By chance, a row could
+# get more than that, so a counter stops it at `uses`.
 
 # %%
 source(reused)
@@ -298,9 +298,9 @@ assert table.env[table.verdict == "helps"].tolist() == ["tricks/Bricks-v0"]
 assert table.verdict[(table.env == "CartPole-v1") & table.question.str.contains("return_norm")].item() == "hurts"
 
 # %% [markdown]
-# Buffers help a little in Bricks, and aren't seen to in the other three games. On CartPole with `return_norm` they hurt.
-# (The −0.31 on DoorKey is too uncertain to count.) Is it the policy's older rows? The sizes can be varied, too, together
-# with the learning rate:
+# Buffers help a little in Bricks; in the other three games, no effect is detected. On CartPole with `return_norm` they
+# hurt. (The −0.31 on DoorKey is too uncertain to count.) Is it the policy's older rows? The sizes can be varied, too,
+# together with the learning rate:
 
 # %%
 swept("policy_rollouts", "value_rollouts", rungs=("ppg_buffers+return_norm",))
@@ -311,7 +311,7 @@ for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items(
     assert best.is_monotonic_decreasing
 
 # %% [markdown]
-# In both, the means fall as the policy's buffer grows, though one and two rollouts are nearly as good, and on CartPole
+# In both, the means fall as the policy's buffer grows, though two rollouts are nearly as good as one, and on CartPole
 # all intervals overlap. How long the value net's should be is less clear: eight rollouts are ahead on CartPole (so far
 # that two don't count as nearly as good) and two on Acrobot, but in both, the intervals overlap.
 

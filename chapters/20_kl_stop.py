@@ -145,9 +145,9 @@ for name in ("kl_stop", "clip + kl_stop"):
 
 # %% [markdown]
 # With no brake, the curve leaves the picture and ends near 1. With the clip alone, the KL overshoots the dotted limit,
-# carried by the optimizer's momentum, and then *comes back*: a row that moved against its advantage, such as a good
-# action that became rarer, still has its gradient. With the KL stop it freezes, a bit above the limit. With both, it
-# freezes in the middle of the overshoot, which the clip alone would have repaired.
+# probably carried by the optimizer's momentum, and then *comes back*: a row that moved against its advantage, such as a
+# good action that became rarer, still has its gradient. With the KL stop it freezes, a bit above the limit. With both,
+# it freezes in the middle of the overshoot, which the clip alone would have repaired.
 #
 # The clip works like a spring, the KL stop like a switch.
 #

@@ -248,9 +248,9 @@ assert stuck[0] > 2 * stuck[1:].max()
 
 # %% [markdown]
 # The narrow ones fail. Their steep gradient throws the mean far beyond the limit, where every draw is full torque, and
-# there is nothing to compare. (A lower learning rate, 0.001 or 0.003, doesn't rescue them.) The other ten learn, and
-# their $\sigma$ falls only as the return rises. An agent from $\sigma = 3$ starts with full torque in half of its
-# draws, and full torque is what a swing-up takes.
+# there is nothing to compare. (In separate runs, a lower learning rate, 0.001 or 0.003, didn't rescue them.) The other
+# ten learn, and their $\sigma$ falls only as the return rises. An agent from $\sigma = 3$ starts with full torque in
+# half of its draws, and full torque is what a swing-up takes.
 #
 # Don't conclude that wider is better. Andrychowicz et al. recommend *decreasing* the first $\sigma$ on their locomotion
 # tasks. It has the units of an action, so compare it with the range, and tune it.
@@ -258,8 +258,8 @@ assert stuck[0] > 2 * stuck[1:].max()
 # ## Every trick on Pendulum
 #
 # Here are the stored ablations (with $\gamma = 0.9$). *Next rung* adds a trick to all those before it; *taken out*
-# removes it, with what needs it, from the full set; *alone* adds it, with what it needs, to REINFORCE. Full dots are
-# detected after correcting for the number of tricks.
+# removes it, with what needs it, from the full set; *alone* adds it, with what it needs, to REINFORCE. Filled dots are
+# effects detected after correcting for the number of tricks.
 
 # %%
 ADDS = "what the trick adds: 0 is nothing, 1 the way from a random policy to the ceiling"
@@ -385,7 +385,7 @@ assert found.detected.min() == 0 and (found.high - found.low).median() > 0.1
 # Three things carry the preset:
 #
 # - **[Reuse](02_reuse.ipynb).** Without it, there is one gradient step per 2,048 frames, at a rate that was chosen for
-#   320 of them, and the robot hardly learns to stand.
+#   320 of them.
 # - **[Reward scaling](08_return_norm.ipynb).** Returns go into the hundreds here, and at a rate of 0.0003 a value net gets
 #   there slowly. (That is our reading; no arm tests it.)
 # - **[The baseline](01_baseline.ipynb).** When it goes, so do GAE, segments, and value clipping.
@@ -408,9 +408,8 @@ for row in claims.itertuples():
 assert (claims.verdict == "can't tell").all()
 
 # %% [markdown]
-# We can neither confirm nor reject a single one of them. They had a quarter of a million agents, and we have ten an arm, on
-# a robot that varies a lot from seed to seed. With three, as in many papers, expect to see the three tricks above, and
-# luck.
+# We can neither confirm nor reject a single one of them. They had a quarter of a million agents, and we have ten an
+# arm, on a robot that varies a lot from seed to seed. With three, as in many papers, expect luck.
 #
 # A Gaussian is the wrong family where two different actions are right: left or right around an obstacle, with the
 # obstacle as their mean. And a diagonal one scatters each motor by itself, even where they must act together.

@@ -25,7 +25,19 @@ import pandas as pd
 from IPython.display import Markdown, display
 from scipy import stats
 
-from ablations import RESULTS, effects, holm, interval, markdown, scores, sentences, stored_random, style, takeaways
+from ablations import (
+    RESULTS,
+    clear_of_zero,
+    effects,
+    holm,
+    interval,
+    markdown,
+    scores,
+    sentences,
+    stored_random,
+    style,
+    takeaways,
+)
 from book import begin, studies
 from book.results import all_effects
 from exercises.whole_ladder import biased_comparison, check_holm
@@ -221,19 +233,19 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 
 # %% [markdown]
 # (Groups are left out. An entry may rest on one ten-seed cell.) The second line is the reason for this project: a
-# single environment would have told you half the truth. The last line does *not* list useless tricks, only effects too
-# small for these runs.
+# single environment would have told you half the truth. The last line does *not* list useless tricks, only tricks whose
+# own effect these runs can't make out.
 #
 # **So what do you switch on first?** Don't count blue cells. Those of `reuse` belong to groups; by itself it is never
-# seen, and it can [collapse](02_reuse.ipynb) without a clip. What CartPole, Acrobot, and Pendulum support, where every
-# effect was tried twice:
+# seen, and it can [collapse](02_reuse.ipynb) without a clip. What the four environments support in which every effect
+# was tried twice:
 #
 # 1. several epochs per batch **together with the clip**, the group whose loss costs CartPole and Pendulum most, and
-#    Acrobot a little;
-# 2. on Acrobot and Pendulum, a value net with GAE, segments, and the rest that needs it;
-# 3. then what your task calls for: `bootstrap` for time limits; `return_norm`, which is seen in two positions on
-#    Pendulum and as Acrobot's rung; and `action_mask` for illegal actions, though here only Taxi's ten seeds speak for
-#    it;
+#    Acrobot and Taxi a little;
+# 2. on Acrobot, Pendulum, and Taxi, a value net with GAE, segments, and the rest that needs it;
+# 3. then what your task calls for: `action_mask` for illegal actions, which is worth most of all on Taxi; `bootstrap`
+#    for time limits; and `return_norm`, which is seen in two positions on Pendulum, as Acrobot's rung, and, with
+#    `popart`, in Taxi's full set;
 # 4. and advantage normalization on tasks like CartPole and Acrobot, where it is seen in two of three positions each. As
 #    Pendulum's rung it [hurts](06_advantage_norm.ipynb).
 #
@@ -248,16 +260,16 @@ for name, row in both.iterrows():
         f"{name} helps, and did so again:", ", ".join(f"{env} in {count} of 3 positions" for env, count in row.items())
     )
 assert set(both.index) == {"reuse"} and set(again.design[again.trick == "reuse"]) == {whole.name}
-assert counts.loc["advantage_norm"].to_dict() == {"CartPole-v1": 2, "Acrobot-v1": 2, "Pendulum-v1": 0}
+assert counts.loc["advantage_norm"].to_dict() == {"CartPole-v1": 2, "Acrobot-v1": 2, "Pendulum-v1": 0, "Taxi-v4": 0}
 groups = again[again.design == whole.name].sort_values("difference").groupby("env").trick.agg(list)
 assert {env: names[-1] for env, names in groups.items()} == {
     "CartPole-v1": "reuse",
     "Acrobot-v1": "baseline",
     "Pendulum-v1": "reuse",
+    "Taxi-v4": "action_mask",
 }
-assert "baseline" in groups["Pendulum-v1"] and {"bootstrap", "return_norm"} <= set(
-    counts.index[counts["Pendulum-v1"] > 0]
-)
+assert all("baseline" in groups[env] for env in ("Pendulum-v1", "Taxi-v4"))
+assert all({"bootstrap", "return_norm"} <= set(counts.index[counts[env] > 0]) for env in ("Pendulum-v1", "Taxi-v4"))
 
 # %% [markdown]
 # ## Asking sixteen questions at once
@@ -308,9 +320,9 @@ assert (worst > 0.05).all()
 assert twice.max() < 0.03
 
 # %% [markdown]
-# On real scores, Holm's 5% can become 14% with ten seeds, and 9% with thirty. The cure is old-fashioned: try again. What
-# was detected on CartPole, Acrobot, and Pendulum had to reach $p < 0.05$ with the same sign on 30 other seeds. Two
-# effects on CartPole and two on Pendulum didn't. The two on CartPole are hollow above.
+# On real scores, Holm's 5% can become 14% with ten seeds, and 9% with thirty. The cure is old-fashioned: try again.
+# What was detected on CartPole, Acrobot, Pendulum, and Taxi had to reach $p < 0.05$ with the same sign on 30 other
+# seeds. Two effects on CartPole, two on Pendulum, and one on Taxi didn't. The two on CartPole are hollow above.
 
 # %%
 tried = all_effects()
@@ -323,6 +335,7 @@ for row in failed.itertuples():
 assert failed.groupby("env").trick.agg(sorted).to_dict() == {
     "CartPole-v1": ["return_norm", "return_norm"],
     "Pendulum-v1": ["lr_anneal", "segments"],
+    "Taxi-v4": ["clip"],
 }
 
 # %% [markdown]
@@ -366,7 +379,8 @@ assert chance[3][1].max() < 0.2
 # that around. They drew settings at random, a quarter of a million agents on five MuJoCo tasks, and asked of each
 # choice: how good are the agents that have it? Here is the same at a laptop's size, on two tasks: 2,000 agents on each,
 # ten to each of 200 random sets of flags, all with random numbers (`python -m ablations random --draws 2000`). For each
-# choice, the figure shows how much of the variance of all scores it explains by itself, with 95% intervals. (The
+# choice, the figure shows how much of the variance of all scores it explains by itself, with 95% intervals. (A choice
+# is *clear of 0* if its interval is, and if shuffling its values among the sets hardly ever explains as much. The
 # estimate, $\omega^2$, subtracts what luck alone would explain, so it can come out below 0.)
 #
 # **Predict.** They found that the discount, the learning rate, the normalization of observations, the scale of the
@@ -398,7 +412,7 @@ figure.supxlabel("share of the variance of all scores that the choice explains a
 plt.show()
 
 # %%
-clear = {env: set(found.index[found.explained_low > 0]) for env, found in shares.items()}
+clear = {env: set(found.index[clear_of_zero(found)]) for env, found in shares.items()}
 lines = []
 for env, found in shares.items():
     rank = found.explained.rank(ascending=False).astype(int)
@@ -411,7 +425,7 @@ agree = {env: sorted((found & {*MUCH}) | ({*LITTLE} - found)) for env, found in 
 for env, names in agree.items():
     print(f"{env} agrees on {len(names)} of 9: {', '.join(names)}")
 print("clear of 0 on both:", ", ".join(sorted(clear["CartPole-v1"] & clear["Acrobot-v1"])))
-assert agree["CartPole-v1"] == ["entropy", "epochs", "gamma", "grad_clip", "lr", "lr_anneal"]
+assert agree["CartPole-v1"] == ["advantage_norm", "entropy", "epochs", "gamma", "grad_clip", "lr", "lr_anneal"]
 assert agree["Acrobot-v1"] == ["entropy", "grad_clip", "lr", "lr_anneal", "state_norm"]
 assert not {"value_clip", "bootstrap", "orthogonal_init", "clip"} & (clear["CartPole-v1"] | clear["Acrobot-v1"])
 level = {env: choices.set_index(["choice", "level"]) for env, (choices, _) in drawn.items()}
@@ -426,16 +440,16 @@ assert on["q0.95_high"] < off["q0.95_low"]
 assert all(found.explained.max() < 0.1 for found in shares.values())
 
 # %% [markdown]
-# CartPole agrees on six of nine, if "clear of zero" is to matter, and Acrobot on five. On both, the learning rate ranks
-# high, and nothing is seen of gradient clipping, annealing, or the entropy bonus. On both, advantage normalization *is*
-# clear, which brings little on MuJoCo. (Value clipping, which hurt there, explains nothing here.) Normalizing
-# observations matters on Acrobot, but the wrong way around: the best twentieth is worse with it. The full set said so,
-# too (above), on other agents. The scale of the last layer shows only among *good* configurations on CartPole: with
-# orthogonal initialization, the best twentieth is better.
+# CartPole agrees on seven of nine, if "clear of zero" is to matter, and Acrobot on five. On both, the learning rate
+# ranks high, while gradient clipping, annealing, and the entropy bonus don't show. Advantage normalization, which
+# brings little on MuJoCo, is clear on Acrobot only. (Value clipping hurt there; here these agents can't tell.)
+# Normalizing observations matters on Acrobot, but the wrong way around: the best twentieth is worse with it. The full
+# set said so, too (above), on other agents. The scale of the last layer shows only among *good* configurations on
+# CartPole: with orthogonal initialization, the best twentieth is better.
 #
 # The two tasks agree less with each other than you might hope. `baseline` and `gae` *lower* CartPole's median and raise
 # Acrobot's. A random λ is often too small for CartPole, and `gae` needs `baseline`: a trick with a badly chosen number
-# is worse than no trick. On Acrobot a small λ [is best](04_gae.ipynb), and without a baseline most agents never get up
+# is worse than no trick. On Acrobot, λ = 1 has by far the worst median, and without a baseline most agents never get up
 # at all. What else matters on CartPole is how many gradient steps are taken and how long they are: rate, minibatches,
 # epochs, and small batches (`lanes`, `horizon`). On Acrobot it is segments and a wide clip. No single choice explains a
 # tenth of the variance; the rest is combinations and luck. That's why the other designs tune.

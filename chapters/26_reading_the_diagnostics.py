@@ -75,7 +75,7 @@ runs["sound"].curve.query("seed == 0")[["step", "return", *diagnostics]].iloc[::
 # | `max_ratio` | largest ratio $\pi/\pi_\text{old}$ | 1.2 to a few |
 # | `entropy` | how undecided the policy is, up to $\log A$ for $A$ actions | falls slowly from the top |
 # | `explained_variance` | share of the returns' variance that $V$ predicts | rises from 0 (a constant) toward 1; below 0 at times, when returns are nearly alike |
-# | `grad_norm` | the gradient's length before clipping | steady, around `max_grad_norm` |
+# | `grad_norm` | the gradient's length before clipping | falls at first, then steady, around `max_grad_norm` or below |
 #
 # These ranges are habits, not laws. In published PPO code, single ratios reach 17 to 30 (Engstrom et al. 2020,
 # arXiv:2005.12729). With noisy rewards, even a perfect value net explains little.

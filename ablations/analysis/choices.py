@@ -27,13 +27,33 @@ def levels(values: pd.Series) -> pd.Series:
 def explained(scores: np.ndarray, level: np.ndarray) -> float:
     """ω²: the share of the scores' variance between the levels, without what chance alone would put there.
 
-    At most 1; about 0, and possibly below, for a choice that does not matter. Hays 1963, Statistics for Psychologists.
+    At most 1; about 0, and possibly below, for a choice that does not matter, if the scores are independent of each
+    other. (Those of a set are not: see `by_chance`.) Hays 1963, Statistics for Psychologists.
     """
     groups = [scores[level == each] for each in np.sort(pd.unique(level))]
     total = float(((scores - scores.mean()) ** 2).sum())
     within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
     error = within / max(1, len(scores) - len(groups))
     return (total - within - (len(groups) - 1) * error) / (total + error) if total > 0 else 0.0
+
+
+def by_chance(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> float:
+    """How often shuffled levels explain as much: the p-value of a permutation test.
+
+    Agents of a set share its flags and its whole numbers, and their scores are alike for many reasons. A choice that
+    they share is therefore shuffled over sets, as if it came with the set and had nothing to do with it; otherwise an
+    irrelevant one with four levels would look clear in a third of all studies. Other choices are shuffled over agents.
+    """
+    rng, observed = np.random.default_rng(0), explained(scores, level)
+    _, first, each = np.unique(sets, return_index=True, return_inverse=True)
+    units, owner = (level[first], each) if (level == level[first][each]).all() else (level, np.arange(len(level)))
+    found = [explained(scores, rng.permutation(units)[owner]) for _ in range(RESAMPLES)]
+    return (1 + sum(share >= observed for share in found)) / (1 + RESAMPLES)
+
+
+def clear_of_zero(rows: pd.DataFrame) -> pd.Series:
+    """Whether a choice explains anything: its interval is above 0, and shuffled levels hardly ever explain as much."""
+    return (rows.explained_low > 0) & (rows.chance < 0.025)
 
 
 def matters(runs: pd.DataFrame, name: str) -> np.ndarray:
@@ -75,10 +95,12 @@ def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
             if len(found := drawn_scores[drawn_level == each]):
                 kept.append(np.quantile(found, QUANTILES))
     share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
+    chance = by_chance(scores, level, sets)
     for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy(), kind="stable")]):
         here = level == each
         row: dict[str, Any] = {"choice": name, "level": known[each], "middle": float(runs[name][here].median())}
         row |= {"agents": int(here.sum()), "explained": share, "explained_low": low, "explained_high": high}
+        row["chance"] = chance
         own, (lower, upper) = np.quantile(scores[here], QUANTILES), np.quantile(quantiles[each], (0.025, 0.975), axis=0)
         for q, *span in zip(QUANTILES, own, lower, upper, strict=True):
             row |= {f"q{q:g}{end}": float(x) for end, x in zip(("", "_low", "_high"), span, strict=True)}

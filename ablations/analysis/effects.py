@@ -84,14 +84,14 @@ def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | Non
     without, having = scores(study, pair.without), scores(study, pair.having)
     if without.empty or having.empty:
         return None
-    variances = [_choice(study, arm) for arm in (pair.without, pair.having)]
-    found = unpaired(having.score.to_numpy(), without.score.to_numpy(), float(np.nansum(variances)))
+    choosing = sum(_choice(study, arm) for arm in (pair.without, pair.having))  # NaN if either is unknown
+    found = unpaired(having.score.to_numpy(), without.score.to_numpy(), float(np.nan_to_num(choosing)))
     later = unpaired(having.late.to_numpy(), without.late.to_numpy())
     return (
         {"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label}
         | {"without": without.score.mean(), "with": having.score.mean(), "difference": found.mean}
         | {"low": found.low, "high": found.high, "p": found.p, "seeds": min(len(without), len(having))}
-        | {"tuned": _reservation(study, pair), "choosing": float(np.sum(variances)) ** 0.5}
+        | {"tuned": _reservation(study, pair), "choosing": choosing**0.5}
         | {"improvement": improvement(having.score.to_numpy(), without.score.to_numpy())}
         | {"late_difference": later.mean, "late_low": later.low, "late_high": later.high}
     )

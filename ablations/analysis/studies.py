@@ -4,7 +4,7 @@ Each row is the training run of one seed: `env, steps, numbers, tricks, lr, tune
 at 1%, 2%, ... 100% of the budget.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
@@ -18,7 +18,6 @@ from ablations.design.story import Design
 from ablations.training.jobs import Count, Job
 from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, Scored
-from ablations.training.seed_ranges import further
 from ablations.training.store import Store
 from tricks.errors import InputError
 from tricks.ladder import Tricks
@@ -140,7 +139,8 @@ def study_of(plan: "Plan", store: Store, command: str) -> Study:
     done = [Done(job, rate.reservation, result) for job, rate, result in read if result is not None]
     about = about_runs(command, done, plan.seeds)
     about["left out"] = plan.left_out
-    return Study(plan.name, plan.designs, gather(done, [*plan.seeds, *further(plan.seeds)]), about)
+    reported = {seed for arm in plan.arms for seed in plan.seeds_of(arm)}
+    return Study(plan.name, plan.designs, gather(done, reported), about)
 
 
 def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
@@ -158,16 +158,27 @@ def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> Abou
     }
 
 
-def gather(done: Iterable[Done], seeds: Sequence[int]) -> pd.DataFrame:
+def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
     """The runs of finished jobs, limited to these seeds. Raises InputError if there are no jobs."""
     facts: list[tuple[Any, ...]] = []
     returns, wanted = [np.empty((0, POINTS))], set(seeds)
     for job, reservation, found in done:
         config = job.config
-        setting = (config.env, config.steps, numbers(config), flags(job.tricks), config.rates[0], reservation)
+        setting = (config.env, config.steps, numbers(config), flags(job.tricks))
+        rate = dict(zip(config.seed_list, config.rates, strict=True))
         mine = [place for place, seed in enumerate(found.seeds) if seed in wanted]
         for k in mine:
-            facts.append((*setting, found.seeds[k], float(found.diverged.get(found.seeds[k], np.nan)), found.late[k]))
+            seed = found.seeds[k]
+            facts.append(
+                (
+                    *setting,
+                    rate[seed],
+                    reservation,
+                    seed,
+                    float(found.diverged.get(found.seeds[k], np.nan)),
+                    found.late[k],
+                )
+            )
         returns.append(found.grid[mine])
     if not facts:
         raise InputError("there are no results")

@@ -157,15 +157,24 @@ def _damaged(path: Path, error: Exception) -> InputError:
 def load_all(folder: Path) -> list[Study]:
     """All studies in a folder, `merged`, in the order of the suites' environments, the worlds last.
 
-    What confirms a study is its `again`.
+    What confirms a study is its `again`, if no seed of it is among the study's own, and no rate was chosen anew in
+    between: if seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing.
 
     Raises InputError if a file is damaged.
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = merged([study for study in every if "confirms" not in study.about])
-    studies = [replace(study, again=again.get(study.name)) for study in studies]
+    studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]
     return sorted(studies, key=lambda study: (study.kind == "worlds", place(study.env)))
+
+
+def _elsewhere(study: Study, again: Study | None) -> Study | None:
+    """The second try, if all of its seeds are others, and its arms ran as they did in the first."""
+    if again is None or set(again.runs.seed) & set(study.runs.seed):
+        return None
+    first, second = ({*found.runs[["numbers", "tricks", "lr"]].itertuples(index=False)} for found in (study, again))
+    return again if second <= first else None
 
 
 def merged(studies: Sequence[Study]) -> list[Study]:
@@ -206,4 +215,5 @@ def _joined(one: Study, other: Study) -> Study:
     both, last = one.about["made with"], other.about["made with"]
     about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
     runs = pd.concat([one.runs, other.runs], ignore_index=True)
+    runs = runs.drop_duplicates([*COLUMNS[:4], "seed"], ignore_index=True)  # a shared arm's additional seeds
     return Study(one.name, one.designs, runs, about)

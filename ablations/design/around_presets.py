@@ -47,7 +47,7 @@ def around_continuous(names: Sequence[str]) -> Design:
         panels=Panels("The preset continuous, without each of its tricks and with each other one", ON_TOP),
         mark=Mark("X", "✖", "in or on top of the preset continuous"),
         phrases=Phrases(
-            detected="in or on top of `continuous`: {up} helping, {down} hurting",
+            detected="in `continuous` (taken out with what needs it) or on top of it: {up} helping, {down} hurting",
             place="in or on top of `continuous`",
             nowhere="there",
             question="in or on top of `continuous`",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ablations.design.registry import what_is_needed
 from tricks.config import Config
 from tricks.ladder import EXCLUDES, NEEDS, Tricks, switched
 
@@ -48,11 +49,12 @@ class Drawn(NamedTuple):
 def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[Drawn]:
     """So many sets of flags out of `names`, each with PER_SET draws of numbers, seeds 0, 1, 2, ... over all.
 
-    The first sets are the same however many are drawn.
+    What the names need, but do not contain, is always on. The first sets are the same however many are drawn.
     """
+    needed = what_is_needed(names)
     for k in range(sets):
         rng = np.random.default_rng([2020, k])
-        tricks = legal(rng, names)
+        tricks = legal(rng, names, needed)
         numbers: dict[str, Any] = {
             name: tuple(float(f"{x:.3g}") for x in np.exp(rng.uniform(log(ends[0]), log(ends[1]), PER_SET)))
             for name, ends in RANGES.items()
@@ -63,9 +65,12 @@ def drawn(base: Config, names: Sequence[str], sets: int) -> Iterator[Drawn]:
         yield Drawn(tricks, replace(base, seeds=seeds, **numbers))
 
 
-def legal(rng: np.random.Generator, names: Sequence[str]) -> Tricks:
-    """A random legal set of these flags: in ladder order, each is on with probability ON if its needs are."""
-    on: list[str] = []
+def legal(rng: np.random.Generator, names: Sequence[str], needed: Sequence[str] = ()) -> Tricks:
+    """A random legal set of these flags and all that are `needed`.
+
+    In ladder order, each is on with probability ON if its needs are.
+    """
+    on = list(needed)
     for name, chance in zip(names, rng.random(len(names)), strict=True):
         if chance < ON and {*NEEDS[name]} <= {*on} and EXCLUDES[name] not in on:
             on.append(name)

@@ -54,6 +54,8 @@ def main(chosen: Options, command: str) -> int:
     store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
     jobs = [job for plan in made for job in plan.jobs]
     left = [job for job in jobs if not store.has(job)]
+    for plan in made if chosen.confirm else ():
+        refuse_reserved(plan)
     for plan in made:
         print(plan.in_words)
     whole = ", ".join(dict.fromkeys(_span(job) for job in jobs))
@@ -76,6 +78,13 @@ def main(chosen: Options, command: str) -> int:
         studies = [replace(study, again=again) for study, again in zip(studies, seconds, strict=True)]
     print(f"{time.perf_counter() - start:.0f} seconds")
     return max(page.document(studies, chosen.out, paths, command), int(bool(failed)))
+
+
+def refuse_reserved(plan: Plan) -> None:
+    """Raise InputError, before anything is trained, if a second try would need seeds that are for tuning."""
+    later = replace(plan, seeds=following(plan.seeds))
+    for arm in later.arms:
+        later.seeds_of(arm)
 
 
 def confirm(plan: Plan, study: Study, store: Store, chosen: Options, command: str) -> Study | None:

@@ -34,7 +34,8 @@ class Options:
     draws: int = 2000
     """Agents: every ten of them share a random set of flags, and each has numbers of its own."""
     tricks: str = ""
-    """The tricks to draw from, such as clip,gae,entropy (default: all of the ladder that can have an effect)."""
+    """The tricks to draw from, such as clip,gae,entropy (default: all of the ladder that can have an effect).
+    What these need is always on."""
     env: str = "CartPole-v1"
     """Any environment id."""
     steps: int = 100_000

@@ -46,6 +46,7 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
     trials = [placed(trial, chosen.device) for trial in picked(chosen.tricks)]
     store, start = Store(chosen.out / "jobs"), time.perf_counter()
+    later = following(seeds) if chosen.confirm else ()
     prepare(chosen.out)
     if chosen.tune:
         free = [t for t in trials if t.rate is None]
@@ -60,7 +61,7 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
         seen = [each.trial for each, sign in zip(found, judged(found).seen, strict=True) if sign]
         if seen:
             largest = {trial: trial.levels[-1:] for trial in seen}
-            again = trained(largest, following(seeds), store, workers, command, study.name)
+            again = trained(largest, later, store, workers, command, study.name)
             study = replace(study, again=save_again(again, study, chosen.out))
     text, paths = write_trials(study, chosen.out)
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in [path, *paths])}")

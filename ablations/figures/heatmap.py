@@ -43,7 +43,9 @@ def heatmap_figure(
     figure, axes = plt.subplots(
         1, len(shown), figsize=shape, sharey=True, squeeze=False, layout="constrained", width_ratios=columns
     )
-    limit = furthest(effects[effects.env.isin(list(SCALES))].difference.tolist())
+    scaled = effects[effects.env.isin(list(SCALES))]
+    certain = scaled[~scaled.hatched]  # what isn't detected may be far off, and would make all else pale
+    limit = furthest((certain if len(certain) else scaled).difference.tolist())
     for axis, design in zip(axes[0], shown, strict=True):
         here = effects[effects.design == design.name]
         values = {(row["env"], row["trick"]): (row["difference"], row["hatched"]) for row in here.to_dict("records")}

@@ -103,10 +103,11 @@ of the budget reached the threshold, and *steps to solve* is where the first suc
 **Differences** are with minus without, in normalized area (0 is a random policy, 1 the ceiling) if the environment \
 has a scale. P(better) is the probability that a seed with the trick beats one without. **\\*** marks differences that \
 are detected after Holm's correction over the tricks in a column. All leave-one-out differences share one arm, the \
-full set, which therefore has twice as many seeds.
+full set, which therefore trains twice as many seeds. (In results of older code it does not.)
 
 **Intervals** are 95%. For single arms they come from the expanded percentile bootstrap over seeds, for differences \
-from Welch's t. They include the noise of choosing the learning rates where the scores of the tuning seeds are known.
+from Welch's t. Those of differences in area include the noise of choosing the two learning rates where the scores of \
+the tuning seeds are known.
 
 **Verdicts.** A trick *helps* or *hurts* if its difference is detected. It does *practically nothing* if the interval \
 lies within ±0.05. Otherwise its effect is *unknown*: these seeds cannot tell.

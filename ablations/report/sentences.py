@@ -61,32 +61,35 @@ def _shared(told: Sequence[tuple[Design, pd.DataFrame]]) -> str:
 def across(studies: Sequence[Study]) -> str:
     """Which tricks help in one environment and hurt in another; empty with fewer than two environments.
 
-    Environments with different numbers of seeds get a sentence each: with more seeds, more is detected.
+    Environments with different numbers of seeds get a sentence each: with more seeds, more is detected. So do those
+    whose effects were tried again on other seeds: what wasn't confirmed doesn't count there.
     """
-    kept = distinct(studies)
-    counts = sorted({study.seeds for study in kept}, reverse=True)
-    return " ".join(filter(None, (_tally([study for study in kept if study.seeds == n], n) for n in counts)))
+    alike: dict[tuple[int, bool], list[Study]] = {}
+    for study in distinct(studies):
+        alike.setdefault((study.seeds, study.again is not None), []).append(study)
+    return " ".join(filter(None, (_tally(alike[key], *key) for key in sorted(alike, reverse=True))))
 
 
-def _tally(kept: Sequence[Study], seeds: int) -> str:
+def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
     """The sentence for environments with equally many seeds; empty with fewer than two."""
     designs = [design for design in _by_rank(kept) if design.phrases.place]
     frames = [frame for study in kept for design in designs if len(frame := _effects(study, design.name))]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
     both = pd.concat(frames)
-    both["detected"] = both.detected.where(both.confirmed.ne(0), 0)  # what other seeds do not confirm does not count
+    if tried_again:
+        both["detected"] = both.detected.where(both.confirmed == 1, 0)
     signs = {trick: set(both.detected[both.trick == trick]) for trick in dict.fromkeys(both.trick)}
     mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
     nowhere = [design.phrases.nowhere for design in designs]
-    verb = "confirmed" if both.confirmed.eq(0).any() else "detected"
+    verb = "confirmed" if tried_again else "detected"
     silent = (
         f"{verb.capitalize()} neither {' nor '.join(nowhere)}" if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
     )
     return (
         f"In {both.env.nunique()} environments ({seeds} seeds), "
-        f"{' or '.join(design.phrases.place for design in designs)}, detected as helping in one place and hurting in "
+        f"{' or '.join(design.phrases.place for design in designs)}, {verb} as helping in one place and hurting in "
         f"another: {_listed(mixed) or 'none'}. {silent}: {_listed(never) or 'none'}."
     )
 
@@ -111,14 +114,19 @@ def beyond(studies: Sequence[Study]) -> list[str]:
 
 def _where(design: Design, label: Label, rows: pd.DataFrame) -> str:
     """Where a comparison's trick is detected as helping or hurting, and by how much."""
-    on = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)]
-    name, found = f"`{label.trick}`" + (f" (on {_listed(on)})" if on else ""), []
+    name, found = with_base(design, label), []
     for sign, verb in ((1, "helps"), (-1, "hurts")):
         seen = rows[rows.detected == sign]
         if len(seen):
             places = [plain(row["env"]) + _small_print(row, True) for row in seen.to_dict("records")]
             found.append(f"{verb} on {_listed(places)}")
     return f"{name} {' and '.join(found) or 'is detected nowhere'}"
+
+
+def with_base(design: Design, label: Label) -> str:
+    """A comparison's trick, and what it was put on beyond the design's first arm."""
+    on = [f"`{other}`" for other in label.others if not getattr(design.arms[0].tricks, other)]
+    return f"`{label.trick}`" + (f" (on {_listed(on)})" if on else "")
 
 
 def by_rate(found: pd.DataFrame, trick: str) -> str:

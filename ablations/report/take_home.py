@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
-from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN, effects
+from ablations.analysis.effects import effects
 from ablations.analysis.studies import Study
 from ablations.analysis.sweeps import best_scores, floor_score, nearly_as_good, varied
 from ablations.design.story import Design
 from ablations.figures.style import signed
-from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, claim_verdicts
 from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
+from ablations.report.take_home_beyond import having, listed, on_top_of_ppo, published, robot, seen
 from ablations.report.takeaways import largest_shares
 
 MANY = 30  # seeds of an arm
@@ -27,7 +27,7 @@ def take_home(
     """The sentences for which there are results. trials: of `judged_in`. Studies that lack runs don't count."""
     every = [study for study in studies if study.designs and study.is_whole]
     ladder, beyond, robots = (_about(every, subject) for subject in ("ladder", "beyond", "continuous"))
-    swept = [found for found in _having(ladder, "ladder") if len(effects_by_rate(*found))]
+    swept = [found for found in having(ladder, "ladder") if len(effects_by_rate(*found))]
     said = [
         *(largest_shares(*found) for found in drawn[:1]),
         *(_by_rate(*found) for found in swept[:1]),
@@ -35,26 +35,16 @@ def take_home(
         _missed_most(ladder),
         _numbers(sweeps),
         _predicted(trials),
-        _beyond(beyond),
+        on_top_of_ppo(beyond),
         _seeds(ladder),
-        *(_robot(*found) for found in _having(robots, "around-continuous")),
-        _published(robots),
+        *(robot(*found) for found in having(robots, "around-continuous")),
+        published(robots),
     ]
     return [sentence for sentence in said if sentence]
 
 
 def _about(studies: Sequence[Study], subject: str) -> list[Study]:
     return distinct([study for study in studies if study.subject == subject])
-
-
-def _having(studies: Sequence[Study], name: str) -> list[tuple[Study, Design]]:
-    """The studies that have a design of this name, each with it."""
-    return [(study, design) for study in studies for design in study.designs if design.name == name]
-
-
-def _seen(frame: pd.DataFrame, sign: int) -> pd.DataFrame:
-    """The effects that are detected with this sign, without those that other seeds did not confirm."""
-    return frame[(frame.detected == sign) & frame.confirmed.ne(0)]
 
 
 def _by_rate(study: Study, design: Design) -> str:
@@ -85,25 +75,25 @@ def _climb(study: Study, design: Design) -> str:
     return (
         f"With each arm at its own best rate, {len(frame)} tricks take the mean return over training on "
         f"{plain(study.env)} from {arms.iloc[0]:.0f} to {arms.iloc[-1]:.0f} (at most {arms.max():.0f}, at "
-        f"`{arms.idxmax()}`); detected as gains, in normalized area: {_sized(_seen(frame, 1))}; as losses: "
-        f"{_sized(_seen(frame, -1))}."
+        f"`{arms.idxmax()}`); detected as gains, in normalized area: {_sized(seen(frame, 1))}; as losses: "
+        f"{_sized(seen(frame, -1))}."
     )
 
 
 def _missed_most(studies: Sequence[Study]) -> str:
     """In each environment the trick without which, and without all that needs it, the full set loses most."""
-    said = []
-    for study, design in _having(studies, "leave-one-out"):
-        best = _seen(effects(study, design), 1).nlargest(1, "difference").to_dict("records")
-        what = f"{_with_others(best[0])}" if best else "none for certain"
-        said.append(f"on {plain(study.env)} {what}")
-    text = "What is missed most when it is taken out of the full set, together with what needs it, differs by task"
-    return f"{text}: {'; '.join(said)}." if said else ""
+    said, first = [], set[str]()
+    for study, design in having(studies, "leave-one-out"):
+        best = seen(effects(study, design), 1).nlargest(1, "difference").to_dict("records")
+        said.append(f"on {plain(study.env)} {_with_others(best[0]) if best else 'none for certain'}")
+        first |= {row["trick"] for row in best}
+    text = "What is missed most when it is taken out of the full set, together with what needs it"
+    return f"{text}{', differs by task' * (len(first) > 1)}: {'; '.join(said)}." if said else ""
 
 
 def _with_others(row: dict[Any, Any]) -> str:
     names = [f"`{name}`" for name in row["label"].others]
-    others = f" with {_listed(names) if len(names) < 4 else f'{len(names)} others'}" if names else ""
+    others = f" with {listed(names) if len(names) < 4 else f'{len(names)} others'}" if names else ""
     again = "" if row["confirmed"] == 1 else ", not tried again"
     return f"`{row['trick']}`{others} ({signed(row['difference'])}{again})"
 
@@ -123,26 +113,12 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     common = {name: sorted(set.intersection(*map(set, found.values()))) for name, found in good.items()}
     fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in values)})" for name, values in common.items() if values]
     none = [f"`{name}`" for name, values in common.items() if not values]
+    those = f", and for the others no value is: {listed(none)}" if none else ""
     return (
-        "Few numbers travel, even with the learning rate chosen anew for each value: of the values tried, one is "
-        f"nearly as good as the best on {_listed(envs)} for {_listed(fine)}, and none for {_listed(none)}."
+        f"Of {len(good)} numbers, {len(fine) or 'none'} {'has' if len(fine) == 1 else 'have'} a value that is nearly "
+        f"as good as the best on each of {listed(envs)}, with the learning rate chosen anew for each value: "
+        f"{listed(fine)}{those}."
     )
-
-
-def _beyond(studies: Sequence[Study]) -> str:
-    rows = [effects(study, design) for study, design in _having(studies, "beyond")]
-    if not rows:
-        return ""
-    found, said = pd.concat(rows), []
-    for trick, own in found.groupby("trick", sort=False):
-        up, down = len(_seen(own, 1)), len(_seen(own, -1))
-        said.append(f"`{trick}` in {up or 'none'} and {down or 'none'}")
-    text = f"Beyond the ladder, on top of `ppo` ({found.seeds.max()} seeds), detected as helping and as hurting, of "
-    text += f"{len(rows)} tasks: {', '.join(said)}"
-    normed = [effects(study, design) for study, design in _having(studies, "beyond-normed")]
-    seen = [(frame.env.iloc[0], frame[frame.detected != 0]) for frame in normed if (frame.detected != 0).any()]
-    also = [f"on {plain(env)} {_sized(frame)}" for env, frame in seen]
-    return text + (f"; with `return_norm` as well, {', '.join(also)}." if also else ".")
 
 
 def _predicted(trials: pd.DataFrame) -> str:
@@ -166,7 +142,7 @@ def _seeds(studies: Sequence[Study]) -> str:
     pairs = [(effects(s, d), effects(few, d)) for s in many for few in [_first_ten(s)] for d in s.designs]
     detected = sum(int((every.detected != 0).sum()) for every, _ in pairs)
     again = sum(int(((every.detected != 0) & (every.detected == few.detected)).sum()) for every, few in pairs)
-    where = _listed([plain(study.env) for study in many])
+    where = listed([plain(study.env) for study in many])
     return f"Of {detected} effects that {MANY} seeds detect on {where}, the first ten of these seeds detect {again}."
 
 
@@ -177,37 +153,5 @@ def _first_ten(study: Study) -> Study:
     return replace(study, runs=runs, about=about, again=None)
 
 
-def _robot(study: Study, design: Design) -> str:
-    frame = effects(study, design)
-    kinds = {verdict: frame[frame.verdict == verdict] for verdict in (HELPS, HURTS, NOTHING, UNKNOWN)}
-    return (
-        f"In or on top of `{design.around}` on {plain(study.env)} ({study.seeds} seeds, {study.steps:,} steps), "
-        f"{_sized(kinds[HELPS])} help, {_sized(kinds[HURTS])} hurt, {_listed(_named(kinds[NOTHING]))} do practically "
-        f"nothing, and of the other {len(kinds[UNKNOWN])} we can't tell."
-    )
-
-
-def _published(studies: Sequence[Study]) -> str:
-    rows = [effects(study, design) for study in studies for design in study.designs]
-    found = claim_verdicts(pd.concat(rows)) if rows else pd.DataFrame()
-    if found.empty:
-        return ""
-    agree, against, unclear = (found[found.verdict == verdict] for verdict in (AGREES, DISAGREES, UNCLEAR))
-    named = _listed([f"`{row['trick']}` on {plain(row['env'])}" for row in against.to_dict("records")])
-    return (
-        f"Of {len(found)} published statements about tricks on robots, our results support {len(agree) or 'none'}, "
-        f"contradict {len(against) or 'none'}{f' ({named})' if len(against) else ''}, and leave "
-        f"{len(unclear) or 'none'} open."
-    )
-
-
-def _named(rows: pd.DataFrame) -> list[str]:
-    return [f"`{trick}`" for trick in rows.trick]
-
-
 def _sized(rows: pd.DataFrame) -> str:
-    return _listed([f"`{row['trick']}` ({signed(row['difference'])})" for row in rows.to_dict("records")])
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words) or "none"
+    return listed([f"`{row['trick']}` ({signed(row['difference'])})" for row in rows.to_dict("records")])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ablations.analysis.choices import clear_of_zero
 from ablations.design.suites import place
 from tricks.ladder import NEEDS
 
@@ -15,11 +16,12 @@ def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
     low, high = agents.score.quantile([0.5, 0.95])
     env = agents.env.iloc[0]
     first = choices.drop_duplicates("choice").sort_values("explained", ascending=False)
-    clear = first[first.explained_low > 0]
+    sure = clear_of_zero(first)
+    clear = first[sure]
     shares = zip(clear.choice, clear.explained, strict=True)
     ranked = ", ".join(f"`{name}` ({100 * share:.1f}%)" for name, share in shares)
     dials = [name for name in clear.choice if name not in NEEDS]
-    unclear = ", ".join(f"`{name}`" for name in first.choice[first.explained_low <= 0])
+    unclear = ", ".join(f"`{name}`" for name in first.choice[~sure])
     ends = "; ".join(_ends(choices, name) for name in dials)
     count, half, top = f"{len(agents):,}", _better(choices, "q0.5"), _better(choices, "q0.95")
     return [

@@ -21,23 +21,32 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise InputError(f"--seeds must name at least one seed, not {text!r}")
     if last - first > MOST_SEEDS:
         raise InputError(f"--seeds must name at most {MOST_SEEDS:,} seeds, not {last - first:,}")
-    for tuned in (range(FIRST_TUNING_SEED, last), ONCE_TUNED):
-        if first < tuned.stop and tuned.start < last and len(tuned):
-            raise InputError(
-                f"seeds {tuned.start} to {tuned.stop - 1} are for tuning only, so --seeds {text} cannot be reported"
-            )
-    return tuple(range(first, last))
+    return _reportable(range(first, last), f"--seeds {text}")
+
+
+def _reportable(seeds: range, whose: str) -> tuple[int, ...]:
+    """The seeds. Raises InputError if some of them are for tuning."""
+    for tuned in (range(FIRST_TUNING_SEED, seeds.stop), ONCE_TUNED):
+        if seeds.start < tuned.stop and tuned.start < seeds.stop and len(tuned):
+            span = f"{tuned.start} to {tuned.stop - 1}"
+            raise InputError(f"seeds {span} are for tuning only, so {whose} cannot be reported")
+    return tuple(seeds)
 
 
 def further(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, a multiple of 60 later: those in between are for a confirmation."""
     shift = -(-2 * len(seeds) // APART) * APART
-    return tuple(seed + shift for seed in seeds)
+    return _later(seeds, shift)
 
 
 def following(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, right after these."""
-    return tuple(seed + len(seeds) for seed in seeds)
+    return _later(seeds, len(seeds))
+
+
+def _later(seeds: Sequence[int], shift: int) -> tuple[int, ...]:
+    first, last = seeds[0] + shift, seeds[-1] + shift
+    return _reportable(range(first, last + 1), f"seeds {first} to {last}, which are added to those of --seeds,")
 
 
 def blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:

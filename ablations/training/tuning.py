@@ -55,6 +55,7 @@ def tune(settings: Sequence[Setting], store: Store, workers: int, seeds: int = S
                 seen[setting][rate] = Seen(old.areas + new.areas, old.lates + new.lates)
     rows = [_row(setting, rate, each) for setting, found in seen.items() for rate, each in found.items()]
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
+    table.cache_clear()  # another process may have stored rates meanwhile
     arm, before = KEY[:-1], table()
     others = before[~before.set_index(arm).index.isin(fresh.set_index(arm).index)]
     store_table(pd.concat([part for part in (fresh, others) if len(part)]))

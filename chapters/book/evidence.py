@@ -91,7 +91,8 @@ class Evidence:
     def summary(self) -> str:
         """How many comparisons got each verdict, in the usual environments and in the worlds made for the trick."""
         robots = self.table.subject == "continuous"
-        usual = (f"{self.table.env[~robots].nunique()} usual environments", self.table[~robots])
+        places = f"{(~robots).sum()} comparisons in {self.table.env[~robots].nunique()} usual environments"
+        usual = (places, self.table[~robots])
         rows = [usual, ("the preset for robots", self.table[robots]), ("worlds made for it", self.worlds)]
         counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
         return "\n".join(f"{name}: " + ", ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)

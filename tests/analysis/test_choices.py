@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.analysis.choices import choices, explained, levels, matters
+from ablations.analysis.choices import by_chance, choices, clear_of_zero, explained, levels, matters
 from ablations.cli import main
 
 
@@ -22,6 +22,18 @@ def test_half_of_the_variance_is_half() -> None:
     rng = np.random.default_rng(0)
     level = np.repeat([-1, 1], 5000)
     assert explained(level + rng.normal(size=10_000), level) == pytest.approx(0.5, abs=0.02)
+
+
+def test_what_a_set_shares_is_clear_of_zero_as_rarely_as_chance_allows() -> None:
+    """Scores that are alike within sets, and labels of sets that mean nothing; 4 levels, 25 sets of 10."""
+    sets, clear = np.arange(250) // 10, list[bool]()
+    for k in range(20):
+        rng = np.random.default_rng(k)
+        runs = pd.DataFrame({"set": sets, "label": rng.integers(0, 4, 25)[sets].astype(float)})
+        runs["score"] = rng.normal(size=25)[sets] + rng.normal(size=250)
+        clear += [bool(x) for x in clear_of_zero(choices(runs, ["label"]).iloc[:1])]
+    assert sum(clear) <= 2
+    assert by_chance(np.repeat([0.0, 1.0], 125), np.repeat([0, 1], 125), sets) < 0.01
 
 
 def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:

@@ -14,7 +14,7 @@ from ablations.analysis.effects import effects, scores
 from ablations.analysis.factors import interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES, Study
-from ablations.analysis.study_files import load, load_all, merged, refuse_another, save
+from ablations.analysis.study_files import load, refuse_another, save
 from ablations.design.crossed import factorial, screen
 from ablations.design.designs import ladder
 from tricks import Config, InputError
@@ -170,28 +170,3 @@ def test_what_is_stored_gives_way_to_more_seeds_and_to_nothing_else(
     refuse_another(path, Config(gamma=0.9))  # what is damaged is no loss
     save(few, tmp_path)
     assert len(load(path).runs) == 10
-
-
-def test_studies_come_in_the_order_in_which_the_suites_name_their_environments(tmp_path: Path) -> None:
-    envs = ["CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3", "Hopper-v5", "A-v0"]
-    for env in envs[::-1]:
-        made = study(ladder(["baseline"]), lambda on: 0, env)
-        save(replace(made, name=f"ladder_{env}"), tmp_path)
-    assert [found.env for found in load_all(tmp_path)] == envs
-
-
-def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
-    design = ladder(["baseline", "entropy"])
-    whole = study(design, lambda on: len(on), seeds=8)
-    first = replace(whole, runs=whole.runs[whole.runs.seed < 5], about=whole.about | {"seeds": [0, 5]})
-    rest = replace(whole, runs=whole.runs[whole.runs.seed >= 5], about=whole.about | {"seeds": [5, 8]})
-    rest = replace(rest, name=f"{whole.name}_from5")
-    (both,) = merged([rest, first])
-    assert both.about["seeds"] == [0, 8]
-    assert both.about["steps"] == 2.0
-    pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
-    gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
-    elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))
-    stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
-    for other in (gap, elsewhere, stepped):
-        assert merged([first, other]) == [first, other]

@@ -39,6 +39,12 @@ def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets() -> None:
         assert 0.58 < sum(getattr(tricks, name) for tricks in able) / len(able) < 0.75
 
 
+def test_what_the_named_flags_need_is_always_on() -> None:
+    sets = [each.tricks for each in drawn(Config(), ["clip", "gae"], 30)]
+    assert all(tricks.reuse and tricks.baseline for tricks in sets)
+    assert {(tricks.clip, tricks.gae) for tricks in sets} == {(a, b) for a in (False, True) for b in (False, True)}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -8,6 +8,7 @@ from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.design.designs import ladder
 from ablations.experiments import design_runs
+from ablations.training.plan import What, plans
 from tricks.ladder import Tricks
 
 TINY = ["run", "--tricks", "entropy,grad_clip", "--steps", "300", "--workers", "1"]
@@ -29,6 +30,19 @@ def test_only_the_arms_of_detected_effects_are_tried_again_and_the_report_shows_
     assert set(study.again.runs.lr) == set(study.runs.lr)
     assert study.of(Tricks(entropy=True, grad_clip=True)).seed.tolist() == [*range(10)]
     assert main(["report", "--out", str(tmp_path)]) == 0
+
+
+def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*TINY, "--seeds", "970:1000", "--confirm", "--out", str(tmp_path)]) == 2
+    assert "for tuning only, so seeds 1000 to 1029, which are added" in capsys.readouterr().err
+    assert not list(tmp_path.glob("jobs/*.csv"))
+
+
+def test_many_seeds_are_no_trouble_for_a_design_without_a_shared_arm() -> None:
+    (plan,) = plans(What(design="ladder"), "430")  # a shared arm would have seeds 900 to 1329 in addition
+    assert {seed for arm in plan.arms for seed in plan.seeds_of(arm)} == set(range(430))
 
 
 def test_where_nothing_is_detected_nothing_is_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,8 +45,14 @@ def test_environments_are_set_against_each_other() -> None:
     assert sentences.across([here, there]).endswith(
         "hurting in another: `clip`. Detected neither alone nor when taken out: `baseline`."
     )
+    assert sentences.across([here, replace(there, again=there)]) == ""  # only one of them was tried again
+    sure = replace(here, again=here)
+    assert sentences.across([sure, replace(there, again=there)]).endswith(
+        "confirmed as helping in one place and hurting in another: `clip`. Confirmed neither alone nor when taken out: "
+        "`baseline`."
+    )
     unseen = replace(there, again=several("Acrobot-v1", 0))  # its second try finds nothing of the clip
-    assert sentences.across([here, unseen]).endswith(
+    assert sentences.across([sure, unseen]).endswith(
         "in another: none. Confirmed neither alone nor when taken out: `baseline`."
     )
     nothing = several("Acrobot-v1", 0)  # what helps in one place and does nothing in another is neither

@@ -150,6 +150,14 @@ def test_two_tries_have_no_seed_in_common(seeds: range) -> None:
     assert len(first) == len(second) == 2 * len(seeds)
 
 
+def test_seeds_that_are_added_to_a_request_are_never_those_of_tuning() -> None:
+    assert further(range(880, 910))[0] == 940
+    with pytest.raises(InputError, match="so seeds 1000 to 1029, which are added to those of --seeds, cannot be"):
+        further(range(940, 970))
+    with pytest.raises(InputError, match="seeds 1000 to 1099 are for tuning only, so seeds 1000 to 1029"):
+        following(range(970, 1000))
+
+
 def test_a_design_or_a_budget_picks_the_settings_of_a_suite_that_it_is_meant_for() -> None:
     budgets = {design: {plan.config.steps for plan in plans(What(suite="mujoco", design=design))} for design in ROBOTS}
     assert budgets == {"continuous": {1_000_000}, "around-continuous": {300_000}, "ladder": {300_000, 1_000_000}}

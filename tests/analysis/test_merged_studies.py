@@ -1,0 +1,69 @@
+"""Studies of one folder: their order, how those of different seeds are joined, and what confirms them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+from support.studies import study
+
+from ablations.analysis.effects import effects
+from ablations.analysis.study_files import load_all, merged, save, save_again
+from ablations.design.designs import ladder, leave_one_out
+from ablations.design.flag_sets import flags
+
+
+def test_studies_come_in_the_order_in_which_the_suites_name_their_environments(tmp_path: Path) -> None:
+    envs = ["CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3", "Hopper-v5", "A-v0"]
+    for env in envs[::-1]:
+        made = study(ladder(["baseline"]), lambda on: 0, env)
+        save(replace(made, name=f"ladder_{env}"), tmp_path)
+    assert [found.env for found in load_all(tmp_path)] == envs
+
+
+def test_seeds_that_two_parts_of_a_study_share_are_counted_once() -> None:
+    """The full set has as many seeds again, and those of today's part may be tomorrow's own."""
+    whole = study(leave_one_out(["baseline", "entropy"]), lambda on: 0, seeds=8)
+    full = whole.designs[0].arms[0].tricks
+    first = whole.runs[(whole.runs.seed < 4) | ((whole.runs.tricks == flags(full)) & (whole.runs.seed >= 6))]
+    one = replace(whole, runs=first, about=whole.about | {"seeds": [0, 4]})
+    other = replace(whole, runs=whole.runs[whole.runs.seed >= 4], about=whole.about | {"seeds": [4, 8]})
+    (both,) = merged([one, replace(other, name=f"{whole.name}_from4")])
+    assert sorted(both.of(full).seed) == list(range(8))
+
+
+def test_a_rate_that_was_chosen_anew_is_not_confirmed_by_runs_at_the_old_one(tmp_path: Path) -> None:
+    first = study(ladder(["baseline"]), lambda on: 90 * ("baseline" in on), seeds=10)
+    runs = first.runs.assign(seed=first.runs.seed + 10, lr=first.runs.lr * 3)
+    save(first, tmp_path)
+    save_again(replace(first, runs=runs, about=first.about | {"seeds": [10, 20]}), first, tmp_path)
+    assert load_all(tmp_path)[0].again is None
+
+
+def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
+    design = ladder(["baseline", "entropy"])
+    whole = study(design, lambda on: len(on), seeds=8)
+    first = replace(whole, runs=whole.runs[whole.runs.seed < 5], about=whole.about | {"seeds": [0, 5]})
+    rest = replace(whole, runs=whole.runs[whole.runs.seed >= 5], about=whole.about | {"seeds": [5, 8]})
+    rest = replace(rest, name=f"{whole.name}_from5")
+    (both,) = merged([rest, first])
+    assert both.about["seeds"] == [0, 8]
+    assert both.about["steps"] == 2.0
+    pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
+    gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
+    elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))
+    stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
+    for other in (gap, elsewhere, stepped):
+        assert merged([first, other]) == [first, other]
+
+
+def test_seeds_that_have_joined_a_study_confirm_nothing_in_it(tmp_path: Path) -> None:
+    design = ladder(["baseline"])
+    first = study(design, lambda on: 90 * ("baseline" in on), seeds=10)
+    tried = replace(first, runs=first.runs.assign(seed=first.runs.seed + 10), about=first.about | {"seeds": [10, 20]})
+    save(first, tmp_path)
+    save_again(tried, first, tmp_path)
+    assert effects(load_all(tmp_path)[0], design).confirmed.tolist() == [1]
+    save(replace(tried, name=f"{first.name}_from10"), tmp_path)  # later, the same seeds are reported
+    (joined,) = load_all(tmp_path)
+    assert joined.seeds == 20
+    assert joined.again is None
