@@ -98,7 +98,8 @@ def _report(arguments: list[str]) -> int:
     if not studies:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     prepare(chosen.out)
-    return page.document(studies, chosen.out, [], again("report", arguments), not chosen.all_figures)
+    command = again("report", arguments) + (f" --out {chosen.out}" if not chosen.from_results else "")
+    return page.document(studies, chosen.out, [], command, not chosen.all_figures)
 
 
 def _tune(arguments: list[str]) -> int:

@@ -314,15 +314,18 @@ for what in sorted(dict.fromkeys(alarms.what), key=lambda what: "confirmed" in w
 display(Markdown(markdown(lines)))
 
 once, twice = (alarms[alarms.what.str.endswith(end)]["mean"] for end in ("as they are", "confirmed"))
-worst = once.groupby(alarms.seeds).max()
-print(f"once, at most: {worst[10]:.0%} with ten seeds, {worst[30]:.0%} with thirty; confirmed: {twice.max():.1%}")
-assert (worst > 0.05).all()
-assert twice.max() < 0.03
+for kind, found in (("without Taxi", alarms.env != "Taxi-v4"), ("Taxi", alarms.env == "Taxi-v4")):
+    first, second = (each[found].groupby(alarms.seeds).max() for each in (once, twice))
+    print(f"{kind}: at most {first[10]:.0%} with ten seeds, {first[30]:.0%} with thirty", end="; ")
+    print(f"confirmed {second[10]:.1%} and {second[30]:.1%}")
+    assert (first > 0.05).all() and second[30] <= 0.03
 
 # %% [markdown]
-# On real scores, Holm's 5% can become 14% with ten seeds, and 9% with thirty. The cure is old-fashioned: try again.
-# What was detected on CartPole, Acrobot, Pendulum, and Taxi had to reach $p < 0.05$ with the same sign on 30 other
-# seeds. Two effects on CartPole, two on Pendulum, and one on Taxi didn't. The two on CartPole are hollow above.
+# On real scores, Holm's 5% can become 14% with ten seeds, and 9% with thirty. On Taxi it can become 48% and 24%: of
+# sixty REINFORCE agents there, three end far below the others, and where the seeds miss them, the arm looks better and
+# steadier than it is. The cure is old-fashioned: try again. What was detected on CartPole, Acrobot, Pendulum, and Taxi
+# had to reach $p < 0.05$ with the same sign on 30 other seeds. Two effects on CartPole, two on Pendulum, and one on Taxi
+# didn't. The two on CartPole are hollow above.
 
 # %%
 tried = all_effects()

@@ -43,7 +43,7 @@ def save(study: Study, folder: Path) -> tuple[Study, Path]:
     about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
     text = tagged(about, study.runs, digits=5)
     path = folder / f"{study.name}{SUFFIX}"
-    before = _before(path)
+    before = load_if_whole(path)
     first, end = before.about["seeds"] if before else study.about["seeds"]
     if end > study.about["seeds"][1]:
         print(f"kept {path}, which has seeds {first} to {end - 1}")
@@ -65,7 +65,7 @@ def refuse_another(path: Path, config: Config, arms: Sequence[Tricks] | None = N
 
     arms: of the new study; None if they do not matter.
     """
-    before = _before(path)
+    before = load_if_whole(path)
     if before is None:
         return
     own, made_with = before.runs.numbers.iloc[0], before.about["made with"]
@@ -79,7 +79,7 @@ def refuse_another(path: Path, config: Config, arms: Sequence[Tricks] | None = N
         raise InputError(f"{path} holds another study, with arms that this one lacks; choose another --out")
 
 
-def _before(path: Path) -> Study | None:
+def load_if_whole(path: Path) -> Study | None:
     """The study that would be overwritten. A damaged file is no loss: its jobs can rebuild it."""
     try:
         return load(path) if path.exists() else None

@@ -62,7 +62,7 @@ def main(chosen: Options, command: str) -> int:
     print(f"{len(jobs)} jobs, {len(jobs) - len(left)} of them done before; each arm trains seeds {whole}")
     print(f"results in {store.folder}")
     if chosen.dry_run:
-        return _dry_run(made, left, store, processes)
+        return _dry_run(made, left, store, processes, chosen.scheduler)
     prepare(chosen.out)
     sys.stdout.flush()
     failed = run_jobs(jobs, store, processes, chosen.scheduler)
@@ -110,7 +110,7 @@ def _span(job: Job) -> str:
     return f"{job.config.seed_list[0]} to {job.config.seed_list[-1]}"
 
 
-def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int) -> int:
+def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes: int, scheduler: str) -> int:
     from ablations.training.estimate import PROBES, estimate
 
     waiting = set(left)
@@ -122,6 +122,9 @@ def _dry_run(made: Sequence[Plan], left: Sequence[Job], store: Store, processes:
                 done = sum(job not in waiting for job in jobs)
                 print(f"  {arm.name}" + (f" ({done} of {len(jobs)} jobs done)" if done else ""))
             print("".join(f"  dropped: {name} ({reason})\n" for name, reason in design.dropped), end="")
+    if scheduler:
+        print(f"\n{len(left)} jobs to train; how long that takes depends on the cluster")
+        return 0
     print(f"\n{len(left)} jobs to train; measuring the start of {min(len(left), PROBES)} of them ...", flush=True)
     print(f"about {spoken(estimate(left, store, processes))} with {processes} workers")
     return 0

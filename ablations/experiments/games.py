@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import torch
 import tyro
 
 from ablations.analysis.stats import FEWEST
-from ablations.analysis.studies import Done, Study, about_runs, gather
-from ablations.analysis.study_files import save
+from ablations.analysis.studies import SHARES, Done, Study, about_runs, gather
+from ablations.analysis.study_files import SUFFIX, load_if_whole, save
 from ablations.report.games_section import write_games
 from ablations.training.jobs import Job, Result
 from ablations.training.plan import name_of
@@ -60,10 +61,22 @@ def main(chosen: Options, command: str) -> int:
     tidy(folder)
     run = load(folder, env=chosen.env)
     prepare(chosen.out)
-    study, path = save(played(run, chosen, folder.resolve().name, command), chosen.out)
+    made = played(run, chosen, folder.resolve().name, command)
+    refuse_another_run(chosen.out / f"{made.name}{SUFFIX}", made)
+    study, path = save(made, chosen.out)
     text, paths = write_games(study, chosen.out)
     print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")
     return 0
+
+
+def refuse_another_run(path: Path, study: Study) -> None:
+    """Raise InputError if the file holds the games of a run in another folder of the same name."""
+    before = load_if_whole(path)
+    if before is None:
+        return
+    stored, new = (found.runs.set_index("seed")[SHARES] for found in (before, study))
+    if not stored.index.equals(new.index) or not np.allclose(stored, new, rtol=1e-3, equal_nan=True):
+        raise InputError(f"{path} holds the games of another run with this name; choose another --out")
 
 
 def played(run: Run, asked: Options, called: str, command: str) -> Study:

@@ -4,10 +4,11 @@ Every measurement runs in fresh processes with one thread each, after a short wa
 memory or caches.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ablations.experiments.stopwatch import Measured, measure, measure_sb3, together
@@ -18,6 +19,7 @@ from tricks.errors import InputError
 from tricks.ladder import named
 
 PEER: dict[str, type] = {"who": str, "seeds": int, "steps_per_second": float}  # what --beside needs of a row
+WORDS = ("who", "backend", "device")
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,12 @@ def others(path: Path) -> pd.DataFrame:
         raise InputError(f"--beside {path} lacks the column {lacking[0]}; it needs {', '.join(PEER)}")
     try:
         frame = frame.astype(PEER)
+        known = {field.name: frame[field.name] for field in fields(Measured) if field.name in frame}
+        frame = pd.DataFrame({name: x if name in WORDS else pd.to_numeric(x) for name, x in known.items()})
     except ValueError as error:
         raise InputError(f"--beside {path} has a number that is none: {error}") from None
-    if not ((frame.seeds >= 1) & (frame.steps_per_second > 0)).all():
-        raise InputError(f"--beside {path} needs seeds of at least 1 and steps_per_second above 0")
+    if not ((frame.seeds >= 1) & (frame.steps_per_second > 0) & np.isfinite(frame.steps_per_second)).all():
+        raise InputError(f"--beside {path} needs seeds of at least 1 and steps_per_second above 0, and finite")
     missing: dict[str, Any] = {"backend": "", "device": "cpu", "processes": 1}
     return frame.assign(**{name: x for name, x in missing.items() if name not in frame})
 

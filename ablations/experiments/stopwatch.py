@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ablations.training.pools import deaf_children, pool_of
+from ablations.training.pools import deaf_children, whole_pool
 from tricks.config import Config
 from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
@@ -48,7 +48,7 @@ def together(processes: int, job: Callable[..., Measured], *arguments: Any) -> M
     context = multiprocessing.get_context("spawn")
     with deaf_children():
         start = context.Barrier(processes)
-    with pool_of(processes, _begin, start) as pool:
+    with whole_pool(processes, _begin, start) as pool:
         with deaf_children():
             futures = [pool.submit(_wait_and_do, job, *arguments) for _ in range(processes)]
         done = [future.result() for future in futures]

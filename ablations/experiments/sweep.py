@@ -1,6 +1,7 @@
 """`python -m ablations sweep`: a grid of numbers, the learning rate always among them."""
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -25,6 +26,7 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import NUMBERS, Tricks, named
 from tricks.runs.files import write_whole
+from tricks.runs.opening import refuse_endless
 
 MOST = 100_000  # agents of one sweep
 ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
@@ -44,7 +46,7 @@ class Options:
     env: str = "CartPole-v1"
     """Any environment id."""
     seeds: int = 10
-    """Seeds of each combination; every combination has its own."""
+    """Seeds of each combination; combinations that differ in numbers such as lr have different ones."""
     steps: int = 100_000
     """Budget of environment steps per seed."""
     device: Device = "cpu"
@@ -69,6 +71,16 @@ def main(chosen: Options, command: str) -> int:
     base = Config(env=chosen.env, steps=chosen.steps, seeds=1, device=chosen.device)
     make_env(base).close()
     store, every = Store(chosen.out / "jobs"), list(stacks(base, grid, chosen.seeds))
+    for stack in every:
+        try:
+            refuse_endless(stack.config, tricks)
+        except InputError as error:
+            raise InputError(f"--vary has a combination that cannot be: {error}") from None
+    steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
+    shown = sorted(grid, key=lambda name: name == "lr")  # lr last, wherever it stood
+    name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(shown), steps, first=0)
+    path = chosen.out / name
+    refuse_other_sweep(path.with_name(f"{name}.sweep.csv"), grid, chosen.seeds)
     prepare(chosen.out)
     jobs = [Job(stack.config, tricks) for stack in every]
     what = f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps"
@@ -76,14 +88,11 @@ def main(chosen: Options, command: str) -> int:
     failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    grid = {name: grid[name] for name in sorted(grid, key=lambda name: name == "lr")}  # shown last, wherever it stood
+    grid = {name: grid[name] for name in shown}
     runs = pd.concat([rows(stack, tricks, store) for stack in every], ignore_index=True)
     runs = runs[[*grid, *runs.columns.difference([*grid], sort=False)]]
     if means(runs, [*grid]).isna().all():
         raise InputError(f"no combination has a score: in each, some agent ended no episode in {chosen.steps:,} steps")
-    steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
-    name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(grid), steps, first=0)
-    path = chosen.out / name
     made: dict[str, Any] = {
         "env": chosen.env,
         "steps": chosen.steps,
@@ -102,6 +111,19 @@ def main(chosen: Options, command: str) -> int:
     paths = [path.with_name(f"{name}.sweep.csv"), path.with_name(f"{name}.md"), *figures]
     print(f"\n{text}\n\n{time.perf_counter() - start:.0f} seconds; wrote {', '.join(str(p) for p in paths)}")
     return 0
+
+
+def refuse_other_sweep(path: Path, grid: Mapping[str, Sequence[float]], seeds: int) -> None:
+    """Raise InputError if the file holds a sweep of the same numbers with values or seeds that this one lacks."""
+    try:
+        before = pd.read_csv(path)
+        gone = [name for name, values in grid.items() if not set(before[name]) <= {float(f"{x:.6g}") for x in values}]
+        more = before.groupby([*grid]).size().max() > seeds
+        command = before.command.iloc[0]
+    except (OSError, ValueError, KeyError, AttributeError, IndexError):
+        return  # there is none, or nothing that could be lost
+    if gone or more:
+        raise InputError(f"{path} holds another sweep, `{command}`, which this one would replace; choose another --out")
 
 
 def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:

@@ -18,7 +18,7 @@ from ablations.report.designs_section import environment_section, image
 from ablations.report.games_section import write_games
 from ablations.report.markup import as_html, code, plain
 from ablations.report.trials_section import write_trials
-from ablations.training.pools import deaf_children, pool_of, start_worker
+from ablations.training.pools import deaf_children, start_worker, whole_pool
 from tricks.runs.files import write_whole
 
 PLACES = {"ladder": ("heatmap", ""), "beyond": ("heatmap_beyond", "beyond the ladder")}  # a heat map, and where it is
@@ -80,7 +80,7 @@ def _sections(studies: Sequence[Study], folder: Path, brief: bool) -> list[Secti
     processes = os.cpu_count() or 1
     if len(studies) < MANY or processes == 1:
         return [_section(make, given, brief) for make, given in asked]
-    with pool_of(processes, start_worker) as pool:
+    with whole_pool(processes, start_worker) as pool:
         with deaf_children():  # those that look at all studies take longest, so they start first
             found = [pool.submit(_section, make, given, brief) for make, given in reversed(asked)]
         return [each.result() for each in reversed(found)]

@@ -8,10 +8,12 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
 from tricks.core.orphans import follow_parent
+from tricks.errors import InputError
 
 METHOD = "spawn"  # forks would share PyTorch's threads and the parent's signals
 
@@ -30,6 +32,16 @@ def pool_of(size: int, initializer: Callable[..., None], *arguments: Any) -> Ite
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def whole_pool(size: int, initializer: Callable[..., None], *arguments: Any) -> Iterator[ProcessPoolExecutor]:
+    """The same, for work that needs every one of its processes. Raises InputError if one is killed."""
+    try:
+        with pool_of(size, initializer, *arguments) as pool:
+            yield pool
+    except BrokenProcessPool as error:
+        raise InputError("a worker process was killed; free some memory, and try again") from error
 
 
 @contextlib.contextmanager

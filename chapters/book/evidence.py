@@ -95,7 +95,7 @@ class Evidence:
         usual = (places, self.table[~robots])
         rows = [usual, ("the preset for robots", self.table[robots]), ("worlds made for it", self.worlds)]
         counted = [(name, table.verdict.value_counts()) for name, table in rows if len(table)]
-        return "\n".join(f"{name}: " + ", ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
+        return "\n".join(f"{name}: " + "; ".join(f"{n} × {v}" for v, n in count.items()) for name, count in counted)
 
     def plot(self) -> Figure:
         """Learning curves with and without the trick, in CartPole's ladder and in the worlds made for the trick.

@@ -7,7 +7,7 @@ Exercise 3. The minimum is missing. Outside the range the gradient is zero on bo
 the steps of other rows have made rarer, and for a bad one that they have made more likely. Those are the cases where
 something went wrong, and now nothing pulls them back: rows that have drifted out stay out and drift on. So more ratios
 lie outside, and max_ratio shows how far: it climbs from 2 to about 30, where it stays around 1.5 with the minimum. In
-the table, the two corners marked "repair" are gone. The returns alone would not tell you what is wrong. """
+the table, the two corners marked "repair" are gone. The returns alone would not tell you what is wrong."""
 
 import torch
 

@@ -73,6 +73,11 @@ def test_the_command_trains_every_combination_and_goes_on_where_it_was(
     first = path.read_text()
     assert main(arguments) == 0
     assert path.read_text() == first
+    capsys.readouterr()
+    for fewer in ({"gamma=0.9,0.99": "gamma=0.9"}, {"5": "4"}):
+        assert main([fewer.get(argument, argument) for argument in arguments]) == 2
+        assert "holds another sweep, `python -m ablations sweep --vary gamma=0.9,0.99" in capsys.readouterr().err
+    assert path.read_text() == first
 
 
 def test_a_sweep_in_which_no_episode_ends_is_one_line(tmp_path: Path, refuses: Callable[..., None]) -> None:

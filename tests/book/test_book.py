@@ -81,7 +81,7 @@ def test_the_summary_counts_every_comparison_once() -> None:
     ladder = found.table[found.table.subject == "ladder"]
     assert usual.startswith(f"{len(ladder)} comparisons in {ladder.env.nunique()} usual environments: ")
     assert robots.startswith("the preset for robots: ")
-    counts = [int(part.split(" × ")[0]) for line in (usual, robots) for part in line.split(": ")[1].split(", ")]
+    counts = [int(part.split(" × ")[0]) for line in (usual, robots) for part in line.split(": ")[1].split("; ")]
     assert sum(counts) == len(found.table) > len(ladder)
     assert made == f"worlds made for it: 1 × {found.worlds.verdict.iloc[0]}"
 

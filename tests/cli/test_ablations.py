@@ -38,6 +38,14 @@ def test_the_main_job_ends_in_a_report_and_resumes(tmp_path: Path, capsys: pytes
         assert (place / name).read_bytes() == content, name
 
 
+def test_a_dry_run_for_a_cluster_needs_neither_the_cluster_nor_its_gpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--tricks", "clip", *FEW, "--scheduler", "10.0.0.1:8786", "--device", "cuda", "--dry-run"]
+    assert main(["run", *asked, "--out", str(tmp_path)]) == 0
+    assert "jobs to train; how long that takes depends on the cluster" in capsys.readouterr().out
+
+
 def test_a_dry_run_says_what_and_how_long_and_trains_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,6 +68,7 @@ def test_numbers_that_need_not_be_whole_train_side_by_side() -> None:
             "value_epochs has no effect with ppg_buffers, which have value_uses instead",
         ),
         (["--vary", "gamma=0.9", "--env", "Glue-v0"], "Glue"),
+        (["--vary", "minibatches=4,100000"], "--vary has a combination that cannot be: 100000 minibatches are more"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:

@@ -30,6 +30,16 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
     assert run.agent.policy(obs).equal(before)
 
 
+def test_two_runs_in_folders_of_one_name_are_not_mixed(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.save(tmp_path / "a" / "x")
+    train(Config(seeds=(3, 4), steps=2000, lr=0.003), PPO).save(tmp_path / "b" / "x")
+    for folder, status in (("a", 0), ("b", 2), ("a", 0)):
+        assert main(["games", str(tmp_path / folder / "x"), "--games", "5", "--out", str(tmp_path)]) == status
+    assert "holds the games of another run with this name; choose another --out" in capsys.readouterr().err
+
+
 def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = replace(run, seconds=200.0)
     run.save(tmp_path / "stack")

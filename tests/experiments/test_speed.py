@@ -86,6 +86,8 @@ def test_the_cost_is_relative_to_the_smallest_stack_wherever_it_stands() -> None
     [
         ("who,seeds\nx,1\n", "lacks the column steps_per_second; it needs who, seeds, steps_per_second"),
         ("who,seeds,steps_per_second\nx,1,fast\n", "has a number that is none"),
+        ("who,seeds,steps_per_second,environment\nx,1,5,CartPole-v1\n", "has a number that is none"),
+        ("who,seeds,steps_per_second\nx,1,inf\n", "needs seeds of at least 1 and steps_per_second above 0, and finite"),
         ("who,seeds,steps_per_second\nx,1,-5\n", "needs seeds of at least 1 and steps_per_second above 0"),
     ],
 )

@@ -21,7 +21,7 @@ from ablations.report.take_home import take_home
 from ablations.report.takeaways import stored_random, takeaways
 from ablations.report.trials_section import by_trick, tally
 from ablations.training.rate_table import best_of, rows_of
-from tricks.ladder import LADDER, named, switched
+from tricks.ladder import LADDER, REINFORCE, named, switched
 
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
 
@@ -141,4 +141,11 @@ def test_the_pages_say_how_often_intervals_and_verdicts_are_wrong() -> None:
     alarms = frame[frame.what.str.contains("false alarms")].set_index("what")["mean"]
     assert alarms[alarms.index.str.endswith("arms alike")].max() < 0.06  # below 0.05, but for the noise of 500 draws
     assert alarms[alarms.index.str.endswith("as they are")].max() > 0.1
-    assert alarms[alarms.index.str.endswith("confirmed")].max() < 0.02
+    taxi = next(study for study in DESIGNED if study.env == "Taxi-v4")
+    stuck = taxi.of(REINFORCE).late
+    assert (len(stuck), (stuck < -1100).sum(), (stuck > -320).sum()) == (60, 3, 57)
+    assert abs((57 / 60) ** 30 - 1 / 5) < 0.05
+    assert abs((57 / 60) ** 10 - 3 / 5) < 0.05
+    again = frame[frame.what.str.contains("false alarms: .*confirmed")].set_index(["env", "seeds"])["mean"]
+    assert again.drop("Taxi-v4").max() < 0.02
+    assert again["Taxi-v4", 30].max() <= 0.03 < 0.2 < again["Taxi-v4", 10].max()
