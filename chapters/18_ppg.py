@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import begin, best_at, curves, evidence, label_lines, planted, ppg_phases, store, swept
+from book import begin, best_at, curves, evidence, label_lines, planted, ppg_phases, store, swept, unwatched
 from exercises.ppg import check_kl, cloning_term, errors_of_a_phase
 from tricks import PPG, PPO, Config, diff, source, train
 from tricks.core.adam import Adam, gradient
@@ -456,7 +456,7 @@ def of_the_action(logits_old, logits):
 
 
 cloned = phase(beta=1, divergence=of_the_action)
-with planted(auxiliary_errors=errors_of_a_phase):
+with planted(auxiliary_errors=errors_of_a_phase), unwatched("auxiliary_loss"):  # else train ends these agents early
     faulty = train(config, phasic)
 
 # %%
@@ -487,7 +487,8 @@ assert entropy[4] < 0.1 < entropy[3] and ends[1] < ends[0] - 20
 # and it stays that way. (a) `F.kl_div(input, target)` computes
 # $\text{target} \cdot (\log \text{target} - \text{input})$. What is the target here, and what is its logarithm? (b)
 # What is the gradient with respect to `log_prob`, and where does it push the actions that were taken? (c) The first
-# number to look at is in none of the three pictures. Find it in `faulty.curve`.
+# number to look at is in none of the three pictures. Find it in `faulty.curve`. It is also why `train`, unless told not
+# to watch it, would have ended all of these agents after their first phase.
 #
 # <details><summary>Hint</summary>
 #

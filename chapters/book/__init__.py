@@ -3,7 +3,7 @@ number, planted faults."""
 
 from book.diagrams import ppg_phases, two_nets_or_one_trunk
 from book.evidence import Evidence, evidence
-from book.faults import planted
+from book.faults import planted, unwatched
 from book.figures import at_best_rate, begin, curves, label_lines
 from book.results import stored_area, stored_curves, studies
 from book.store import store
@@ -26,4 +26,5 @@ __all__ = [
     "studies",
     "swept",
     "two_nets_or_one_trunk",
+    "unwatched",
 ]

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from tricks import loop
 from tricks.ladder import FILES
+from tricks.runs import log
 
 
 @contextmanager
@@ -19,6 +20,18 @@ def planted(**faults: Callable) -> Iterator[None]:
     with ExitStack() as stack:
         for name, fault in faults.items():
             stack.enter_context(patch.object(_home(name), name, fault))
+        yield
+
+
+@contextmanager
+def unwatched(diagnostic: str) -> Iterator[None]:
+    """`with unwatched("auxiliary_loss"): train(...)` does not end a seed in which this diagnostic is not finite.
+
+    Raises ValueError for a diagnostic that ends no seed.
+    """
+    rest = list(log.WATCHED)
+    rest.remove(diagnostic)
+    with patch.object(log, "WATCHED", tuple(rest)):
         yield
 
 

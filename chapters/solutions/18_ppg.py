@@ -7,9 +7,9 @@ finite, and gradient descent makes log π(a) smaller. So every action that was t
 and that never ends: log π(a) has no lower limit, so the loss rewards making one action of a state all but impossible.
 Then the other one becomes certain, entropy falls to 0, and which action is certain is chance. Values and features are
 learned as ever, PPO's loss looks as ever, and a policy without entropy hardly moves. (c) clone_kl, which should be a
-small number after each phase, is NaN in all of them (and so is auxiliary_loss). A divergence that is negative or not a
-number is wrong, whatever the curve does. And even with probabilities in place of their logarithms, one action wouldn't
-do: KL is a sum over all of them.
+small number after each phase, is NaN in all of them, and so is auxiliary_loss, which `train` watches: a loss that isn't
+a number ends the seed. A divergence that is negative or not a number is wrong, whatever the curve does. And even with
+probabilities in place of their logarithms, one action wouldn't do: KL is a sum over all of them.
 
 Exercise 3. (a) In the last one before the next phase. When its phase ended, the head was right on that data. Every
 update since then has moved the body under it for the policy's sake, and by now the policy visits other states and gets

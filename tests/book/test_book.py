@@ -14,11 +14,12 @@ import tricks.loop
 from ablations import RESULTS, SCALES, effects, load_all
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
-from book import best_at, evidence, lost_at, planted, swept
+from book import best_at, evidence, lost_at, planted, swept, unwatched
 from book.exercise import Exercise
 from book.figures import spread
-from tricks import InputError, source
+from tricks import PPG, Config, InputError, source, train
 from tricks.gae import gae
+from tricks.ppg import auxiliary_loss
 
 
 def test_source_is_the_librarys_own_and_shows_itself_as_code() -> None:
@@ -34,6 +35,18 @@ def test_a_planted_fault_is_called_by_the_loop_and_gone_afterwards() -> None:
         assert vars(tricks.loop)["gae"] is wrong
     assert vars(tricks.loop)["gae"] is gae
     with pytest.raises(AttributeError), planted(no_such_function=wrong):
+        pass
+
+
+def test_an_unwatched_diagnostic_ends_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tricks.loop, "auxiliary_loss", lambda *given: auxiliary_loss(*given) * torch.nan)
+    config = Config(seeds=1, steps=4 * 64, lanes=2, horizon=32, aux_every=2)
+    assert train(config, PPG).diverged
+    with unwatched("auxiliary_loss"):
+        unended = train(config, PPG)
+    assert not unended.diverged
+    assert unended.curve.auxiliary_loss.isna().all()
+    with pytest.raises(ValueError, match="not in list"), unwatched("no_such_diagnostic"):
         pass
 
 
