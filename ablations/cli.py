@@ -98,7 +98,8 @@ def _report(arguments: list[str]) -> int:
     if not studies:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     prepare(chosen.out)
-    command = again("report", arguments) + (f" --out {chosen.out}" if not chosen.from_results else "")
+    folder = [] if chosen.from_results else ["--out", _without_machine(str(chosen.out))]
+    command = shlex.join([*shlex.split(again("report", arguments)), *folder])
     return page.document(studies, chosen.out, [], command, not chosen.all_figures)
 
 

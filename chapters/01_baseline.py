@@ -296,8 +296,8 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # %% [markdown]
 # Without a baseline, most agents end up little better than guessing. With a learned one, all of them get there. The
 # known one is faster, and that gap is the price of learning $V$: **a baseline is worth what the value net knows.** An
-# explained variance of 0.87 after 4,000 steps only looks like enough: the other 13% of a variance of about 30 are a
-# spread of about 2 points, against a pay of 0.1.
+# explained variance of 0.87 after 4,000 steps only looks like enough: 13% of a variance of about 30 is still a spread
+# of about 2 points, against a pay of 0.1.
 
 # %% [markdown]
 # ## Where it matters

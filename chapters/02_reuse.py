@@ -292,11 +292,11 @@ assert table.verdict[table.env == "Hopper-v5"].item() == "helps"
 evidence("reuse")
 
 # %% [markdown]
-# How many epochs and minibatches? These sweeps varied them in the preset `ppo`, eleven tricks as CleanRL has them, most
-# of which are still to come (on Pendulum with [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9),
-# with the best of four learning rates for each value, and for the epochs the best clip range as well. Dots are single
-# combinations. The line joins the best at each value, with its 95% interval. *Nearly as good* below means that at most
-# 5% of the way from a random policy's score to the best is lost.
+# How many epochs and minibatches? These sweeps varied them in the preset `ppo`, the eleven tricks of CleanRL's
+# `ppo.py`, most of which come in later chapters (on Pendulum with [`return_norm`](08_return_norm.ipynb), which helps
+# there, and γ = 0.9), with the best of four learning rates for each value, and for the epochs the best clip range as
+# well. Dots are single combinations. The line joins the best at each value, with its 95% interval. *Nearly as good*
+# below means that at most 5% of the way from a random policy's score to the best is lost.
 
 # %%
 swept("epochs", "minibatches")

@@ -87,8 +87,8 @@ assert slope < -0.5 and abs(corridor_return(1.0) - 0.58) < 1e-3 and abs(corridor
 # %% [markdown]
 # The coin flip stands on the slope of the wrong hill. Going right *a bit* more often means strolling around longer,
 # which costs, and hardly ever getting to the far door. Such a world is **deceptive**: even the exact gradient leads
-# away from the better hill. Only luck can save the agent, while it still sometimes reaches the far door. How long will
-# it?
+# away from the better hill. Only luck can save the agent, and only while it still reaches the far door now and then.
+# How long does that last?
 #
 # ## A sure policy hardly learns
 #
@@ -295,8 +295,9 @@ for row in evidence("entropy").worlds.itertuples():
 # %% [markdown]
 # In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, which starts in cell 2 and gives
 # each arm its own rate, no effect is detected. Perhaps tuning finds rates at which some agents get to the far door by
-# luck, and the start is one cell closer to it. The usual environments don't deceive, so at $c_2 = 0.01$ the bonus does
-# little there.
+# luck, and the start is one cell closer to it. In the usual environments, no effect of it is detected at $c_2 = 0.01$.
+# (Taxi does have a trap: driving around until the time is up, for −200. The bonus doesn't get agents out of it any
+# sooner, as far as these seeds can tell.)
 
 # %%
 evidence("entropy")

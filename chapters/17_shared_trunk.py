@@ -328,8 +328,8 @@ for name in ("separate nets", "shared_trunk", "with return_norm"):
 assert offset["shared_trunk"] > 1.5 * max(offset["separate nets"], offset["with return_norm"])
 
 # %% [markdown]
-# A policy's own features lie around zero, probably since the mirror image of a state calls for the other action. Those
-# of the shared body have moved toward their limits, where they add up to a large $V$ and vary less.
+# A policy's own features lie around zero, probably because the mirror image of a state calls for the other action.
+# Those of the shared body have moved toward their limits, where they add up to a large $V$ and vary less.
 #
 # ## Is it the sharing, or the scale?
 #

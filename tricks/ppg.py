@@ -1,8 +1,8 @@
 """ppg: an auxiliary phase, every few updates, trains the policy net to predict values without changing its policy.
 
 Cobbe et al. 2020, "Phasic Policy Gradient", arXiv:2009.04416. `grad_clip` leaves the phase's gradients alone: the
-paper's code (openai/phasic-policy-gradient) clips none at all, CleanRL's ppg_procgen clips those of both phases. So
-does `separate_optimizers`: one Adam, with the policy's learning rate, moves both nets.
+paper's code (openai/phasic-policy-gradient) clips none at all, CleanRL's ppg_procgen clips those of both phases.
+`separate_optimizers` leaves the phase alone, too: one Adam, with the policy's learning rate, moves both nets.
 """
 
 from collections.abc import Iterator

@@ -169,16 +169,7 @@ def gather(done: Iterable[Done], seeds: Collection[int]) -> pd.DataFrame:
         mine = [place for place, seed in enumerate(found.seeds) if seed in wanted]
         for k in mine:
             seed = found.seeds[k]
-            facts.append(
-                (
-                    *setting,
-                    rate[seed],
-                    reservation,
-                    seed,
-                    float(found.diverged.get(found.seeds[k], np.nan)),
-                    found.late[k],
-                )
-            )
+            facts.append((*setting, rate[seed], reservation, seed, found.diverged.get(seed, np.nan), found.late[k]))
         returns.append(found.grid[mine])
     if not facts:
         raise InputError("there are no results")

@@ -215,5 +215,5 @@ def _joined(one: Study, other: Study) -> Study:
     both, last = one.about["made with"], other.about["made with"]
     about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
     runs = pd.concat([one.runs, other.runs], ignore_index=True)
-    runs = runs.drop_duplicates([*COLUMNS[:4], "seed"], ignore_index=True)  # a shared arm's additional seeds
+    runs = runs.drop_duplicates([*COLUMNS[:5], "seed"], ignore_index=True)  # a shared arm's additional seeds
     return Study(one.name, one.designs, runs, about)

@@ -14,7 +14,7 @@ import torch
 import tyro
 
 from ablations.analysis.stats import FEWEST
-from ablations.analysis.studies import SHARES, Done, Study, about_runs, gather
+from ablations.analysis.studies import SHARES, About, Done, Games, Study, about_runs, gather
 from ablations.analysis.study_files import SUFFIX, load_if_whole, save
 from ablations.report.games_section import write_games
 from ablations.training.jobs import Job, Result
@@ -61,26 +61,27 @@ def main(chosen: Options, command: str) -> int:
     tidy(folder)
     run = load(folder, env=chosen.env)
     prepare(chosen.out)
-    made = played(run, chosen, folder.resolve().name, command)
+    made = trained(run, chosen, folder.resolve().name, command)
     refuse_another_run(chosen.out / f"{made.name}{SUFFIX}", made)
-    study, path = save(made, chosen.out)
+    players = run if chosen.seed is None else run.only(chosen.seed)
+    study, path = save(played(made, players, chosen), chosen.out)
     text, paths = write_games(study, chosen.out)
     print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")
     return 0
 
 
 def refuse_another_run(path: Path, study: Study) -> None:
-    """Raise InputError if the file holds the games of a run in another folder of the same name."""
+    """Raise InputError if the file holds games of an earlier run in this folder, or of one in a folder named alike."""
     before = load_if_whole(path)
     if before is None:
         return
     stored, new = (found.runs.set_index("seed")[SHARES] for found in (before, study))
     if not stored.index.equals(new.index) or not np.allclose(stored, new, rtol=1e-3, equal_nan=True):
-        raise InputError(f"{path} holds the games of another run with this name; choose another --out")
+        raise InputError(f"{path} holds the games of an earlier or another run of this name; choose another --out")
 
 
-def played(run: Run, asked: Options, called: str, command: str) -> Study:
-    """The run as a study without designs, with the scores of its games and of random ones. called: the run's name."""
+def trained(run: Run, asked: Options, called: str, command: str) -> Study:
+    """The run as a study without designs and, so far, without games. called: the run's name."""
     seconds, steps = run.seconds, int(run.curve.groupby("seed").step.max().sum())  # of all its agents
     parts = ["games", called, "greedy" * asked.greedy]
     if asked.seed is not None:
@@ -91,11 +92,17 @@ def played(run: Run, asked: Options, called: str, command: str) -> Study:
     done = [Done(Job(run.config, run.tricks), FIXED, scored(result, run.config.steps))]
     about = about_runs(command, done, seeds)
     about["run"], about["greedy"] = called, asked.greedy
-    about["games"] = {
-        "trained": run.evaluate(asked.games, asked.greedy).tolist(),
-        "random": at_random(run).evaluate(asked.games).tolist(),
-    }
     return Study(name_of(*parts, first=0), (), gather(done, seeds), about)
+
+
+def played(study: Study, players: Run, asked: Options) -> Study:
+    """The study with the scores of the players' games and of random ones."""
+    scores: Games = {
+        "trained": players.evaluate(asked.games, asked.greedy).tolist(),
+        "random": at_random(players).evaluate(asked.games).tolist(),
+    }
+    about: About = {**study.about, "games": scores}
+    return replace(study, about=about)
 
 
 def at_random(run: Run) -> Run:

@@ -110,15 +110,16 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
     if not good:
         return ""
     envs = list(dict.fromkeys(env for found in good.values() for env in found))
+    good = {name: found for name, found in good.items() if len(found) == len(envs)}
     common = {name: sorted(set.intersection(*map(set, found.values()))) for name, found in good.items()}
     fine = [f"`{name}` ({' or '.join(f'{value:g}' for value in values)})" for name, values in common.items() if values]
     none = [f"`{name}`" for name, values in common.items() if not values]
+    where = f"nearly as good as the best on each of {listed(envs)}, with the learning rate chosen anew for each value"
+    if not fine:
+        return f"None of these numbers has a value that is {where}: {listed(none)}." if none else ""
     those = f", and for the others no value is: {listed(none)}" if none else ""
-    return (
-        f"Of {len(good)} numbers, {len(fine) or 'none'} {'has' if len(fine) == 1 else 'have'} a value that is nearly "
-        f"as good as the best on each of {listed(envs)}, with the learning rate chosen anew for each value: "
-        f"{listed(fine)}{those}."
-    )
+    has = "has" if len(fine) == 1 else "have"
+    return f"Of {len(good)} numbers, {len(fine)} {has} a value that is {where}: {listed(fine)}{those}."
 
 
 def _predicted(trials: pd.DataFrame) -> str:

@@ -11,6 +11,7 @@ from ablations.figures.style import signed
 from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, claim_verdicts
 from ablations.report.markup import plain
 from ablations.report.sentences import with_base
+from ablations.training.rates import FIXED
 
 
 def having(studies: Sequence[Study], name: str) -> list[tuple[Study, Design]]:
@@ -54,9 +55,10 @@ def robot(study: Study, design: Design) -> str:
     """What each trick does in or on top of a preset on a robot, by verdict."""
     frame = effects(study, design)
     kinds = {verdict: frame[frame.verdict == verdict] for verdict in (HELPS, HURTS, NOTHING, UNKNOWN)}
+    rate = ", all at its learning rate" if set(study.runs.tuned) == {FIXED} else ""
     return (
-        f"In or on top of `{design.around}` on {plain(study.env)} ({study.seeds} seeds, {study.steps:,} steps, all at "
-        f"its learning rate), {_sized(kinds[HELPS])} help, {_sized(kinds[HURTS])} hurt, "
+        f"In or on top of `{design.around}` on {plain(study.env)} ({study.seeds} seeds, {study.steps:,} steps{rate}), "
+        f"{_sized(kinds[HELPS])} help, {_sized(kinds[HURTS])} hurt, "
         f"{listed([f'`{trick}`' for trick in kinds[NOTHING].trick])} do practically nothing, and of the other "
         f"{len(kinds[UNKNOWN])} we can't tell."
     )

@@ -41,7 +41,7 @@ def whole_pool(size: int, initializer: Callable[..., None], *arguments: Any) -> 
         with pool_of(size, initializer, *arguments) as pool:
             yield pool
     except BrokenProcessPool as error:
-        raise InputError("a worker process was killed; free some memory, and try again") from error
+        raise InputError("a worker process was killed or could not start; free some memory, and try again") from error
 
 
 @contextlib.contextmanager

@@ -36,17 +36,17 @@ def _reportable(seeds: range, whose: str) -> tuple[int, ...]:
 def further(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, a multiple of 60 later: those in between are for a confirmation."""
     shift = -(-2 * len(seeds) // APART) * APART
-    return _later(seeds, shift)
+    return _later(seeds, shift, "which arms that many comparisons share have in addition to those of --seeds,")
 
 
 def following(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, right after these."""
-    return _later(seeds, len(seeds))
+    return _later(seeds, len(seeds), "on which --confirm tries again what those of --seeds show,")
 
 
-def _later(seeds: Sequence[int], shift: int) -> tuple[int, ...]:
+def _later(seeds: Sequence[int], shift: int, why: str) -> tuple[int, ...]:
     first, last = seeds[0] + shift, seeds[-1] + shift
-    return _reportable(range(first, last + 1), f"seeds {first} to {last}, which are added to those of --seeds,")
+    return _reportable(range(first, last + 1), f"seeds {first} to {last}, {why}")
 
 
 def blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:

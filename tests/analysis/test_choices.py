@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.analysis.choices import by_chance, choices, clear_of_zero, explained, levels, matters
+from ablations.analysis.choices import (
+    QUANTILES,
+    by_chance,
+    choices,
+    clear_of_zero,
+    explained,
+    levels,
+    matters,
+    repeated_quantiles,
+)
 from ablations.cli import main
 
 
@@ -63,6 +72,27 @@ def test_quantiles_are_of_the_agents_with_the_level() -> None:
     assert on["q0.5"] == pytest.approx(np.quantile(runs.score[runs.flag], 0.5))
     assert on["q0.95"] == pytest.approx(10 + 1.64, abs=0.4)
     assert on.explained_low < on.explained < on.explained_high
+
+
+def test_quantiles_of_repeated_values_are_those_of_the_longer_list() -> None:
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 30):
+        ordered, times = np.sort(rng.normal(size=size)), rng.integers(0, 4, size)
+        times[-1] += 1
+        expected = np.quantile(np.repeat(ordered, times), QUANTILES)
+        np.testing.assert_allclose(repeated_quantiles(ordered, times), expected, rtol=1e-12)
+
+
+def test_the_interval_is_what_drawing_whole_sets_again_gives() -> None:
+    rng = np.random.default_rng(0)
+    sets, flag = np.arange(120) // 10, np.arange(120) // 10 % 2
+    score = rng.normal(size=12)[sets] + flag + rng.normal(size=120)
+    row = choices(pd.DataFrame({"set": sets, "flag": flag == 1, "score": score}), ["flag"]).iloc[0]
+    rng, found = np.random.default_rng(0), list[float]()
+    for _ in range(1000):
+        drawn = np.concatenate([np.flatnonzero(sets == each) for each in rng.integers(0, 12, 12)])
+        found.append(explained(score[drawn], flag[drawn]))
+    assert [row.explained_low, row.explained_high] == pytest.approx(np.quantile(found, (0.025, 0.975)), rel=1e-9)
 
 
 def test_the_command_trains_what_is_drawn_and_goes_on_where_it_was(

@@ -1,4 +1,4 @@
-"""Effects are paired by seed, corrected for their number, and exact in a factorial; studies survive a round trip."""
+"""Effects are Welch's, corrected for their number, and exact in a factorial; studies survive a round trip."""
 
 import gzip
 from dataclasses import replace
@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from support.studies import study
 
+from ablations.analysis import effects as module
 from ablations.analysis.effects import effects, scores
 from ablations.analysis.factors import interactions, main_effects
 from ablations.analysis.scales import SCALES
@@ -63,6 +64,22 @@ def test_an_effect_helps_or_hurts_or_is_practically_nothing_or_unknown() -> None
     assert set(effects(study(design, lambda on: 0, seeds=3), design).verdict) == {""}
     elsewhere = effects(study(design, lambda on: 0, env="Elsewhere-v0"), design)
     assert set(elsewhere.verdict) == {"unknown"}  # in units of return, nobody knows what is little
+
+
+def test_the_noise_of_choosing_is_in_the_interval_only_if_it_is_known_of_both_arms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    design = ladder(["baseline"])
+
+    def found(without: float, having: float) -> tuple[float, float]:
+        monkeypatch.setattr(module, "_choice", lambda _, tricks: having if tricks.baseline else without)
+        row = effects(study(design, lambda on: 0), design).iloc[0]
+        return row.high - row.low, row.choosing
+
+    (narrow, nothing), (wide, noise), (as_before, unknown) = found(0, 0), found(0.05, 0.04), found(np.nan, 0.04)
+    assert (nothing, noise) == (0, pytest.approx(0.3))
+    assert np.isnan(unknown)
+    assert as_before == narrow < wide
 
 
 def test_a_detected_effect_is_confirmed_if_other_seeds_show_it_again() -> None:

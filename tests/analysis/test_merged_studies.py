@@ -31,6 +31,16 @@ def test_seeds_that_two_parts_of_a_study_share_are_counted_once() -> None:
     assert sorted(both.of(full).seed) == list(range(8))
 
 
+def test_an_arm_at_two_rates_keeps_the_seeds_of_both() -> None:
+    """In the worlds, a trial may repeat another's arm at a fixed rate."""
+    first = study(ladder(["baseline"]), lambda on: 0, seeds=4)
+    runs = pd.concat([first.runs, first.runs.assign(lr=0.1, tuned="fixed")], ignore_index=True)
+    one = replace(first, name="worlds", designs=(), runs=runs)
+    other = replace(one, name="worlds_from4", runs=runs.assign(seed=runs.seed + 4), about=one.about | {"seeds": [4, 8]})
+    (both,) = merged([one, other])
+    assert len(both.runs) == 2 * len(runs)
+
+
 def test_a_rate_that_was_chosen_anew_is_not_confirmed_by_runs_at_the_old_one(tmp_path: Path) -> None:
     first = study(ladder(["baseline"]), lambda on: 90 * ("baseline" in on), seeds=10)
     runs = first.runs.assign(seed=first.runs.seed + 10, lr=first.runs.lr * 3)

@@ -109,7 +109,7 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     # by hand, of p-values 0.005, 0.02, 0.029, 0.045, 0.9: the third is below 3/5 of 5%, the fourth above 4/5
     rows = [
         effect("ladder", "CartPole-v1", "gae", 0.4, 0.029),
-        effect("ladder", "CartPole-v1", "clip", -0.2, 0.045),
+        effect("ladder", "CartPole-v1", "clip", -0.9, 0.045),
         effect("ladder", "Taxi-v4", "gae", 0.1, 0.005),
         effect("leave-one-out", "CartPole-v1", "gae", 0.004, 0.9),
         effect("leave-one-out", "CartPole-v1", "clip", -0.4, 0.02),
@@ -120,10 +120,10 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     one, two = (cells(axis) for axis in figures[0].axes[:2])  # columns CartPole, Taxi; rows clip, gae
     hatched_of = [{at for at, (_, _, hatched) in found.items() if hatched} for found in (one, two)]
     assert hatched_of == [{(0, 0)}, {(0, 1), (1, 1)}]
-    assert [one[at][0] for at in ((0, 0), (0, 1), (1, 0), (1, 1))] == ["−0.20", "+0.40", "–", "+0.10"]
+    assert [one[at][0] for at in ((0, 0), (0, 1), (1, 0), (1, 1))] == ["−0.90", "+0.40", "–", "+0.10"]
     assert two[0, 1][0] == "0"
     assert one[1, 0][1] == UNKNOWN
-    ends = [to_hex(plt.get_cmap("RdBu")(end)) for end in (0.0, 1.0)]  # symmetric limits: -0.4 and 0.4
+    ends = [to_hex(plt.get_cmap("RdBu")(end)) for end in (0.0, 1.0)]  # of what is detected: -0.4 and 0.4
     assert (two[0, 0][1], one[0, 1][1]) == tuple(ends)
     assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
 

@@ -103,6 +103,16 @@ def test_whole_episodes_are_waited_for_up_to_the_limit() -> None:
         play_episodes(Player(endless, 16, limit=3), lambda obs, legal: torch.zeros(2, 2, 2), 10, everyone)
 
 
+def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_in_parts() -> None:
+    player, everyone = Player(make_env(CONFIG, make=lambda: Misbehaving("reward", well=5)), block=4), torch.ones(2, 2)
+    for step in range(7):  # an episode of five steps, a reset, and the sixth
+        player.step(lambda obs, legal: torch.zeros(2, 2, 2), everyone.bool())
+        if step == 3:
+            assert player.rollout(last=False).faults == {}
+    with pytest.raises(InputError, match=r"own: the reward is not finite \(seed 3, step 6 of rollout 0\)"):
+        player.rollout(last=False)
+
+
 def test_an_evaluation_fails_for_the_seed_whose_environment_does(capsys: pytest.CaptureFixture[str]) -> None:
     made = itertools.count()
 

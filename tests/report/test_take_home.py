@@ -60,7 +60,8 @@ def test_the_first_ten_of_thirty_seeds_are_asked_what_they_would_have_detected()
 def test_of_a_robot_all_verdicts_are_told_and_held_against_what_is_published() -> None:
     effect = {"gae": 400, "recompute": -300, "clip": 250, "huber": 120}
     made = study(around_continuous([]), lambda on: sum(effect.get(name, 0) for name in on), HOPPER)
-    robot, published = said(made)
+    assert "(8 seeds, 100,000 steps), " in said(made)[0]
+    robot, published = said(replace(made, runs=made.runs.assign(tuned="fixed")))
     assert robot.startswith(
         "In or on top of `continuous` on Hopper-v5 (8 seeds, 100,000 steps, all at its learning rate), "
     )
@@ -92,3 +93,9 @@ def test_a_number_travels_if_one_value_is_nearly_as_good_everywhere() -> None:
     )
     (all_travel,) = take_home([], pd.DataFrame(), one, [])
     assert all_travel.endswith("chosen anew for each value: `epochs` (1).")
+    (none_travels,) = take_home([], pd.DataFrame(), two, [])
+    assert none_travels.startswith("None of these numbers has a value that is nearly as good as the best on each of ")
+    assert none_travels.endswith("chosen anew for each value: `gamma`.")
+    (four_envs,) = take_home([], pd.DataFrame(), [*two, *one, sweep("Taxi-v4", "epochs", 1, 2)], [])
+    assert "on each of CartPole-v1, Acrobot-v1, Pendulum-v1, Taxi-v4, with" in four_envs
+    assert "gamma" not in four_envs

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ablations.training import rate_table
@@ -78,4 +79,18 @@ def test_tuning_keeps_every_seed_s_score_and_replaces_what_was_known_of_the_arm(
     assert not at_edge(TINY.env, TINY.steps, scores.numbers.iloc[0], "", best)
     tune(arms[:1], store, workers=1, seeds=1)
     assert rate_table.table().groupby("tricks").seeds.max().to_dict() == {"": 2, scores.tricks.iloc[-1]: 4}
+    rate_table.table.cache_clear()
+
+
+def test_tuning_keeps_what_another_process_stored_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rates.csv"
+    monkeypatch.setattr(rate_table, "TABLE", path)
+    row = ("Elsewhere-v0", 200, "", "", 0.01, 1.0, 1.0, 2, "1 1")
+    rate_table.store_table(pd.DataFrame([row], columns=rate_table.COLUMNS))
+    theirs = path.read_bytes()
+    rate_table.store_table(pd.DataFrame([("Here-v0", *row[1:])], columns=rate_table.COLUMNS))
+    assert rate_table.table().env.tolist() == ["Here-v0"]  # and is remembered
+    path.write_bytes(theirs)
+    tune([(TINY, REINFORCE)], Store(tmp_path), workers=1, seeds=1)
+    assert set(rate_table.table().env) == {"Elsewhere-v0", TINY.env}
     rate_table.table.cache_clear()

@@ -12,10 +12,12 @@ def seen(valid: Tensor) -> Tensor:
     return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
 
 
-def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor) -> dict[int, tuple[str, str]]:
+def find_faults(
+    obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor, first: int = 0
+) -> dict[int, tuple[str, str]]:
     """The fault of each seed that has one in its valid rows: index of the seed -> what is wrong, and where.
 
-    obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N].
+    obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N], first: the number of the first row.
     """
     checks = {
         "the reward is not finite": valid & ~reward.isfinite(),
@@ -27,7 +29,7 @@ def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor) -> di
     found: dict[int, tuple[str, str]] = {}
     for fault, bad in checks.items():
         for i, row in bad.any(-1).nonzero().tolist() if bad.any() else ():
-            found.setdefault(i, (fault, f"step {row}"))
+            found.setdefault(i, (fault, f"step {first + row}"))
     return found
 
 

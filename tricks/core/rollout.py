@@ -149,7 +149,8 @@ class Player:
         legal, action, reward, terminated, truncated, score, over, playing, resetting, between = columns
         valid, in_game = playing & ~resetting, playing & ~between
         over = over & in_game
-        found = dict.fromkeys(endless, (ENDLESS.format(self.limit), "")) | find_faults(obs, legal, reward, valid)
+        found = dict.fromkeys(endless, (ENDLESS.format(self.limit), ""))
+        found |= find_faults(obs, legal, reward, valid, self._row - len(self._rows))
         if found:
             valid, in_game, over = without(list(found), valid, in_game, over)
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid

@@ -124,8 +124,8 @@ class Run:
             policy = masked(policy)
         config = replace(self.config, device="cpu", compile=False)
         scores, failed = play_games(config, policy, episodes, greedy, make=self.env, spaces=self.agent.spaces)
-        for reason in failed.values():
-            raise InputError(reason)
+        if failed:
+            raise InputError(next(iter(failed.values())))
         return np.asarray(scores)
 
     @checked
