@@ -189,7 +189,7 @@ def train_in(
         for b in batches:
             if tricks.separate_optimizers:
                 log.quiet = idle(b)
-            seen, advantage, ready = agent.see(b.obs), b.advantage, b.valid.any(1)  # [S, B, H], [S, B], [S]
+            seen, advantage = agent.see(b.obs), b.advantage  # [S, B, H], [S, B]
             if tricks.advantage_norm:
                 advantage = standardize(advantage, b.valid)
             logits = policy(seen, b.legal)
@@ -212,10 +212,11 @@ def train_in(
             log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
             if tricks.entropy:
                 loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
+            ready = b.valid.any(1)  # [S]: the seeds that have rows to learn from
             if tricks.ppg_buffers:
                 log.note(**ages(b, log.update))
                 b, seen = b.critic, Seen(b.critic.obs)  # from here on: rows from the value net's buffer
-                ready = ready | b.valid.any(1)  # the seeds that have rows to learn from, in either buffer
+                ready = ready | b.valid.any(1)  # in either buffer
             if tricks.baseline:
                 value = agent.value(seen)
                 error = squared_error(value, b.target)

@@ -46,5 +46,7 @@ class Log:
         finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
         if tricks.separate_optimizers:
             finite = finite & columns["value_grad_norm"].isfinite()
+        if tricks.ppg:  # only some updates end in an auxiliary phase
+            finite = finite & columns.get("auxiliary_loss", self.steps).isfinite()
         self.active, self.progress = self.active & finite & (self.steps < self.budget), self.steps / self.budget
         self.notes, self.update = {}, self.update + 1

@@ -13,8 +13,7 @@ class Family(NamedTuple):
 
     def noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Gumbel noise, as argmax(logits + Gumbel) is distributed as softmax(logits); or standard normal noise."""
-        noise = rng.gumbel(size=shape) if self.discrete else rng.standard_normal(shape, dtype=np.float32)
-        return noise.astype(np.float32)
+        return np.asarray(rng.gumbel(size=shape) if self.discrete else rng.standard_normal(shape, "f4"), np.float32)
 
     def sample(self, logits: Tensor, noise: Tensor) -> Tensor:
         if self.discrete:
