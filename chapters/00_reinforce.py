@@ -239,8 +239,8 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # The second one is not free. Count a reward that comes $k$ steps later as $\gamma^k$ of itself, with a **discount**
 # $\gamma$ a little below 1. What happens a thousand steps from now is mostly luck, so discounting removes noise. But
 # the mean is then no longer the gradient of the *undiscounted* return: you accept some bias to lose a lot of variance.
-# (It isn't quite that of the discounted return either, which would also weight step $t$ by $\gamma^t$. Most code leaves
-# that factor out.) Together:
+# (It isn't quite the gradient of the discounted return either: that would also weight step $t$ by $\gamma^t$. Most code
+# leaves that factor out.) Together:
 #
 # $$G_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma\, G_{t+1}.$$
 #

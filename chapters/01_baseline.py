@@ -267,8 +267,8 @@ diff(REINFORCE, named("baseline"))
 #
 # Here are the slot machines with states. Every step shows a cue, −1 or 1, and the action that matches it pays 0.1. The
 # first step also lends you 6 points or takes 6 from you, and the last step reverses it. A sign, shown from the start,
-# says which. So guessing still earns 0.5 per episode and knowing 1, but every return after the first step contains the
-# loan's reversal.
+# says which. So guessing still earns 0.5 per episode and knowing earns 1, but every return after the first step
+# contains the loan's reversal.
 #
 # The third arm knows the loan and subtracts it. **Predict.** How much of the gap can a learned $V$ close?
 
@@ -303,10 +303,10 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # ## Where it matters
 #
 # The strip shows the stored ablations, as differences in *normalized* area under the curve: a random policy has 0, the
-# ceiling 1. The first row is what a trick does alone, here on REINFORCE. The second is what is lost when it is taken
-# out of the *full set*, all the tricks up to chapter 16, with everything that needs it. (From the next chapter on, a
-# third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) In Hopper, a
-# robot, the trick is taken out of a [preset for robots](21_continuous_actions.ipynb) or, where that lacks it, added.
+# ceiling 1. The first row is what a trick does alone, here on REINFORCE. The second is what is lost when it and
+# everything that needs it are taken out of the *full set*, all the tricks up to chapter 16. (From the next chapter on,
+# a third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) In Hopper, a
+# robot, the trick is taken out of a [preset for robots](21_continuous_actions.ipynb), or added if the preset lacks it.
 # Blue helps, red hurts; where a cell is hatched, these seeds can't tell.
 
 # %%
@@ -314,10 +314,10 @@ evidence("baseline").strip()
 plt.show()
 
 # %% [markdown]
-# Alone, a baseline shows little in the usual environments. Taken out, it is missed in several, but it takes along GAE,
-# segments, and everything else that needs $V$, so that row speaks for all of them, as does Hopper's cell. The worlds
-# made for it show what it does by itself. Under a large loan, REINFORCE stays near guessing without it. In
-# `OffsetReward`, where each step pays 10 or 11, it learns either way, but faster with a baseline.
+# Alone, a baseline shows little in the usual environments. Taking it out hurts in several, but GAE, segments, and
+# everything else that needs $V$ go with it, so that row speaks for all of them, as does Hopper's cell. The worlds made
+# for it show what it does by itself. Under a large loan, REINFORCE stays near guessing without it. In `OffsetReward`,
+# where each step pays 10 or 11, it learns either way, but faster with a baseline.
 
 # %%
 evidence("baseline")

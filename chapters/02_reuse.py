@@ -285,16 +285,17 @@ assert table.verdict[table.env == "Hopper-v5"].item() == "helps"
 # %% [markdown]
 # In the outer rows nothing limits the ratio, and no effect is detected in the five usual environments. In the middle
 # row, taking reuse out also takes the [clip](03_clip.ipynb) and leaves one step per batch. That's where the effects
-# are. On Hopper, too, they go together, and are missed. (`Parity3` pays for naming the parity of three random bits. Its
-# budget is a dozen batches, too few if each gives only one step, so reuse helps even without a clip.)
+# are. On Hopper, too, all of them are taken out together, and the score drops. (`Parity3` pays for naming the parity of
+# three random bits. Its budget is a dozen batches, too few if each gives only one step, so reuse helps even without a
+# clip.)
 
 # %%
 evidence("reuse")
 
 # %% [markdown]
-# How many epochs and minibatches? These sweeps varied them in the preset `ppo`, the eleven tricks of CleanRL's
-# `ppo.py`, most of which come in later chapters (on Pendulum with [`return_norm`](08_return_norm.ipynb), which helps
-# there, and γ = 0.9), with the best of four learning rates for each value, and for the epochs the best clip range as
+# How many epochs and minibatches? These sweeps varied them in the preset `ppo`: the eleven tricks of CleanRL's
+# `ppo.py`, most of which come in later chapters. (Pendulum adds [`return_norm`](08_return_norm.ipynb), which helps
+# there, and γ = 0.9.) Each value gets the best of four learning rates, and each number of epochs the best clip range as
 # well. Dots are single combinations. The line joins the best at each value, with its 95% interval. *Nearly as good*
 # below means that at most 5% of the way from a random policy's score to the best is lost.
 
@@ -335,7 +336,7 @@ check_estimate(my_estimate)
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Each pull counts as often as the new policy would have made it for every time the old one did.
+# Weight each pull by how many times as likely it is under the new policy as under the old one.
 #
 # </details>
 #

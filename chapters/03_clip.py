@@ -308,12 +308,12 @@ assert pendulum.confirmed.eq(1).all() and pendulum.difference.max() > 0.5
 # %% [markdown]
 # On the right, in CartPole with twenty epochs per batch, the clip clearly helps. With four it helps less, and with one
 # least. The rates are part of the reason: here the clipped arm can take larger steps without falling. In the usual
-# environments Pendulum gains most, in all three rows, and did so again on other seeds. (Alone, nothing is learned there
-# with or without the clip. Tuning just ended at a rate of 1 without it, where most agents diverge, and at 0.003 with
-# it.)
+# environments Pendulum gains most, in all three rows, and did so again on other seeds. (In the row *alone*, nothing is
+# learned there with or without the clip. Tuning just ended at a rate of 1 without it, where most agents diverge, and at
+# 0.003 with it.)
 #
-# But one cell is red, LunarLander's. Another, Taxi's −0.87, isn't only because the second try didn't confirm it. Here
-# are the runs of both:
+# But one cell is red, LunarLander's. Another, Taxi's −0.87, would be if the second try had confirmed it. Here are the
+# runs of both:
 
 # %% tags=["hide-input"]
 hurt = {(row.env, row.kind) for row in table[table.detected < 0].itertuples()}
@@ -344,9 +344,9 @@ assert table[(table.env == "Taxi-v4") & (table.detected < 0)].confirmed.eq(0).al
 # - **Taxi.** Every step costs 1, and a wrong pickup or drop-off 10, so a random policy scores far below −200. Without
 #   the clip, the policy soon just drives until the time is up: 200 steps, exactly −200. As the next rung, with one rate
 #   for both arms, the clip slows this down, and costs points at each rate from 0.001 to 0.03 (ten tuning seeds each).
-#   Alone, tuning settled on a gamble: at 0.3 the policy commits to one action at once. For most agents that is driving,
-#   for the others a wrong pickup at every step, for almost −2000. (On 30 other seeds fewer lost, and the effect wasn't
-#   confirmed.) Neither arm learns to deliver a passenger.
+#   For the clip alone, tuning settled on a gamble: at a rate of 0.3 the policy commits to one action at once. For most
+#   agents that is driving, and for the others a wrong pickup at every step, which scores almost −2000. (On 30 other
+#   seeds fewer lost, and the effect wasn't confirmed.) Neither arm learns to deliver a passenger.
 # - **LunarLander.** The tuned rates differ. Beyond that, we don't know why.
 
 # %%
@@ -463,8 +463,8 @@ assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.
 
 # %% [markdown]
 # At a third of that rate, no effect on the score is detected. The mean is higher with the floor, but the interval
-# includes 0. That would fit a guard against steps that are far too large, which a lower rate prevents as well. We
-# haven't compared the two.
+# includes 0. That would fit if the floor guards against steps that are far too large, which a lower rate also prevents.
+# We haven't compared the two.
 
 # %%
 evidence("dual_clip")
@@ -510,7 +510,7 @@ check_surrogate(my_surrogate)
 #
 # </details>
 #
-# **Exercise 3: spot the bug.** The author of this version found the original roundabout and shortened it.
+# **Exercise 3: spot the bug.** The author of this version thought the original was long-winded and shortened it.
 
 # %%
 source(short_surrogate)

@@ -258,9 +258,9 @@ assert parts[-1, 1] > 10
 diff(named("clip"), named("gae"))
 
 # %% [markdown]
-# `dead` marks the rows after which nothing counts; `gae` gets it as `terminated`. For now the loop takes a time limit
-# for a death, so it equals `done`, until [segments](13_segments.ipynb) and [time limits](14_bootstrap.ipynb) tell them
-# apart.
+# `dead` marks the rows after which nothing counts; `gae` gets it as `terminated`. For now the loop treats a time limit
+# as a death, so `dead` equals `done`, until [segments](13_segments.ipynb) and [time limits](14_bootstrap.ipynb) tell
+# them apart.
 #
 # ## Pay that comes by mail
 #
@@ -383,7 +383,7 @@ source(judged_anew, judged)
 # The noisy chain has 16 cells in a row. The last one ends the episode and pays 10, and every step pays noise with
 # standard deviation 3. Five agents with λ = 0 take 16 epochs on each batch.
 #
-# **Predict.** How many cells before the goal has $V$ heard of it after four batches?
+# **Predict.** After four batches, in how many cells before the goal has $V$ heard of the 10?
 
 # %%
 chain = Config("tricks/NoisyChain-v0", seeds=5, steps=10_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
@@ -419,9 +419,9 @@ print(f"difference as a share of the best score, by epochs: {tried.doses}")
 assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000 " in tried.doses
 
 # %% [markdown]
-# In the chain it helps, on two sets of seeds, and the more epochs, the more. (With one, both arms are the same.) λ = 0
-# is where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps ahead
-# without it, and on Hopper ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
+# In the chain it helps, on two sets of seeds, and it helps more with more epochs. (With one, both arms are the same.) λ
+# = 0 is where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps
+# ahead without it, and on Hopper ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
 # arXiv:2006.05990) recommend recomputing before every epoch, on continuous control.
 
 # %%
@@ -474,8 +474,8 @@ check_advantages(my_advantages)
 #
 # (a) λ = 0. If $V$ is right, no λ has any bias. Only variance is left, and it's smallest if you see a single reward.
 #
-# (b) γ changes the question: the true $V$ is another one, and a different policy may be the best. λ only changes how
-# you estimate the answer. Where $V$ is right, it doesn't change the mean at all.
+# (b) γ changes the question: the true $V$ changes, and a different policy may be the best. λ only changes how you
+# estimate the answer. Where $V$ is right, it doesn't change the mean at all.
 #
 # </details>
 #

@@ -44,10 +44,9 @@ TRICK = style.COLORS["orthogonal_init"]
 # On a line of 25 cells, you start in the middle and step left or right. Touch the left end and then the right end
 # within 1000 steps, and you are paid 1. Tossing a coin at each step, you make it a little more often than not.
 #
-# Let 100 untrained nets walk, 20 times each. They are made as PyTorch makes a linear layer, or as this chapter will,
-# with three sizes (*gains*) of the policy's last layer, the **head**. Here are the average probability of the likelier
-# action and the **entropy** $H = -\sum_a \pi(a) \log \pi(a)$: $\log 2 = 0.693$ for a coin, 0 for a policy that is
-# certain.
+# Let 100 untrained nets walk, 20 times each. They are initialized either PyTorch's way or this chapter's, with three
+# sizes (*gains*) of the policy's last layer, the **head**. Here are the average probability of the likelier action and
+# the **entropy** $H = -\sum_a \pi(a) \log \pi(a)$: $\log 2 = 0.693$ for a coin, 0 for a policy that is certain.
 
 # %% tags=["open"]
 SEEDS, WALKS = tuple(range(100)), 20
@@ -73,7 +72,7 @@ for name, net in nets.items():
 
 
 # %% [markdown]
-# **Predict.** PyTorch's nets are close to a coin. How many of the 100 won't be paid once in 20 walks?
+# **Predict.** PyTorch's nets are close to a coin. How many of the 100 won't be paid even once in 20 walks?
 
 
 # %%
@@ -284,7 +283,7 @@ source(orthogonal_, orthogonal)
 
 # %% [markdown]
 # The [appendix on QR](a1_qr_signs.ipynb) explains `qr` and the signs. (A layer computes $xW$. With fewer rows than
-# columns, the rows are orthonormal.) It runs once, before the first step:
+# columns, the rows are orthonormal.) `orthogonal_` runs before the first step:
 
 # %%
 net = untrained(0.01)
@@ -323,8 +322,8 @@ assert runs["default"].late().min() == 0
 assert runs["orthogonal_init"].late().min() > 0.3
 
 # %% [markdown]
-# Without the trick, luck decides. A weak opinion lets a net learn the task, sometimes better than any net with the
-# trick; a strong one is never paid and never moves. With the trick, nobody is stuck.
+# Without the trick, luck decides. With a weak opinion, a net can learn the task, sometimes better than any with the
+# trick; with a strong one, it is never paid and never moves. With the trick, nobody is stuck.
 
 # %% [markdown]
 # ## Where else a first opinion matters

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Advantage normalization: the same lesson in any currency
 #
-# *Pay in cents instead of dollars. Why should the agent learn anything else?*
+# *Pay in cents instead of dollars. Why should the agent learn anything different?*
 #
 # It shouldn't. But a training loop is full of numbers that were chosen for one currency: the weight of an entropy
 # bonus, a limit on the gradient's norm, the ε in the optimizer.
@@ -110,7 +110,7 @@ assert abs(last[0.01, True] - last[100, True]) < 0.01
 #    With $k = c = 0.01$ the best machine gets $e^3 / (e + e^2 + e^3) = 0.665$, as on the left.
 # 2. **Limits in fixed units.** [Gradient clipping](09_grad_clip.ipynb) shortens every gradient longer than 0.5.
 # 3. **ε.** Adam's first step is $\alpha\, g / (|g| + \varepsilon)$. A gradient of the size of $\varepsilon = 10^{-5}$
-#    makes half a step, and a smaller one hardly any.
+#    makes half a step, and a much smaller one hardly any.
 # 4. **Change over time.** Adam remembers squares for about 1000 gradients. If advantages grow faster than that, steps
 #    are too long for a while.
 #
@@ -296,8 +296,8 @@ assert norms[100][3] > 50 * norms[1][3]
 
 # %% [markdown]
 # In the last row, the value net would use up any limit on the whole gradient, [and it does](09_grad_clip.ipynb).
-# Standardized advantages ask for [standardized returns](08_return_norm.ipynb). (At a hundredth, 0.11 isn't 0.14 because
-# the fresh $V$'s random values, also in the advantages, aren't scaled.)
+# Standardized advantages ask for [standardized returns](08_return_norm.ipynb). (At a hundredth, it is 0.11 and not 0.14
+# because the advantages also contain the fresh $V$'s random values, which don't shrink.)
 #
 # In the loop it is one line:
 
@@ -318,7 +318,7 @@ plt.show()
 # It helps in more cells than it hurts, and on CartPole and Acrobot the gains were seen again on other seeds. So was the
 # loss on Pendulum's rung. There we suspect the zero again. All rewards are negative, so while $V$ is still learning,
 # raw advantages blame *every* action, and a Gaussian policy escapes its samples by growing wider. Centering takes this
-# free exploration away, as you see below. (Whether that is what costs the score, no run tests.)
+# free exploration away, as you see below. (No run tests whether that is what costs the score.)
 
 # %%
 pendulum = Config("Pendulum-v1", seeds=5, steps=12_000, gamma=0.9, lr=0.01)

@@ -260,9 +260,9 @@ assert abs(calm.curve.max_ratio - 1).max() < 1e-4
 assert restless.curve.max_ratio.max() > 1.003
 
 # %% [markdown]
-# It's only a few percent here. But where features drift quickly, the clip cuts before anything has been learned. In the
-# library the statistics move once per update, after the last gradient step. (So in the very first rollout the nets see
-# raw states.)
+# It's only a few percent here. But where features drift quickly, the clip on $\rho$ kicks in before anything has been
+# learned. In the library the statistics move once per update, after the last gradient step. (So in the very first
+# rollout the nets see raw states.)
 #
 # **Forgetting to save them.** The weights are worthless without the statistics they were trained with. So these are
 # saved with the agent, and frozen when you evaluate it.
@@ -357,12 +357,12 @@ assert rung.high[rates].max() < 0 < rung.high["own best"] and better[1] > better
 found
 
 # %% [markdown]
-# Where it is red on Pendulum, we suspect the size: the raw angular speed goes up to 8, which bends the tanh, while
-# three standardized numbers, spread over 64 units by [orthogonal initialization](05_orthogonal_init.ipynb), leave it
-# nearly linear. (With PyTorch's first layer, we saw no loss in a separate run.) On Acrobot the loss is small, but we
-# saw it twice, on different seeds, and don't know why. On Taxi nothing is detected with each arm at its own best rate.
-# But on its rung, with one rate for both arms, the trick costs something at each of the four smallest rates. We suspect
-# the one-hot features (below).
+# Where it hurts on Pendulum, we suspect the size of the inputs: the raw angular speed goes up to 8, which bends the
+# tanh, while three standardized numbers, spread over 64 units by [orthogonal initialization](05_orthogonal_init.ipynb),
+# leave it nearly linear. (With PyTorch's first layer, we saw no loss in a separate run.) On Acrobot the loss is small,
+# but we saw it twice, on different seeds, and don't know why. On Taxi nothing is detected with each arm at its own best
+# rate. But on its rung, with one rate for both arms, the trick costs something at each of the four smallest rates. We
+# suspect the one-hot features (below).
 #
 # Print the mean and standard deviation of each of *your* features; that tells you more than any benchmark. (On
 # continuous control, Andrychowicz et al. (2020, arXiv:2006.05990) find this trick crucial on 4 of 5 tasks; on Hopper,
@@ -425,7 +425,7 @@ check_merged(merged)
 # <details><summary>Answer</summary>
 #
 # You divide by 0 (or by ε). The four numbers have standard deviation 5, and all of that lies between the batches.
-# Learning brings such batches: as the policy improves, the cart is elsewhere in this batch than in the last one.
+# Learning produces such batches: as the policy improves, the cart visits different places from one batch to the next.
 #
 # </details>
 #

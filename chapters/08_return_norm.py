@@ -100,9 +100,9 @@ print(f"measured: {speed:.3f} per step, so {5000 / speed:,.0f} steps to 5000")
 assert 0.1 < speed < 0.3
 
 # %% [markdown]
-# Only then does it begin to tell one $x$ from another. A larger learning rate won't do, because the policy shares it,
-# and needs its own. And where policy and value share layers, or [a limit on the gradient's norm](09_grad_clip.ipynb), a
-# squared error $100^2$ times as large drowns out the policy's part.
+# Only then does it begin to tell one $x$ from another. A larger learning rate won't do, because the policy uses the
+# same rate and has its own needs. And where policy and value share layers, or [a limit on the gradient's
+# norm](09_grad_clip.ipynb), a squared error $100^2$ times as large drowns out the policy's part.
 #
 # ## Standardize the targets
 #
@@ -130,9 +130,9 @@ assert 0.1 < speed < 0.3
 # $$\sigma'^2 = (1-\beta)(\sigma^2 + \mu^2) + \beta (v + m^2) - \big((1-\beta)\mu + \beta m\big)^2
 #   = (1-\beta)\,\sigma^2 + \beta\, v + \beta(1-\beta)\,(m - \mu)^2.$$
 #
-# (Multiply out the square: of $\mu^2$, $(1-\beta) - (1-\beta)^2 = \beta(1-\beta)$ is left, and as much of $m^2$; the
-# mixed term is $-2\beta(1-\beta)\mu m$.) Now the only subtraction is between two means. As in the last chapter, this is
-# **the spread within plus the spread between**, with weights $1-\beta$ and $\beta$.
+# (Multiply out the square: the coefficient of $\mu^2$ is $(1-\beta) - (1-\beta)^2 = \beta(1-\beta)$, that of $m^2$ is
+# the same, and the cross term is $-2\beta(1-\beta)\mu m$.) Now the only subtraction is between two means. As in the
+# last chapter, this is **the spread within plus the spread between**, with weights $1-\beta$ and $\beta$.
 
 # %%
 source(ReturnStats, move_stats, normalize, denormalize)
@@ -234,7 +234,7 @@ assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 # %% [markdown]
 # Without the trick, $V$ is a flat line near the bottom: a small fraction of the returns, and the same for every state.
 # With it, predictions rise with the returns. They lag, as one would expect of statistics that follow at $\beta = 0.1$,
-# but better states are said to be better.
+# but better states get higher values.
 
 # %%
 curves({"without": without, "return_norm": having})
@@ -356,9 +356,9 @@ assert anew[0] == 10 and anew[-1] < 1.1 * anew[99] and onward[-1] > 5 * anew[-1]
 # %% [markdown]
 # **The first rewards are divided by next to nothing:** one sum has no variance. To soften this, the statistics begin
 # with $10^{-4}$ of an imaginary row of mean 0 and variance 1, as they do in both libraries below. Even so, without the
-# clip at ±10 that 1 would be a 71. (With $\varepsilon$ alone, it would be 10,000.)
+# clip at ±10, the first reward of 1 would become 71. (With $\varepsilon$ alone, it would be 10,000.)
 #
-# **Public code disagrees on when the sum starts anew.** stable-baselines3, like this library, does it after every end.
+# **Public code disagrees on when to reset the sum.** stable-baselines3, like this library, resets it after every end.
 # Gymnasium's `NormalizeReward` drops the past *at* the row that terminates, not after it, and never at a time limit.
 # Here its sum runs on to $1/(1-\gamma) = 100$ and stays there. Its variance fades, and the same reward counts for more
 # and more. (The tests check both libraries, row by row.)
@@ -377,9 +377,9 @@ assert trial.seen == 1 and trial.confirmed == 1 and trial.growth_low > 0
 assert set(scaled.table.verdict[scaled.table.env == "Hopper-v5"]) == {"helps"}
 
 # %% [markdown]
-# In the world made for it, it helps, and does so again on other seeds; the smaller the rewards, the more. Taken out of
-# the [preset for robots](21_continuous_actions.ipynb), it is missed on Hopper. On MuJoCo's Humanoid and Walker2d,
-# Engstrom et al. found that the best scores required it.
+# In the world made for it, it helps, and does so again on other seeds; the smaller the rewards, the more. Removing it
+# from the [preset for robots](21_continuous_actions.ipynb) hurts on Hopper. On MuJoCo's Humanoid and Walker2d, Engstrom
+# et al. found that the best scores required it.
 
 # %%
 scaled
@@ -424,10 +424,10 @@ assert speeds["Acrobot-v1"][1.0] < speeds["Acrobot-v1"].loc[:0.3].min() - 30
 assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 
 # %% [markdown]
-# Good enough on CartPole, where all intervals overlap, and on Acrobot, where only $\beta = 1$ costs 30 points and more:
-# the statistics are those of the last batch alone. On Pendulum, 0.3 is best and 0.1 isn't nearly as good, though their
-# intervals overlap. There, 0.01 is probably too slow: about sixty batches take $\mu$ less than half of the way ($1 -
-# 0.99^{60} = 45\%$).
+# Good enough on CartPole, where all intervals overlap, and on Acrobot, where only $\beta = 1$ costs 30 points or more:
+# its statistics are those of the last batch alone. On Pendulum, 0.3 is best and 0.1 falls short of "nearly as good",
+# though their intervals overlap. There, 0.01 is probably too slow: about sixty batches take $\mu$ less than half of the
+# way ($1 - 0.99^{60} = 45\%$).
 #
 # Do you have the problem? Compare the mean of your returns with what the learning rate can reach in your budget, at
 # $65\,\alpha$ per gradient step. And expect trouble from the trick itself

@@ -99,8 +99,8 @@ assert plain[100] > 0.8 and plain[-1] < 0.3 and shortened[-1] > 0.8
 #
 # $$u = g \cdot \min\!\Big(1, \frac{c}{\lVert g \rVert}\Big).$$
 #
-# Some code limits every *component* to $\pm c$ instead, and that turns the gradient: with $c = ½$, it makes
-# $(0.5, 0.5)$ of $(3, 4)$. Here are twelve gradients under both:
+# Some code limits every *component* to $\pm c$ instead, and that turns the gradient: with $c = ½$, $(3, 4)$ becomes
+# $(0.5, 0.5)$. Here are twelve gradients under both:
 
 # %% tags=["thumbnail"]
 angle = torch.linspace(0, 2 * torch.pi, 13)[:-1] + 0.15
@@ -346,8 +346,8 @@ norms_apart
 # %% [markdown]
 # ## Shocks of 100,000
 #
-# In this version of CartPole, one step in 4096 pays 100,000 points more or less, and the next step takes them back, so
-# that nearly all episodes pay what they always did. Five agents train without the limit and five with it, at one rate.
+# In this version of CartPole, one step in 4096 adds or subtracts 100,000 points, and the next step reverses that, so
+# nearly all episodes pay what they always did. Five agents train without the limit and five with it, at one rate.
 # (`switched` is REINFORCE with the named flags on.) On the right is one of each: `approx_kl` says how far an update
 # moved the policy ([reuse](02_reuse.ipynb)).
 

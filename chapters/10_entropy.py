@@ -126,8 +126,9 @@ assert all(0.8 < steps * start < 1.6 for start, steps in needed.items())
 #
 # $$H(\pi) = -\sum_a \pi(a) \log \pi(a).$$
 #
-# The natural logarithm measures it in *nats*. It is 0 for a certain policy, since $x \log x \to 0$ as $x \to 0$. What
-# raises it? For a softmax, $\partial \pi(a) / \partial \theta_k = \pi(a)\,([a = k] - \pi(k))$, so by the product rule
+# The natural logarithm measures it in *nats*. It is 0 for a deterministic policy, since $x \log x \to 0$ as $x \to 0$.
+# What raises it? For a softmax, $\partial \pi(a) / \partial \theta_k = \pi(a)\,([a = k] - \pi(k))$, so by the product
+# rule
 #
 # $$\frac{\partial H}{\partial \theta_k}
 #   = -\sum_a \frac{\partial \pi(a)}{\partial \theta_k} \big(\log \pi(a) + 1\big)
@@ -293,11 +294,11 @@ for row in evidence("entropy").worlds.itertuples():
     print(f"{row.place}: {row.difference:+.2f}, {row.verdict}; by coefficient {row.doses}")
 
 # %% [markdown]
-# In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, which starts in cell 2 and gives
-# each arm its own rate, no effect is detected. Perhaps tuning finds rates at which some agents get to the far door by
-# luck, and the start is one cell closer to it. In the usual environments, no effect of it is detected at $c_2 = 0.01$.
-# (Taxi does have a trap: driving around until the time is up, for −200. The bonus doesn't get agents out of it any
-# sooner, as far as these seeds can tell.)
+# In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, where agents start in cell 2 and
+# each arm has its own rate, no effect is detected. Perhaps tuning finds rates at which some agents get to the far door
+# by luck, and the start is one cell closer to it. In the usual environments, no effect of the bonus is detected at
+# $c_2 = 0.01$. (Taxi does have a trap: driving around until the time is up, for −200. The bonus doesn't get agents out
+# of it any sooner, as far as these seeds can tell.)
 
 # %%
 evidence("entropy")

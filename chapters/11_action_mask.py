@@ -318,8 +318,8 @@ check_masked(my_masked)
 source(careful_mask)
 
 # %% [markdown]
-# Below, `planted` trains `Trading` with it. On the right is the largest ratio $\rho = \pi(a) / \pi_{\text{old}}(a)$ of
-# each update, with one gradient step per update.
+# Below, we train on `Trading` with it, using `planted`. On the right is the largest ratio
+# $\rho = \pi(a) / \pi_{\text{old}}(a)$ of each update, with one gradient step per update.
 
 # %%
 once = replace(trader.config, seeds=3, steps=8_000, epochs=1, minibatches=1)

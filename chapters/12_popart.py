@@ -123,7 +123,7 @@ assert (art.value() - before)[:90].abs().mean() > 30
 # $$W' = \frac{\sigma}{\sigma'}\, W, \qquad\qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}.$$
 #
 # van Hasselt et al. (2016, arXiv:1602.07714, proposition 1) call it POP, "preserving outputs precisely"; with ART, it
-# is PopArt. It is exact: every $V(s)$ stays, also in states never seen.
+# is PopArt. It is exact: every $V(s)$ stays the same, even in states never seen.
 
 # %%
 source(preserve_outputs_, renormalize)
@@ -227,8 +227,8 @@ assert ends[quarter, "with popart"][0] < 1 < 30 < ends[quarter, "return_norm alo
 assert ends[all_of_it, "return_norm alone"][10] < ends[all_of_it, "with popart"][10]
 
 # %% [markdown]
-# Left: at first, the states without news are spared. That is all POP promises. Then gradient steps disturb all states,
-# because they share a net, and in the third batch POP is even behind. It ends with a small lead.
+# Left: at first, POP leaves the values of the unchanged states alone. That is all it promises. Then gradient steps
+# disturb all states, because they share a net, and in the third batch POP is even behind. It ends with a small lead.
 #
 # Right: after some back and forth, POP **lags behind**. In the end $\mu' = 10 \mu$ and $\sigma' = 10 \sigma$, so a head
 # that is left alone says $10 \sigma\, n + 10 \mu = 10 V$, which is right without learning anything. The preserved head
@@ -436,10 +436,10 @@ assert abs(per_head.late().mean() - tried["+ return_norm"].late().mean()) < 0.5
 
 # %% [markdown]
 # With one head, the agent masters the task that pays 1000, and the one that pays 10, where the same actions are right.
-# Where the others are right, it gets only part of the way in the task that pays 100, and in the one that pays 1 it is
-# worse than random. Separate heads without statistics do worse than that one head, which has both tricks. With
-# statistics per task, all four are solved. POP adds little, if anything, probably because each task's statistics settle
-# within a few batches: what counts is the *scale per task*.
+# The other two tasks need the opposite actions: in the one that pays 100, it gets only part of the way, and in the one
+# that pays 1, it is worse than random. Separate heads without statistics do worse than that one head, which has both
+# tricks. With statistics per task, all four are solved. POP adds little, if anything, probably because each task's
+# statistics settle within a few batches: what counts is the *scale per task*.
 #
 # ## Where it helps, and where it hurts
 
@@ -460,11 +460,11 @@ assert (
 )
 
 # %% [markdown]
-# It helps in `Weather100`, where the statistics jump but the values don't. In the usual environments it is seen to help
-# nowhere. It hurts a little as Acrobot's next rung, on two sets of 30 seeds. It also does in `BricksByRow`, a [game in
-# pixels](22_atari.ipynb) whose bricks pay 1, 10, or 100, but only just, on ten seeds that weren't checked on others. In
-# `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest task's, so the small ones are a rounding
-# error with or without the repair.
+# It helps in `Weather100`, where the statistics jump but the values don't. We don't see it help in any usual
+# environment. It hurts a little as Acrobot's next rung, on two sets of 30 seeds. It also hurts, though only just, in
+# `BricksByRow`, a [game in pixels](22_atari.ipynb) whose bricks pay 1, 10, or 100. That is on ten seeds, and wasn't
+# tried again. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest task's, so the small
+# ones are a rounding error with or without the repair.
 
 # %%
 stored
@@ -498,9 +498,9 @@ for name, run in starts.items():
 assert explained(starts["without"])[1:5].mean() > explained(starts["popart"])[1:5].mean() + 0.1
 
 # %% [markdown]
-# Here POP preserves ignorance. As $\sigma$ grows from 1 to the size of the returns, it shrinks $W$ by as much, and
-# gradient steps have to grow it back. A head left alone keeps its outputs around 1, where the targets are. It's a slow
-# start, and we see no more than that: in the stored runs, ten times as long, no harm is detected on Pendulum.
+# Here POP preserves ignorance. As $\sigma$ grows from 1 to the size of the returns, POP shrinks $W$ by the same factor,
+# and gradient steps have to grow it back. A head left alone keeps its outputs around 1, where the targets are. All we
+# see is a slow start: in the stored runs, ten times as long, no harm is detected on Pendulum.
 #
 # PopArt won't help either
 #
@@ -540,7 +540,7 @@ check_rescaled(rescaled)
 #
 # </details>
 #
-# **Exercise 3: spot the bug.** This rescaling and the right one train through the jump.
+# **Exercise 3: spot the bug.** We train through the jump with this rescaling and with the right one.
 
 # %%
 source(rescale_head_)

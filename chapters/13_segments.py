@@ -278,9 +278,10 @@ assert (found.table.verdict == "unknown").mean() > 0.4 and hurts.confirmed.eq(1)
 
 # %% [markdown]
 # In `Marathon`, segments make all the difference. In the usual environments episodes are shorter, and in most cells the
-# seeds can't tell. Acrobot gains, on the ladder and in the full set, and did so again on other seeds. Taxi loses a
-# little as the next rung, again on other seeds, too, and the rung after it, the [bootstrap](14_bootstrap.ipynb), more
-# than makes up for it. On CartPole, segments hurt when added to nothing but a baseline.
+# seeds can't tell. Acrobot gains, on the ladder and in the full set, and did so again on other seeds. On Taxi, segments
+# lose a little as the next rung, and did so on other seeds, too; the rung after that, the
+# [bootstrap](14_bootstrap.ipynb), more than makes up for it. On CartPole, segments hurt when added to nothing but a
+# baseline.
 
 # %%
 evidence("segments")

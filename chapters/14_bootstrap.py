@@ -3,7 +3,7 @@
 #
 # *The clock ran out, and nothing went wrong. What is the last state worth?*
 #
-# CartPole stops after 500 steps. An agent that is still balancing then hasn't failed: somebody turned off the
+# CartPole stops after 500 steps. An agent that is still balancing at that point hasn't failed: somebody turned off the
 # simulator. But to the learner it looks exactly like a fall: there are no more rewards. This chapter tells the two
 # apart.
 #
@@ -58,7 +58,8 @@ assert returns[10] > 99 and returns[490] < 10
 
 # %% [markdown]
 # The observation has no clock, so it is the same in all four lines, and the value net learns some average. Then the
-# actions at step 10 seem better than expected and those at step 490 much worse, through no doing of theirs.
+# actions at step 10 seem better than expected and those at step 490 much worse, though the actions have nothing to do
+# with it.
 #
 # ## Use V where the clock stopped
 #
@@ -147,10 +148,10 @@ print(", ".join(f"mean V with {name}: {mean:.0f}" for name, mean in level.items(
 assert level["limit = cut"] > level["limit = death"] + 20
 
 # %% [markdown]
-# A line is a seed. Where the limit is a death, the nets settle on a compromise, or find a hint of the time in the state
-# and bend down with it. (Perhaps a cart that has drifted from the middle is usually an old one, so that drifting looks
-# deadly.) Where the limit is a cut, the value hardly depends on the step. It is on its way to 100, slowly, since every
-# update takes the unseen rest from $V$ itself. The score shows no difference: both reach the limit.
+# Each line is one seed. Where the limit is a death, the nets settle on a compromise, or find a hint of the time in the
+# state and bend down with it. (Perhaps a cart that has drifted from the middle is usually an old one, so that drifting
+# looks deadly.) Where the limit is a cut, the value hardly depends on the step. It is on its way to 100, slowly, since
+# every update takes the unseen rest from $V$ itself. The score shows no difference: both reach the limit.
 #
 # ## When the limit decides what is best
 #

@@ -200,8 +200,8 @@ assert late["plain"] > 0.15 + max(late["value_clip"], late["clipped, plain's rat
 # %% [markdown]
 # The clipped net lags, even more at the plain one's rate. The search for a rate has probably found the loophole: steps
 # so long that the first one lands far beyond the range. **A trick and a learning rate can undo each other, so each arm
-# of a comparison needs its own rate.** The score notices less. (A guess earns 105.) A baseline that is wrong by as much
-# for both actions makes the gradient noisier, but doesn't turn it.
+# of a comparison needs its own rate.** The score suffers less. (Guessing earns 105.) A baseline that is off by the same
+# amount for both actions makes the gradient noisier, but doesn't bias it.
 #
 # ## A prediction that failed
 #
@@ -295,9 +295,9 @@ assert (kind[["Acrobot-v1", "Pendulum-v1", "Taxi-v4"]] == "practically nothing")
 # %% [markdown]
 # On CartPole the full set is better off without the clip, on two sets of 30 seeds. We don't know why: values are
 # normalized there, which is the clip's kindest setting. On Acrobot, Pendulum, and Taxi, where values are normalized,
-# too, it does practically nothing. Alone on Pendulum, the red cell says little: without PPO's clip neither arm learns
-# anything. Tuning left the arm without value clipping at a rate of 0.00001, where it stays a random policy, and the
-# other at 1, where it does worse than that.
+# too, it does practically nothing. The red cell for Pendulum, alone, says little: without PPO's clip, neither arm
+# learns anything. Tuning left the arm without value clipping at a rate of 0.00001, where it stays a random policy, and
+# the other at 1, where it does worse than that.
 
 # %%
 found
@@ -408,8 +408,8 @@ assert (end < 0.6).mean() > 0.5 and ((end < 0.6) | (end > 0.8)).all()
 evidence("huber")
 
 # %% [markdown]
-# **Question.** Turn the lottery around: one ticket in twenty *costs* 20. What does $V$ say of it with $\delta = 1$, and
-# what does an agent do that could pay 0.5 to be rid of it?
+# **Question.** Turn the lottery around: one ticket in twenty *costs* 20. What does $V$ say about it with $\delta = 1$,
+# and what will an agent do if it can pay 0.5 to get rid of it?
 #
 # <details><summary>Answer</summary>
 #

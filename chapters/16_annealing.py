@@ -270,8 +270,8 @@ plt.show()
 # %% [markdown]
 # In `Tightrope`, each flag helps late in training, but `clip_anneal` only with the many epochs and the wide clip range
 # from above; at the default settings, no effect of it is detected. The area under the curve sees little of either, with
-# one exception. On Pendulum, `lr_anneal` helps a bit as the next rung, and did so again on other seeds. (Taken out of
-# the full set it was missed there, but not again.)
+# one exception. On Pendulum, `lr_anneal` helps a bit as the next rung, and did so again on other seeds. (Taking it out
+# of the full set hurt there, too, but not again on other seeds.)
 
 # %%
 evidence("lr_anneal")
@@ -283,11 +283,11 @@ evidence("clip_anneal")
 # Leave annealing out
 #
 # - **when the budget ends before learning does.** Then the small steps come too early.
-# - **when nobody knows the end.** An agent that keeps learning needs a rate that stays.
+# - **when training has no fixed end.** An agent that keeps learning needs a rate that doesn't go to zero.
 # - **when there's little noise**, or the task forgives a policy that jitters.
-# - **for one of the two, as a rule.** A small rate keeps the ratios close to 1 anyway, so a falling $\varepsilon$ has
-#   little to do. Still, Schulman et al. (2017, arXiv:1707.06347) let both fall on Atari. (Engstrom et al. 2020,
-#   arXiv:2005.12729, count `lr_anneal` among PPO's code-level optimizations.)
+# - **for the clip range, as a rule, if the learning rate already falls.** A small rate keeps the ratios close to 1
+#   anyway, so a falling $\varepsilon$ has little to do. Still, Schulman et al. (2017, arXiv:1707.06347) let both fall
+#   on Atari. (Engstrom et al. 2020, arXiv:2005.12729, count `lr_anneal` among PPO's code-level optimizations.)
 #
 # ## Exercises
 #

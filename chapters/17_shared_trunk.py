@@ -75,9 +75,9 @@ print(f"passes through a body for each row of experience: {passes[2]} with two b
 assert passes == {2: 27, 1: 15}
 
 # %% [markdown]
-# The net is nearly all body, so sharing saves almost half. (The last line counts passes to act, for $V(s)$, for
-# $\log\pi_{\text{old}}$, and for four epochs, where running and differentiating costs about three.) And whatever one
-# head has taught the trunk to see, the other gets for free.
+# The net is nearly all body, so sharing saves almost half. (The last line counts one pass each to act, for $V(s)$, and
+# for $\log\pi_{\text{old}}$, plus three per body in each of four epochs, since forward and backward together cost about
+# three forward passes.) And whatever one head has taught the trunk to see, the other gets for free.
 #
 # ## Where it goes wrong: states on a line
 #
@@ -163,9 +163,9 @@ assert spread["separate"] > 0.5 and spread["shared, k = 100"] < 0.01
 #   \nabla_w L = c_1 \nabla_w L_V, \qquad
 #   \nabla_\phi L = \underbrace{\nabla_\phi L_\pi}_{g_\pi} + \;c_1 \underbrace{\nabla_\phi L_V}_{g_V}.$$
 #
-# Each head hears one loss. The body hears a sum, and a sum points wherever its longer term points. Both reach the body
-# through its features. For one state, where action $a$ was taken with advantage $A$ (and the ratio is still 1), the
-# chain rule gives
+# Each head hears one loss. The body hears a sum, and a sum points wherever its longer term points. Both terms reach the
+# body through its features. For one state, where action $a$ was taken with advantage $A$ (and the ratio is still 1),
+# the chain rule gives
 #
 # $$\frac{\partial L_\pi}{\partial h} = -A\, \nabla_h \log \pi(a|s),
 #   \qquad\qquad
@@ -479,8 +479,8 @@ assert runs["this version"].late().mean() > 1.05 * runs["shared_trunk"].late().m
 # <details><summary>Answer</summary>
 #
 # `deepcopy` makes a second body with equal weights. From the first gradient step on, each copy hears its own loss, so
-# these are separate nets with a common start. A forward pass compares weights, which *are* equal at first. Sharing must
-# take a whole body away, and this version has as many weights as separate nets:
+# these are separate nets with a common start. The first forward pass depends only on the values of the weights, which
+# *are* equal then. Real sharing removes a whole body; this version has as many weights as separate nets:
 #
 # </details>
 

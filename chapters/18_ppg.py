@@ -163,9 +163,9 @@ assert read_out(free.body).min() > 0.9 and moved.mean() > 0.1
 # $$\nabla \mathrm{KL}\,\big|_{\pi = \pi_{\text{old}}}
 #   = -\sum_a \pi(a) \nabla \log \pi(a) = -\nabla \sum_a \pi(a) = 0.$$
 #
-# So the first step of a phase follows the returns alone. From then on the KL pulls back, and harder with the distance,
-# like a spring. A change of features that leaves the probabilities alone costs nothing, and in those directions the
-# body can learn.
+# So the first step of a phase follows the returns alone. From then on the KL pulls back, harder the farther the policy
+# has moved, like a spring. A change of features that leaves the probabilities alone costs nothing, and in those
+# directions the body can learn.
 #
 # **Predict.** The same six copies, now with $\beta_{\text{clone}} = 1$. How far does $\pi(\text{right})$ move? And how
 # much of the returns can the body still learn?
@@ -273,8 +273,8 @@ diff(PPO, PPG)
 
 # %% [markdown]
 # None of PPO's own lines change. The phase has its own Adam, over both nets, so that one phase's momentum doesn't steer
-# the other's steps. [Gradient clipping](09_grad_clip.ipynb) leaves the phase alone: the authors' code clips nowhere,
-# CleanRL's PPG clips in both phases.
+# the other's steps. [Gradient clipping](09_grad_clip.ipynb) isn't applied in the auxiliary phase. (The authors' code
+# clips nowhere, CleanRL's PPG in both phases.)
 #
 # **A trap.** There are two estimates of $V(s)$ now, and you may be tempted to compute advantages from the auxiliary
 # head, as DI-engine's collector does. But between two auxiliary phases, the policy's loss moves the body under that
@@ -405,10 +405,10 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
     assert least < drop < most and max(spans.values()) < 10
 
 # %% [markdown]
-# On CartPole the cloning term must be there, but anything from 0.1 to 10 is as good, and on Acrobot hardly anything
-# matters. Nor does it matter in either how often phases come, how long they are, or how many epochs each net makes, as
-# long as the learning rate may adapt. So the paper's trends aren't laws of the algorithm. Where a body has little to
-# learn, phases have little to teach.
+# On CartPole the cloning term has to be there, but any weight from 0.1 to 10 is nearly as good, and on Acrobot even
+# leaving it out costs little. On both, it hardly matters how often phases come, how long they are, or how many epochs
+# each net gets, as long as the learning rate is retuned. So the paper's trends aren't laws of the algorithm. Where a
+# body has little to learn, phases have little to teach.
 #
 # **Reproduced and tested:** the algorithm with $E_\pi = E_V$. The auxiliary value loss equals that of DI-engine's
 # `ppg_joint_error` without its value clip, which the paper doesn't have. And all three agents in the test reach an

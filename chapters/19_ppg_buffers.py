@@ -261,7 +261,7 @@ with planted(importance_ratio=note_ratio, ages=note_clipped):
 runs["both old"] = train(replace(long, policy_rollouts=8, value_rollouts=8), buffers)
 
 # %% [markdown]
-# (Spread out, the limit costs some uses, so this isn't quite age alone.)
+# (When its uses are spread out, a row loses some of them to the limit, so age isn't quite the only difference.)
 #
 # **Predict.** In what order do the four end up?
 
@@ -311,9 +311,9 @@ for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items(
     assert best.is_monotonic_decreasing
 
 # %% [markdown]
-# In both, the means fall as the policy's buffer grows, though two rollouts are nearly as good as one, and on CartPole
-# all intervals overlap. How long the value net's should be is less clear: eight rollouts are ahead on CartPole (so far
-# that two don't count as nearly as good) and two on Acrobot, but in both, the intervals overlap.
+# On both tasks, the mean score falls as the policy's buffer grows, though two rollouts are nearly as good as one, and
+# on CartPole all intervals overlap. The best length for the value net's buffer is less clear: eight rollouts are ahead
+# on CartPole (where two don't count as nearly as good) and two on Acrobot, but on both the intervals overlap.
 
 # %%
 evidence("ppg_buffers")
@@ -370,7 +370,7 @@ curves({"right": buffered, "with the bug": faulty}, axis)
 plt.show()
 
 # %% [markdown]
-# Nothing looks wrong. Which line is, and which rows are never used? Find the diagnostics that show it.
+# Nothing looks wrong. Which line is wrong, and which rows are never used? Find the diagnostics that show it.
 #
 # <details><summary>Hint</summary>
 #

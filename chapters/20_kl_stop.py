@@ -289,10 +289,10 @@ larger = [0.003, 0.01, 0.03]
 assert (tuned["kl_stop"].late > tuned["reuse"].late)[larger].all() and tuned["reuse"].area.idxmax() == 0.001
 
 # %% [markdown]
-# On the right, the brake works: agents end up higher with it than without, at every rate but the smallest. (There, the
-# twenty seeds above say the opposite, so call it a tie.) But they get there slowly, and the area under the curve, by
-# which we tune and score, doesn't forgive that. So both arms chose the smallest rate, where a brake has the least to
-# do. At every rate, the clip is ahead.
+# On the right, the brake works: agents end up higher with it than without, at every rate but the smallest. (There they
+# end up lower, but the twenty seeds above say the opposite, so call it a tie.) But they get there slowly, and the area
+# under the curve, by which we tune and score, doesn't forgive that. So both arms chose the smallest rate, where a brake
+# has the least to do. At every rate, the clip is ahead.
 #
 # ## Using it
 #
@@ -307,7 +307,7 @@ assert (tuned["kl_stop"].late > tuned["reuse"].late)[larger].all() and tuned["re
 #
 # - **Use it on top of the clip as a fuse.** Set the target so that `steps_taken` stays near 100%, and only the odd
 #   batch in which the policy runs off is cut short. At a few percent, lower the learning rate or the number of epochs.
-# - **Don't use it in place of the clip.** Nothing above speaks for that. (Nor have we seen the two together do better
+# - **Don't use it in place of the clip.** Nothing above argues for that. (Nor have we seen the two together do better
 #   than the clip alone.)
 # - **It measures one minibatch.** The estimate is noisy, and an unlucky one can stop a seed that was fine.
 #

@@ -304,11 +304,11 @@ print(f"the best arm of the panel *alone*: {arm}, {best:.0f} on average; a rando
 assert SCALES[study.env].random < best < SCALES[study.env].random + 50
 
 # %% [markdown]
-# On its rung, one trick stands out: the [clip](03_clip.ipynb). Without it, [reuse](02_reuse.ipynb) gets nowhere. We
-# take the reason to be that nothing else in this set says how far a Gaussian may move. (Taken out, `baseline` and
-# `reuse` are missed as much, but they take others with them.) The panel *alone* compares agents that learn nothing: the
-# best of its arms is hardly better than a random policy. What is detected there is how badly the other arm failed. Two
-# tricks hurt where the agent does learn: [advantage normalization](06_advantage_norm.ipynb) on its rung, and [state
+# On its rung, one trick stands out: the [clip](03_clip.ipynb). Without it, [reuse](02_reuse.ipynb) gets nowhere. Our
+# reading: nothing else in this set limits how far a Gaussian may move. (Taking out `baseline` or `reuse` costs as much,
+# but takes other tricks out with it.) The panel *alone* compares agents that learn nothing: the best of its arms is
+# hardly better than a random policy. What is detected there is how badly the other arm failed. Two tricks hurt where
+# the agent does learn: [advantage normalization](06_advantage_norm.ipynb) on its rung, and [state
 # normalization](07_state_norm.ipynb) in the full set; their chapters look for the reasons.
 #
 # ## Robots
@@ -384,15 +384,15 @@ assert found.detected.min() == 0 and (found.high - found.low).median() > 0.1
 # %% [markdown]
 # Three things carry the preset:
 #
-# - **[Reuse](02_reuse.ipynb).** Without it, there is one gradient step per 2,048 frames, at a rate that was chosen for
-#   320 of them.
+# - **[Reuse](02_reuse.ipynb).** Without it, there is one gradient step per 2,048 environment steps, at a learning rate
+#   chosen for 320 gradient steps.
 # - **[Reward scaling](08_return_norm.ipynb).** Returns go into the hundreds here, and at a rate of 0.0003 a value net gets
 #   there slowly. (That is our reading; no arm tests it.)
 # - **[The baseline](01_baseline.ipynb).** When it goes, so do GAE, segments, and value clipping.
 #
-# About the other 22, ten seeds can't tell. Some look like gains, such as the clip at +0.12, or [PPG](18_ppg.ipynb) on top
-# at +0.11. But the intervals are wide, and with 25 tricks to try, a few look good by luck. And mind what wasn't asked: a
-# set without a trick might like another learning rate, and the budget is a third of the usual one.
+# About the other 22, ten seeds can't tell. Some look like gains, such as the clip at +0.12, or [PPG](18_ppg.ipynb) on
+# top at +0.11. But the intervals are wide, and with 25 tricks to try, a few look good by luck. And note what we didn't
+# test: a set without a trick might prefer a different learning rate, and the budget is a third of the usual one.
 #
 # ## What others found
 #
@@ -408,8 +408,8 @@ for row in claims.itertuples():
 assert (claims.verdict == "can't tell").all()
 
 # %% [markdown]
-# We can neither confirm nor reject a single one of them. They had a quarter of a million agents, and we have ten an
-# arm, on a robot that varies a lot from seed to seed. With three, as in many papers, expect luck.
+# We can't confirm or reject a single one of these claims. Their authors had a quarter of a million agents; we have ten
+# per arm, on a robot that varies a lot from seed to seed. With three, as in many papers, expect luck.
 #
 # A Gaussian is the wrong family where two different actions are right: left or right around an obstacle, with the
 # obstacle as their mean. And a diagonal one scatters each motor by itself, even where they must act together.
@@ -445,8 +445,8 @@ check_log_prob(my_log_prob)
 #
 # </details>
 #
-# **Exercise 3: spot the bug.** This author stores the drawn action, which is right. But the old log-probability is taken
-# of what the motor did.
+# **Exercise 3: spot the bug.** This author stores the drawn action, which is right, but computes the old
+# log-probability from what the motor did.
 
 # %%
 source(log_prob_of_the_torque)

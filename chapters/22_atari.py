@@ -134,9 +134,10 @@ plt.show()
 #
 # $$n' = \Big\lfloor \frac{n - k}{d} \Big\rfloor + 1$$
 #
-# windows. And how much of the picture does one number see, layers up? Let $f_l$ be the side of that square, its
-# *receptive field*, and $e_l$ how far apart, in pixels, two neighbors in layer $l$ look. At the picture itself both
-# are 1. A kernel spans $k - 1$ steps of $e_{l-1}$ pixels each, and sets its own outputs $d$ of them apart:
+# windows. And how much of the picture does one number see, several layers up? Let $f_l$ be the side of the square that
+# a number in layer $l$ sees, its *receptive field*, and $e_l$ the distance in pixels between the squares of two
+# neighbors. In the picture itself, both are 1. A kernel spans $k - 1$ steps of $e_{l-1}$ pixels each, and its
+# neighboring outputs are $d$ such steps apart:
 #
 # $$f_l = f_{l-1} + (k_l - 1)\, e_{l-1}, \qquad e_l = d_l\, e_{l-1}.$$
 #
@@ -230,8 +231,8 @@ assert score.sum() > 4 * reward.sum() and terminated.sum() > over.sum() >= 1 and
 #
 # ## From PPO to the preset `atari`
 #
-# The preset follows openai/baselines' ppo2, two steps from the flags of PPO: one trunk for policy and value, since the
-# net is most of the work, and a clip range that falls with the learning rate. (Table 5 of Schulman et al., 2017,
+# The preset follows openai/baselines' ppo2. It adds two flags to those of PPO: one trunk for policy and value, since
+# the net is most of the work, and a clip range that falls with the learning rate. (Table 5 of Schulman et al., 2017,
 # arXiv:1707.06347, differs in a few numbers.)
 
 # %%
@@ -294,8 +295,8 @@ assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points[
 
 # %% [markdown]
 # It comes first, by far. We see two reasons, neither tested. The ball gets to the top row only through the rows below,
-# so whoever breaks more bricks usually makes more points, too. And with one scale for all, a brick of 100 sets it: one
-# of 1, which is what a beginner hits, counts next to nothing.
+# so whoever breaks more bricks usually makes more points, too. And with one scale for all bricks, those worth 100 set
+# it, so a brick worth 1, which is what a beginner hits, counts for next to nothing.
 #
 # Two caveats. All four ran at a rate of 0.01, the best of four for PPO in `Bricks`, where each brick pays 1. That's just
 # what the sign makes of this game, so the choice favors it. And if the bricks of 100 weren't behind those of 1, an agent

@@ -48,7 +48,7 @@ begin()
 # ## What one seed says
 #
 # Here are three rungs of the ladder on CartPole, from the stored ablations: 60 seeds each. Each dot is one seed's mean
-# return over all of training. Take these dots for the truth.
+# return over all of training. Treat these dots as the truth.
 #
 # **Predict.** You compare two neighboring rungs with one seed each. How often does the worse rung win? And with three
 # seeds each?
@@ -300,8 +300,8 @@ assert alone.curve["return"].equals(same.reset_index(drop=True))
 
 # %% [markdown]
 # Seed 17 gives the same returns when it trains alone with its own rate. The tuning of the rates and the sweeps behind
-# this book work that way. What changes a *shape* can't be an axis: the width of the net, the number of lanes, or which
-# tricks are on.
+# this book work that way. What changes a *shape* or the code itself can't be an axis: the width of the net, the number
+# of lanes, or which tricks are on.
 #
 # The agents share no experience, so a stack doesn't make one agent learn faster. And where whole episodes are played,
 # everybody waits for the longest one.

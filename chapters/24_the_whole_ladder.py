@@ -90,7 +90,7 @@ assert len(small) == 6
 
 # %% [markdown]
 # Three of sixteen, and they make up most of the climb: the clip, advantage normalization, and bootstrapping at the time
-# limit. Six others are *practically nothing*: their whole interval lies within ±0.05. Of the remaining seven, thirty
+# limit. Six others are *practically nothing*: their whole interval lies within ±0.05. For the remaining seven, thirty
 # seeds can't tell. All of that is *on top of the rungs before them, on CartPole, at each arm's best learning rate*.
 #
 # ## Who gets the credit?
@@ -164,8 +164,8 @@ print(f"advantage_norm: {norm['add-one-in']:+.2f} alone, {norm['ladder']:+.2f} a
 assert norm["add-one-in"] > 2 * norm["ladder"]
 
 # %% [markdown]
-# A bar can miss zero and its mark still be hollow: the bar answers one question; "detected" allows for all that are
-# asked.
+# A bar can miss zero while its mark is hollow: the bar answers one question, "detected" corrects for all that are
+# asked, and a filled mark also needs the second try.
 #
 # Advantage normalization does almost three times as much alone as on its rung. Three tricks hurt, in one position each:
 # [segments](13_segments.ipynb) alone, [GAE](04_gae.ipynb) and [value clipping](15_value_clip.ipynb) in the full set.
@@ -188,8 +188,9 @@ Markdown(markdown(company))
 #
 # A number is an effect that was detected (and, where it was tried again, confirmed): blue helps, red hurts. A small
 # circle means *practically nothing*: the whole interval lies within ±0.05. A blank cell means *unknown*. These two are
-# opposites: of one we know that it is small, of the other nothing. A dash: no illegal actions to mask. (In the full
-# set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups. Pendulum has γ = 0.9, the others 0.99.)
+# opposites: a circle is an effect that we know to be small, a blank cell one that we know nothing about. A dash: no
+# illegal actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups. Pendulum
+# has γ = 0.9, the others 0.99.)
 
 # %%
 every = all_effects().copy()
@@ -444,13 +445,13 @@ assert on["q0.95_high"] < off["q0.95_low"]
 assert all(found.explained.max() < 0.1 for found in shares.values())
 
 # %% [markdown]
-# CartPole agrees on seven of nine, if "clear of zero" is to matter, and Acrobot on five. On both, the learning rate
-# ranks high, while gradient clipping, annealing, and the entropy bonus don't show. Advantage normalization, which
-# brings little on MuJoCo, is clear on Acrobot only. (On CartPole, these agents can't tell. With each arm at its own
-# best rate, above, it does help there.) (Value clipping hurt there; here these agents can't tell.) Normalizing
-# observations matters on Acrobot, but the wrong way around: the best twentieth is worse with it. The full set said so,
-# too (above), on other agents. The scale of the last layer shows only among *good* configurations on CartPole: with
-# orthogonal initialization, the best twentieth is better.
+# If a choice that is clear of 0 counts as one that matters, CartPole agrees on seven of nine and Acrobot on five. On
+# both, the learning rate ranks high, while gradient clipping, annealing, and the entropy bonus don't show. Advantage
+# normalization, which brings little on MuJoCo, is clear on Acrobot only. (On CartPole, these agents can't tell, but
+# with each arm at its own best rate, above, it does help. Value clipping hurt on MuJoCo; here these agents can't tell.)
+# Normalizing observations matters on Acrobot, but the wrong way around: the best twentieth is worse with it. The full
+# set said so, too (above), on other agents. The scale of the last layer shows only among *good* configurations on
+# CartPole: with orthogonal initialization, the best twentieth is better.
 #
 # The two tasks agree less with each other than you might hope. `baseline` and `gae` *lower* CartPole's median and raise
 # Acrobot's. A random λ is often too small for CartPole, and `gae` needs `baseline`: a trick with a badly chosen number

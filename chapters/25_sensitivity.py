@@ -144,8 +144,8 @@ assert there["own best"] > 2 * there["over all"]
 # - `bootstrap` is ahead by 0.04 to 0.09 at the five middle rates, though ten seeds detect it at only two. It repairs a
 #   wrong target, and no learning rate does that.
 #
-# At 0.3 hardly anything learns, with or without. (Exercise 3 explains PopArt at 0.0003. Why segments lose 0.41 at 0.1,
-# we don't know.)
+# At 0.3 hardly anything learns, with or without the trick. (Exercise 3 explains PopArt at 0.0003. Why segments lose
+# 0.41 at 0.1, we don't know.)
 #
 # You can draw such a row yourself: `lr` in `Config` may be a list with one rate per seed. Here is PPO with and without
 # its clip, five seeds at each of four rates: the mean area under the curve ± the seeds' standard deviation.
@@ -234,7 +234,8 @@ print("best rate at ε = 0.2:", ", ".join(f"{rate:g} with epochs = {n}" for n, r
 assert column.idxmax(axis=1).is_monotonic_decreasing
 
 # %% [markdown]
-# More epochs want a smaller rate. Change one dial and leave the other where it was, and you have measured the pair.
+# More epochs want a smaller rate. If you change one dial and leave the other where it was, you have measured the pair,
+# not the dial.
 
 # %%
 swept("gae_lambda", "gamma")
@@ -288,8 +289,8 @@ print("what a default costs, of the way to the best:", ", ".join(f"{d} on {e} {c
 assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2
 
 # %% [markdown]
-# On CartPole, all of the library's defaults are in the dark, and so are most of their neighbors: you can leave these
-# dials alone there. Don't conclude that you always can. Acrobot wants a smaller λ than 0.95 (0.9 is good in all three).
+# On CartPole, all of the library's defaults are dark, and so are most of their neighbors: you can leave these dials
+# alone there. Don't conclude that you always can. Acrobot wants a smaller λ than 0.95 (0.9 is good in all three).
 # Pendulum wants a smaller γ and, given that, more epochs, more entropy, and a `return_beta` of 0.3. Only the defaults
 # for the clip range and the number of minibatches are good in most draws everywhere, the clip range's only just. (A
 # pale value between two dark ones is more likely the noise of ten seeds than a dip.)

@@ -12,7 +12,7 @@
 # | **formula** | $\mathrm{KL} = \mathbb{E}_\text{old}[(\rho - 1) - \log \rho]$, and five other numbers |
 # | **in the loop** | `log.note(**drift(ratio, b.valid))` <br> `log.note(grad_norm=norm)` |
 # | **defaults** | always on; one value per update and seed, in `run.curve` |
-# | **watch** | the change against a run you trust, on the same environment |
+# | **watch** | the difference from a run you trust, on the same environment |
 # | **skip it when** | never |
 # | **also called** | health metrics, training statistics |
 
@@ -189,7 +189,7 @@ assert late_entropy["malus"] < 0.4 * late_entropy["sound"]
 assert median("malus", "explained_variance", end) > median("sound", "explained_variance", end) + 0.1
 
 # %% [markdown]
-# The entropy falls to almost nothing, and the policy no longer explores. Explained variance *rises*, which is no good
+# The entropy falls to almost nothing, and the policy no longer explores. Explained variance *rises*, which isn't a good
 # sign: a policy without surprises is easy to predict. **No diagnostic means anything alone.**
 #
 # **4. The value net learns the mean of all targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, the
@@ -214,9 +214,9 @@ print(f"gradient norm: {median('sound', 'grad_norm'):.2f} sound, {median('summed
 assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 
 # %% [markdown]
-# The gradient is hundreds of times too long, and two actions can't have an entropy above $\log 2 = 0.69$. The curve
-# doesn't care (run A): the gradient is cut to length 0.5, and Adam divides by its size. You pay when somebody changes
-# the batch size or turns the gradient clip off.
+# The gradient is hundreds of times too long. The logged entropy is a sum, too: with two actions, its mean can't exceed
+# $\log 2 = 0.69$. The curve doesn't care (run A): the gradient is cut to length 0.5, and Adam divides by its size. You
+# pay when somebody changes the batch size or turns the gradient clip off.
 #
 # ## A table for the wall
 #

@@ -177,9 +177,9 @@ assert ends["static", "better half"].min() > 0.9 > ends["static", "standardized"
 assert ends["lottery", "better half"].max() < 0.1 and ends["lottery", "standardized"].min() > 0.9
 
 # %% [markdown]
-# Both predictions hold. With static, `better_half` is more reliable. In the lottery it is sure of the wrong
-# machine, all five of them, and no learning rate would repair that: **the trick maximizes something else.** One line of
-# mathematics told you before any training. Do that first; it's cheaper.
+# Both predictions hold. With static, `better_half` is more reliable. In the lottery all five agents end up sure of the
+# wrong machine, and no learning rate would fix that: **the trick maximizes something else.** One line of mathematics
+# told you before any training. Do that first; it's cheaper.
 #
 # ## On CartPole
 #
