@@ -62,12 +62,14 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
     """Draw one panel per arm, all on the same scales, and the key. scale: sets the units of a panel's axes."""
     style.use()
     columns = min(COLUMNS, max(4, len(shown) + 1))
-    rows = -(-(len(shown) + 1) // columns)
+    rows = -(-len(shown) // columns)
+    strip = len(shown) == rows * columns  # no panel is left for the key, so it becomes a strip above all of them
     notes = [[line for note in panel.notes for line in wrap(note, LETTERS * COLUMNS // columns)] for panel in shown]
     deepest = [max(map(len, notes[i * columns : (i + 1) * columns]), default=0) for i in range(rows)]
     height = rows * 1.9 + sum(deepest) * LINE / 72 + 0.6 + 0.2 * (1 + wrapped(words.title, style.WIDTH).count("\n"))
-    figure, grid = plt.subplots(rows, columns, figsize=(style.WIDTH, height), layout="constrained", squeeze=False)
-    axes = list(grid.flat)
+    figure = plt.figure(figsize=(style.WIDTH, height + 0.45 * strip), layout="constrained")
+    cells = figure.add_gridspec(rows + strip, columns, height_ratios=[0.22] * strip + [1] * rows)
+    axes = [figure.add_subplot(cells[strip + row, column]) for row in range(rows) for column in range(columns)]
     others = [np.column_stack([panel.line.x, panel.line.y]) for panel in shown]
     for i, (axis, panel) in enumerate(zip(axes, shown, strict=False)):
         axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
@@ -78,7 +80,7 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
     for spare in axes[len(shown) :]:
         spare.axis("off")
     _same_scales(axes[: len(shown)], columns, scale)
-    _key(axes[len(shown)], words)
+    _key(figure.add_subplot(cells[0, :]) if strip else axes[len(shown)], words, strip)
     figure.supxlabel(words.x, size=10, color=style.INK)
     figure.supylabel(words.y, size=10, color=style.INK)
     title(figure, words.title)
@@ -137,13 +139,17 @@ def _heading(axis: Axes, label: Label, note: list[str], lines: int) -> None:
     text.set_in_layout(False)  # otherwise the longest would set the width of its column
 
 
-def _key(axis: Axes, words: Words) -> None:
+def _key(axis: Axes, words: Words, strip: bool) -> None:
+    """What the lines and the band mean: from top to bottom in a panel, or from left to right in a strip."""
     looks = [(style.INK, 2.0, "-"), (style.SOFT, 1.4, DASHED), (style.FAINT, 0.8, "-")]
+    long, gap = (0.02, 0.01) if strip else (0.12, 0.05)
     for i, ((color, width, dash), text) in enumerate(zip(looks, words.lines, strict=True)):
-        y = 0.92 - 0.17 * i
-        axis.plot([0.02, 0.14], [y, y], color=color, lw=width, ls=dash, transform=axis.transAxes)
-        axis.text(0.19, y, text, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
-    axis.text(0.02, 0.42, words.band, va="top", transform=axis.transAxes, color=style.INK, size=8, linespacing=1.3)
+        x, y = (0.24 * i, 0.5) if strip else (0.02, 0.92 - 0.17 * i)
+        axis.plot([x, x + long], [y, y], color=color, lw=width, ls=dash, transform=axis.transAxes)
+        axis.text(x + long + gap, y, text, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
+    small: dict[str, Any] = {"transform": axis.transAxes, "color": style.INK, "size": 8, "linespacing": 1.3}
+    axis.text(*((0.72, 0.5) if strip else (0.02, 0.42)), words.band, va="center" if strip else "top", **small)
+    axis.axis("off")
 
 
 def title(figure: Figure, text: str) -> None:

@@ -92,6 +92,20 @@ def test_too_few_seeds_have_no_band_and_a_silent_seed_is_named(tmp_path: Path, f
     assert behind[behind.arm == "+ baseline"].low.notna().all()
 
 
+def test_where_the_panels_fill_their_rows_the_key_is_a_strip_above_them(tmp_path: Path, figures: list[Figure]) -> None:
+    for count in (4, 5):  # with the first arm, five and six panels in six columns
+        design = ladder([*NAMES, "gae", "entropy"][:count])
+        curves.curves_figure(rising(design), design, tmp_path / "x")
+    below, strip = (
+        next(axis for axis in figure.axes if any("bootstrap" in text.get_text() for text in axis.texts))
+        for figure in figures
+    )
+    tops = [max(axis.get_position().y1 for axis in figure.axes if axis.get_title("left")) for figure in figures]
+    assert below.get_position().y1 == pytest.approx(tops[0])
+    assert strip.get_position().y0 > tops[1]
+    assert figures[1].get_figheight() < figures[0].get_figheight() + 0.5
+
+
 def test_crossed_designs_have_no_small_multiples(tmp_path: Path) -> None:
     for design in (factorial(("baseline", "reuse")), screen(("baseline", "reuse"))):
         for draw in (curves.curves_figure, curves.solved_figure, curves.robustness_figure):
