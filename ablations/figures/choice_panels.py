@@ -1,6 +1,7 @@
 """The figure of a random design: the scores given each choice, the choice that explains most first."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,6 +13,7 @@ from ablations.figures.panels import title
 from ablations.figures.saving import save
 
 COLUMNS = 6
+LETTERS = 22  # of tick labels that fit below a panel
 
 
 def choices_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
@@ -27,7 +29,8 @@ def choices_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
         spare.axis("off")
     figure.supylabel("mean episode return over training", size=9, color=style.INK)
     small = "dot: median with its 95% interval; triangle: 95th percentile; below the name: variance explained alone"
-    title(figure, f"{about}\n{small}")
+    figure.supxlabel(small, size=9, color=style.INK)
+    title(figure, about)
     return save(figure, path)
 
 
@@ -39,7 +42,10 @@ def draw_choice(axis: Axes, name: str, levels: pd.DataFrame) -> None:
         reach = np.array([middle - levels[f"{column}_low"], levels[f"{column}_high"] - middle]).clip(min=0)
         axis.errorbar(at, middle, reach, color=color, marker=marker, ms=4, lw=1.4, capsize=2)
     ticks = [f"{x:.1g}" if " to " in level else level for level, x in zip(levels.level, levels.middle, strict=True)]
-    axis.set_xticks(at, ticks, size=7)
+    slanted: dict[str, Any] = (
+        {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len("".join(ticks)) > LETTERS else {}
+    )
+    axis.set_xticks(at, ticks, size=7, **slanted)
     axis.set_xlim(-0.4, len(levels) - 0.6)
     axis.set_title(name, color=color, pad=14)
     said = f"{max(0, 100 * levels.explained.iloc[0]):.1f}% of the variance"
