@@ -98,8 +98,9 @@ def _report(arguments: list[str]) -> int:
     if not studies:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     prepare(chosen.out)
-    folder = [] if chosen.from_results else ["--out", _without_machine(str(chosen.out))]
-    command = shlex.join([*shlex.split(again("report", arguments)), *folder])
+    command = again("report", arguments)
+    if not chosen.from_results:
+        command += " " + shlex.join(["--out", _without_machine(str(chosen.out))])
     return page.document(studies, chosen.out, [], command, not chosen.all_figures)
 
 

@@ -297,8 +297,7 @@ for row in evidence("entropy").worlds.itertuples():
 # In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, where agents start in cell 2 and
 # each arm has its own rate, no effect is detected. Perhaps tuning finds rates at which some agents get to the far door
 # by luck, and the start is one cell closer to it. In the usual environments, no effect of the bonus is detected at
-# $c_2 = 0.01$. (Taxi does have a trap: driving around until the time is up, for −200. The bonus doesn't get agents out
-# of it any sooner, as far as these seeds can tell.)
+# $c_2 = 0.01$. (Taxi does have a trap: driving around until the time is up, for −200.)
 
 # %%
 evidence("entropy")

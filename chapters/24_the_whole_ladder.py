@@ -188,9 +188,9 @@ Markdown(markdown(company))
 #
 # A number is an effect that was detected (and, where it was tried again, confirmed): blue helps, red hurts. A small
 # circle means *practically nothing*: the whole interval lies within ±0.05. A blank cell means *unknown*. These two are
-# opposites: a circle is an effect that we know to be small, a blank cell one that we know nothing about. A dash: no
-# illegal actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups. Pendulum
-# has γ = 0.9, the others 0.99.)
+# opposites: a circle is an effect that we know to be small; a blank cell is one that these seeds can't pin down. A
+# dash: no illegal actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups.
+# Pendulum has γ = 0.9, the others 0.99.)
 
 # %%
 every = all_effects().copy()
@@ -244,7 +244,7 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 # 1. several epochs per batch **together with the clip**, the group whose loss costs CartPole and Pendulum most, and
 #    Acrobot and Taxi a little;
 # 2. on Acrobot and Pendulum, and a little on Taxi, a value net with GAE, segments, and the rest that needs it;
-# 3. then what your task calls for: `action_mask` for illegal actions, which is worth more than any other rung on Taxi;
+# 3. then what your task calls for: `action_mask` for illegal actions (on Taxi, no other rung is worth as much);
 #    `bootstrap` for time limits; and `return_norm`, which is seen in two positions on Pendulum, as Acrobot's rung, and,
 #    with `popart`, in Taxi's full set;
 # 4. and advantage normalization on tasks like CartPole and Acrobot, where it is seen in two of three positions each. As

@@ -35,7 +35,10 @@ def explained(scores: np.ndarray, level: np.ndarray) -> float:
 
 
 def _omega_squared(agents: np.ndarray, total: np.ndarray, squares: float) -> float:
-    """ω² from each level's number of agents and sum of scores, and the sum of all squared scores (centered)."""
+    """ω² from each level's number of agents and sum of scores, [levels], and the sum of all squared scores.
+
+    Scores are centered at first, so that sums of squares lose no digits.
+    """
     there = agents > 0
     agents, total, count = agents[there], total[there], agents.sum()
     correction = total.sum() ** 2 / count
@@ -68,7 +71,10 @@ def by_chance(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> float:
 
 
 def repeated_quantiles(ordered: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """QUANTILES of ascending values, each repeated that many times: `np.quantile(np.repeat(...), QUANTILES)`, fast."""
+    """QUANTILES of ascending values, each repeated that many times: `np.quantile(np.repeat(...), QUANTILES)`, fast.
+
+    ordered, times [values] -> [QUANTILES].
+    """
     ends = times.cumsum()
     place = np.array(QUANTILES) * (ends[-1] - 1)
     below, above = (ordered[np.searchsorted(ends, at, side="right")] for at in (np.floor(place), np.ceil(place)))
@@ -105,25 +111,36 @@ def choices(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
-    """The rows of one choice."""
-    rng, rows = np.random.default_rng(0), list[dict[str, Any]]()
-    sets, scores = pd.factorize(runs.set, sort=True)[0], runs.score.to_numpy(dtype=float)
-    level, known = pd.factorize(levels(runs[name]))  # numbers, because text is slow to compare
-    centered, cell, shape = scores - scores.mean(), sets * len(known) + level, (sets.max() + 1, len(known))
-    agents, total, squares = (  # of each set and level
-        np.bincount(cell, weights, shape[0] * shape[1]).reshape(shape) for weights in (None, centered, centered**2)
+def _resampled(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> tuple[list[float], list[list[np.ndarray]]]:
+    """ω² and each level's quantiles in RESAMPLES draws of whole sets; level and sets count from 0.
+
+    A draw is how often each set is in it. So ω² needs sums per set only, and quantiles need the scores sorted once.
+    """
+    rng, centered = np.random.default_rng(0), scores - scores.mean()
+    count, known = sets.max() + 1, level.max() + 1
+    cell = sets * known + level
+    agents, total, squares = (  # [sets, levels] each
+        np.bincount(cell, weights, count * known).reshape(count, known) for weights in (None, centered, centered**2)
     )
-    order = np.lexsort((scores, level))  # by level, and by score within it
-    parts = np.split(order, np.searchsorted(level[order], np.arange(1, len(known))))
-    ascending = [(scores[part], sets[part]) for part in parts]
-    shares, quantiles = [], [list[np.ndarray]() for _ in known]
+    order = np.argsort(scores)
+    by_level = [order[level[order] == each] for each in range(known)]
+    ascending = [(scores[part], sets[part]) for part in by_level]
+    shares, quantiles = list[float](), [list[np.ndarray]() for _ in by_level]
     for _ in range(RESAMPLES):  # one at a time: together they would take RESAMPLES times the memory of the runs
-        times = np.bincount(rng.integers(0, len(agents), len(agents)), minlength=len(agents))  # each set is drawn
+        times = np.bincount(rng.integers(0, count, count), minlength=count)  # [sets]
         shares.append(_omega_squared(times @ agents, times @ total, float((times @ squares).sum())))
         for (ordered, owner), kept in zip(ascending, quantiles, strict=True):
             if (drawn := times[owner]).any():
                 kept.append(repeated_quantiles(ordered, drawn))
+    return shares, quantiles
+
+
+def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
+    """The rows of one choice."""
+    rows = list[dict[str, Any]]()
+    sets, scores = pd.factorize(runs.set, sort=True)[0], runs.score.to_numpy(dtype=float)
+    level, known = pd.factorize(levels(runs[name]))  # numbers, because text is slow to compare
+    shares, quantiles = _resampled(scores, level, sets)
     share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
     chance = by_chance(scores, level, sets)
     for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy(), kind="stable")]):

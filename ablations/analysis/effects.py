@@ -84,9 +84,7 @@ def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | Non
     without, having = scores(study, pair.without), scores(study, pair.having)
     if without.empty or having.empty:
         return None
-    choosing = sum(
-        _choice(study, arm) for arm in (pair.without, pair.having)
-    )  # NaN, and left out, if either is unknown
+    choosing = sum(_choice(study, arm) for arm in (pair.without, pair.having))  # NaN if one is unknown
     found = unpaired(having.score.to_numpy(), without.score.to_numpy(), float(np.nan_to_num(choosing)))
     later = unpaired(having.late.to_numpy(), without.late.to_numpy())
     return (

@@ -61,9 +61,9 @@ def main(chosen: Options, command: str) -> int:
     tidy(folder)
     run = load(folder, env=chosen.env)
     prepare(chosen.out)
-    made = trained(run, chosen, folder.resolve().name, command)
-    refuse_another_run(chosen.out / f"{made.name}{SUFFIX}", made)
     players = run if chosen.seed is None else run.only(chosen.seed)
+    made = trained(run, players, chosen, folder.resolve().name, command)
+    refuse_another_run(chosen.out / f"{made.name}{SUFFIX}", made)
     study, path = save(played(made, players, chosen), chosen.out)
     text, paths = write_games(study, chosen.out)
     print(f"{text}\n\nwrote {', '.join(str(path) for path in [path, *paths])}")
@@ -80,16 +80,16 @@ def refuse_another_run(path: Path, study: Study) -> None:
         raise InputError(f"{path} holds the games of an earlier or another run of this name; choose another --out")
 
 
-def trained(run: Run, asked: Options, called: str, command: str) -> Study:
-    """The run as a study without designs and, so far, without games. called: the run's name."""
-    seconds, steps = run.seconds, int(run.curve.groupby("seed").step.max().sum())  # of all its agents
-    parts = ["games", called, "greedy" * asked.greedy]
-    if asked.seed is not None:
-        run = run.only(asked.seed)
-        parts.append(f"seed{asked.seed}")
-    seeds = run.config.seed_list
-    result = Result(run.curve, run.diverged, seconds, steps, provenance())
-    done = [Done(Job(run.config, run.tricks), FIXED, scored(result, run.config.steps))]
+def trained(run: Run, players: Run, asked: Options, called: str, command: str) -> Study:
+    """The training of the players, a part of the run, as a study without designs and, so far, without games.
+
+    called: the run's name.
+    """
+    steps = int(run.curve.groupby("seed").step.max().sum())  # of all its agents, as run.seconds is their time
+    config, seeds = players.config, players.config.seed_list
+    result = Result(players.curve, players.diverged, run.seconds, steps, provenance())
+    done = [Done(Job(config, run.tricks), FIXED, scored(result, config.steps))]
+    parts = ["games", called, "greedy" * asked.greedy, "" if asked.seed is None else f"seed{asked.seed}"]
     about = about_runs(command, done, seeds)
     about["run"], about["greedy"] = called, asked.greedy
     return Study(name_of(*parts, first=0), (), gather(done, seeds), about)

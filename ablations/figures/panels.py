@@ -70,6 +70,8 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
     figure = plt.figure(figsize=(style.WIDTH, height + 0.45 * strip), layout="constrained")
     cells = figure.add_gridspec(rows + strip, columns, height_ratios=[0.22] * strip + [1] * rows)
     axes = [figure.add_subplot(cells[strip + row, column]) for row in range(rows) for column in range(columns)]
+    if strip:
+        axes.append(figure.add_subplot(cells[0, :]))
     others = [np.column_stack([panel.line.x, panel.line.y]) for panel in shown]
     for i, (axis, panel) in enumerate(zip(axes, shown, strict=False)):
         axis.add_collection(LineCollection(others, color=style.FAINT, lw=0.8, zorder=0.5))
@@ -80,7 +82,7 @@ def multiples(shown: Sequence[Panel], words: Words, scale: Callable[[Axes], None
     for spare in axes[len(shown) :]:
         spare.axis("off")
     _same_scales(axes[: len(shown)], columns, scale)
-    _key(figure.add_subplot(cells[0, :]) if strip else axes[len(shown)], words, strip)
+    _key(axes[len(shown)], words, strip)
     figure.supxlabel(words.x, size=10, color=style.INK)
     figure.supylabel(words.y, size=10, color=style.INK)
     title(figure, words.title)
@@ -149,7 +151,6 @@ def _key(axis: Axes, words: Words, strip: bool) -> None:
         axis.text(x + long + gap, y, text, va="center", transform=axis.transAxes, color=style.INK, size=8.5)
     small: dict[str, Any] = {"transform": axis.transAxes, "color": style.INK, "size": 8, "linespacing": 1.3}
     axis.text(*((0.72, 0.5) if strip else (0.02, 0.42)), words.band, va="center" if strip else "top", **small)
-    axis.axis("off")
 
 
 def title(figure: Figure, text: str) -> None:

@@ -31,13 +31,15 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
 
 
 def test_two_runs_in_folders_of_one_name_are_not_mixed(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run.save(tmp_path / "a" / "x")
     train(Config(seeds=(3, 4), steps=2000, lr=0.003), PPO).save(tmp_path / "b" / "x")
     for folder, status in (("a", 0), ("b", 2), ("a", 0)):
         assert main(["games", str(tmp_path / folder / "x"), "--games", "5", "--out", str(tmp_path)]) == status
     assert "holds the games of an earlier or another run of this name; choose another --out" in capsys.readouterr().err
+    monkeypatch.setattr(games, "played", lambda *_: pytest.fail("played before it was refused"))
+    assert main(["games", str(tmp_path / "b" / "x"), "--games", "5", "--out", str(tmp_path)]) == 2
 
 
 def test_both_play_and_the_report_shows_it(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +78,7 @@ def test_agents_and_ways_to_play_do_not_overwrite_each_other(run: Run, tmp_path:
 
 def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_enough(run: Run) -> None:
     asked = games.Options(games=5, greedy=True)
-    study = games.played(games.trained(run, asked, "x", ""), run, asked)
+    study = games.played(games.trained(run, run, asked, "x", ""), run, asked)
     assert study.about["games"]["trained"] == run.evaluate(5, greedy=True).tolist()
     study.about["games"] = {"trained": [[1.0, 2, 3, 4, 5]], "random": [[7.0] * 5]}
     assert (
@@ -89,12 +91,12 @@ def test_intervals_are_over_games_of_few_agents_and_over_agents_where_there_are_
 
 def test_each_agent_is_stored_with_its_own_learning_rate() -> None:
     run = train(Config(seeds=2, lr=(0.01, 0.003), steps=600), PPO)
-    assert games.trained(run, games.Options(), "x", "").runs.lr.tolist() == [0.01, 0.003]
+    assert games.trained(run, run, games.Options(), "x", "").runs.lr.tolist() == [0.01, 0.003]
 
 
 def test_how_long_ten_million_steps_take_is_said_of_atari_and_nothing_where_no_time_is_known(run: Run) -> None:
     asked = games.Options(games=5)
-    study = games.played(games.trained(run, asked, "x", ""), run, asked)
+    study = games.played(games.trained(run, run, asked, "x", ""), run, asked)
     study.about["seconds"], study.about["steps"] = 100, 20_000
     atari = replace(study, runs=study.runs.assign(env="ALE/Pong-v5"))
     assert games_in_words(atari).endswith("200 steps a second; at that rate 10 million would take 13.9 hours.")

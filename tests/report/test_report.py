@@ -119,6 +119,13 @@ def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: py
     assert "broken.runs.csv.gz is damaged or not a run file" in capsys.readouterr().err
 
 
+def test_a_report_names_a_command_that_a_shell_understands(tmp_path: Path) -> None:
+    folder = tmp_path / "my runs"
+    save(study(ladder(["baseline"]), lambda on: 0), folder)
+    assert main(["report", "--out", str(folder)]) == 0
+    assert "the output of `python -m ablations report --out 'my runs'`" in (folder / "report.md").read_text()
+
+
 def test_thresholds_are_gymnasiums_where_there_is_no_scale() -> None:
     assert threshold("CartPole-v1") == 475
     assert threshold("MountainCar-v0") == -110
