@@ -121,6 +121,7 @@ def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: py
 
 def test_a_report_names_a_command_that_a_shell_understands(tmp_path: Path) -> None:
     folder = tmp_path / "my runs"
+    folder.mkdir()
     save(study(ladder(["baseline"]), lambda on: 0), folder)
     assert main(["report", "--out", str(folder)]) == 0
     assert "the output of `python -m ablations report --out 'my runs'`" in (folder / "report.md").read_text()
