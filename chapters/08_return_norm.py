@@ -398,6 +398,8 @@ for row in cartpole[cartpole.detected != 0].itertuples():
 print("detected as hurting in", (found.table.detected < 0).sum(), "of", len(found.table), "comparisons")
 assert (found.worlds.seen == 1).all() and not (found.table.detected < 0).any()
 assert found.table.verdict[found.table.env == "tricks/BricksByRow-v0"].item() == "helps"
+again = found.table[(found.table.detected > 0) & (found.table.confirmed == 1)]
+assert sorted(again.env) == ["Acrobot-v1", "Pendulum-v1", "Pendulum-v1", "Taxi-v4"]
 
 # %% [markdown]
 # In the two worlds made for it, where rewards are a hundred times larger or differ a thousandfold between tasks, it

@@ -292,6 +292,7 @@ plt.show()
 
 for row in evidence("entropy").worlds.itertuples():
     print(f"{row.place}: {row.difference:+.2f}, {row.verdict}; by coefficient {row.doses}")
+assert (evidence("entropy").table.detected == 0).all()
 
 # %% [markdown]
 # In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, where agents start in cell 2 and
