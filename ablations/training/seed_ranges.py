@@ -36,12 +36,12 @@ def _reportable(seeds: range, whose: str) -> tuple[int, ...]:
 def further(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, a multiple of 60 later: those in between are for a confirmation."""
     shift = -(-2 * len(seeds) // APART) * APART
-    return _later(seeds, shift, "which arms that many comparisons share have in addition to those of --seeds,")
+    return _later(seeds, shift, "which the arms shared by many comparisons need besides those of --seeds,")
 
 
 def following(seeds: Sequence[int]) -> tuple[int, ...]:
     """As many seeds again, right after these."""
-    return _later(seeds, len(seeds), "on which --confirm tries again what those of --seeds show,")
+    return _later(seeds, len(seeds), "which --confirm needs for its second try,")
 
 
 def _later(seeds: Sequence[int], shift: int, why: str) -> tuple[int, ...]:

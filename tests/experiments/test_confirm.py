@@ -36,7 +36,7 @@ def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*TINY, "--seeds", "970:1000", "--confirm", "--out", str(tmp_path)]) == 2
-    assert "for tuning only, so seeds 1000 to 1029, on which --confirm" in capsys.readouterr().err
+    assert "for tuning only, so seeds 1000 to 1029, which --confirm needs" in capsys.readouterr().err
     assert not list(tmp_path.glob("jobs/*.csv"))
 
 

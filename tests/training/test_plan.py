@@ -152,9 +152,11 @@ def test_two_tries_have_no_seed_in_common(seeds: range) -> None:
 
 def test_seeds_that_are_added_to_a_request_are_never_those_of_tuning() -> None:
     assert further(range(880, 910))[0] == 940
-    with pytest.raises(InputError, match=r"so seeds 1000 to 1029, which arms that many .* share .*, cannot be"):
+    with pytest.raises(InputError, match=r"so seeds 1000 to 1029, which the arms shared by many .*, cannot be"):
         further(range(940, 970))
-    with pytest.raises(InputError, match="1000 to 1099 are for tuning only, so seeds 1000 to 1029, on which --confirm"):
+    with pytest.raises(
+        InputError, match="1000 to 1099 are for tuning only, so seeds 1000 to 1029, which --confirm needs"
+    ):
         following(range(970, 1000))
 
 
