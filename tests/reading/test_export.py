@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tricks import EVERY, PPO, REINFORCE, Config, InputError, Tricks, export, train
+from tricks import EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks, export, loop, train
 from tricks.cli.main import main
 from tricks.ladder import NEEDS, PRESETS, closed, rungs, switched
 
@@ -57,6 +57,16 @@ def assert_same_curve(tricks: Tricks, **numbers: Any) -> None:
 @EACH
 def test_an_export_trains_the_same_curve(tricks: Tricks) -> None:
     assert_same_curve(tricks, env="ShortCartPole-v0", seeds=2, steps=250, lanes=2, horizon=16, epochs=2, minibatches=2)
+
+
+def test_a_seed_whose_auxiliary_loss_is_not_finite_ends_in_the_export_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = executed(PPG)
+    for place in (module, vars(loop)):
+        right = place["auxiliary_loss"]
+        monkeypatch.setitem(place, "auxiliary_loss", lambda *given, right=right: right(*given) * math.nan)
+    numbers: dict[str, Any] = {"env": "ShortCartPole-v0", "seeds": 1, "steps": 250, "lanes": 2, "horizon": 16}
+    run = module["train"](module["Config"](**numbers, aux_every=2))
+    assert len(run.curve) == len(train(Config(**numbers, aux_every=2), PPG).curve) == 2
 
 
 def test_the_numbers_are_the_library_s() -> None:
