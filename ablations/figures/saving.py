@@ -65,8 +65,11 @@ def _palette(colors: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     Without the latter, a color bar with its hundreds of shades would push out the color of a name. Blends at the edges
     of letters, with fewer than FILL pixels, don't count. colors: [n, 3]; pixels: [n].
     """
+    from scipy.spatial import KDTree
+
     kept = np.argsort(-pixels, kind="stable")[:192]
-    away = np.min([((colors - colors[k]) ** 2).sum(1) for k in kept], axis=0) * (pixels >= FILL)
+    nearest = colors[kept[KDTree(colors[kept]).query(colors)[1]]]
+    away = ((colors - nearest) ** 2).sum(1) * (pixels >= FILL)
     while len(kept) < 256 and away.max() > 0:
         farthest = away.argmax()
         kept = np.append(kept, farthest)
