@@ -39,6 +39,38 @@ def tiny_rewards() -> tuple[Level, ...]:
     )
 
 
+def cartpole(name: str) -> Config:
+    """A setting in a world made from CartPole."""
+    return Config(name, steps=100_000, lanes=32, horizon=32)
+
+
+def units() -> tuple[Level, ...]:
+    """CartPole in meters, decimeters, centimeters, and millimeters."""
+    return levels(
+        (1, 10, 100, 1000),
+        lambda units: cartpole(f"tricks/CartPoleOddUnits{'' if units == 1000 else f'{units:g}'}-v0"),
+        500,
+    )
+
+
+def large_rewards() -> tuple[Level, ...]:
+    """CartPole that pays 1, 10, or 100 a step."""
+    return levels(
+        (1, 10, 100),
+        lambda pay: cartpole("CartPole-v1" if pay == 1 else f"tricks/CartPoleReward{pay:g}-v0"),
+        lambda pay: 500 * pay,
+    )
+
+
+def lengths(name: str, doses: Sequence[float], **numbers: Any) -> tuple[Level, ...]:
+    """A world whose episodes are longer at every level; the last is its usual length. A step pays 1."""
+    return levels(
+        doses,
+        lambda steps: world(f"{name}{'' if steps == doses[-1] else f'{steps:g}'}", 100_000, **numbers),
+        lambda steps: steps,
+    )
+
+
 DOSED = (
     Trial(
         "baseline",
@@ -110,6 +142,22 @@ DOSED = (
         dose="zeros in front of the reward",
     ),
     Trial(
+        "state_norm",
+        NORMED,
+        units(),
+        1,
+        "a position in thousands of millimeters saturates the net, and drowns out an angle in thousandths of a turn",
+        dose="units per meter",
+    ),
+    Trial(
+        "return_norm",
+        NORMED,
+        large_rewards(),
+        1,
+        "steps as small as the learning rate do not get the value net to ten thousand",
+        dose="reward",
+    ),
+    Trial(
         "grad_clip",
         PLAIN,
         levels(
@@ -139,12 +187,28 @@ DOSED = (
         rate=0.01,
     ),
     Trial(
+        "action_mask",
+        NORMED,
+        levels((10, 20, 40, 60), lambda useless: world(f"Grid{useless:g}", 50_000), 1),
+        1,
+        "60 of 64 actions do nothing, and without the mask, that must be learned in every cell",
+        dose="useless actions",
+    ),
+    Trial(
         "popart",
         ("baseline", "return_norm"),
         levels((0, 10, 100), lambda loan: world(f"Weather{loan:g}", 60_000, lanes=8, horizon=10, return_beta=0.5), 10),
         1,
         "the statistics jump with every batch, while the value of no state changes",
         dose="loan",
+    ),
+    Trial(
+        "segments",
+        NORMED,
+        lengths("Marathon", (100, 500, 2000), lanes=8, horizon=64),
+        1,
+        "one whole episode in every lane takes a sixth of the budget",
+        dose="length",
     ),
     Trial(
         "bootstrap",
@@ -161,6 +225,15 @@ DOSED = (
         -1,
         "a value net that moves little per update is slow to learn a loan of 30, and no baseline until it has",
         dose="loan",
+    ),
+    Trial(
+        "lr_anneal",
+        NORMED,
+        lengths("Tightrope", (12, 50, 200)),
+        1,
+        "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps",
+        dose="length",
+        score="late",
     ),
     Trial(
         "clip_anneal",

@@ -50,20 +50,6 @@ UNDOSED = (
         "advantages around 0.01 are smaller than the entropy bonus",
     ),
     Trial(
-        "state_norm",
-        NORMED,
-        once(Config("tricks/CartPoleOddUnits-v0", steps=100_000, lanes=32, horizon=32)),
-        1,
-        "a position in thousands of millimeters saturates the net, and drowns out an angle in thousandths of a turn",
-    ),
-    Trial(
-        "return_norm",
-        NORMED,
-        once(Config("tricks/CartPoleReward100-v0", steps=100_000, lanes=32, horizon=32)),
-        1,
-        "steps as small as the learning rate do not get the value net to ten thousand",
-    ),
-    Trial(
         "return_norm",
         NORMED,
         once(Config("tricks/TasksNamed-v0", steps=50_000, lanes=32, horizon=32, hidden=SMALL)),
@@ -76,16 +62,6 @@ UNDOSED = (
         once(Config("tricks/CartPoleShocks-v0", steps=100_000, lanes=32, horizon=32)),
         1,
         "the gradient of a shock outweighs thousands of others, in the step and in Adam's moments",
-    ),
-    *(
-        Trial(
-            "action_mask",
-            NORMED,
-            once(Config(f"tricks/Grid{useless}-v0", steps=50_000, lanes=32, horizon=32, hidden=SMALL)),
-            1,
-            f"{useless} of {useless + 4} actions do nothing",
-        )
-        for useless in (10, 20, 40, 60)
     ),
     Trial(
         "action_mask",
@@ -109,13 +85,6 @@ UNDOSED = (
         "every batch holds different tasks, and so moves the statistics",
     ),
     Trial(
-        "segments",
-        NORMED,
-        once(Config("tricks/Marathon-v0", steps=100_000, lanes=8, horizon=64, hidden=SMALL)),
-        1,
-        "one whole episode in every lane takes a sixth of the budget",
-    ),
-    Trial(
         "bootstrap",
         (*NORMED, "segments"),
         once(Config("tricks/Commute-v0", steps=100_000, lanes=32, horizon=32, hidden=SMALL)),
@@ -135,14 +104,6 @@ UNDOSED = (
         once(Config("tricks/CartPoleReward100-v0", steps=100_000, lanes=32, horizon=32)),
         -1,
         "a value net that moves at most 0.2 per update never gets to ten thousand",
-    ),
-    Trial(
-        "lr_anneal",
-        NORMED,
-        once(Config("tricks/Tightrope-v0", steps=100_000, lanes=32, horizon=32, hidden=SMALL)),
-        1,
-        "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps",
-        score="late",
     ),
     Trial(
         "clip_anneal",

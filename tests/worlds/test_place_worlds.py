@@ -18,6 +18,7 @@ from tricks.worlds import (
     grid,
     line,
     marathon,
+    tightrope,
     trading,
     units,
 )
@@ -49,10 +50,14 @@ def test_line_pays_at_the_right_end_after_the_left_one() -> None:
     assert paid == [(0.0, False)] * (5 * line.REACH - 1) + [(1.0, True)]
 
 
-def test_units_are_millimeters_from_the_wall_and_full_turns() -> None:
+@pytest.mark.parametrize(
+    ("world", "per_meter"), [*zip(units.MILDER_UNITS, (1, 10, 100), strict=True), (units.ODD_UNITS, 1000)]
+)
+def test_units_are_lengths_from_the_wall_and_full_turns(world: World, per_meter: int) -> None:
     state = torch.tensor([[[0.0, 0.0, 0.0, 0.0], [1.5, -2.0, torch.pi / 2, -torch.pi]]])
-    expected = torch.tensor([[[5000.0, 0.0, 0.0, 0.0], [6500.0, -2000.0, 0.25, -0.5]]])
-    torch.testing.assert_close(units.ODD_UNITS.observe(state), expected)
+    meters = torch.tensor([[[5.0, 0.0, 0.0, 0.0], [6.5, -2.0, 0.25, -0.5]]])
+    expected = meters * torch.tensor([per_meter, per_meter, 1, 1])
+    torch.testing.assert_close(world.observe(state), expected)
 
 
 def test_corridor_to_go_left_is_better_for_the_undecided_and_worse_for_the_decided() -> None:
@@ -109,6 +114,12 @@ def test_marathon_segments_learn_every_few_steps_whole_episodes_hardly_ever() ->
     config = Config(env=marathon.MARATHON.id, seeds=1, lanes=2, steps=2 * marathon.LENGTH, horizon=200, hidden=(4,))
     assert len(train(config, Tricks(baseline=True)).curve) == 1
     assert len(train(config, Tricks(baseline=True, segments=True)).curve) == marathon.LENGTH // 200
+
+
+def test_an_episode_of_a_marathon_or_on_a_tightrope_has_the_length_in_its_name() -> None:
+    limits = {world.id: world.time_limit for world in (*marathon.SHORTER, marathon.MARATHON, *tightrope.SHORT_ROPES)}
+    lengths = {"Marathon100": 100, "Marathon500": 500, "Marathon": 2000, "Tightrope12": 12, "Tightrope50": 50}
+    assert limits == {f"tricks/{name}-v0": length for name, length in lengths.items()}
 
 
 def test_commute_the_place_outlives_the_limit_and_the_way_is_longer_than_it() -> None:

@@ -52,7 +52,10 @@ def test_chain_the_return_has_the_variance_of_all_its_steps_the_td_error_of_one(
 
 @pytest.mark.parametrize(
     ("world", "scale"),
-    [(reward_scale.LARGE_REWARDS, 100.0), *zip(reward_scale.SMALL_REWARDS, (0.1, 0.01, 0.0001), strict=True)],
+    [
+        *zip(reward_scale.LARGE_REWARDS, (10.0, 100.0), strict=True),
+        *zip(reward_scale.SMALL_REWARDS, (0.1, 0.01, 0.0001), strict=True),
+    ],
 )
 def test_reward_scale_changes_the_reward_and_nothing_else(world: World, scale: float) -> None:
     state, action = numbers(200, 4), torch.arange(200)[None] % 2

@@ -20,7 +20,7 @@ from tricks.worlds.loan import LARGE_LOANS, LOANS
 from tricks.worlds.lottery import LOTTERIES
 from tricks.worlds.magnitudes import MAGNITUDES
 from tricks.worlds.mail import MAILS
-from tricks.worlds.marathon import MARATHON
+from tricks.worlds.marathon import MARATHON, SHORTER
 from tricks.worlds.mountain_car import MOUNTAIN_CAR
 from tricks.worlds.offset import OFFSET_REWARD
 from tricks.worlds.pairs import SHOCK_PAIRS
@@ -32,10 +32,10 @@ from tricks.worlds.shuttle import SHUTTLES
 from tricks.worlds.squadron import SQUADRON
 from tricks.worlds.tasks import TASKS_NAMED, TASKS_UNNAMED
 from tricks.worlds.taxi import TAXI
-from tricks.worlds.tightrope import TIGHTROPE
+from tricks.worlds.tightrope import SHORT_ROPES, TIGHTROPE
 from tricks.worlds.trading import TRADING
 from tricks.worlds.treasure import TREASURE
-from tricks.worlds.units import ODD_UNITS
+from tricks.worlds.units import MILDER_UNITS, ODD_UNITS
 from tricks.worlds.weather import WEATHERS
 from tricks.worlds.world import World
 
@@ -52,7 +52,8 @@ SPECIMENS = {
         THERE_AND_BACK,
         *WITH_CONSTANTS,
         *SMALL_REWARDS,
-        LARGE_REWARDS,
+        *LARGE_REWARDS,
+        *MILDER_UNITS,
         ODD_UNITS,
         SHOCKS,
         *SHOCK_PAIRS,
@@ -65,9 +66,11 @@ SPECIMENS = {
         TASKS_UNNAMED,
         TASKS_NAMED,
         *WEATHERS,
+        *SHORTER,
         MARATHON,
         COMMUTE,
         *SHUTTLES,
+        *SHORT_ROPES,
         TIGHTROPE,
         *LOTTERIES,
     )

@@ -1,9 +1,11 @@
 """segments: episodes so long that only a few fit into the budget.
 
-A cue, −1 or 1, is drawn at every step; the action that matches it pays 1. Episodes have LENGTH steps.
+A cue, −1 or 1, is drawn at every step; the action that matches it pays 1. Episodes have LENGTH steps; in the shorter
+worlds, 100 or 500.
 
 Why: an agent that waits for the end of the episode learns once per episode. One that cuts it every hundred steps and
-lets V stand in for the rest learns many times (Mnih et al. 2016, arXiv:1602.01783, sec. 4). Predicted: better with.
+lets V stand in for the rest learns many times (Mnih et al. 2016, arXiv:1602.01783, sec. 4). Predicted: better with, and
+by more the longer the episodes.
 
 Seen on seeds 10 to 29: segments better with.
 """
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tricks.worlds.cues import world_of_cues
+from tricks.worlds.world import World
 
 LENGTH = 2000
 
@@ -27,4 +30,10 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     return chance.round(), reward, torch.zeros_like(action, dtype=torch.bool)
 
 
-MARATHON = world_of_cues("tricks/Marathon-v0", initial, dynamics, time_limit=LENGTH, step_chances=1)
+def marathon(length: int) -> World:
+    """The world with episodes of so many steps."""
+    id = f"tricks/Marathon{'' if length == LENGTH else length}-v0"
+    return world_of_cues(id, initial, dynamics, time_limit=length, step_chances=1)
+
+
+MARATHON, SHORTER = marathon(LENGTH), tuple(marathon(length) for length in (100, 500))

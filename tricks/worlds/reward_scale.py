@@ -1,6 +1,6 @@
 """advantage_norm, return_norm, value_clip, reward_scaling, separate_optimizers: CartPole with rescaled rewards.
 
-Every step pays 100, 0.1, 0.01 or 0.0001 instead of 1. The task is otherwise the same.
+Every step pays 100, 10, 0.1, 0.01 or 0.0001 instead of 1. The task is otherwise the same.
 
 Why: the learning rate, the value clip's ε, the entropy bonus and the gradient norm limit all depend on the scale of the
 rewards, but none of them is adjusted. Standardized advantages are scale-free, and so is the value net's task with
@@ -31,4 +31,5 @@ def paying(reward: float) -> World:
     return replace(CARTPOLE, id=f"tricks/CartPoleReward{reward:g}-v0", dynamics=dynamics)
 
 
-LARGE_REWARDS, SMALL_REWARDS = paying(100.0), tuple(paying(reward) for reward in (0.1, 0.01, 0.0001))
+LARGE_REWARDS = tuple(paying(reward) for reward in (10.0, 100.0))
+SMALL_REWARDS = tuple(paying(reward) for reward in (0.1, 0.01, 0.0001))
