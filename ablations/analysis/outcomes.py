@@ -48,6 +48,11 @@ class Outcome:
         runs = arm.runs.set_index("seed").sort_index()
         return runs["late"] if self.trial.score == "late" else runs[SHARES].mean(axis=1)
 
+    @property
+    def at_every_dose(self) -> tuple["Outcome", ...]:
+        """The trial at all of its levels, the one that should matter least first."""
+        return (*self.weaker, self)
+
     @cached_property
     def differences(self) -> pd.Series:
         """With minus without, one value per seed."""
@@ -56,7 +61,7 @@ class Outcome:
     @cached_property
     def shares(self) -> pd.DataFrame:
         """The differences at every level as shares of its best possible score: a row per seed, a column per dose."""
-        every = {each.level.dose: each.differences / each.level.best for each in (*self.weaker, self)}
+        every = {each.level.dose: each.differences / each.level.best for each in self.at_every_dose}
         return pd.DataFrame(every)
 
     def row(self) -> dict[str, Any]:

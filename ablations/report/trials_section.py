@@ -61,11 +61,12 @@ def trials_text(frame: pd.DataFrame) -> str:
 
 
 def by_trick(frame: pd.DataFrame) -> str:
-    """One row per trick, as Markdown: the trial that shows it most clearly, and how many of its trials do."""
+    """One row per trick, as Markdown: the trial that shows it most clearly, one in doses first; how many trials do."""
     lines = [("trick", "world", "dose", "predicted", "seen", "difference", "again", "trials as predicted")]
     for trick, rows in frame.groupby("trick", sort=False):
         right = rows[rows.seen == rows.predicted]
-        row = (right if len(right) else rows).sort_values("p").iloc[0].to_dict()
+        some = right if len(right) else rows
+        row = some.assign(single=some.dose.eq("")).sort_values(["single", "p"]).iloc[0].to_dict()
         span = f"{row['difference']:+.3g} [{row['low']:+.3g}, {row['high']:+.3g}]"
         counted = f"{len(right)} of {len(rows)}"
         where = place(row["world"], row["numbers"], row["rate"])
