@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ablations.analysis.by_rate import common_rate, effects_by_rate
     from ablations.analysis.choices import clear_of_zero
     from ablations.analysis.effects import effects, scores
-    from ablations.analysis.estimates import holm
+    from ablations.analysis.estimates import holm, paired
     from ablations.analysis.outcomes import Outcome, judged, judged_in, outcomes, place
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import interval
@@ -78,6 +78,7 @@ __all__ = [
     "numbers",
     "on_grid",
     "outcomes",
+    "paired",
     "place",
     "ranges",
     "rate_map",
@@ -100,7 +101,7 @@ HOMES = {
     "analysis.effects": ("effects", "scores"),
     "analysis.outcomes": ("Outcome", "judged", "judged_in", "outcomes", "place"),
     "analysis.scales": ("SCALES",),
-    "analysis.estimates": ("holm",),
+    "analysis.estimates": ("holm", "paired"),
     "analysis.stats": ("interval",),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),

@@ -300,7 +300,8 @@ plt.show()
 hurts, helps = (sorted(set(found.table.env[found.table.verdict == said])) for said in ("hurts", "helps"))
 print(f"hurts somewhere in {', '.join(hurts)}; helps somewhere in {', '.join(helps)}")
 assert "CartPole-v1" in hurts
-assert "LunarLander-v3" in hurts
+lander = found.table[(found.table.env == "LunarLander-v3") & (found.table.detected != 0)]
+assert lander.verdict.tolist() == ["hurts"] * 2 and lander.confirmed.eq(1).all()
 assert helps
 
 # %% [markdown]
@@ -336,7 +337,8 @@ assert lost[0.0003] > 150 > 50 > lost[0.003] > 0
 # %% [markdown]
 # GAE costs most at small rates. Our reading: at λ = 0.95, the policy hears of what happens a hundred steps from now
 # only through $V$. When the pole stays up longer, the returns show it at once, but at a small rate $V$ lags behind. And
-# there is little noise to remove, since every step of CartPole pays exactly 1. (For LunarLander we don't know why.)
+# there is little noise to remove, since every step of CartPole pays exactly 1. (On LunarLander it hurts in the full set
+# and as the next rung, and did so again on other seeds. We don't know why.)
 #
 # Which λ, then, and which γ? Here is PPO with each of them at its own best learning rate (gray: other rates). On
 # Pendulum it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9 while λ varies.

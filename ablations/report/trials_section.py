@@ -110,7 +110,7 @@ def tally(frame: pd.DataFrame) -> str:
     return (
         f"Of {len(judged)} trials, {len(right)} came out as predicted, in {nothing} nothing is detected, and "
         f"{wrong or 'none'} came out the other way; of {judged.trick.nunique()} tricks, {right.trick.nunique()} "
-        "have at least one trial that came out as predicted." + confirmed(judged)
+        "have at least one trial that came out as predicted." + confirmed(judged) + grown(judged)
     )
 
 
@@ -120,6 +120,18 @@ def confirmed(judged: pd.DataFrame) -> str:
     if tried.empty:
         return ""
     return f" Of {len(tried)} effects that were seen, {int(tried.confirmed.sum())} were seen again on other seeds."
+
+
+def grown(judged: pd.DataFrame) -> str:
+    """In how many trials the effect grows with the dose, the way that was predicted; empty if none is in doses."""
+    dosed = judged[judged.growth_low.notna()]
+    if dosed.empty:
+        return ""
+    signs = dosed.predicted * (np.sign(dosed.growth_low) + np.sign(dosed.growth_high)) / 2
+    return (
+        f" Of {len(dosed)} trials in doses, the effect grows with the dose as predicted in {(signs == 1).sum()}, and "
+        f"the other way in {(signs == -1).sum() or 'none'} (95% intervals of the slope that exclude 0)."
+    )
 
 
 def caption(frame: pd.DataFrame) -> str:

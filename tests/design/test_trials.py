@@ -17,7 +17,7 @@ from ablations.design.flag_sets import numbers
 from ablations.design.trial import Level, Trial, once
 from ablations.design.trials import TRIALS
 from ablations.report import trials_section
-from ablations.report.trials_section import caption
+from ablations.report.trials_section import caption, grown
 from ablations.training import rate_table, rates
 from tricks import Config
 from tricks.envs.make import make_env
@@ -133,6 +133,13 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None
     assert row["doses"] == "0:+0.002 6:+0.502 18:+1.002"  # as shares of the best score, 2
     assert (row["growth"], row["growth_low"]) == (pytest.approx(0.5), pytest.approx(0.5))
     assert outcomes.outcome(trial, pd.concat(frames[:4])) is None  # the last level is missing
+
+
+def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_predicted_sign() -> None:
+    slopes = {"predicted": [1, 1, -1, -1], "growth_low": [0.1, -0.1, -0.3, 0.1], "growth_high": [0.2, 0.1, -0.1, 0.2]}
+    frame = pd.DataFrame(slopes)
+    assert "grows with the dose as predicted in 2, and the other way in 1" in grown(frame)
+    assert grown(frame.assign(growth_low=np.nan)) == ""
 
 
 def test_an_effect_counts_after_correction_for_all_trials() -> None:

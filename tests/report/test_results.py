@@ -81,6 +81,21 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert (len(taxi), taxi.confirmed.sum(), taxi.trick[taxi.confirmed == 0].tolist()) == (9, 8, ["clip"])
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
     assert "On CartPole most tricks look alike" in PAGES["docs/results.md"]
+    lander = whole["LunarLander-v3"]
+    assert region("lander") == "".join(f"- {sentence}\n" for sentence in sentences.of(lander))  # else paste this
+    found = every[(every.env == "LunarLander-v3") & (every.detected != 0)]
+    assert (len(found), found.confirmed.sum()) == (12, 9)
+    helping = found[(found.design == "add-one-in") & (found.confirmed == 1)].sort_values("difference").trick
+    assert (len(helping), helping.iloc[-1]) == (4, "advantage_norm")
+    assert found.trick[found.design == "leave-one-out"].tolist() == ["gae"]
+    upward, full, _ = lander.designs
+    last = {arm.name: scores(lander, arm.tricks).late.mean() for arm in upward.arms}
+    highest = max(last, key=lambda name: last[name])
+    assert (highest, round(last[highest])) == ("+ lr_anneal", 88)
+    assert [lander.of(named(name)).lr.iloc[0] for name in ("reuse", "clip")] == [0.001, 0.01]
+    rung, taken = (effects_by_rate(lander, d).set_index(["trick", "at"]).difference.round(2) for d in (upward, full))
+    assert (rung["reuse", "0.01"], rung["clip", "0.01"]) == (-0.71, 0.85)
+    assert [rung["gae", "0.01"], taken["gae", "0.001"], taken["gae", "0.003"]] == [-0.13, -0.11, -0.13]
     trials = judged_in(load_all(RESULTS))
     assert region("worlds") == tally(trials) + "\n"  # else paste this
     assert region("tricks") == by_trick(trials) + "\n"  # else paste this
