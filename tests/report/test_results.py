@@ -16,6 +16,7 @@ from ablations.design.suites import PUBLISHED, SUITES
 from ablations.experiments.calibrate import in_words
 from ablations.experiments.sweep import ranges, stored
 from ablations.report import sentences, tables
+from ablations.report.claims import claims_text
 from ablations.report.games_section import games_in_words
 from ablations.report.take_home import take_home
 from ablations.report.takeaways import stored_random, takeaways
@@ -121,6 +122,15 @@ def test_the_pages_say_of_what_is_beyond_the_ladder_and_of_the_games_what_the_ru
             assert sizes["beyond", env, trick] < 2 * min(sizes["beyond-normed", env, trick], 0)
     reused = found[(found.design == "beyond-normed") & (found.trick == "ppg_buffers")]
     assert (reused.detected == -1).any()  # chapter 18: older rows can make it worse
+
+
+def test_the_pages_say_of_robots_what_the_runs_say_and_what_others_found() -> None:
+    robots = [study for study in DESIGNED if study.subject == "continuous"]
+    found = pd.concat([effects(study, design) for study in robots for design in study.designs])
+    said = [sentence for study in robots for sentence in sentences.of(study)]
+    said += [sentence for sentence in [sentences.across(robots)] if sentence]
+    assert region("robots") == "".join(f"- {sentence}\n" for sentence in said)  # else paste this
+    assert region("claims") == claims_text(found) + "\n"  # else paste this
 
 
 def test_the_published_scores_stand_beside_ours() -> None:
