@@ -338,7 +338,7 @@ assert lost[0.0003] > 150 > 50 > lost[0.003] > 0
 # GAE costs most at small rates. Our reading: at λ = 0.95, the policy hears of what happens a hundred steps from now
 # only through $V$. When the pole stays up longer, the returns show it at once, but at a small rate $V$ lags behind. And
 # there is little noise to remove, since every step of CartPole pays exactly 1. (On LunarLander it hurts in the full set
-# and as the next rung, and did so again on other seeds. We don't know why.)
+# and as the next rung, and both were confirmed on other seeds. We don't know why.)
 #
 # Which λ, then, and which γ? Here is PPO with each of them at its own best learning rate (gray: other rates). On
 # Pendulum it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9 while λ varies.

@@ -315,10 +315,11 @@ evidence("advantage_norm").strip()
 plt.show()
 
 # %% [markdown]
-# It helps in more cells than it hurts, and all of these gains, on CartPole, Acrobot, and LunarLander, were seen again on
-# other seeds. So was the loss on Pendulum's rung. There we suspect the zero again. All rewards are negative, so while $V$ is still learning,
-# raw advantages blame *every* action, and a Gaussian policy escapes its samples by growing wider. Centering takes this
-# free exploration away, as you see below. (No run tests whether that is what costs the score.)
+# It helps in more cells than it hurts, and all of these gains, on CartPole, Acrobot, and LunarLander, were seen again
+# on other seeds. So was the loss on Pendulum's rung. There we suspect the zero again. All rewards are negative, so
+# while $V$ is still learning, raw advantages blame *every* action, and a Gaussian policy escapes its samples by growing
+# wider. Centering takes this free exploration away, as you see below. (No run tests whether that is what costs the
+# score.)
 
 # %%
 pendulum = Config("Pendulum-v1", seeds=5, steps=12_000, gamma=0.9, lr=0.01)

@@ -186,7 +186,7 @@ Markdown(markdown(company))
 # %% [markdown]
 # ## The same questions everywhere
 #
-# A number is an effect that was detected (and, where it was tried again, confirmed): blue helps, red hurts. A small
+# A number is an effect that was detected, and confirmed on other seeds: blue helps, red hurts. A small
 # circle means *practically nothing*: the whole interval lies within ±0.05. A blank cell means *unknown*. These two are
 # opposites: a circle is an effect that we know to be small; a blank cell is one that these seeds can't pin down. A
 # dash: no illegal actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups.
@@ -237,16 +237,18 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 # single environment would have told you half the truth. The last line does *not* list useless tricks, only tricks whose
 # own effect these runs can't make out.
 #
-# **So what do you switch on first?** Don't count blue cells. Most of those of `reuse` belong to groups; by itself it is
-# seen only on LunarLander, and it can [collapse](02_reuse.ipynb) without a clip. Every detected effect was tried again
+# **So what do you switch on first?** Don't count blue cells. Most of `reuse`'s stand for a group; by itself it is seen
+# only on LunarLander, and it can [collapse](02_reuse.ipynb) without a clip. Every detected effect was tried again
 # on other seeds. Here is what they support:
 #
 # 1. several epochs per batch **together with the clip**, the group whose loss costs CartPole and Pendulum most, and
-#    Acrobot and Taxi a little (on LunarLander each of the two helps as the next rung);
-# 2. on Acrobot and Pendulum, and a little on Taxi, a value net with GAE, segments, and the rest that needs it;
+#    Acrobot and Taxi a little (on LunarLander each of the two helps as the next rung, but in the full set the group
+#    isn't missed);
+# 2. on Acrobot and Pendulum, and a little on Taxi, a value net with GAE, segments, and the rest that needs it (but GAE
+#    [hurts](04_gae.ipynb) on LunarLander, and in CartPole's full set);
 # 3. then what your task calls for: `action_mask` for illegal actions (on Taxi, no other rung is worth as much);
-#    `bootstrap` for time limits; and `return_norm`, which is seen in two positions on Pendulum, as Acrobot's rung, and,
-#    with `popart`, in Taxi's full set;
+#    `bootstrap` for time limits; and `return_norm`, which is seen in two positions on Pendulum, as Acrobot's rung, on
+#    LunarLander with only a baseline, and, with `popart`, in Taxi's full set;
 # 4. and advantage normalization on tasks like CartPole and Acrobot, where it is seen in two of three positions each, and
 #    LunarLander, where nothing else does as much for REINFORCE. As Pendulum's rung it [hurts](06_advantage_norm.ipynb).
 #

@@ -14,6 +14,7 @@ FEWEST = 5  # seeds needed for an interval: with 3, a nominal 95% interval cover
 Statistic = Callable[..., Any]  # of samples, along `axis`
 RESAMPLES = 5000  # per bootstrap: at n = FEWEST the tail is 0.1%, or five resamples
 BATCH = 100  # resamples of curves at a time: fits in the cache, several times as fast as all at once
+SINGLE = 1000  # resamples of one number per seed at a time: these are small
 
 
 def normalized(score: np.ndarray, random: float, ceiling: float) -> np.ndarray:
@@ -93,7 +94,7 @@ def interval(values: np.ndarray, statistic: Statistic = np.mean) -> tuple[np.nda
 
     Whole rows are resampled together, which keeps the correlation within a learning curve.
     """
-    count, batch = len(values), BATCH if values.ndim > 1 else RESAMPLES // 5
+    count, batch = len(values), BATCH if values.ndim > 1 else SINGLE
     if statistic is np.mean:  # a product of matrices, up to a hundred times as fast as picking values
         return _bootstrap((values,), lambda drawn: values.T @ _counts(drawn, count).T.astype(float) / count, batch)
     return _bootstrap((values,), lambda drawn: statistic(values.T[..., drawn], axis=-1), batch)

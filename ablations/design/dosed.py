@@ -48,7 +48,7 @@ def units() -> tuple[Level, ...]:
     """CartPole in meters, decimeters, centimeters, and millimeters."""
     return levels(
         (1, 10, 100, 1000),
-        lambda units: cartpole(f"tricks/CartPoleOddUnits{'' if units == 1000 else f'{units:g}'}-v0"),
+        lambda each: cartpole(f"tricks/CartPoleOddUnits{'' if each == 1000 else f'{each:g}'}-v0"),
         500,
     )
 

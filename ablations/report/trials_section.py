@@ -61,7 +61,10 @@ def trials_text(frame: pd.DataFrame) -> str:
 
 
 def by_trick(frame: pd.DataFrame) -> str:
-    """One row per trick, as Markdown: the trial that shows it most clearly, one in doses first; how many trials do."""
+    """One row per trick, as Markdown: the trial that shows it most clearly, and how many of its trials do.
+
+    A trial in doses is preferred to one without.
+    """
     lines = [("trick", "world", "dose", "predicted", "seen", "difference", "again", "trials as predicted")]
     for trick, rows in frame.groupby("trick", sort=False):
         right = rows[rows.seen == rows.predicted]
@@ -127,10 +130,13 @@ def grown(judged: pd.DataFrame) -> str:
     dosed = judged[judged.growth_low.notna()]
     if dosed.empty:
         return ""
-    signs = dosed.predicted * (np.sign(dosed.growth_low) + np.sign(dosed.growth_high)) / 2
+    up, down = dosed.growth_low > 0, dosed.growth_high < 0
+    right = np.where(dosed.predicted > 0, up, down).sum()
+    wrong = np.where(dosed.predicted > 0, down, up).sum()
+    unclear = len(dosed) - right - wrong
     return (
-        f" Of {len(dosed)} trials in doses, the effect grows with the dose as predicted in {(signs == 1).sum()}, and "
-        f"the other way in {(signs == -1).sum() or 'none'} (95% intervals of the slope that exclude 0)."
+        f" In {right} of {len(dosed)} trials in doses, the effect grows with the dose as predicted; "
+        f"in {wrong or 'none'} it goes the other way; in {unclear or 'none'} the slope's 95% interval includes 0."
     )
 
 

@@ -138,7 +138,8 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None
 def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_predicted_sign() -> None:
     slopes = {"predicted": [1, 1, -1, -1], "growth_low": [0.1, -0.1, -0.3, 0.1], "growth_high": [0.2, 0.1, -0.1, 0.2]}
     frame = pd.DataFrame(slopes)
-    assert "grows with the dose as predicted in 2, and the other way in 1" in grown(frame)
+    assert "In 2 of 4 trials" in grown(frame)
+    assert "in 1 it goes the other way; in 1 the slope's 95% interval includes 0" in grown(frame)
     assert grown(frame.assign(growth_low=np.nan)) == ""
 
 

@@ -7,7 +7,7 @@ Why: an agent that waits for the end of the episode learns once per episode. One
 lets V stand in for the rest learns many times (Mnih et al. 2016, arXiv:1602.01783, sec. 4). Predicted: better with, and
 by more the longer the episodes.
 
-Seen on seeds 10 to 29: segments better with.
+Seen on seeds 10 to 29: segments better with, and by more the longer the episodes.
 """
 
 import torch
@@ -31,7 +31,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
 
 
 def marathon(length: int) -> World:
-    """The world with episodes of so many steps."""
+    """The world with episodes of `length` steps."""
     id = f"tricks/Marathon{'' if length == LENGTH else length}-v0"
     return world_of_cues(id, initial, dynamics, time_limit=length, step_chances=1)
 

@@ -8,7 +8,7 @@ Why: a tanh unit with inputs in the thousands is saturated from the start and pa
 input is measured in thousandths of a turn. Standardizing fixes both (Andrychowicz et al. 2020, arXiv:2006.05990, C64).
 Predicted: better with, and by more the smaller the unit of length.
 
-Seen on seeds 10 to 29: state_norm better with.
+Seen on seeds 10 to 29: state_norm better with, and by more in decimeters than in meters, but no more beyond that.
 """
 
 import math
@@ -25,7 +25,7 @@ MILLI = 1000  # units of length per meter
 
 
 def measured(units: int) -> World:
-    """CartPole with lengths in a unit of which so many make a meter, and angles in turns."""
+    """CartPole with `units` units of length to the meter, and angles in turns."""
 
     def observe(state: Tensor) -> Tensor:
         """x [units from the wall], ẋ [units/s], θ [turns], θ̇ [turns/s]."""
