@@ -305,9 +305,9 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # The strip shows the stored ablations, as differences in *normalized* area under the curve: a random policy has 0, the
 # ceiling 1. The first row is what a trick does alone, here on REINFORCE. The second is what is lost when it and
 # everything that needs it are taken out of the *full set*, all the tricks up to chapter 16. (From the next chapter on,
-# a third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) In Hopper, a
-# robot, the trick is taken out of a [preset for robots](21_continuous_actions.ipynb), or added if the preset lacks it.
-# Blue helps, red hurts; where a cell is hatched, these seeds can't tell.
+# a third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) In Hopper and
+# HalfCheetah, two robots, the trick is taken out of a [preset for robots](21_continuous_actions.ipynb), or added if the
+# preset lacks it. Blue helps, red hurts; where a cell is hatched, these seeds can't tell.
 
 # %%
 evidence("baseline").strip()
@@ -315,7 +315,7 @@ plt.show()
 
 # %% [markdown]
 # Alone, a baseline shows little in the usual environments. Taking it out hurts in several, but GAE, segments, and
-# everything else that needs $V$ go with it, so that row speaks for all of them, as does Hopper's cell. The worlds made
+# everything else that needs $V$ go with it, so that row speaks for all of them, as do the robots' cells. The worlds made
 # for it show what it does by itself. Under a large loan, REINFORCE stays near guessing without it. In `OffsetReward`,
 # where each step pays 10 or 11, it learns either way, but faster with a baseline.
 

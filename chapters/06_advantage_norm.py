@@ -307,8 +307,8 @@ diff(named("orthogonal_init"), named("advantage_norm"))
 # %% [markdown]
 # ## With and without, everywhere
 #
-# Here are the stored ablations, each arm at its own best learning rate, except on Hopper (hatched: these seeds can't
-# tell).
+# Here are the stored ablations, each arm at its own best learning rate, except on the robots (hatched: these seeds
+# can't tell).
 
 # %%
 evidence("advantage_norm").strip()

@@ -285,7 +285,8 @@ assert (found.table.verdict == "unknown").mean() > 0.4 and hurts.confirmed.eq(1)
 # 2000 steps, and in most cells the seeds can't tell. Acrobot gains, on the ladder and in the full set, and did so again
 # on other seeds. On Taxi, segments lose a little as the next rung, and did so on other seeds, too; the rung after that,
 # the [bootstrap](14_bootstrap.ipynb), more than makes up for it. On CartPole, segments hurt when added to nothing but a
-# baseline.
+# baseline. In the [preset for robots](21_continuous_actions.ipynb) they help on HalfCheetah, whose episodes last 1000
+# steps.
 
 # %%
 evidence("segments")

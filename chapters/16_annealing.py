@@ -277,8 +277,10 @@ plt.show()
 # In `Tightrope`, each flag helps late in training: `lr_anneal` by 12% of the best score on a rope of 200 steps (8% on
 # other seeds), and by 4% on ropes of 12 or 50, which were run only once and leave less to gain; `clip_anneal` only with
 # the many epochs and the wide clip range from above. At the default settings, no effect of it is detected. The area
-# under the curve sees little of either, with one exception. On Pendulum, `lr_anneal` helps a bit as the next rung, and
-# did so again on other seeds. (Taking it out of the full set hurt there, too, but not again on other seeds.)
+# under the curve sees little of either, with two exceptions. On Pendulum, `lr_anneal` helps a bit as the next rung, and
+# did so again on other seeds. (Taking it out of the full set hurt there, too, but not again on other seeds.) And on
+# HalfCheetah, a robot, `clip_anneal` hurts on top of the [preset](21_continuous_actions.ipynb), which anneals the rate
+# already.
 
 # %%
 evidence("lr_anneal")
