@@ -1,75 +1,8 @@
 """Trials in several doses: the more of what should make a trick matter, the larger its effect should be."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from ablations.design.trial import NORMED, PLAIN, SMALL, Level, Trial
+from ablations.design.levels import bonuses, large_rewards, lengths, levels, mails, tiny_rewards, units, world
+from ablations.design.trial import NORMED, PLAIN, Level, Trial
 from tricks.config import Config
-
-Of = Callable[[float], Config]  # a dose -> the setting with it
-
-
-def levels(doses: Sequence[float], config: Of, best: float | Callable[[float], float]) -> tuple[Level, ...]:
-    """One level for each dose. best: the best possible score, at this dose."""
-    return tuple(Level(dose, config(dose), best(dose) if callable(best) else best) for dose in doses)
-
-
-def world(name: str, steps: int, **numbers: Any) -> Config:
-    """A setting in a small world, with small nets."""
-    return Config(f"tricks/{name}-v0", steps=steps, **{"lanes": 32, "horizon": 32, "hidden": SMALL, **numbers})
-
-
-def mails(delays: Sequence[float], gae_lambda: float) -> tuple[Level, ...]:
-    """The mail that takes so many steps; what is posted in the last ones never arrives."""
-    numbers = {"lanes": 8, "horizon": 128, "gamma": 0.995, "gae_lambda": gae_lambda}
-    return levels(delays, lambda delay: world(f"Mail{delay:g}", 60_000, **numbers), lambda delay: 200 - delay)
-
-
-def bonuses(name: str) -> tuple[Level, ...]:
-    """A world with a small reward nearby and a large one far away, with weaker and stronger entropy bonuses."""
-    return levels((0.001, 0.01, 0.05), lambda coef: world(name, 300_000, entropy_coef=coef), 1)
-
-
-def tiny_rewards() -> tuple[Level, ...]:
-    """CartPole that pays 0.1, 0.01 or 0.0001 a step."""
-    return levels(
-        (1, 2, 4),
-        lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
-        lambda zeros: 500 * 10**-zeros,
-    )
-
-
-def cartpole(name: str) -> Config:
-    """A setting in a world made from CartPole."""
-    return Config(name, steps=100_000, lanes=32, horizon=32)
-
-
-def units() -> tuple[Level, ...]:
-    """CartPole in meters, decimeters, centimeters, and millimeters."""
-    return levels(
-        (1, 10, 100, 1000),
-        lambda each: cartpole(f"tricks/CartPoleOddUnits{'' if each == 1000 else f'{each:g}'}-v0"),
-        500,
-    )
-
-
-def large_rewards() -> tuple[Level, ...]:
-    """CartPole that pays 1, 10, or 100 a step."""
-    return levels(
-        (1, 10, 100),
-        lambda pay: cartpole("CartPole-v1" if pay == 1 else f"tricks/CartPoleReward{pay:g}-v0"),
-        lambda pay: 500 * pay,
-    )
-
-
-def lengths(name: str, doses: Sequence[float], **numbers: Any) -> tuple[Level, ...]:
-    """A world whose episodes are longer at every level; the last is its usual length. A step pays 1."""
-    return levels(
-        doses,
-        lambda steps: world(f"{name}{'' if steps == doses[-1] else f'{steps:g}'}", 100_000, **numbers),
-        lambda steps: steps,
-    )
-
 
 DOSED = (
     Trial(

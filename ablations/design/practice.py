@@ -1,6 +1,6 @@
 """Trials, in several doses, of tricks that practitioners add to PPO."""
 
-from ablations.design.dosed import levels, tiny_rewards, world
+from ablations.design.levels import levels, tiny_rewards, world
 from ablations.design.trial import NORMED, PLAIN, Trial
 from tricks.config import Config
 
