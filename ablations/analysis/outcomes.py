@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,8 @@ from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
 from ablations.training.rates import FIXED
 from tricks.config import Config
+
+AS_PREDICTED, OTHER_WAY, UNDETECTED = "as predicted", "the other way", "nothing detected"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Outcome:
         """The trial's row in the table: both means, the paired difference, and its growth, with 95% intervals."""
         without, having = self.scores(self.without), self.scores(self.having)
         found, both = paired(self.differences.to_numpy()), pd.concat([self.without.runs, self.having.runs])
-        growth = paired(slopes(self.shares))
+        growth, margin = paired(slopes(self.shares)), self.trial.margin * self.level.best
         return {
             "trick": self.trial.trick,
             "world": self.level.config.env,
@@ -86,6 +88,8 @@ class Outcome:
             "high": found.high,
             "p": found.p,
             "predicted": self.trial.predicted,
+            "margin": self.trial.margin,
+            "small": -margin < found.low and found.high < margin,
             "dose": self.trial.dose,
             "doses": " ".join(f"{dose:g}:{share:+.3f}" for dose, share in self.shares.mean().items()),
             "growth": growth.mean,
@@ -132,6 +136,9 @@ def outcomes(studies: Iterable[Study]) -> list[Outcome]:
 def judged(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataFrame:
     """One row per trial, with what was seen: an effect counts if p < 0.05 after Holm's correction over all rows.
 
+    `outcome` is AS_PREDICTED if the predicted sign was seen or, where 0 is predicted, if the interval lies within the
+    margin; otherwise UNDETECTED if nothing was seen, and OTHER_WAY if something was.
+
     second: what came of trials on other seeds. An effect that was seen is confirmed (1, else 0) if it has the same sign
     and p < 0.05 there, and its difference is in `again`; NaN where there was no second try.
     """
@@ -139,13 +146,34 @@ def judged(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataF
     adjusted = holm(frame.p.to_numpy(dtype=float))
     seen = np.where(adjusted < LEVEL, np.sign(frame.difference), 0).astype(int)
     later = {each.trial: each.row() for each in second}
-    frame = frame.assign(p_holm=adjusted, seen=seen)
+    right = np.where(frame.predicted == 0, frame.small, seen == frame.predicted)
+    came_out = np.select([right, seen == 0], [AS_PREDICTED, UNDETECTED], OTHER_WAY)
+    frame = frame.assign(p_holm=adjusted, seen=seen, outcome=came_out)
     return pd.concat([frame, second_try(seen, lambda k: later.get(found[k].trial))], axis=1)
 
 
 def judged_in(studies: Sequence[Study]) -> pd.DataFrame:
     """`judged`, of all trials that these studies hold, with those that tried them again."""
     return judged(outcomes(studies), outcomes([study.again for study in studies if study.again]))
+
+
+class Tally(NamedTuple):
+    """How many trials came out how, and how many tricks have a trial in which they have the effect that it predicts."""
+
+    trials: int
+    right: int
+    other_way: int
+    undetected: int
+    tricks: int
+    showing: int
+
+
+def tallied(judged: pd.DataFrame) -> Tally:
+    """Count the rows of `judged` that have an interval."""
+    kept = judged[judged.low.notna()]
+    right = kept[kept.outcome == AS_PREDICTED]
+    others = ((kept.outcome == each).sum() for each in (OTHER_WAY, UNDETECTED))
+    return Tally(len(kept), len(right), *others, kept.trick.nunique(), right.trick[right.predicted != 0].nunique())
 
 
 def place(world: str, numbers: str, rate: float | None = None) -> str:

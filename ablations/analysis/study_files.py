@@ -10,6 +10,7 @@ from typing import NotRequired
 import numpy as np
 import pandas as pd
 
+from ablations.analysis.joining import gathered, merged
 from ablations.analysis.studies import COLUMNS, SHARES, About, Study
 from ablations.design.designs import DESIGNS
 from ablations.design.flag_sets import numbers
@@ -155,7 +156,7 @@ def _damaged(path: Path, error: Exception) -> InputError:
 
 
 def load_all(folder: Path) -> list[Study]:
-    """All studies in a folder, `merged`, in the order of the suites' environments, the worlds last.
+    """All studies in a folder, `merged` and `gathered`, in the order of the suites' environments, the worlds last.
 
     What confirms a study is its `again`, if no seed of it is among the study's own, and no rate was chosen anew in
     between: if seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing.
@@ -166,7 +167,7 @@ def load_all(folder: Path) -> list[Study]:
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = merged([study for study in every if "confirms" not in study.about])
     studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]
-    return sorted(studies, key=lambda study: (study.kind == "worlds", place(study.env)))
+    return sorted(gathered(studies), key=lambda study: (study.kind == "worlds", place(study.env)))
 
 
 def _elsewhere(study: Study, again: Study | None) -> Study | None:
@@ -175,45 +176,3 @@ def _elsewhere(study: Study, again: Study | None) -> Study | None:
         return None
     first, second = ({*found.runs[["numbers", "tricks", "lr"]].itertuples(index=False)} for found in (study, again))
     return again if second <= first else None
-
-
-def merged(studies: Sequence[Study]) -> list[Study]:
-    """Join studies that differ only in their seeds, such as today's seeds 0 to 9 and tomorrow's 10 to 29.
-
-    A name that ends in its first seed, `_from10`, joins the name without it. The seeds must not leave a gap, and every
-    arm must have the same learning rate in both.
-    """
-    found: dict[str, Study] = {}
-    for study in sorted(studies, key=lambda study: study.about["seeds"][0]):
-        name = study.name.removesuffix(f"_from{study.about['seeds'][0]}")
-        before = found.get(name)
-        if before is not None and _continues(before, study):
-            found[name] = _joined(before, study)
-        else:
-            found[study.name] = study
-    return list(found.values())
-
-
-def _continues(one: Study, other: Study) -> bool:
-    facts = ["env", "steps", "numbers", "tricks", "lr", "tuned"]
-    alike = one.runs[facts].drop_duplicates().merge(other.runs[facts].drop_duplicates(), how="outer", indicator=True)
-    return bool(
-        one.designs == other.designs
-        and one.about["made with"].get("backend") == other.about["made with"].get("backend")
-        and one.about["made with"].get("device", ["cpu"]) == other.about["made with"].get("device", ["cpu"])
-        and one.about["seeds"][1] == other.about["seeds"][0]
-        and (alike["_merge"] == "both").all()
-    )
-
-
-def _joined(one: Study, other: Study) -> Study:
-    about = one.about.copy()
-    about["seconds"] += other.about["seconds"]
-    about["steps"] += other.about["steps"]
-    about["command"] += f"; {other.about['command']}"
-    about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
-    both, last = one.about["made with"], other.about["made with"]
-    about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
-    runs = pd.concat([one.runs, other.runs], ignore_index=True)
-    runs = runs.drop_duplicates([*COLUMNS[:5], "seed"], ignore_index=True)  # a shared arm's additional seeds
-    return Study(one.name, one.designs, runs, about)

@@ -27,6 +27,7 @@ class Trial:
 
     Two arms that differ in one flag, in a world of tricks/worlds made for the trick, or in a classic one with numbers
     chosen for it. With several levels, the claim is about the last one, and that the effect grows from level to level.
+    A trial may also predict that the trick does nothing there.
     """
 
     trick: str
@@ -35,8 +36,8 @@ class Trial:
     """The flags that both arms have."""
     levels: tuple[Level, ...]
     """The doses, the one that should matter least first."""
-    predicted: Literal[1, -1]
-    """Which way the score should go with the trick: 1 up, -1 down."""
+    predicted: Literal[1, 0, -1]
+    """Which way the score should go with the trick: 1 up, -1 down, 0 nowhere."""
     reason: str
     """Why, in one sentence."""
     dose: str = ""
@@ -45,6 +46,8 @@ class Trial:
     """Area under the curve, or the last 10% of it."""
     rate: float | None = None
     """The learning rate of both arms; None: each arm's own best."""
+    margin: float = 0.05
+    """Where 0 is predicted: the whole 95% interval should be closer to 0, as a share of the best possible score."""
 
     @property
     def config(self) -> Config:

@@ -1,6 +1,7 @@
 """The trials of each trick. Each arm runs at its own best rate of the grid, unless a trial says otherwise."""
 
 from ablations.design.dosed import DOSED
+from ablations.design.levels import world
 from ablations.design.practice import PRACTICE
 from ablations.design.trial import NORMED, PLAIN, SMALL, Trial, once
 from tricks.config import Config
@@ -50,6 +51,13 @@ UNDOSED = (
         "advantages around 0.01 are smaller than the entropy bonus",
     ),
     Trial(
+        "state_norm",
+        NORMED,
+        once(world("Loan0Pay0.1", 60_000)),
+        0,
+        "a cue of −1 or 1 and a fraction of time are in units that suit a net already",
+    ),
+    Trial(
         "return_norm",
         NORMED,
         once(Config("tricks/TasksNamed-v0", steps=50_000, lanes=32, horizon=32, hidden=SMALL)),
@@ -62,6 +70,13 @@ UNDOSED = (
         once(Config("tricks/CartPoleShocks-v0", steps=100_000, lanes=32, horizon=32)),
         1,
         "the gradient of a shock outweighs thousands of others, in the step and in Adam's moments",
+    ),
+    Trial(
+        "entropy",
+        NORMED,
+        once(world("Loan0Pay0.1", 60_000)),
+        0,
+        "every action pays at once, so there is nothing to explore for, and the bonus is small beside the pay",
     ),
     Trial(
         "action_mask",

@@ -29,6 +29,8 @@ class Options:
 
     tricks: str = ""
     """Run only the trials of these tricks, such as baseline,clip (default: all)."""
+    env: str = ""
+    """Run only the trials in this environment, such as tricks/Mail6-v0 (default: all)."""
     seeds: str = "10"
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
     tune: bool = False
@@ -44,7 +46,7 @@ class Options:
 
 def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
-    trials = [placed(trial, chosen.device) for trial in picked(chosen.tricks)]
+    trials = [placed(trial, chosen.device) for trial in picked(chosen.tricks, chosen.env)]
     store, start = Store(chosen.out / "jobs"), time.perf_counter()
     later = following(seeds) if chosen.confirm else ()
     prepare(chosen.out)
@@ -54,7 +56,7 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
         if untuned := [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]:
             tune(untuned, store, workers)
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
-    name = name_of("worlds", "-".join(chosen_tricks), first=seeds[0])
+    name = name_of("worlds", "-".join(chosen_tricks), chosen.env.replace("/", "_"), first=seeds[0])
     study, path = save(trained({t: t.levels for t in trials}, seeds, store, workers, command, name), chosen.out)
     if chosen.confirm:
         found = [each for trial in trials if (each := outcome(trial, study.runs))]
@@ -89,15 +91,21 @@ def trained(
     return Study(name, (), gather(results, seeds), about_runs(command, results, seeds))
 
 
-def picked(names: str) -> list[Trial]:
-    """The trials of the tricks in a comma-separated list, or all.
+def picked(names: str, env: str = "") -> list[Trial]:
+    """The trials of the tricks in a comma-separated list (empty: of all) in an environment (empty: in any).
 
-    Raises InputError for an unknown trick, or one without a trial.
+    Raises InputError for an unknown trick, one without a trial, or an environment without a trial of them.
     """
     wanted, known = tricks_named(names) if names else [], list(dict.fromkeys(trial.trick for trial in TRIALS))
     if without := [name for name in wanted if name not in known]:
         raise InputError(f"there is no trial for {', '.join(without)}; the tricks with trials are {', '.join(known)}")
-    return [trial for trial in TRIALS if not wanted or trial.trick in wanted]
+    found = [trial for trial in TRIALS if not wanted or trial.trick in wanted]
+    envs = dict.fromkeys(level.config.env for trial in found for level in trial.levels)
+    if env and env not in envs:
+        raise InputError(
+            f"there is no trial{f' of {names}' * bool(names)} in {env}; there are trials in {', '.join(envs)}"
+        )
+    return [trial for trial in found if not env or env in [level.config.env for level in trial.levels]]
 
 
 def placed(trial: Trial, device: str) -> Trial:

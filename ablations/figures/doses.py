@@ -47,7 +47,7 @@ def draw_effects(axis: Axes, outcome: Outcome) -> None:
     axis.set_xticks(at, [f"{dose:g}" for dose in shares])
     axis.set_xlim(-0.4, len(found) - 0.6)
     axis.set_xlabel(outcome.trial.dose)
-    sign = "up" if outcome.trial.predicted > 0 else "down"
+    sign = {1: "up", -1: "down", 0: "nothing"}[outcome.trial.predicted]
     axis.set_title(outcome.trial.trick, color=color, pad=14)
     axis.text(0, 1.03, f"predicted {sign}", transform=axis.transAxes, size=7.5, color=style.SOFT)
     axis.grid(axis="y", color=style.FAINT, lw=0.6)

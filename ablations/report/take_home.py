@@ -8,6 +8,7 @@ import pandas as pd
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects
+from ablations.analysis.outcomes import tallied
 from ablations.analysis.studies import Study
 from ablations.analysis.sweeps import best_scores, floor_score, nearly_as_good, varied
 from ablations.design.story import Design
@@ -123,15 +124,13 @@ def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
 
 
 def _predicted(trials: pd.DataFrame) -> str:
-    judged = trials[trials.low.notna()] if len(trials) else trials
-    if judged.empty:
+    found = tallied(trials) if len(trials) else None
+    if not found or not found.trials:
         return ""
-    right = judged[judged.seen == judged.predicted]
     return (
-        f"A trick shows where its problem is: of {len(judged)} trials, most of them in worlds made for one trick, "
-        f"{len(right)} came out as theory predicts, {int((judged.seen == -judged.predicted).sum())} the other way, and "
-        f"in {int((judged.seen == 0).sum())} nothing is detected; {right.trick.nunique()} of {judged.trick.nunique()} "
-        "tricks have at least one that came out as predicted."
+        f"A trick shows where its problem is: of {found.trials} trials, most of them in worlds made for one trick, "
+        f"{found.right} came out as theory predicts, {found.other_way} the other way, and in {found.undetected} "
+        f"nothing is detected; {found.showing} of {found.tricks} tricks have the predicted effect in at least one."
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.outcomes import judged, outcome, place
+from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, judged, outcome, place, tallied
 from ablations.analysis.studies import Study
 from ablations.design.trials import TRIALS
 from ablations.report.markup import plain
@@ -51,8 +51,8 @@ def trials_text(frame: pd.DataFrame) -> str:
                 f"{row['without']:.4g} ({row['lr_without']:g})",
                 f"{row['with']:.4g} ({row['lr_with']:g})",
                 f"{row['difference']:+.4g}{span}" + (f", {row['diverged']} diverged" if row["diverged"] else ""),
-                SEEN[row["predicted"]],
-                SEEN[row["seen"]] if span else "",
+                predicted(row),
+                seen(row) if span else "",
                 again(row),
                 by_dose(row),
             )
@@ -63,20 +63,29 @@ def trials_text(frame: pd.DataFrame) -> str:
 def by_trick(frame: pd.DataFrame) -> str:
     """One row per trick, as Markdown: the trial that shows it most clearly, and how many of its trials do.
 
-    A trial in doses is preferred to one without.
+    A trial in doses is preferred to one without, and one that predicts nothing is only counted.
     """
     lines = [("trick", "world", "dose", "predicted", "seen", "difference", "again", "trials as predicted")]
     for trick, rows in frame.groupby("trick", sort=False):
-        right = rows[rows.seen == rows.predicted]
-        some = right if len(right) else rows
+        right, effects = rows[rows.outcome == AS_PREDICTED], rows[rows.predicted != 0]
+        shown = right[right.predicted != 0]
+        some = next(part for part in (shown, effects, rows) if len(part))
         row = some.assign(single=some.dose.eq("")).sort_values(["single", "p"]).iloc[0].to_dict()
         span = f"{row['difference']:+.3g} [{row['low']:+.3g}, {row['high']:+.3g}]"
         counted = f"{len(right)} of {len(rows)}"
         where = place(row["world"], row["numbers"], row["rate"])
-        lines.append(
-            (f"`{trick}`", where, row["dose"], SEEN[row["predicted"]], SEEN[row["seen"]], span, again(row), counted)
-        )
+        lines.append((f"`{trick}`", where, row["dose"], predicted(row), seen(row), span, again(row), counted))
     return markdown(lines)
+
+
+def predicted(row: dict[Any, Any]) -> str:
+    """What the trial predicts, in words; no effect comes with its margin, as a share of the best possible score."""
+    return SEEN[row["predicted"]] if row["predicted"] else f"nothing (±{row['margin']:g})"
+
+
+def seen(row: dict[Any, Any]) -> str:
+    """What was seen, in words; where no effect is predicted and the interval lies within the margin, just that."""
+    return predicted(row) if row["predicted"] == 0 and row["outcome"] == AS_PREDICTED else SEEN[row["seen"]]
 
 
 def again(row: dict[Any, Any]) -> str:
@@ -98,22 +107,21 @@ def by_dose(row: dict[Any, Any]) -> str:
 
 def in_words(row: dict[Any, Any]) -> str:
     """The text above a panel: the world, what was predicted, and, given enough seeds, what was seen."""
-    found = f"seen {SEEN[row['seen']]}" if row["seen"] else "none detected"
-    seen = f"; {found}" if np.isfinite(row["low"]) else ""
-    return f"{place(row['world'], row['numbers'])}\npredicted {SEEN[row['predicted']]}{seen}"
+    found = "none detected" if row["outcome"] == UNDETECTED else f"seen {seen(row)}"
+    said = f"; {found}" if np.isfinite(row["low"]) else ""
+    return f"{place(row['world'], row['numbers'])}\npredicted {predicted(row)}{said}"
 
 
 def tally(frame: pd.DataFrame) -> str:
     """How many trials came out as predicted, in a sentence; empty with too few seeds to see anything."""
-    judged = frame[frame.low.notna()]
-    if judged.empty:
+    found = tallied(frame)
+    if not found.trials:
         return ""
-    right, nothing = judged[judged.seen == judged.predicted], (judged.seen == 0).sum()
-    wrong = len(judged) - len(right) - nothing
+    judged = frame[frame.low.notna()]
     return (
-        f"Of {len(judged)} trials, {len(right)} came out as predicted, in {nothing} nothing is detected, and "
-        f"{wrong or 'none'} came out the other way; of {judged.trick.nunique()} tricks, {right.trick.nunique()} "
-        "have at least one trial that came out as predicted." + confirmed(judged) + grown(judged)
+        f"Of {found.trials} trials, {found.right} came out as predicted, in {found.undetected} nothing is detected, "
+        f"and {found.other_way or 'none'} came out the other way; of {found.tricks} tricks, {found.showing} have the "
+        "predicted effect in at least one." + confirmed(judged) + grown(judged)
     )
 
 
@@ -127,7 +135,7 @@ def confirmed(judged: pd.DataFrame) -> str:
 
 def grown(judged: pd.DataFrame) -> str:
     """In how many trials the effect grows with the dose, the way that was predicted; empty if none is in doses."""
-    dosed = judged[judged.growth_low.notna()]
+    dosed = judged[judged.growth_low.notna() & judged.predicted.ne(0)]
     if dosed.empty:
         return ""
     up, down = dosed.growth_low > 0, dosed.growth_high < 0
@@ -142,10 +150,13 @@ def grown(judged: pd.DataFrame) -> str:
 
 def caption(frame: pd.DataFrame) -> str:
     """What the table shows, in words."""
-    text = f"Each trick where theory says that it matters, {frame.seeds.max()} seeds an arm, the arms alike but for the"
+    where = "where theory says that it matters" + (", or that it doesn't" if frame.predicted.eq(0).any() else "")
+    text = f"Each trick {where}, {frame.seeds.max()} seeds an arm, the arms alike but for the"
     text += f" trick and {plain(rates_in_words(frame))}. Difference: with minus without, paired by seed"
     if frame.low.notna().any():
         text += ", with its 95% interval (Student's t). Seen: p < 0.05 after Holm's correction over the rows"
+    if frame.predicted.eq(0).any():
+        text += ". Nothing: the interval should lie within this margin, a share of the best possible score, and does"
     if frame.again.notna().any():
         text += ". Again: the same on other seeds"
     if frame.dose.ne("").any():

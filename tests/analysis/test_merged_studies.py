@@ -7,7 +7,8 @@ import pandas as pd
 from support.studies import study
 
 from ablations.analysis.effects import effects
-from ablations.analysis.study_files import load_all, merged, save, save_again
+from ablations.analysis.joining import merged
+from ablations.analysis.study_files import load_all, save, save_again
 from ablations.design.designs import ladder, leave_one_out
 from ablations.design.flag_sets import flags
 
@@ -39,6 +40,24 @@ def test_an_arm_at_two_rates_keeps_the_seeds_of_both() -> None:
     other = replace(one, name="worlds_from4", runs=runs.assign(seed=runs.seed + 4), about=one.about | {"seeds": [4, 8]})
     (both,) = merged([one, other])
     assert len(both.runs) == 2 * len(runs)
+
+
+def test_trials_of_different_tricks_on_the_same_seeds_are_one_study(tmp_path: Path) -> None:
+    first = study(ladder(["baseline"]), lambda on: 0, seeds=4)
+    every = replace(first, name="worlds_from10", designs=(), runs=first.runs.assign(seed=first.runs.seed + 10))
+    every = replace(every, about=every.about | {"seeds": [10, 14]})
+    later = replace(every, name="worlds_clip_from10", runs=every.runs.assign(numbers="epochs=20"))
+    elsewhere = replace(every, name="worlds_gae_from20", runs=every.runs.assign(seed=every.runs.seed + 10))
+    elsewhere = replace(elsewhere, about=every.about | {"seeds": [20, 24]})
+    for made in (later, every, elsewhere):
+        save(made, tmp_path)
+    again = replace(later, runs=later.runs.assign(seed=later.runs.seed + 4), about=later.about | {"seeds": [14, 18]})
+    save_again(again, later, tmp_path)
+    one, other = load_all(tmp_path)
+    assert (one.name, len(one.runs), other.name) == ("worlds_from10", 2 * len(every.runs), "worlds_gae_from20")
+    assert one.again is not None
+    assert set(one.again.runs.numbers) == {"epochs=20"}
+    assert other.again is None
 
 
 def test_a_rate_that_was_chosen_anew_is_not_confirmed_by_runs_at_the_old_one(tmp_path: Path) -> None:

@@ -66,7 +66,22 @@ def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
     refuses(main, ["worlds", "--tricks", "glue"], "unknown trick glue; the tricks are baseline,")
     refuses(main, ["worlds", "--tricks", ","], "unknown trick")
     refuses(main, ["worlds", "--tricks", "clip,ppg"], "there is no trial for ppg; the tricks with trials are baseline,")
+    refuses(main, ["worlds", "--env", "Mail"], "there is no trial in Mail; there are trials in tricks/Loan0Pay0.1-v0, ")
+    refuses(
+        main,
+        ["worlds", "--tricks", "clip", "--env", "Mail"],
+        "no trial of clip in Mail; there are trials in CartPole-v1",
+    )
     refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
+
+
+def test_trials_are_picked_by_trick_and_by_the_environment_of_any_dose() -> None:
+    assert {trial.trick for trial in worlds.picked("", "tricks/Mail3-v0")} == {"gae"}
+    assert [trial.trick for trial in worlds.picked("baseline,entropy", "tricks/Loan0Pay0.1-v0")] == [
+        "baseline",
+        "entropy",
+    ]
+    assert len(worlds.picked("entropy")) == 3
 
 
 def test_the_command_tries_again_what_it_has_seen(

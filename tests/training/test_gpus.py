@@ -10,8 +10,9 @@ import torch
 from support.jobs import JOB
 from support.studies import study
 
+from ablations.analysis.joining import merged
 from ablations.analysis.studies import Done, Study, about_runs
-from ablations.analysis.study_files import merged, refuse_another, save
+from ablations.analysis.study_files import refuse_another, save
 from ablations.cli import again, main
 from ablations.design.designs import ladder
 from ablations.training import jobs, workers

@@ -1,0 +1,70 @@
+"""Studies of one folder that belong together: of different seeds, or trials of different tricks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+import pandas as pd
+
+from ablations.analysis.studies import COLUMNS, Study
+
+
+def merged(studies: Sequence[Study]) -> list[Study]:
+    """Join studies that differ only in their seeds, such as today's seeds 0 to 9 and tomorrow's 10 to 29.
+
+    A name that ends in its first seed, `_from10`, joins the name without it. The seeds must not leave a gap, and every
+    arm must have the same learning rate in both.
+    """
+    found: dict[str, Study] = {}
+    for study in sorted(studies, key=lambda study: study.about["seeds"][0]):
+        name = study.name.removesuffix(f"_from{study.about['seeds'][0]}")
+        before = found.get(name)
+        if before is not None and _continues(before, study):
+            found[name] = _joined(before, study)
+        else:
+            found[study.name] = study
+    return list(found.values())
+
+
+def gathered(studies: Sequence[Study]) -> list[Study]:
+    """Join the trials of different tricks on the same seeds, as if one command had trained them; keep all others.
+
+    So what is seen in them is corrected for the number of all trials.
+    """
+    found: dict[str, Study] = {}
+    for study in sorted(studies, key=lambda study: len(study.name)):  # the one of all tricks has the shortest name
+        made = study.about["made with"]
+        alike = f"{study.about['seeds']} {made.get('backend')} {made.get('device', ['cpu'])}"
+        key = alike if study.kind == "worlds" else study.name
+        before = found.get(key)
+        if before is None:
+            found[key] = study
+        else:
+            second = [each.again for each in (before, study) if each.again]
+            found[key] = replace(_joined(before, study), again=reduce(_joined, second) if second else None)
+    return list(found.values())
+
+
+def _continues(one: Study, other: Study) -> bool:
+    facts = ["env", "steps", "numbers", "tricks", "lr", "tuned"]
+    alike = one.runs[facts].drop_duplicates().merge(other.runs[facts].drop_duplicates(), how="outer", indicator=True)
+    return bool(
+        one.designs == other.designs
+        and one.about["made with"].get("backend") == other.about["made with"].get("backend")
+        and one.about["made with"].get("device", ["cpu"]) == other.about["made with"].get("device", ["cpu"])
+        and one.about["seeds"][1] == other.about["seeds"][0]
+        and (alike["_merge"] == "both").all()
+    )
+
+
+def _joined(one: Study, other: Study) -> Study:
+    about = one.about.copy()
+    about["seconds"] += other.about["seconds"]
+    about["steps"] += other.about["steps"]
+    about["command"] += f"; {other.about['command']}"
+    about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
+    both, last = one.about["made with"], other.about["made with"]
+    about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
+    runs = pd.concat([one.runs, other.runs], ignore_index=True)
+    runs = runs.drop_duplicates([*COLUMNS[:5], "seed"], ignore_index=True)  # a shared arm's additional seeds
+    return Study(one.name, one.designs, runs, about)
