@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ablations.analysis.choices import clear_of_zero
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.estimates import holm, paired
-    from ablations.analysis.outcomes import Outcome, judged, judged_in, outcomes, place
+    from ablations.analysis.outcomes import AS_PREDICTED, Outcome, judged, judged_in, outcomes, place
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ablations.training.scores import area, on_grid
 
 __all__ = [
+    "AS_PREDICTED",
     "DASHED",
     "GRID",
     "PUBLISHED",
@@ -99,7 +100,7 @@ HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
     "analysis.choices": ("clear_of_zero",),
     "analysis.effects": ("effects", "scores"),
-    "analysis.outcomes": ("Outcome", "judged", "judged_in", "outcomes", "place"),
+    "analysis.outcomes": ("AS_PREDICTED", "Outcome", "judged", "judged_in", "outcomes", "place"),
     "analysis.scales": ("SCALES",),
     "analysis.estimates": ("holm", "paired"),
     "analysis.stats": ("interval",),

@@ -76,6 +76,7 @@ class Outcome:
             "world": self.level.config.env,
             "numbers": numbers(self.level.config),
             "rate": np.nan if self.trial.rate is None else self.trial.rate,
+            "rate_reason": self.trial.rate_reason,
             "others": " ".join(self.trial.others),
             "score": self.trial.score,
             "steps": self.level.config.steps,

@@ -1,6 +1,16 @@
 """Trials in several doses: the more of what should make a trick matter, the larger its effect should be."""
 
-from ablations.design.levels import bonuses, large_rewards, lengths, levels, mails, tiny_rewards, units, world
+from ablations.design.levels import (
+    bonuses,
+    large_loans,
+    large_rewards,
+    lengths,
+    levels,
+    mails,
+    tiny_rewards,
+    units,
+    world,
+)
 from ablations.design.trial import NORMED, PLAIN, Level, Trial
 from tricks.config import Config
 
@@ -56,6 +66,7 @@ DOSED = (
         "constant features saturate the default net, so that its first policy walks one way only",
         dose="constant features",
         rate=0.003,
+        rate_reason="one rate for both, so that they differ only in how they begin",
     ),
     Trial(
         "orthogonal_init",
@@ -65,6 +76,7 @@ DOSED = (
         "each layer of the default net shrinks its signal, and eight of them leave nothing of it",
         dose="hidden layers",
         rate=0.001,
+        rate_reason="one rate for both, so that they differ only in how they begin",
     ),
     Trial(
         "advantage_norm",
@@ -118,6 +130,7 @@ DOSED = (
         "the small reward is one step away: without the bonus, the agent takes it long before it sees the large one",
         dose="coefficient",
         rate=0.01,
+        rate_reason="tuning finds one so large that an early collapse now and then goes the right way",
     ),
     Trial(
         "action_mask",
@@ -154,10 +167,20 @@ DOSED = (
     Trial(
         "value_clip",
         PLAIN,
-        levels((0, 3, 30), lambda loan: world(f"Loan{loan:g}Pay0.3", 40_000, epochs=20), 3),
+        large_loans(),
         -1,
         "a value net that moves little per update is slow to learn a loan of 30, and no baseline until it has",
         dose="loan",
+    ),
+    Trial(
+        "value_clip",
+        PLAIN,
+        large_loans(),
+        -1,
+        "a value net that moves little per update is slow to learn a loan of 30, at a rate that does not jump there",
+        dose="loan",
+        rate=0.01,
+        rate_reason="at larger ones, such as tuning chose, a single step takes V far past its clip",
     ),
     Trial(
         "lr_anneal",
@@ -177,5 +200,6 @@ DOSED = (
         dose="epochs",
         score="late",
         rate=0.01,
+        rate_reason="a smaller rate limits the late updates, too, and tuning would find it",
     ),
 )

@@ -30,6 +30,11 @@ def bonuses(name: str) -> tuple[Level, ...]:
     return levels((0.001, 0.01, 0.05), lambda coef: world(name, 300_000, entropy_coef=coef), 1)
 
 
+def large_loans() -> tuple[Level, ...]:
+    """A cue that pays 0.3, under no loan, one of 3, or one of 30, and 20 epochs."""
+    return levels((0, 3, 30), lambda loan: world(f"Loan{loan:g}Pay0.3", 40_000, epochs=20), 3)
+
+
 def tiny_rewards() -> tuple[Level, ...]:
     """CartPole that pays 0.1, 0.01 or 0.0001 a step."""
     return levels(

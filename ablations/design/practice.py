@@ -45,6 +45,7 @@ PRACTICE = (
         "as a Gaussian narrows, ratios grow a hundredfold, and where the advantage is negative, nothing clips them",
         dose="epochs",
         rate=0.01,
+        rate_reason="a smaller rate keeps the ratios near 1, and tuning would find it",
     ),
     Trial(
         "huber",

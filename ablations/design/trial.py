@@ -46,6 +46,8 @@ class Trial:
     """Area under the curve, or the last 10% of it."""
     rate: float | None = None
     """The learning rate of both arms; None: each arm's own best."""
+    rate_reason: str = ""
+    """Why the rate is given, if it is."""
     margin: float = 0.05
     """Where 0 is predicted: the whole 95% interval should be closer to 0, as a share of the best possible score."""
 

@@ -162,6 +162,9 @@ def caption(frame: pd.DataFrame) -> str:
     if frame.dose.ne("").any():
         text += ". By dose: the difference as a share of the best possible score, and its slope over the levels"
     text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."
+    if len(given := frame[frame.rate.notna()]):
+        why = (f"{row.trick} in {place(row.world, '', row.rate)} ({row.rate_reason})" for row in given.itertuples())
+        text += f" Trials at a given rate, and why: {'; '.join(why)}."
     if frame[["without", "with"]].isna().any(axis=None):
         text += " nan: in some seed no episode ended in time."
     return f"{tally(frame)} {text}".strip()

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ablations import (
+    AS_PREDICTED,
     DASHED,
     Outcome,
     Panel,
@@ -35,7 +36,8 @@ CAPTION = (
     "from without to with, in the world's own units, corrected for the number of trials.*"
 )
 WITH = "with it, beside without"
-SHORT = {"helps": "helps", "hurts": "hurts", "practically nothing": "≈ 0"}  # verdicts that say something
+NOTHING = "practically nothing"
+SHORT = {"helps": "helps", "hurts": "hurts", NOTHING: "≈ 0"}  # verdicts that say something
 AREA, ROBOTS, MADE = "in normalized area under the curve", "in the preset for robots", "in worlds made for it"
 LIMIT = 0.3  # of the strip's colors, the same in all chapters
 VERDICTS = {1: "helps", -1: "hurts", 0: "no detectable effect"}
@@ -77,10 +79,7 @@ class Evidence:
         rows = self.table.to_dict("records")
         usual = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] != "continuous"}
         robots = {("", row["env"]): _seen(row) for row in rows if row["subject"] == "continuous"}
-        worlds = {
-            ("", row["place"]): Seen(row["difference"], SHORT.get(row["verdict"], "?"), bool(row["seen"]))
-            for row in self.worlds.to_dict("records")
-        }
+        worlds = {("", row["place"]): _seen(row) for row in self.worlds.to_dict("records")}
         return strip([Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE, worlds, None)])
 
     def verdicts(self) -> str:
@@ -161,7 +160,8 @@ def evidence(trick: str) -> Evidence:
     worlds = worlds[worlds.trick == trick].reset_index(drop=True)
     if len(worlds):
         worlds["place"] = [place(*row) for row in zip(worlds.world, worlds.numbers, worlds.rate, strict=True)]
-        worlds["verdict"] = worlds.seen.map(VERDICTS)
+        nothing = worlds.predicted.eq(0) & worlds.outcome.eq(AS_PREDICTED)
+        worlds["verdict"] = np.where(nothing, NOTHING, worlds.seen.map(VERDICTS))
     return Evidence(trick, table, worlds)
 
 

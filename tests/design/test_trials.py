@@ -34,6 +34,7 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert set(trial.without.on) <= set(trial.having.on)
         assert (len(trial.levels) > 1) == bool(trial.dose)
+        assert (trial.rate is not None) == bool(trial.rate_reason)
         for level in trial.levels:
             assert (level.config.lr, level.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
             make_env(replace(level.config, seeds=1, lanes=1)).close()
