@@ -61,12 +61,16 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
         return frame
     frame["p_holm"] = holm(frame.p.to_numpy())
     frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
-    small = frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & (study.env in SCALES)
-    undecided = np.where(frame.low.isna(), "", np.where(small, NOTHING, UNKNOWN))
+    undecided = np.where(frame.low.isna(), "", np.where(certainly_small(frame), NOTHING, UNKNOWN))
     frame["verdict"] = np.select([frame.detected > 0, frame.detected < 0], [HELPS, HURTS], undecided)
     again = study.again
     confirmed = second_try(frame.detected, lambda k: _row(again, design, rows[k][0]) if again else None)
     return pd.concat([frame, confirmed], axis=1)
+
+
+def certainly_small(frame: pd.DataFrame) -> pd.Series:
+    """Which rows have an interval within ±MARGIN, in an environment with a scale."""
+    return frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & frame.env.isin(list(SCALES))
 
 
 def detected_arms(study: Study) -> frozenset[Tricks]:

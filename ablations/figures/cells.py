@@ -1,4 +1,4 @@
-"""Cells of an effect matrix: a color centered at 0, the number, and hatching where nothing is detected."""
+"""Cells of an effect matrix: a color centered at 0, the number, and hatching where the seeds can't tell."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -15,6 +15,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from ablations.analysis.effects import MARGIN, certainly_small
+from ablations.analysis.estimates import LEVEL
 from ablations.analysis.scales import SCALES
 from ablations.figures import style
 from tricks.ladder import NEEDS
@@ -22,6 +24,11 @@ from tricks.ladder import NEEDS
 COLORS = plt.get_cmap("RdBu")  # red hurts, blue helps: color-blind readers can tell them apart
 UNKNOWN = "#e4e4e4"
 HATCH = "////"
+ABOUT_ZERO = "≈ 0"
+KEY = (  # to what `told_apart` tells apart
+    f"{ABOUT_ZERO}: within ±{MARGIN:g}, with 95% confidence. Hatched: these seeds can't tell (false discovery rate 5%, "
+    "over all cells)"
+)
 LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
 
 
@@ -31,10 +38,19 @@ def tricks_of(effects: pd.DataFrame) -> list[str]:
     return [*(name for name in NEEDS if name in about), *(name for name in about if name not in NEEDS)]
 
 
-def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: bool, under: str = "") -> None:
+def cell(
+    axis: Axes,
+    at: tuple[int, int],
+    value: float,
+    limit: float,
+    hatched: bool,
+    under: str = "",
+    small: bool = False,
+) -> None:
     """Fill the cell (column, row) with the value's color, from -limit to limit, and write it, with a line `under` it.
 
-    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white.
+    NaN is gray with a dash. If the limit is NaN, which means that there is no scale, the cell is white. small: write
+    that it is about 0 instead of the value.
     """
     column, row = at
     known = np.isfinite(value)
@@ -49,7 +65,8 @@ def cell(axis: Axes, at: tuple[int, int], value: float, limit: float, hatched: b
         axis.add_patch(inner)
     back = {"facecolor": face, "edgecolor": "none", "boxstyle": "round,pad=0.3"}  # no hatching behind digits
     said: Any = {"ha": "center", "va": "center", "color": ink, "bbox": back}
-    axis.text(column, row - 0.15 if under else row, number(value, limit, clear=not hatched), size=9, **said)
+    text = ABOUT_ZERO if small else number(value, limit, clear=not hatched)
+    axis.text(column, row - 0.15 if under else row, text, size=9, **said)
     if under:
         axis.text(column, row + 0.2, under, size=7.5, **said)
 
@@ -124,6 +141,19 @@ def discovered(p: np.ndarray) -> np.ndarray:
     if known.any():
         adjusted[known] = false_discovery_control(p[known])
     return adjusted
+
+
+def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
+    """The effects with p_fdr, `small`, and `hatched`.
+
+    What is not discovered, at a false discovery rate of 5% over all rows, is small if its interval lies within ±MARGIN,
+    and hatched if it may be more. What other seeds did not show again is hatched, too.
+    """
+    p_fdr = discovered(effects.p.to_numpy())
+    open_ = ~(p_fdr < LEVEL)
+    refuted = effects.confirmed.eq(0) if "confirmed" in effects else False
+    small = open_ & certainly_small(effects) & ~refuted
+    return effects.assign(p_fdr=p_fdr, small=small, hatched=(open_ | refuted) & ~small)
 
 
 def gaps(effects: pd.DataFrame) -> list[str]:

@@ -10,11 +10,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ablations.analysis.estimates import LEVEL
 from ablations.analysis.scales import SCALES
 from ablations.design.story import Design
 from ablations.figures import style
-from ablations.figures.cells import bare, caption, cell, colorbar, discovered, furthest, gaps, names, tricks_of
+from ablations.figures.cells import (
+    KEY,
+    bare,
+    caption,
+    cell,
+    colorbar,
+    furthest,
+    gaps,
+    names,
+    told_apart,
+    tricks_of,
+)
 from ablations.figures.effect_rows import about_rates
 from ablations.figures.panels import title, warning
 from ablations.figures.saving import save
@@ -24,15 +34,14 @@ from tricks.ladder import LADDER
 def heatmap_figure(
     effects: pd.DataFrame, designs: Sequence[Design], path: Path, missing: Sequence[str] = ()
 ) -> list[Path]:
-    """Differences: one row per trick, one panel per design, with a column for each of its environments; hatched if not
-    detected or not confirmed.
+    """Differences: one row per trick, one panel per design, with a column for each of its environments.
 
-    Detected: at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
+    A cell is hatched if its effect is unknown or was not confirmed, and "≈ 0" if it is practically nothing. Detected:
+    at a false discovery rate of 5% over all cells (Benjamini and Hochberg). An environment without a scale
     gets numbers but no color. effects, designs, missing, path: as for `forest_figure`, of any environments.
     """
     style.use()
-    effects = effects.assign(p_fdr=discovered(effects.p.to_numpy()))
-    effects["hatched"] = ~(effects.p_fdr < LEVEL) | effects.confirmed.eq(0)
+    effects = told_apart(effects)
     tricks = tricks_of(effects)
     shown = [design for design in designs if design.name in set(effects.design)]
     envs = {design.name: list(dict.fromkeys(effects.env[effects.design == design.name])) for design in shown}
@@ -44,11 +53,11 @@ def heatmap_figure(
         1, len(shown), figsize=shape, sharey=True, squeeze=False, layout="constrained", width_ratios=columns
     )
     scaled = effects[effects.env.isin(list(SCALES))]
-    certain = scaled[~scaled.hatched]  # what isn't detected may be far off, and would make all else pale
+    certain = scaled[~scaled.hatched]  # what is unknown may be far off, and would make all else pale
     limit = furthest((certain if len(certain) else scaled).difference.tolist())
     for axis, design in zip(axes[0], shown, strict=True):
         here = effects[effects.design == design.name]
-        values = {(row["env"], row["trick"]): (row["difference"], row["hatched"]) for row in here.to_dict("records")}
+        values = {(row["env"], row["trick"]): row for row in here.to_dict("records")}
         _heatmap(axis, values, envs[design.name], tricks, limit, 0.29 / size)
         letters = max(16, int(13 * size * len(envs[design.name])))  # what fits above the panel
         axis.set_title(f"{fill(design.name, letters)}\n{fill(design.mark.meaning, letters)}", pad=8)
@@ -66,12 +75,11 @@ def heatmap_figure(
     unit = "Difference in normalized area under the curve" + (
         "" if set(effects.env) <= set(SCALES) else ", or as named"
     )
-    words = f"{unit}, with minus without, {seeds} seeds. Hatched: no effect detected (false discovery rate 5%,"
     failed = ", or not seen again on other seeds" * bool(effects.confirmed.notna().any())
-    caption(figure, f"{words} over all cells){failed}." + " –: not in the design, or not run." * gray)
-    return save(
-        figure, path, effects[["design", "env", "trick", "label", "difference", "p", "p_fdr", "hatched", "seeds"]]
-    )
+    words = f"{unit}, with minus without, {seeds} seeds. {KEY}{failed}."
+    caption(figure, words + " –: not in the design, or not run." * gray)
+    numbers = ["difference", "p", "p_fdr", "small", "hatched", "seeds"]
+    return save(figure, path, effects[["design", "env", "trick", "label", *numbers]])
 
 
 def _heatmap(
@@ -80,5 +88,6 @@ def _heatmap(
     bare(axis, [env if env in SCALES else f"{env} (return)" for env in envs], tricks, aspect)
     for i, env in enumerate(envs):
         for j, trick in enumerate(tricks):
-            value, hatched = values.get((env, trick), (np.nan, False))
-            cell(axis, (i, j), value, limit if env in SCALES else np.nan, hatched)
+            row = values.get((env, trick), {"difference": np.nan, "hatched": False, "small": False})
+            shown = limit if env in SCALES else np.nan
+            cell(axis, (i, j), row["difference"], shown, row["hatched"], small=row["small"])

@@ -8,10 +8,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL
-from ablations.analysis.estimates import LEVEL
 from ablations.design.story import Design
 from ablations.figures import style
-from ablations.figures.cells import bare, caption, cell, colorbar, difference_of, discovered, furthest, names
+from ablations.figures.cells import (
+    KEY,
+    bare,
+    caption,
+    cell,
+    colorbar,
+    difference_of,
+    furthest,
+    names,
+    told_apart,
+)
 from ablations.figures.panels import title
 from ablations.figures.saving import save
 
@@ -28,11 +37,11 @@ def rate_map_figure(found: pd.DataFrame, design: Design, common: float | None, p
 
 
 def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figure:
-    """Draw the rows of `effects_by_rate` as cells, hatched where no effect is detected.
+    """Draw the rows of `effects_by_rate` as cells, hatched where the effect is unknown, see `told_apart`.
 
-    Detected: at a false discovery rate of 5% over all cells. common: the rate whose column is framed.
+    common: the rate whose column is framed.
     """
-    found = found.assign(hatched=~(discovered(found.p.to_numpy()) < LEVEL))
+    found = told_apart(found)
     env, columns = found.env.iloc[0], list(dict.fromkeys(found["at"]))
     tricks = list(dict.fromkeys(found.trick))
     figure, axes = plt.subplots(
@@ -48,7 +57,7 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
         bare(axis, [SAID.get(at, at) for at in shown], tricks, 0.42)
         for row in found[found["at"].isin(shown)].to_dict("records"):
             at = (shown.index(row["at"]), tricks.index(row["trick"]))
-            cell(axis, at, row["difference"], limit, row["hatched"])
+            cell(axis, at, row["difference"], limit, row["hatched"], small=row["small"])
     if common is not None:
         k = columns.index(f"{common:g}")
         axes[0].add_patch(Rectangle((k - 0.5, -0.5), 1, len(tricks), facecolor="none", edgecolor=style.INK, lw=1.6))
@@ -61,6 +70,6 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
     caption(
         figure,
         f"{difference_of(env).capitalize()}, with minus without; {first} seeds at each rate, {last} at each arm's own "
-        f"best. Hatched: no effect detected (false discovery rate 5%, over all cells){framed}.",
+        f"best. {KEY}{framed}.",
     )
     return figure

@@ -29,12 +29,13 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
         raise InputError(f"{study.name} has no runs of any trial")
     frame, path = judged(outcomes, second), folder / study.name
     text = f"{trials_text(frame)}\n\n{caption(frame)}"
-    write_whole(path.with_suffix(".csv"), frame.to_csv(index=False, float_format="%.6g"))
-    write_whole(path.with_suffix(".md"), text + "\n")
+    table, page = (path.with_name(f"{path.name}.{kind}") for kind in ("csv", "md"))  # with_suffix would cut Loan0.1
+    write_whole(table, frame.to_csv(index=False, float_format="%.6g"))
+    write_whole(page, text + "\n")
     words = [in_words(row) for row in frame.to_dict("records")]
     figures = worlds_figure(outcomes, words, rates_in_words(frame), path)
     figures += doses_figure(outcomes, path.with_name(f"{path.name}_doses"))
-    return text, [path.with_suffix(".csv"), path.with_suffix(".md"), *figures]
+    return text, [table, page, *figures]
 
 
 def trials_text(frame: pd.DataFrame) -> str:

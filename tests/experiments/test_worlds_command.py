@@ -75,6 +75,18 @@ def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
     refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
 
 
+def test_the_trials_in_a_world_have_files_of_its_whole_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = replace(TRIAL, levels=once(replace(TRIAL.config, env="tricks/Loan0Pay0.1-v0")))
+    for module in (worlds, trials_section):
+        monkeypatch.setattr(module, "TRIALS", (trial,))
+    given = ["--seeds", "10:12", "--env", trial.env, "--workers", "1", "--out", str(tmp_path)]
+    assert main(["worlds", *given]) == 0
+    name = "worlds_tricks_Loan0Pay0.1-v0_from10"
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
+        f"{name}.{kind}" for kind in ("runs.csv.gz", "csv", "md", "png", "svg")
+    }
+
+
 def test_trials_are_picked_by_trick_and_by_the_environment_of_any_dose() -> None:
     assert {trial.trick for trial in worlds.picked("", "tricks/Mail3-v0")} == {"gae"}
     assert [trial.trick for trial in worlds.picked("baseline,entropy", "tricks/Loan0Pay0.1-v0")] == [

@@ -82,7 +82,7 @@ def test_what_other_seeds_showed_stands_thin_below_and_a_cell_that_they_do_not_c
     assert marks == [(0.1, 0.1), (-0.1, 1.1)]
     heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "y")
     assert {at: hatched for at, (_, _, hatched) in cells(figures[1].axes[0]).items()} == {(0, 0): False, (0, 1): True}
-    assert "not seen again on other seeds" in " ".join(text.get_text() for text in figures[1].texts)
+    assert "not seen again on other seeds" in " ".join(" ".join(text.get_text() for text in figures[1].texts).split())
 
 
 def corner(line: Line2D) -> tuple[float, float]:
@@ -126,6 +126,22 @@ def test_the_heat_map_hatches_exactly_what_is_not_detected(tmp_path: Path, figur
     ends = [to_hex(plt.get_cmap("RdBu")(end)) for end in (0.0, 1.0)]  # of what is detected: -0.4 and 0.4
     assert (two[0, 0][1], one[0, 1][1]) == tuple(ends)
     assert "INCOMPLETE" not in heading(figures[0])  # Taxi has clip in neither design
+
+
+def test_what_is_certainly_small_is_about_zero_and_only_what_may_be_more_is_hatched(
+    tmp_path: Path, figures: list[Figure]
+) -> None:
+    rows = [
+        effect("ladder", "CartPole-v1", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},
+        effect("ladder", "CartPole-v1", "gae", 0.01, 0.5) | {"low": -0.04, "high": 0.06},
+        effect("ladder", "CartPole-v1", "entropy", 0.03, 0.001) | {"low": 0.02, "high": 0.04},  # small, but it is there
+        effect("ladder", "CartPole-v1", "popart", 0.03, 0.001) | {"low": 0.02, "high": 0.04, "confirmed": 0.0},
+        effect("ladder", "Unknown-v0", "clip", 0.01, 0.5) | {"low": -0.02, "high": 0.04},  # of which we know no scale
+    ]
+    heatmap_figure(pd.DataFrame(rows), DESIGNS, tmp_path / "x")
+    drawn = {at: (text, hatched) for at, (text, _, hatched) in cells(figures[0].axes[0]).items()}
+    one = {(0, 0): ("≈ 0", False), (0, 1): ("+0.010", True), (0, 2): ("+0.030", False), (0, 3): ("+0.030", True)}
+    assert drawn == one | {(1, 0): ("+0.01", True)} | dict.fromkeys(((1, 1), (1, 2), (1, 3)), ("–", False))
 
 
 def test_an_environment_without_a_scale_has_numbers_but_no_color(tmp_path: Path, figures: list[Figure]) -> None:
