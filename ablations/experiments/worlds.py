@@ -14,7 +14,7 @@ from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
 from ablations.training.plan import Device, name_of
-from ablations.training.rates import FIXED, Rate, best_rate
+from ablations.training.rates import FIXED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, following
 from ablations.training.store import Store, prepare
 from ablations.training.tuning import tune
@@ -50,11 +50,13 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
     store, start = Store(chosen.out / "jobs"), time.perf_counter()
     later = following(seeds) if chosen.confirm else ()
     prepare(chosen.out)
-    if chosen.tune:
-        free = [t for t in trials if t.rate is None]
-        arms = [(level.config, arm) for t in free for level in t.levels for arm in (t.without, t.having)]
-        if untuned := [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]:
-            tune(untuned, store, workers)
+    free = [t for t in trials if t.rate is None]
+    arms = [(level.config, arm) for t in free for level in t.levels for arm in (t.without, t.having)]
+    for config, arm in arms:
+        refuse_tuned_on(config, arm, (*seeds, *later))
+    untuned = [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]
+    if chosen.tune and untuned:
+        tune(untuned, store, workers)
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), chosen.env.replace("/", "_"), first=seeds[0])
     study, path = save(trained({t: t.levels for t in trials}, seeds, store, workers, command, name), chosen.out)

@@ -15,7 +15,7 @@ from ablations.design.designs import DESIGNS
 from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
 from ablations.training.jobs import Job
-from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate
+from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, further, parse_seeds
 from tricks.config import Config
 from tricks.envs.make import make_env
@@ -90,9 +90,15 @@ class Plan:
         }
 
     def seeds_of(self, tricks: Tricks) -> tuple[int, ...]:
-        """The reported seeds of an arm: twice as many if half of a design's comparisons share it."""
+        """The reported seeds of an arm: twice as many if half of a design's comparisons share it.
+
+        Raises InputError if some of them are for tuning.
+        """
         shared = any(tricks in design.shared for design in self.designs)
-        return (*self.seeds, *(further(self.seeds) if shared else ()))
+        seeds = (*self.seeds, *(further(self.seeds) if shared else ()))
+        if not self.fixed:
+            refuse_tuned_on(self.config, tricks, seeds)
+        return seeds
 
     @cached_property
     def rates(self) -> dict[Tricks, Rate]:

@@ -5,11 +5,13 @@ between success and collapse. The table `learning_rates.csv` holds the score at 
 how robust an arm is to its rate.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.training.rate_table import best_of, rows_of, table
-from tricks import Config, Tricks
+from ablations.training.seed_ranges import ONCE_TUNED, TEN
+from tricks import Config, InputError, Tricks
 
 UNTUNED = 0.003  # the rate of arms that were never tuned: the middle of the grid
 
@@ -37,6 +39,18 @@ def best_rate(config: Config, tricks: Tricks, score: str = "area") -> Rate:
     budget = config.steps if (every.steps == config.steps).any() else int(every.steps.max())
     reservation = "" if budget == config.steps else f"tuned at {budget:,} steps"
     return Rate(best_of(every[every.steps == budget], score), reservation)
+
+
+def refuse_tuned_on(config: Config, tricks: Tricks, seeds: Collection[int]) -> None:
+    """Raise InputError if the arm's rate was chosen on some of these seeds, as the oldest ones were.
+
+    They have fewer than TEN seeds, and all that were chosen since have more.
+    """
+    every = table()
+    every = every[(every.env == config.env) & (every.numbers == numbers(config)) & (every.tricks == flags(tricks))]
+    if every.seeds.lt(TEN).any() and not set(seeds).isdisjoint(ONCE_TUNED):
+        first, last = ONCE_TUNED[0], ONCE_TUNED[-1]
+        raise InputError(f"seeds {first} to {last} chose learning rates in {config.env}; name others to be reported")
 
 
 def at_edge(env: str, steps: int, given: str, tricks: str, lr: float) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tricks.errors import InputError
 
 FIRST_TUNING_SEED = 1_000_000_000  # all reported seeds are below
-ONCE_TUNED = range(1000, 1100)  # some stored rates were chosen on these, before that number was raised
+ONCE_TUNED = range(1000, 1100)  # the oldest stored rates were chosen on some of these, see `rates.refuse_tuned_on`
 MOST_SEEDS = 100_000  # of one request
 TEN, THIRTY = 10, 30  # of each thirty seeds, the first ten are one job, and the other twenty another
 APART = 60  # between an arm's seeds and those that it has in addition
@@ -26,10 +26,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 def _reportable(seeds: range, whose: str) -> tuple[int, ...]:
     """The seeds. Raises InputError if some of them are for tuning."""
-    for tuned in (range(FIRST_TUNING_SEED, seeds.stop), ONCE_TUNED):
-        if seeds.start < tuned.stop and tuned.start < seeds.stop and len(tuned):
-            span = f"{tuned.start} to {tuned.stop - 1}"
-            raise InputError(f"seeds {span} are for tuning only, so {whose} cannot be reported")
+    if seeds.stop > FIRST_TUNING_SEED:
+        raise InputError(f"seeds from {FIRST_TUNING_SEED} on are for tuning only, so {whose} cannot be reported")
     return tuple(seeds)
 
 

@@ -9,6 +9,7 @@ from ablations.cli import main
 from ablations.design.designs import ladder
 from ablations.experiments import design_runs
 from ablations.training.plan import What, plans
+from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from tricks.ladder import Tricks
 
 TINY = ["run", "--tricks", "entropy,grad_clip", "--steps", "300", "--workers", "1"]
@@ -35,8 +36,9 @@ def test_only_the_arms_of_detected_effects_are_tried_again_and_the_report_shows_
 def test_seeds_that_a_second_try_may_not_have_are_refused_before_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*TINY, "--seeds", "970:1000", "--confirm", "--out", str(tmp_path)]) == 2
-    assert "for tuning only, so seeds 1000 to 1029, which --confirm needs" in capsys.readouterr().err
+    last = f"{FIRST_TUNING_SEED - 30}:{FIRST_TUNING_SEED}"
+    assert main([*TINY, "--seeds", last, "--confirm", "--out", str(tmp_path)]) == 2
+    assert "are for tuning only, so seeds 1000000000 to 1000000029, which --confirm needs" in capsys.readouterr().err
     assert not list(tmp_path.glob("jobs/*.csv"))
 
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import ablations.training.plan as planning
 from ablations.cli import again, main
 from ablations.design.suites import SUITES
+from ablations.training import rate_table
 from ablations.training.plan import What, plans
-from ablations.training.rates import UNTUNED
-from ablations.training.seed_ranges import blocks, following, further, parse_seeds
-from tricks import REINFORCE, Config, InputError
+from ablations.training.rates import UNTUNED, refuse_tuned_on
+from ablations.training.seed_ranges import FIRST_TUNING_SEED, blocks, following, further, parse_seeds
+from tricks import PPO, REINFORCE, Config, InputError
 from tricks.core.env import Env
 from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS
@@ -126,9 +129,9 @@ def test_seeds_come_in_fixed_blocks() -> None:
     for text in ("0", "5:5", "a", "3:2"):
         with pytest.raises(InputError, match="seed"):
             parse_seeds(text)
-    for text in ("1001", "990:1010", "1099:1100", "999999999:1000000001"):
-        with pytest.raises(InputError, match=f"are for tuning only, so --seeds {text} cannot be reported"):
-            parse_seeds(text)
+    assert len(parse_seeds("2000")) == 2000
+    with pytest.raises(InputError, match="are for tuning only, so --seeds 999999999:1000000001 cannot be reported"):
+        parse_seeds("999999999:1000000001")
     with pytest.raises(InputError, match="at most 100,000 seeds, not 200,000"):
         parse_seeds("5000:205000")
 
@@ -152,12 +155,29 @@ def test_two_tries_have_no_seed_in_common(seeds: range) -> None:
 
 def test_seeds_that_are_added_to_a_request_are_never_those_of_tuning() -> None:
     assert further(range(880, 910))[0] == 940
-    with pytest.raises(InputError, match=r"so seeds 1000 to 1029, which the arms shared by many .*, cannot be"):
-        further(range(940, 970))
-    with pytest.raises(
-        InputError, match="1000 to 1099 are for tuning only, so seeds 1000 to 1029, which --confirm needs"
-    ):
-        following(range(970, 1000))
+    last = range(FIRST_TUNING_SEED - 30, FIRST_TUNING_SEED)
+    with pytest.raises(InputError, match=r"so seeds 1000000030 .*, which the arms shared by many .*, cannot be"):
+        further(last)
+    with pytest.raises(InputError, match=r"1000000000 on are for tuning only, so seeds 1000000000 .*, which --confirm"):
+        following(last)
+
+
+def test_the_seeds_that_chose_the_oldest_rates_are_refused_where_they_did_and_only_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rows = [(f"{env}-v1", 9, "", "", 0.01, 1.0, 1.0, seeds, "") for env, seeds in (("CartPole", 5), ("Acrobot", 20))]
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    rate_table.store_table(pd.DataFrame(rows, columns=rate_table.COLUMNS))
+    refused = "seeds 1000 to 1099 chose learning rates in CartPole-v1; name others to be reported"
+    for seeds in (range(2000), range(1099, 1101)):
+        with pytest.raises(InputError, match=refused):
+            refuse_tuned_on(Config("CartPole-v1"), REINFORCE, seeds)
+        refuse_tuned_on(Config("Acrobot-v1"), REINFORCE, seeds)  # tuned, but on later seeds
+        refuse_tuned_on(Config("CartPole-v1"), PPO, seeds)  # not tuned at all
+    refuse_tuned_on(Config("CartPole-v1"), REINFORCE, range(1000))
+    with pytest.raises(InputError, match=refused):
+        plans(What(), "1000:1010")[0].seeds_of(REINFORCE)
+    rate_table.table.cache_clear()
 
 
 def test_a_design_or_a_budget_picks_the_settings_of_a_suite_that_it_is_meant_for() -> None:
