@@ -54,8 +54,8 @@ SUITES = {
     # where a body that both losses train should help, and where the value loss should drown out the policy's gradient
     "beyond": Suite(
         (
-            Setting(Config("CartPole-v1"), "10", more=("beyond-normed",)),  # returns are large numbers here
-            Setting(Config("Acrobot-v1"), "10", more=("beyond-normed",)),
+            Setting(Config("CartPole-v1"), more=("beyond-normed",)),  # returns are large numbers here
+            Setting(Config("Acrobot-v1"), more=("beyond-normed",)),
             *(
                 Setting(Config(f"MiniGrid-{name}-v0", backend="envpool", lanes=16, horizon=64), "10")
                 for name in ("DoorKey-5x5", "Unlock", "SimpleCrossingS9N1")

@@ -49,5 +49,6 @@ def draw_effects(axis: Axes, outcome: Outcome) -> None:
     axis.set_xlabel(outcome.trial.dose)
     sign = {1: "up", -1: "down", 0: "nothing"}[outcome.trial.predicted]
     axis.set_title(outcome.trial.trick, color=color, pad=14)
-    axis.text(0, 1.03, f"predicted {sign}", transform=axis.transAxes, size=7.5, color=style.SOFT)
+    rate = "" if outcome.trial.rate is None else f" at lr={outcome.trial.rate:g}"
+    axis.text(0, 1.03, f"predicted {sign}{rate}", transform=axis.transAxes, size=7.5, color=style.SOFT)
     axis.grid(axis="y", color=style.FAINT, lw=0.6)

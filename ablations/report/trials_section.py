@@ -107,10 +107,12 @@ def by_dose(row: dict[Any, Any]) -> str:
 
 
 def in_words(row: dict[Any, Any]) -> str:
-    """The text above a panel: the world, what was predicted, and, given enough seeds, what was seen."""
+    """The text above a panel: the world, a given rate, what was predicted, and, given enough seeds, what was seen."""
     found = "none detected" if row["outcome"] == UNDETECTED else f"seen {seen(row)}"
     said = f"; {found}" if np.isfinite(row["low"]) else ""
-    return f"{place(row['world'], row['numbers'])}\npredicted {predicted(row)}{said}"
+    rate = f"lr={row['rate']:g}: " if row["rate"] == row["rate"] else ""
+    claim = f"{rate}predicted {predicted(row)}{said}".replace(f" (±{row['margin']:g})", "")
+    return f"{place(row['world'], row['numbers'])}\n{claim}"
 
 
 def tally(frame: pd.DataFrame) -> str:
