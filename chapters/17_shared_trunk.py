@@ -396,6 +396,8 @@ evidence("shared_trunk")
 # difference. (In Treasure that means little: PPO itself averages 3.5 there, where the ceiling is 64.) A picture of
 # 10 × 10 cells may just be too easy to see. In `BricksByRow` it costs more than two thirds of the score. The rules are
 # those of Bricks, only the points are larger: most likely it's the scale again, but `return_norm` wasn't tried here.
+# ([Separate optimizers](09_grad_clip.ipynb), which can keep a value loss from starving the policy, are no way out: two
+# optimizers can't share a body.)
 #
 # ## When do two heads need the same features?
 #

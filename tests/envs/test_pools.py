@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
+from tricks import PPG, PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.core.env import Env, Step
 from tricks.core.rollout import Player, Rollout
 from tricks.envs.make import make_env
@@ -122,6 +122,22 @@ def test_ppo_trains_on_envpool(id: str) -> None:
     assert (curve.groupby("seed").step.max() >= 500).all()
     assert np.isfinite(curve[["policy_loss", "value_loss", "entropy", "grad_norm"]]).all(axis=None)
     assert curve["return"].notna().any() == (id != "Pendulum-v1")  # whose episodes take 200 steps
+
+
+@pytest.mark.usefixtures("envpool")
+def test_ppg_trains_on_a_procgen_game_where_qt_is_installed() -> None:
+    config = replace(pool("BigfishEasy-v0", lanes=2), steps=64, horizon=16, aux_every=2, aux_epochs=1)
+    try:
+        env = make_env(config)
+    except InputError as error:
+        if "Qt 5" not in str(error):
+            raise
+        pytest.skip(str(error))
+    assert env.now.obs.shape[-3:] == (3, 64, 64)
+    env.close()
+    curve = train(config, PPG).curve
+    assert np.isfinite(curve[["policy_loss", "value_loss"]]).all(axis=None)
+    assert curve.auxiliary_loss.notna().any()
 
 
 @pytest.mark.usefixtures("envpool")

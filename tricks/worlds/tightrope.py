@@ -9,7 +9,8 @@ the rest. At a constant learning rate, gradient noise keeps the policy from sett
 short rope, a few percent of wrong steps cost little, so lr_anneal should help more the longer the rope.
 
 Seen on seeds 10 to 29: lr_anneal better with, and by more on the longest rope; clip_anneal at a clip range of 1 and
-many epochs better with; clip_anneal at the usual ones no detectable effect.
+many epochs better with; clip_anneal at the usual ones no detectable effect. There, we suspect, the learning rate bounds
+a step before ε does.
 """
 
 from torch import Tensor
