@@ -13,8 +13,9 @@ from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
-from ablations.training.rates import FIXED
+from ablations.training.rates import FIXED, at_edge
 from tricks.config import Config
+from tricks.ladder import Tricks
 
 AS_PREDICTED, OTHER_WAY, UNDETECTED = "as predicted", "the other way", "nothing detected"
 
@@ -66,6 +67,12 @@ class Outcome:
         every = {each.level.dose: each.differences / each.level.best for each in self.at_every_dose}
         return pd.DataFrame(every)
 
+    def at_edge(self, tricks: Tricks, arm: Side) -> bool:
+        """Whether the arm's rate was chosen, and is the lowest or the highest that was tried."""
+        config = self.level.config
+        chosen = self.trial.rate is None
+        return chosen and at_edge(config.env, config.steps, numbers(config), flags(tricks), arm.lr)
+
     def row(self) -> dict[str, Any]:
         """The trial's row in the table: both means, the paired difference, and its growth, with 95% intervals."""
         without, having = self.scores(self.without), self.scores(self.having)
@@ -82,6 +89,8 @@ class Outcome:
             "steps": self.level.config.steps,
             "lr_without": self.without.lr,
             "lr_with": self.having.lr,
+            "edge_without": self.at_edge(self.trial.without, self.without),
+            "edge_with": self.at_edge(self.trial.having, self.having),
             "without": without.mean(skipna=False),
             "with": having.mean(skipna=False),
             "difference": found.mean,

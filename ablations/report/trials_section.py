@@ -49,8 +49,7 @@ def trials_text(frame: pd.DataFrame) -> str:
                 row["trick"],
                 place(row["world"], row["numbers"], row["rate"]),
                 SCORES[row["score"]],
-                f"{row['without']:.4g} ({row['lr_without']:g})",
-                f"{row['with']:.4g} ({row['lr_with']:g})",
+                *(arm(row, name) for name in ("without", "with")),
                 f"{row['difference']:+.4g}{span}" + (f", {row['diverged']} diverged" if row["diverged"] else ""),
                 predicted(row),
                 seen(row) if span else "",
@@ -77,6 +76,11 @@ def by_trick(frame: pd.DataFrame) -> str:
         where = place(row["world"], row["numbers"], row["rate"])
         lines.append((f"`{trick}`", where, row["dose"], predicted(row), seen(row), span, again(row), counted))
     return markdown(lines)
+
+
+def arm(row: dict[Any, Any], name: str) -> str:
+    """An arm's mean score, its learning rate, and whether that lies at the edge of those that were tried."""
+    return f"{row[name]:.4g} ({row[f'lr_{name}']:g}{', edge' * row[f'edge_{name}']})"
 
 
 def predicted(row: dict[Any, Any]) -> str:
@@ -165,6 +169,8 @@ def caption(frame: pd.DataFrame) -> str:
     if frame.dose.ne("").any():
         text += ". By dose: the difference as a share of the best possible score, and its slope over the levels"
     text += ". Scores are in each world's own units of return, per episode. The CSV has the flags that both arms share."
+    if (frame.edge_without | frame.edge_with).any():
+        text += " Edge: the smallest or the largest rate that was tried was best, so a better one may lie beyond."
     if len(given := frame[frame.rate.notna()]):
         why = (f"{row.trick} in {place(row.world, '', row.rate)} ({row.rate_reason})" for row in given.itertuples())
         text += f" Trials at a given rate, and why: {'; '.join(why)}."

@@ -156,6 +156,17 @@ def test_an_effect_counts_after_correction_for_all_trials() -> None:
     assert (many.seen == 0).all()
 
 
+def test_a_chosen_rate_at_the_edge_of_those_that_were_tried_is_marked_and_a_given_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[tuple[str, float]] = []
+    monkeypatch.setattr(outcomes, "at_edge", lambda env, steps, given, tricks, lr: tried.append((tricks, lr)) or True)
+    base = dict.fromkeys(range(6), 0.5)
+    chosen, given = (outcome_of(replace(TRIAL, rate=rate), base, base) for rate in (None, 0.1))
+    assert set(tried) == {("", 0.1), ("baseline", 0.1)}
+    assert [trials_section.arm(row, "with") for row in (chosen, given)] == ["0.5 (0.1, edge)", "0.5 (0.1)"]
+
+
 NOISE = [0.0, 0.02, -0.02, 0.01, -0.01, 0.0]
 
 

@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 from support.pages import PAGES, region
 
-from ablations.analysis.by_rate import AT_BEST, effects_by_rate
+from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects, scores
+from ablations.analysis.estimates import LEVEL
 from ablations.analysis.game_scores import mean_score
 from ablations.analysis.outcomes import judged_in
 from ablations.analysis.scales import SCALES
@@ -15,13 +16,14 @@ from ablations.design.designs import SB3
 from ablations.design.suites import PUBLISHED, SUITES
 from ablations.experiments.calibrate import in_words
 from ablations.experiments.sweep import ranges, stored
+from ablations.figures.cells import told_apart
 from ablations.report import sentences, tables
 from ablations.report.claims import claims_text
 from ablations.report.games_section import games_in_words
 from ablations.report.take_home import take_home
 from ablations.report.takeaways import stored_random, takeaways
 from ablations.report.trials_section import by_trick, tally
-from ablations.training.rate_table import best_of, rows_of
+from ablations.training.rate_table import GRID, best_of, rows_of
 from tricks.ladder import LADDER, REINFORCE, named, switched
 
 DESIGNED = [study for study in load_all(RESULTS) if study.designs]
@@ -80,6 +82,11 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
         rows.difference.get("Taxi-v4", 0) for (design, _), rows in by_env.items() if design == "ladder"
     )
     assert (len(taxi), taxi.confirmed.sum(), taxi.trick[taxi.confirmed == 0].tolist()) == (9, 8, ["clip"])
+    at_rates = told_apart(effects_by_rate(whole["Taxi-v4"], whole["Taxi-v4"].designs[0]))
+    sure = at_rates[(at_rates.p_fdr < LEVEL) & (at_rates["at"] != OVER_ALL)].set_index("trick")
+    assert sure["at"]["action_mask"].tolist() == [f"{lr:g}" for lr in GRID] + [AT_BEST]
+    assert sure.difference["action_mask"].min() > 0 > sure.difference["clip"].max()
+    assert sure["at"]["clip"].tolist() == ["0.001", "0.003", "0.01", "0.03"]
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
     assert "On CartPole most tricks look alike" in PAGES["docs/results.md"]
     lander = whole["LunarLander-v3"]
