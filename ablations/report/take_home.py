@@ -95,8 +95,13 @@ def _missed_most(studies: Sequence[Study]) -> str:
 def _with_others(row: dict[Any, Any]) -> str:
     names = [f"`{name}`" for name in row["label"].others]
     others = f" with {listed(names) if len(names) < 4 else f'{len(names)} others'}" if names else ""
-    again = "" if row["confirmed"] == 1 else ", not tried again"
-    return f"`{row['trick']}`{others} ({signed(row['difference'])}{again})"
+    return f"`{row['trick']}`{others} ({_twice(row)})"
+
+
+def _twice(row: dict[Any, Any]) -> str:
+    """The difference, and what other seeds showed of it."""
+    again = f"again {signed(row['again'])}" if row["confirmed"] == 1 else "not tried again"
+    return f"{signed(row['difference'])}, {again}"
 
 
 def _numbers(sweeps: Sequence[pd.DataFrame]) -> str:
@@ -154,4 +159,4 @@ def _first_ten(study: Study) -> Study:
 
 
 def _sized(rows: pd.DataFrame) -> str:
-    return listed([f"`{row['trick']}` ({signed(row['difference'])})" for row in rows.to_dict("records")])
+    return listed([f"`{row['trick']}` ({_twice(row)})" for row in rows.to_dict("records")])

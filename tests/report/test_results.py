@@ -20,6 +20,7 @@ from ablations.figures.cells import told_apart
 from ablations.report import sentences, tables
 from ablations.report.claims import claims_text
 from ablations.report.games_section import games_in_words
+from ablations.report.replication import EARLIER, replication_text
 from ablations.report.take_home import take_home
 from ablations.report.takeaways import stored_random, takeaways
 from ablations.report.trials_section import by_trick, tally
@@ -142,6 +143,16 @@ def test_the_pages_say_of_robots_what_the_runs_say_and_what_others_found() -> No
     said += [sentence for sentence in [sentences.across(robots)] if sentence]
     assert region("robots") == "".join(f"- {sentence}\n" for sentence in said)  # else paste this
     assert region("claims") == claims_text(found) + "\n"  # else paste this
+
+
+def test_earlier_claims_stand_beside_todays_results() -> None:
+    found = pd.concat([effects(study, design) for study in DESIGNED for design in study.designs])
+    assert region("replication") == replication_text(found) + "\n"  # else paste this
+    old = [found[(found.trick == e.trick) & (found.env == e.env) & (found.design == e.design)] for e in EARLIER]
+    assert [len(rows) for rows in old] == [1] * 6  # one row for each claim
+    said = [(e.trick, e.env) for e, rows in zip(EARLIER, old, strict=True) if rows.detected.item() == 0]
+    assert said == [("return_norm", "Acrobot-v1")]
+    assert all((rows.difference.item() > 0) == (e.rerun[0] == "+") for e, rows in zip(EARLIER, old, strict=True))
 
 
 def test_the_published_scores_stand_beside_ours() -> None:

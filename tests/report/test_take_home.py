@@ -68,7 +68,7 @@ def test_of_a_robot_all_verdicts_are_told_and_held_against_what_is_published() -
     assert "`gae` (+0.16)" in robot.split(" help, ")[0]
     assert "`recompute` (-0.12) hurt, " in robot.split(" help, ")[1]
     assert "`value_clip`" in robot.split(" hurt, ")[1].split(" do practically nothing")[0]
-    assert published.startswith("Of 11 published statements about tricks on Hopper-v5, our results support ")
+    assert published.startswith("Of 12 published statements about tricks on Hopper-v5, our results support ")
     assert "`recompute` on Hopper-v5" in published  # which is said to help
     assert "`huber` on Hopper-v5" in published  # which is said to hurt
 
