@@ -64,10 +64,15 @@ def across(studies: Sequence[Study]) -> str:
     Environments with different numbers of seeds get a sentence each: with more seeds, more is detected. So do those
     whose effects were tried again on other seeds: what wasn't confirmed doesn't count there.
     """
-    alike: dict[tuple[int, bool], list[Study]] = {}
-    for study in distinct(studies):
-        alike.setdefault((study.seeds, study.again is not None), []).append(study)
-    return " ".join(filter(None, (_tally(alike[key], *key) for key in sorted(alike, reverse=True))))
+    return " ".join(filter(None, (_tally(kept, *key) for key, kept in alike(distinct(studies)).items())))
+
+
+def alike(studies: Sequence[Study]) -> dict[tuple[int, bool], list[Study]]:
+    """Studies with equally many seeds, and with or without a second try, together; those with the most seeds first."""
+    found: dict[tuple[int, bool], list[Study]] = {}
+    for study in studies:
+        found.setdefault((study.seeds, study.again is not None), []).append(study)
+    return {key: found[key] for key in sorted(found, reverse=True)}
 
 
 def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
@@ -97,18 +102,19 @@ def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
 def beyond(studies: Sequence[Study]) -> list[str]:
     """What is detected about the tricks beyond the ladder, one sentence for each base that they were tried on.
 
-    Studies with too few seeds or missing runs are left out.
+    Environments are told apart as in `across`. Studies with too few seeds or missing runs are left out.
     """
     said, whole = [], [study for study in distinct(studies) if study.is_whole]
     for design in (design for design in _by_rank(whole) if design.phrases.base):
-        found = [frame for study in whole if len(frame := _effects(study, design.name))]
-        frames = [frame for frame in found if frame.p.notna().all()]
-        if frames:
-            rows = pd.concat(frames)
-            tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in dict.fromkeys(rows.label))
-            seeds = " or ".join(f"{count}" for count in sorted(set(rows.seeds)))
-            where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
-            said.append(f"On top of {design.phrases.base}, in {where} ({seeds} seeds): {tricks}.")
+        for (seeds, _), kept in alike(whole).items():
+            found = [frame for study in kept if len(frame := _effects(study, design.name))]
+            frames = [frame for frame in found if frame.p.notna().all()]
+            if frames:
+                rows = pd.concat(frames)
+                labels = dict.fromkeys(rows.label)
+                tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in labels)
+                where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
+                said.append(f"On top of {design.phrases.base}, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 

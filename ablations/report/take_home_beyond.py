@@ -10,7 +10,7 @@ from ablations.design.story import Design
 from ablations.figures.style import signed
 from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, claim_verdicts
 from ablations.report.markup import plain
-from ablations.report.sentences import with_base
+from ablations.report.sentences import alike, with_base
 from ablations.training.rates import FIXED
 
 
@@ -26,15 +26,10 @@ def seen(frame: pd.DataFrame, sign: int) -> pd.DataFrame:
 
 def on_top_of_ppo(studies: Sequence[Study]) -> str:
     """In how many tasks each trick beyond the ladder helps and hurts, and what `return_norm` changes about it."""
-    tried = having(studies, "beyond")
-    if not tried:
+    parts = [_counted(kept, seeds) for (seeds, _), kept in alike(studies).items() if having(kept, "beyond")]
+    if not parts:
         return ""
-    found, said = pd.concat([_based(*each) for each in tried]), []
-    for based, own in found.groupby("based", sort=False):
-        up, down = len(seen(own, 1)), len(seen(own, -1))
-        said.append(f"{based} in {up or 'none'} and {down or 'none'}")
-    text = f"Beyond the ladder, on top of `ppo` ({found.seeds.max()} seeds), detected as helping and as hurting, of "
-    text += f"{len(tried)} tasks: {', '.join(said)}"
+    text = f"Beyond the ladder, on top of `ppo`, detected as helping and as hurting, {'; '.join(parts)}"
     normed = [_based(*each) for each in having(studies, "beyond-normed")]
     also = []
     for frame in normed:
@@ -43,6 +38,15 @@ def on_top_of_ppo(studies: Sequence[Study]) -> str:
         also += [f"on {plain(frame.env.iloc[0])} {listed(names)}"] if names else []
     more = f"; with `return_norm` as well, in {len(also)} of {len(normed)}: {', '.join(also)}" if also else ""
     return f"{text}{more}."
+
+
+def _counted(studies: Sequence[Study], seeds: int) -> str:
+    """In how many tasks each trick helps and hurts. studies: with equally many seeds."""
+    tried, said = having(studies, "beyond"), []
+    for based, own in pd.concat([_based(*each) for each in tried]).groupby("based", sort=False):
+        up, down = len(seen(own, 1)), len(seen(own, -1))
+        said.append(f"{based} in {up or 'none'} and {down or 'none'}")
+    return f"of {len(tried)} task{'s' * (len(tried) > 1)} ({seeds} seeds): {', '.join(said)}"
 
 
 def _based(study: Study, design: Design) -> pd.DataFrame:
