@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablations.figures import style
-from ablations.figures.cells import bare, cell
+from ablations.figures.cells import ABOUT_ZERO, bare, cell
 
 CELL = (0.86, 0.5)  # inches
 NAME = 24  # letters in a line of a column's name
@@ -50,7 +50,8 @@ def strip(panels: Sequence[Panel]) -> Figure:
     figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained", width_ratios=widths)
     for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
         for (question, env), seen in panel.cells.items():
-            limit = panel.limit or 1.5 * abs(seen.difference) or 1.0
+            furthest = (100 if seen.verdict == ABOUT_ZERO else 1.5) * abs(seen.difference)
+            limit = panel.limit or furthest or 1.0
             _cell(axis, (columns[k].index(env), rows[k].index(question)), seen, limit)
         bare(axis, made[k], rows[k], CELL[1] / CELL[0])
         axis.set_anchor("NW")

@@ -42,9 +42,7 @@ def test_beyond_the_ladder_tasks_are_counted() -> None:
     assert sentence.endswith("of 3 tasks (8 seeds): `shared_trunk` in 1 and 1, `ppg` in none and none.")
     many = study(beyond(["ppg"]), lambda on: 0, "Taxi-v4", seeds=12)  # never in one tally with fewer
     (sentence,) = said(trunk("CartPole-v1", 60), many)
-    assert (
-        "of 1 task (12 seeds): `ppg` in none and none; of 1 task (8 seeds): `shared_trunk` in 1 and none" in sentence
-    )
+    assert "of 1 task (12 seeds): `ppg` in none and none; of 1 task (8 seeds): `shared_trunk` in 1 and none" in sentence
     normed = study(beyond_normed(["shared_trunk"]), lambda on: 60 * ("shared_trunk" in on))
     both = replace(normed, designs=(*trunk("CartPole-v1", 0).designs, *normed.designs))
     both = replace(
