@@ -266,8 +266,7 @@ assert clipped["without"] > clipped["with return_norm"] + 0.2
 #
 # where $g_\pi$ and $g_V$ are the two nets' parts of the gradient. The value net's part grows with the rewards, because
 # its error does. (Some code clips only the policy's gradient. `max_value_grad_norm=1e9` does that here.) In
-# `CartPoleReward100`, each step pays 100. (`in_turn` deals out minibatches for as many epochs as
-# either net makes.)
+# `CartPoleReward100`, each step pays 100. (`in_turn` deals out minibatches for as many epochs as either net makes.)
 
 # %%
 source(in_turn)

@@ -465,12 +465,12 @@ assert (
 )
 
 # %% [markdown]
-# It helps in `Weather100`, where the statistics jump but the values don't. What it buys there is a larger learning rate.
-# With $\beta = 0.1$ the statistics move less; in trial runs that we didn't keep, nothing showed then. We don't see it
-# help in any usual environment. It hurts a little as Acrobot's next rung, on two sets of 30 seeds. It also hurts, though only just, in
-# `BricksByRow`, a [game in pixels](22_atari.ipynb) whose bricks pay 1, 10, or 100. That is on ten seeds, and wasn't
-# tried again. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest task's, so the small
-# ones are a rounding error with or without the repair.
+# It helps in `Weather100`, where the statistics jump but the values don't. What it buys there is a larger learning
+# rate. With $\beta = 0.1$ the statistics move less; in trial runs that we didn't keep, nothing showed then. We don't
+# see it help in any usual environment. It hurts a little as Acrobot's next rung, on two sets of 30 seeds. It also
+# hurts, though only just, in `BricksByRow`, a [game in pixels](22_atari.ipynb) whose bricks pay 1, 10, or 100. That is
+# on ten seeds, and wasn't tried again. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the
+# largest task's, so the small ones are a rounding error with or without the repair.
 
 # %%
 stored

@@ -181,9 +181,9 @@ class Tally(NamedTuple):
 def tallied(judged: pd.DataFrame) -> Tally:
     """Count the rows of `judged` that have an interval."""
     kept = judged[judged.low.notna()]
-    right = kept[kept.outcome == AS_PREDICTED]
-    others = ((kept.outcome == each).sum() for each in (OTHER_WAY, UNDETECTED))
-    return Tally(len(kept), len(right), *others, kept.trick.nunique(), right.trick[right.predicted != 0].nunique())
+    right, other, nothing = (kept[kept.outcome == each] for each in (AS_PREDICTED, OTHER_WAY, UNDETECTED))
+    showing = right.trick[right.predicted != 0].nunique()
+    return Tally(len(kept), len(right), len(other), len(nothing), kept.trick.nunique(), showing)
 
 
 def place(world: str, numbers: str, rate: float | None = None) -> str:

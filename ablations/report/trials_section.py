@@ -172,7 +172,8 @@ def caption(frame: pd.DataFrame) -> str:
     if (frame.edge_without | frame.edge_with).any():
         text += " Edge: the smallest or the largest rate that was tried was best, so a better one may lie beyond."
     if len(given := frame[frame.rate.notna()]):
-        why = (f"{row.trick} in {place(row.world, '', row.rate)} ({row.rate_reason})" for row in given.itertuples())
+        rows = given.to_dict("records")
+        why = (f"{row['trick']} in {place(row['world'], '', row['rate'])} ({row['rate_reason']})" for row in rows)
         text += f" Trials at a given rate, and why: {'; '.join(why)}."
     if frame[["without", "with"]].isna().any(axis=None):
         text += " nan: in some seed no episode ended in time."

@@ -160,7 +160,12 @@ def test_a_chosen_rate_at_the_edge_of_those_that_were_tried_is_marked_and_a_give
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried: list[tuple[str, float]] = []
-    monkeypatch.setattr(outcomes, "at_edge", lambda env, steps, given, tricks, lr: tried.append((tricks, lr)) or True)
+
+    def at_edge(env: str, steps: int, numbers: str, tricks: str, lr: float) -> bool:
+        tried.append((tricks, lr))
+        return True
+
+    monkeypatch.setattr(outcomes, "at_edge", at_edge)
     base = dict.fromkeys(range(6), 0.5)
     chosen, given = (outcome_of(replace(TRIAL, rate=rate), base, base) for rate in (None, 0.1))
     assert set(tried) == {("", 0.1), ("baseline", 0.1)}
