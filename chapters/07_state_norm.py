@@ -342,8 +342,9 @@ plt.show()
 # even in meters, with the wall 5 m away and angles in turns, it helps. Added to REINFORCE in the usual units, it helps on
 # CartPole and LunarLander; on LunarLander it also helps as the next rung. In the full sets of Acrobot and Pendulum it
 # hurts. All of this was confirmed on other seeds, except the milder units, which were run only once. Where the units are
-# good already, as in a world with a cue of −1 or 1 and a fraction of time, it does nothing, as we had predicted. In most
-# of the other cells these seeds can't tell.
+# good already, as in a world with a cue of −1 or 1 and a fraction of time, it changes the score by less than 0.002, and
+# we had predicted less than 0.05. (Both arms get 0.97 of a possible 1 there, so it could only have hurt.) In most of the
+# other cells these seeds can't tell.
 
 # %%
 found = evidence("state_norm")

@@ -408,8 +408,8 @@ assert {*cheetah.trick[cheetah.detected < 0]} == {"clip_anneal", "ppg_buffers"} 
 #
 # Andrychowicz et al. 2020 (arXiv:2006.05990) asked the same of both robots. They trained a quarter of a million agents with
 # configurations drawn at random, and compared the 95th percentile of the scores under each choice. Engstrom et al. 2020
-# (arXiv:2005.12729) took PPO's code apart. Most of what they say is about Walker2d, but without its clip, their PPO lost
-# 6% of its score on Hopper:
+# (arXiv:2005.12729) took PPO's code apart. Most of what they say is about other robots, but on Hopper, too, they found
+# that PPO does about as well without its clip:
 
 # %%
 claims = claim_verdicts(pd.concat(found.values()))

@@ -7,6 +7,7 @@ from functools import reduce
 import pandas as pd
 
 from ablations.analysis.studies import COLUMNS, Study
+from ablations.training.rates import FIXED
 
 
 def merged(studies: Sequence[Study]) -> list[Study]:
@@ -29,7 +30,8 @@ def merged(studies: Sequence[Study]) -> list[Study]:
 def gathered(studies: Sequence[Study]) -> list[Study]:
     """Join the trials of different tricks on the same seeds, as if one command had trained them; keep all others.
 
-    So what is seen in them is corrected for the number of all trials.
+    So what is seen in them is corrected for the number of all trials. Trials whose rates were chosen anew in between
+    stay apart.
     """
     found: dict[str, Study] = {}
     for study in sorted(studies, key=lambda study: len(study.name)):  # the one of all tricks has the shortest name
@@ -39,10 +41,18 @@ def gathered(studies: Sequence[Study]) -> list[Study]:
         before = found.get(key)
         if before is None:
             found[key] = study
-        else:
+        elif _at_one_rate(both := _joined(before, study)):
             second = [each.again for each in (before, study) if each.again]
-            found[key] = replace(_joined(before, study), again=reduce(_joined, second) if second else None)
+            found[key] = replace(both, again=reduce(_joined, second) if second else None)
+        else:
+            found[study.name] = study
     return list(found.values())
+
+
+def _at_one_rate(study: Study) -> bool:
+    """Whether each arm that was tuned ran at one learning rate."""
+    tuned = study.runs[study.runs.tuned.ne(FIXED)]
+    return bool(tuned.groupby(COLUMNS[:4]).lr.nunique().le(1).all())
 
 
 def _continues(one: Study, other: Study) -> bool:
@@ -66,5 +76,6 @@ def _joined(one: Study, other: Study) -> Study:
     both, last = one.about["made with"], other.about["made with"]
     about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
     runs = pd.concat([one.runs, other.runs], ignore_index=True)
+    runs = runs.sort_values("tuned", key=lambda tuned: tuned.eq(FIXED), kind="stable")  # of equal runs, the tuned stay
     runs = runs.drop_duplicates([*COLUMNS[:5], "seed"], ignore_index=True)  # a shared arm's additional seeds
     return Study(one.name, one.designs, runs, about)

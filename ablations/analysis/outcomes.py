@@ -172,6 +172,8 @@ class Tally(NamedTuple):
 
     trials: int
     right: int
+    right_about_nothing: int
+    """Those of `right` that had predicted no effect."""
     other_way: int
     undetected: int
     tricks: int
@@ -182,8 +184,9 @@ def tallied(judged: pd.DataFrame) -> Tally:
     """Count the rows of `judged` that have an interval."""
     kept = judged[judged.low.notna()]
     right, other, nothing = (kept[kept.outcome == each] for each in (AS_PREDICTED, OTHER_WAY, UNDETECTED))
-    showing = right.trick[right.predicted != 0].nunique()
-    return Tally(len(kept), len(right), len(other), len(nothing), kept.trick.nunique(), showing)
+    effects = right[right.predicted != 0]
+    empty, tricks, showing = len(right) - len(effects), kept.trick.nunique(), effects.trick.nunique()
+    return Tally(len(kept), len(right), empty, len(other), len(nothing), tricks, showing)
 
 
 def place(world: str, numbers: str, rate: float | None = None) -> str:

@@ -30,13 +30,14 @@ class Options:
     tricks: str = ""
     """Run only the trials of these tricks, such as baseline,clip (default: all)."""
     env: str = ""
-    """Run only the trials in this environment, such as tricks/Mail6-v0 (default: all)."""
+    """Run only the trials with a level in this environment, such as tricks/Mail6-v0, at all levels (default: all)."""
     seeds: str = "10"
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
     tune: bool = False
     """First choose the learning rates, on tuning seeds, of the arms that have none here yet."""
     confirm: bool = False
-    """Then try every trial in which something is seen again, at its largest dose, on as many seeds that come next."""
+    """Then try every trial of this command in which something is seen again, at its largest dose, on as many seeds that
+    come next."""
     device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""

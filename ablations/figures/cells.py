@@ -26,8 +26,8 @@ UNKNOWN = "#e4e4e4"
 HATCH = "////"
 ABOUT_ZERO = "≈ 0"
 KEY = (  # to what `told_apart` tells apart
-    f"{ABOUT_ZERO}: within ±{MARGIN:g}, with 95% confidence. Hatched: these seeds can't tell (false discovery rate 5%, "
-    "over all cells)"
+    f"A number without hatching is detected (false discovery rate 5%, over all cells). {ABOUT_ZERO}: not detected, and "
+    f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more"
 )
 LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
 
@@ -151,7 +151,7 @@ def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
     """
     p_fdr = discovered(effects.p.to_numpy())
     open_ = ~(p_fdr < LEVEL)
-    refuted = effects.confirmed.eq(0) if "confirmed" in effects else False
+    refuted = effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
     small = open_ & certainly_small(effects) & ~refuted
     return effects.assign(p_fdr=p_fdr, small=small, hatched=(open_ | refuted) & ~small)
 

@@ -31,7 +31,7 @@ CLAIMS = (
     Claim("state_norm", (WALKER, CHEETAH), 1, A2020.format("C64")),
     Claim("state_norm", (HOPPER,), 0, A2020.format("C64")),
     Claim("reward_scaling", (WALKER,), 1, E2020.format("fig. 1")),
-    Claim("clip", (HOPPER, WALKER), 1, E2020.format("PPO without its clip")),
+    Claim("clip", (HOPPER, WALKER), 0, E2020.format("PPO-NoClip")),
     Claim("orthogonal_init", (WALKER,), 1, E2020.format("fig. 1")),
     Claim("lr_anneal", (WALKER,), 1, E2020.format("fig. 1")),
     Claim("return_norm", (HOPPER, CHEETAH), 1, A2020.format("C66")),

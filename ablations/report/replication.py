@@ -34,9 +34,8 @@ EARLIER = (
 
 def replication_text(effects: pd.DataFrame) -> str:
     """The earlier effects beside today's, as Markdown. effects: rows of `effects`, of all designs and environments."""
-    lines = [
-        ("trick", "environment", "design", "ten seeds, then", "on others, then", "thirty seeds", "again", "verdict")
-    ]
+    heads = ("ten seeds, then", "rerun, then", "seeds 30 to 59", "seeds 60 to 89", "verdict")
+    lines = [("trick", "environment", "design", *heads)]
     for each in EARLIER:
         asked = (effects.trick == each.trick) & (effects.env == each.env) & (effects.design == each.design)
         for row in effects[asked].to_dict("records"):

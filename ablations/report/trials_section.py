@@ -61,9 +61,10 @@ def trials_text(frame: pd.DataFrame) -> str:
 
 
 def by_trick(frame: pd.DataFrame) -> str:
-    """One row per trick, as Markdown: the trial that shows it most clearly, and how many of its trials do.
+    """One row per trick, as Markdown: the trial that shows it most clearly, and how many came out as predicted.
 
-    A trial in doses is preferred to one without, and one that predicts nothing is only counted.
+    One that came out as predicted, if any did; among those, one in doses; among those, the one with the smallest p. A
+    trial that predicts no effect is only counted.
     """
     lines = [("trick", "world", "dose", "predicted", "seen", "difference", "again", "trials as predicted")]
     for trick, rows in frame.groupby("trick", sort=False):
@@ -125,11 +126,13 @@ def tally(frame: pd.DataFrame) -> str:
     if not found.trials:
         return ""
     judged = frame[frame.low.notna()]
-    return (
-        f"Of {found.trials} trials, {found.right} came out as predicted, in {found.undetected} nothing is detected, "
-        f"and {found.other_way or 'none'} came out the other way; of {found.tricks} tricks, {found.showing} have the "
-        "predicted effect in at least one." + confirmed(judged) + grown(judged)
+    empty = f" ({found.right_about_nothing} of them with no effect)" if found.right_about_nothing else ""
+    counts = (
+        f"Of {found.trials} trials, {found.right} came out as predicted{empty}, in {found.undetected} nothing is "
+        f"detected, and {found.other_way or 'none'} came out the other way; of {found.tricks} tricks, {found.showing} "
+        "have the predicted effect in at least one."
     )
+    return counts + confirmed(judged) + grown(judged)
 
 
 def confirmed(judged: pd.DataFrame) -> str:
@@ -163,7 +166,7 @@ def caption(frame: pd.DataFrame) -> str:
     if frame.low.notna().any():
         text += ", with its 95% interval (Student's t). Seen: p < 0.05 after Holm's correction over the rows"
     if frame.predicted.eq(0).any():
-        text += ". Nothing: the interval should lie within this margin, a share of the best possible score, and does"
+        text += ". Nothing: the whole interval lies within this margin, given as a share of the best possible score"
     if frame.again.notna().any():
         text += ". Again: the same on other seeds"
     if frame.dose.ne("").any():

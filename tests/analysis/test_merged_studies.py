@@ -7,7 +7,8 @@ import pandas as pd
 from support.studies import study
 
 from ablations.analysis.effects import effects
-from ablations.analysis.joining import merged
+from ablations.analysis.joining import gathered, merged
+from ablations.analysis.studies import Study
 from ablations.analysis.study_files import load_all, save, save_again
 from ablations.design.designs import ladder, leave_one_out
 from ablations.design.flag_sets import flags
@@ -42,22 +43,36 @@ def test_an_arm_at_two_rates_keeps_the_seeds_of_both() -> None:
     assert len(both.runs) == 2 * len(runs)
 
 
+def trials(name: str, first: int, **facts: str | float) -> Study:
+    """Trials on four seeds, in which an arm may have other facts, such as its rate."""
+    made = study(ladder(["baseline"]), lambda on: 0, seeds=4)
+    runs = made.runs.assign(seed=made.runs.seed + first, **facts)
+    return replace(made, name=name, designs=(), runs=runs, about=made.about | {"seeds": [first, first + 4]})
+
+
 def test_trials_of_different_tricks_on_the_same_seeds_are_one_study(tmp_path: Path) -> None:
-    first = study(ladder(["baseline"]), lambda on: 0, seeds=4)
-    every = replace(first, name="worlds_from10", designs=(), runs=first.runs.assign(seed=first.runs.seed + 10))
-    every = replace(every, about=every.about | {"seeds": [10, 14]})
-    later = replace(every, name="worlds_clip_from10", runs=every.runs.assign(numbers="epochs=20"))
-    elsewhere = replace(every, name="worlds_gae_from20", runs=every.runs.assign(seed=every.runs.seed + 10))
-    elsewhere = replace(elsewhere, about=every.about | {"seeds": [20, 24]})
-    for made in (later, every, elsewhere):
+    every, later = trials("worlds_from10", 10), trials("worlds_clip_from10", 10, numbers="epochs=20")
+    for made in (later, every, trials("worlds_gae_from20", 20)):
         save(made, tmp_path)
-    again = replace(later, runs=later.runs.assign(seed=later.runs.seed + 4), about=later.about | {"seeds": [14, 18]})
-    save_again(again, later, tmp_path)
+    save_again(trials("worlds", 14), every, tmp_path)
+    save_again(trials("worlds", 14, numbers="epochs=20"), later, tmp_path)
     one, other = load_all(tmp_path)
     assert (one.name, len(one.runs), other.name) == ("worlds_from10", 2 * len(every.runs), "worlds_gae_from20")
     assert one.again is not None
-    assert set(one.again.runs.numbers) == {"epochs=20"}
-    assert other.again is None
+    assert (set(one.again.runs.numbers), other.again) == ({"", "epochs=20"}, None)
+
+
+def test_of_runs_that_two_studies_share_those_count_whose_rate_was_chosen() -> None:
+    given, chosen = trials("worlds_from10", 10, tuned="fixed"), trials("worlds_gae_from10", 10)
+    (one,) = gathered([given, chosen])
+    assert (len(one.runs), set(one.runs.tuned)) == (len(chosen.runs), {""})
+
+
+def test_trials_whose_rates_were_chosen_anew_stay_apart() -> None:
+    old, new = trials("worlds_from10", 10), trials("worlds_gae_from10", 10, lr=0.3)
+    assert gathered([old, new]) == [old, new]
+    given = trials("worlds_gae_from10", 10, lr=0.3, tuned="fixed")
+    assert len(gathered([old, given])) == 1  # a given rate is another arm
 
 
 def test_a_rate_that_was_chosen_anew_is_not_confirmed_by_runs_at_the_old_one(tmp_path: Path) -> None:

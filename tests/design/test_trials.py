@@ -208,7 +208,7 @@ def test_the_table_of_tricks_shows_an_effect_before_the_lack_of_one() -> None:
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
     assert "| up " in row
     assert "2 of 2" in row
-    assert outcomes.tallied(frame) == (2, 2, 0, 0, 1, 1)
+    assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
 
 
 def test_what_was_seen_is_confirmed_by_the_same_sign_on_other_seeds() -> None:

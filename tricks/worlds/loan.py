@@ -1,4 +1,4 @@
-"""baseline, value_clip, state_norm, entropy: a loan that hides what an action earned.
+"""baseline, value_clip, state_norm, entropy: a cue, with or without a loan that hides what an action earned.
 
 A cue, −1 or 1, is drawn at every step, and the action that matches it pays PAY. A sign z = ±1 is drawn once per episode
 and shown: the first step lends z·LOAN on top of its pay, and the last step takes it back. Episodes have LENGTH
@@ -13,8 +13,9 @@ state_norm nor entropy should change the score by more than 0.05.
 
 Seen on seeds 10 to 29: baseline better with. At the rate that tuning chose for both arms, 0.03, the largest of its
 grid, value_clip better with, against the prediction; in a second trial, at 0.01, value_clip worse with, the more so the
-larger the loan. Without a loan, as predicted: state_norm no detectable effect, and an interval within 0.002 of 0;
-entropy worse with, but only by 0.0003.
+larger the loan. Without it at 0.01 and with it at 0.03, the scores are alike. Without a loan, as predicted: state_norm
+no detectable effect, and an interval within 0.002 of 0; entropy worse with, but only by 0.0003. All of these reach
+0.97 of a possible 1, so only a loss could have refuted that.
 """
 
 import gymnasium as gym

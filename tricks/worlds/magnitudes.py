@@ -8,7 +8,7 @@ the statistics and, without popart, also the head's predictions for the small ta
 
 Seen on seeds 10 to 29: popart no detectable effect. The largest task makes up nine tenths of the return, and both arms
 are close to its ceiling, so the score hardly shows the others. `tricks/TasksNamed-v0` counts all tasks alike and has a
-head and statistics for each, as Hessel et al. 2018, arXiv:1809.04474.
+head and statistics for each, as in Hessel et al. 2018, arXiv:1809.04474.
 """
 
 import gymnasium as gym

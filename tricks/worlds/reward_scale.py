@@ -11,8 +11,8 @@ value_clip.
 
 Seen on seeds 10 to 29: advantage_norm at 0.0001 better with; advantage_norm at 0.01 no detectable effect; return_norm
 better with; value_clip no detectable effect; reward_scaling better with; separate_optimizers better with. Adam cancels
-a constant factor, so rewards of 0.01 show nothing: a batch's advantages still outweigh the entropy bonus. And without
-return_norm, a value net does not get to 10⁴ with or without its clip.
+much of a factor of 0.01, so there a batch's advantages may still outweigh the entropy bonus, unlike at 0.0001. Why
+value_clip shows nothing, these runs do not say; we suspect that without return_norm neither value net gets near 10⁴.
 """
 
 from dataclasses import replace

@@ -10,9 +10,8 @@ although no state's value has changed; rescaling the head keeps what it knew (va
 arXiv:1602.07714, proposition 1). Predicted: better with, the more so the larger the loan, and as without if there is
 none.
 
-Seen on seeds 10 to 29: popart better with, at a loan of 100; at 10, the two arms look alike. At 100, tuning chose a
-rate of 0.01 with it and 0.003 without, so popart buys tolerance of larger rates. With β = 0.1 the statistics move less,
-and prototypes, which are not stored, showed nothing.
+Seen on seeds 10 to 29: popart better with, at a loan of 100; at 10, the two arms look alike. Tuning chose a rate of
+0.01 with it and 0.003 without, but on the five tuning seeds it gains nearly as much with both arms at 0.003.
 """
 
 import gymnasium as gym
