@@ -225,7 +225,7 @@ diff(named("baseline"), named("reuse"))
 # reuse at its own best rate.
 
 # %%
-config = Config(seeds=5, steps=40_000)
+config = Config(seeds=10, steps=40_000)
 alone = at_best_rate(config, named("baseline"))
 chosen = at_best_rate(config, named("reuse"))
 runs = {
@@ -238,13 +238,16 @@ curves(runs)
 plt.show()
 
 for name, run in runs.items():
-    print(f"{name:22} rate {run.config.lr:g}: last tenth {run.late().mean():.0f} points")
-assert chosen.lr < alone.lr
-assert runs["reuse, baseline's rate"].late().mean() < 0.4 * runs["reuse"].late().mean()
+    collapsed = (run.late() < 15).sum()  # random play earns about 22
+    print(f"{name:22} rate {run.config.lr:g}: last tenth {run.late().mean():.0f} points, {collapsed} of 10 collapsed")
+lost = [(run.late() < 15).sum() for run in runs.values()]
+assert chosen.lr < alone.lr and lost[2] - max(lost[:2]) >= 3
+assert runs["reuse, baseline's rate"].late().mean() < 0.7 * runs["reuse"].late().mean()
 
 # %% [markdown]
-# At the rate that suits one step per batch, sixteen make the agents collapse. (Which of the other two arms is better,
-# five agents can't say.) Here are the stored tuning runs:
+# At the rate that suits one step per batch, sixteen make many agents collapse: they take the same action whatever they
+# see, which earns 9 points. (Which of the other two arms is better, ten agents can't say.) Here are the stored tuning
+# runs:
 
 # %%
 scores = table().query("env == 'CartPole-v1' and steps == 100_000 and numbers == ''")

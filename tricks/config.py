@@ -109,8 +109,8 @@ class Config(Checked):
     max_value_grad_norm: Number = 0.5
     """Maximum norm of the value net's own gradient, under grad_clip (separate_optimizers)."""
     value_epochs: int = 4
-    """The value net's passes over each batch; the policy makes `epochs` passes (separate_optimizers; ppg_buffers have
-    `value_uses` instead)."""
+    """The value net's passes over each batch, unless ppg_buffers is on; the policy makes `epochs` passes
+    (separate_optimizers)."""
     dual_clip_limit: Number = 3.0
     """c: ratios above it have no gradient where the advantage is negative (dual_clip)."""
     huber_delta: Number = 1.0

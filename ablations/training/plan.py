@@ -90,10 +90,7 @@ class Plan:
         }
 
     def seeds_of(self, tricks: Tricks) -> tuple[int, ...]:
-        """The reported seeds of an arm: twice as many if half of a design's comparisons share it.
-
-        Raises InputError if some of them are for tuning.
-        """
+        """An arm's seeds, twice as many if half of a design's comparisons share it. InputError if some tuned its rate."""
         shared = any(tricks in design.shared for design in self.designs)
         seeds = (*self.seeds, *(further(self.seeds) if shared else ()))
         if not self.fixed:

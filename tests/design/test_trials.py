@@ -4,17 +4,17 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.one_trial import TRIAL, arm, outcome_of
 
 from ablations.analysis import outcomes
-from ablations.analysis.studies import COLUMNS
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.flag_sets import numbers
-from ablations.design.trial import Level, Trial, once
+from ablations.design.trial import Level
 from ablations.design.trials import TRIALS
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
@@ -25,7 +25,6 @@ from tricks.ladder import LADDER, NEEDS
 from tricks.worlds import SPECIMENS
 
 SHARED = {"functools", *(f"tricks.worlds.{name}" for name in ("cartpole", "walks", "cues", "chance"))}
-TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
 
 
 def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
@@ -40,21 +39,6 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
             make_env(replace(level.config, seeds=1, lanes=1)).close()
     envs = {level.config.env for trial in TRIALS for level in trial.levels}
     assert envs | {"tricks/Grid0-v0", "tricks/Tasks-v0"} == {"CartPole-v1", "Pendulum-v1", *SPECIMENS}
-
-
-def arm(returns: dict[int, float]) -> outcomes.Side:
-    """Runs of an arm with flat curves."""
-    facts = [TRIAL.env, 400, "lanes=2 horizon=10", "", 0.1, ""]
-    return outcomes.Side(
-        pd.DataFrame([[*facts, seed, np.nan, x, *[x] * 100] for seed, x in returns.items()], columns=COLUMNS)
-    )
-
-
-def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
-    """The row of a trial with these scores."""
-    found = outcomes.Outcome(trial, trial.levels[-1], arm(without), arm(having))
-    (row,) = outcomes.judged([found]).to_dict("records")
-    return row
 
 
 @pytest.mark.parametrize("score", ["area", "late"])
@@ -154,61 +138,6 @@ def test_an_effect_counts_after_correction_for_all_trials() -> None:
     many = outcomes.judged([weak] * 20)
     np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
     assert (many.seen == 0).all()
-
-
-def test_a_chosen_rate_at_the_edge_of_those_that_were_tried_is_marked_and_a_given_one_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tried: list[tuple[str, float]] = []
-
-    def at_edge(env: str, steps: int, numbers: str, tricks: str, lr: float) -> bool:
-        tried.append((tricks, lr))
-        return True
-
-    monkeypatch.setattr(outcomes, "at_edge", at_edge)
-    base = dict.fromkeys(range(6), 0.5)
-    chosen, given = (outcome_of(replace(TRIAL, rate=rate), base, base) for rate in (None, 0.1))
-    assert set(tried) == {("", 0.1), ("baseline", 0.1)}
-    assert [trials_section.arm(row, "with") for row in (chosen, given)] == ["0.5 (0.1, edge)", "0.5 (0.1)"]
-
-
-NOISE = [0.0, 0.02, -0.02, 0.01, -0.01, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("differences", "said", "outcome"),
-    [
-        (NOISE, "nothing (±0.05)", outcomes.AS_PREDICTED),
-        ([0.02 + x / 10 for x in NOISE], "nothing (±0.05)", outcomes.AS_PREDICTED),  # there is something, but little
-        ([10 * x for x in NOISE], "no detectable effect", outcomes.UNDETECTED),  # it could be more than the margin
-        ([0.1 + x for x in NOISE], "up", outcomes.OTHER_WAY),
-        ([-0.1 + x for x in NOISE], "down", outcomes.OTHER_WAY),
-    ],
-)
-def test_no_effect_is_predicted_right_if_the_whole_interval_lies_within_the_margin(
-    differences: list[float], said: str, outcome: str
-) -> None:
-    base = dict.fromkeys(range(6), 0.5)
-    trial = replace(TRIAL, predicted=0)
-    row = outcome_of(trial, base, {seed: x + differences[seed] for seed, x in base.items()})
-    assert (row["outcome"], trials_section.seen(row)) == (outcome, said)
-    assert outcomes.tallied(pd.DataFrame([row])).showing == 0
-    assert "nothing (±0.05)" in trials_section.trials_text(pd.DataFrame([row]))
-    wide = replace(trial, levels=(trial.levels[-1]._replace(best=100),))  # of which the same differences are nothing
-    assert outcome_of(wide, base, {seed: x + differences[seed] for seed, x in base.items()})["small"]
-
-
-def test_the_table_of_tricks_shows_an_effect_before_the_lack_of_one() -> None:
-    base = dict.fromkeys(range(6), 0.5)
-    alike, better = (
-        outcomes.Outcome(trial, trial.levels[-1], arm(base), arm({seed: x + gain for seed, x in base.items()}))
-        for trial, gain in ((replace(TRIAL, predicted=0), 0.0), (TRIAL, 1.0))
-    )
-    frame = outcomes.judged([alike, better])
-    (row,) = trials_section.by_trick(frame).splitlines()[2:]
-    assert "| up " in row
-    assert "2 of 2" in row
-    assert outcomes.tallied(frame) == (2, 2, 1, 0, 0, 1, 1)
 
 
 def test_what_was_seen_is_confirmed_by_the_same_sign_on_other_seeds() -> None:
