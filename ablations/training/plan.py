@@ -90,7 +90,7 @@ class Plan:
         }
 
     def seeds_of(self, tricks: Tricks) -> tuple[int, ...]:
-        """An arm's seeds, twice as many if half of a design's comparisons share it. InputError if some tuned its rate."""
+        """An arm's seeds, twice as many if half of a design's comparisons share it. InputError if any tuned a rate."""
         shared = any(tricks in design.shared for design in self.designs)
         seeds = (*self.seeds, *(further(self.seeds) if shared else ()))
         if not self.fixed:
