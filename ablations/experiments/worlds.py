@@ -21,6 +21,7 @@ from ablations.training.tuning import tune
 from ablations.training.workers import run_jobs
 from tricks import Tricks
 from tricks.errors import InputError
+from tricks.flags import meant
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,10 @@ def picked(names: str, env: str = "") -> list[Trial]:
     found = [trial for trial in TRIALS if not wanted or trial.trick in wanted]
     envs = dict.fromkeys(level.config.env for trial in found for level in trial.levels)
     if env and env not in envs:
-        raise InputError(
-            f"there is no trial{f' of {names}' * bool(names)} in {env}; there are trials in {', '.join(envs)}"
-        )
+        whose = f" of {names}" if names else ""
+        few, more = list(envs)[:3], f" and {len(envs) - 3} others" if len(envs) > 3 else ""
+        known = meant(env, envs) or f"; there are trials{whose} in {', '.join(few)}{more}"
+        raise InputError(f"there is no trial{whose} in {env}{known}")
     return [trial for trial in found if not env or env in [level.config.env for level in trial.levels]]
 
 

@@ -69,8 +69,13 @@ def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
     refuses(main, ["worlds", "--env", "Mail"], "there is no trial in Mail; there are trials in tricks/Loan0Pay0.1-v0, ")
     refuses(
         main,
+        ["worlds", "--env", "tricks/Mail-v0"],
+        "there is no trial in tricks/Mail-v0 (did you mean tricks/Mail6-v0?)",
+    )
+    refuses(
+        main,
         ["worlds", "--tricks", "clip", "--env", "Mail"],
-        "no trial of clip in Mail; there are trials in CartPole-v1",
+        "no trial of clip in Mail; there are trials of clip in CartPole-v1",
     )
     refuses(main, ["worlds", "--seeds", "0"], "--seeds must name at least one seed")
 
