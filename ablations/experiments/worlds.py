@@ -108,8 +108,8 @@ def picked(names: str, env: str = "") -> list[Trial]:
     if env and env not in envs:
         whose = f" of {names}" if names else ""
         few, more = list(envs)[:3], f" and {len(envs) - 3} others" if len(envs) > 3 else ""
-        known = meant(env, envs) or f"; there are trials{whose} in {', '.join(few)}{more}"
-        raise InputError(f"there is no trial{whose} in {env}{known}")
+        near = meant(env, envs) or f"; there are trials{whose} in {', '.join(few)}{more}"
+        raise InputError(f"there is no trial{whose} in {env}{near}")
     return [trial for trial in found if not env or env in [level.config.env for level in trial.levels]]
 
 
