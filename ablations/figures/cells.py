@@ -146,14 +146,14 @@ def discovered(p: np.ndarray) -> np.ndarray:
 def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
     """The effects with p_fdr, `small`, and `hatched`.
 
-    What is not discovered, at a false discovery rate of 5% over all rows, is small if its interval lies within ±MARGIN,
-    and hatched if it may be more. What other seeds did not show again is hatched, too.
+    An effect that is not detected, at a false discovery rate of 5% over all rows, is small if its interval lies within
+    ±MARGIN, and hatched otherwise. So is an effect that other seeds did not show again.
     """
     p_fdr = discovered(effects.p.to_numpy())
-    open_ = ~(p_fdr < LEVEL)
+    unsure = ~(p_fdr < LEVEL)
     refuted = effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
-    small = open_ & certainly_small(effects) & ~refuted
-    return effects.assign(p_fdr=p_fdr, small=small, hatched=(open_ | refuted) & ~small)
+    small = unsure & certainly_small(effects) & ~refuted
+    return effects.assign(p_fdr=p_fdr, small=small, hatched=(unsure | refuted) & ~small)
 
 
 def gaps(effects: pd.DataFrame) -> list[str]:
