@@ -35,9 +35,7 @@ def gathered(studies: Sequence[Study]) -> list[Study]:
     """
     found: dict[str, Study] = {}
     for study in sorted(studies, key=lambda study: len(study.name)):  # the one of all tricks has the shortest name
-        made = study.about["made with"]
-        alike = f"{study.about['seeds']} {made.get('backend')} {made.get('device', ['cpu'])}"
-        key = alike if study.kind == "worlds" else study.name
+        key = f"{study.about['seeds']} {_stepped_by(study)}" if study.kind == "worlds" else study.name
         before = found.get(key)
         if before is None:
             found[key] = study
@@ -55,13 +53,18 @@ def _at_one_rate(study: Study) -> bool:
     return bool(tuned.groupby(COLUMNS[:4]).lr.nunique().le(1).all())
 
 
+def _stepped_by(study: Study) -> tuple[list[str] | None, list[str]]:
+    """The backends and the kinds of device of its runs; results of others are never mixed with them."""
+    made = study.about["made with"]
+    return made.get("backend"), made.get("device", ["cpu"])
+
+
 def _continues(one: Study, other: Study) -> bool:
     facts = ["env", "steps", "numbers", "tricks", "lr", "tuned"]
     alike = one.runs[facts].drop_duplicates().merge(other.runs[facts].drop_duplicates(), how="outer", indicator=True)
     return bool(
         one.designs == other.designs
-        and one.about["made with"].get("backend") == other.about["made with"].get("backend")
-        and one.about["made with"].get("device", ["cpu"]) == other.about["made with"].get("device", ["cpu"])
+        and _stepped_by(one) == _stepped_by(other)
         and one.about["seeds"][1] == other.about["seeds"][0]
         and (alike["_merge"] == "both").all()
     )
