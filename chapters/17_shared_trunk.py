@@ -387,8 +387,8 @@ assert raw.verdict[["tricks/Treasure-v0", "tricks/Squadron-v0"]].eq("practically
 assert raw.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk"] < 0.35 * score["ppo"]
 
 # %% [markdown]
-# It does, and `return_norm` takes the harm away: on Acrobot, sharing then does practically nothing, and what may be left
-# on CartPole is too small for 30 seeds to tell from nothing. In MiniGrid these seeds can't tell. (On CartPole and
+# It does, and `return_norm` takes most of the harm away. On Acrobot, sharing then does practically nothing; what may be
+# left on CartPole is too small for 30 seeds to tell from nothing. In MiniGrid these seeds can't tell. (On CartPole and
 # Acrobot, 30 other seeds showed the harm again. Everywhere else there are ten seeds, and nothing was tried again.)
 
 # %%
