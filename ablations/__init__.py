@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from ablations.analysis.choices import clear_of_zero
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.estimates import holm, paired
-    from ablations.analysis.outcomes import AS_PREDICTED, Outcome, judged, judged_in, outcomes, place
+    from ablations.analysis.outcomes import AS_PREDICTED, Outcome, judged, judged_in, outcomes
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
     from ablations.analysis.sweeps import best_scores, floor_score, held, share_lost, varied
     from ablations.design.flag_sets import flags, numbers
+    from ablations.design.labels import place
     from ablations.design.story import Design
     from ablations.design.suites import PUBLISHED, SUITES
     from ablations.design.trials import TRIALS
@@ -100,7 +101,7 @@ HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
     "analysis.choices": ("clear_of_zero",),
     "analysis.effects": ("effects", "scores"),
-    "analysis.outcomes": ("AS_PREDICTED", "Outcome", "judged", "judged_in", "outcomes", "place"),
+    "analysis.outcomes": ("AS_PREDICTED", "Outcome", "judged", "judged_in", "outcomes"),
     "analysis.scales": ("SCALES",),
     "analysis.estimates": ("holm", "paired"),
     "analysis.stats": ("interval",),
@@ -108,6 +109,7 @@ HOMES = {
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
     "analysis.sweeps": ("best_scores", "floor_score", "held", "share_lost", "varied"),
     "design.flag_sets": ("flags", "numbers"),
+    "design.labels": ("place",),
     "design.story": ("Design",),
     "design.suites": ("PUBLISHED", "SUITES"),
     "design.trials": ("TRIALS",),

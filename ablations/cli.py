@@ -30,8 +30,8 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   games      score the agents of a saved run in whole games, next to random actions
   speed      measure environment steps per second, and where the time goes
 
-Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations run --help` shows all
-options. To resume an interrupted run, give the same command again."""
+Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
+shows a command's options. To resume an interrupted run, give the same command again."""
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,8 @@ assert abs(naive[1] - weighted[1]) < 1e-5 and weighted[-1] > 3.9
 #
 # ## The states are old, too
 #
-# On a task with states there's a second mismatch. How much better than $\pi_\text{old}$ is $\pi_\theta$? By the
-# advantages that it collects on its way (Kakade & Langford 2002):
+# On a task with states there's a second mismatch. How much better than $\pi_\text{old}$ is $\pi_\theta$? Add up the
+# advantages that $\pi_\theta$ collects, judged by the old policy's values $V_\text{old}$ (Kakade & Langford 2002):
 #
 # $$J(\pi_\theta) - J(\pi_\text{old})
 #   = \mathbb{E}\Big[\sum_t \gamma^t A_\text{old}(s_t, a_t)\Big], \qquad s_t, a_t \text{ played by } \pi_\theta .$$
@@ -221,7 +221,7 @@ diff(named("baseline"), named("reuse"))
 #
 # ## Tune both arms before you compare
 #
-# Five agents on CartPole in each of three arms: the baseline at its best learning rate, reuse at that same rate, and
+# Ten agents on CartPole in each of three arms: the baseline at its best learning rate, reuse at that same rate, and
 # reuse at its own best rate.
 
 # %%
@@ -291,10 +291,10 @@ assert table.verdict[table.env.isin(["Hopper-v5", "HalfCheetah-v5"])].tolist() =
 # %% [markdown]
 # In the outer rows nothing limits the ratio, and an effect is detected only on LunarLander: there reuse at 0.001 beats
 # one step per batch at 0.003. (As the next rung that was confirmed on other seeds; alone, it wasn't.) In the middle
-# row, taking reuse out also takes the [clip](03_clip.ipynb) and leaves one step per batch. The group is missed in four
-# of the five environments, and not on LunarLander. On the two robots, too, all of them are taken out together, and the
-# score drops. (`Parity3` pays for naming the parity of three random bits. Its budget is a dozen batches, too few if
-# each gives only one step, so reuse helps even without a clip.)
+# row, taking reuse out also takes the [clip](03_clip.ipynb) and leaves one step per batch. Removing the group lowers
+# the score in four of the five environments; on LunarLander no effect is detected. On the robots, too, all of them are
+# taken out together, and the score drops. (`Parity3` pays for naming the parity of three random bits. Its budget is a
+# dozen batches, too few if each gives only one step, so reuse helps even without a clip.)
 
 # %%
 evidence("reuse")
@@ -354,8 +354,9 @@ check_estimate(my_estimate)
 # <details><summary>Answer</summary>
 #
 # $1.05^{200} \approx 17{,}000$ and $0.95^{200} \approx 0.00004$: one episode would decide everything. With one ratio
-# per step the noise stays bounded. The price is a bias, because the states still come as often as under the old policy.
-# It is small while the policies are close, which is one more reason to stay close.
+# per step, ratios don't multiply, so the noise doesn't compound along the episode. The price is a bias, because the
+# states still come as often as under the old policy. It is small while the policies are close, which is one more reason
+# to stay close.
 #
 # </details>
 #

@@ -6,7 +6,7 @@
 # With the importance ratio $\rho = \pi / \pi_\text{old}$ of the [last chapter](02_reuse.ipynb) you can take many steps
 # from one batch, and near the old policy the objective $\rho A$ is right on average. ($A$, the *advantage*, says how
 # much better an action turned out than expected.) The objective is also greedy: it never asks whether a thousand steps
-# of play can bear what you read into them. In this chapter it first ruins a policy that was nearly perfect. Then one
+# of play can support what you read into them. In this chapter it first ruins a policy that was nearly perfect. Then one
 # `min` and one `clip`, the heart of PPO, stop it.
 #
 # | at a glance | |
@@ -29,7 +29,7 @@ import torch
 from ablations import effects_by_rate, style
 from book import at_best_rate, begin, best_at, curves, evidence, label_lines, lost_at, planted, store, studies, swept
 from book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
-from exercises.clip import check_surrogate, short_surrogate
+from exercises.clip import check_floor, check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.dual_clip import bounded_below, bounded_fraction
@@ -85,12 +85,12 @@ print(f"agents below 3 points: {ruined:.0%}; largest ratio of any agent: {free_r
 assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 
 # %% [markdown]
-# Most agents improve a little. But 17% of them got lucky once or twice on a poor machine. The objective sees a rare
-# action that paid well, and it is *linear* in the ratio: make the action thirty times as likely, and it counts thirty
-# times as much. So the policy throws away everything it knew for one or two lucky pulls. The ratio stops near 33 only
-# because $1/0.03$ is as far as it can go. And the batch can't object: what the new policy would experience isn't in it.
-# On a task with states there's more to go wrong: the batch holds the states that the old policy visits, and the ratio
-# doesn't correct for that.
+# Most agents improve a little. But 17% end below 3 points, typically after a lucky pull or two on a poor machine. The
+# objective sees a rare action that paid well, and it is *linear* in the ratio: make the action thirty times as likely,
+# and it counts thirty times as much. So the policy throws away everything it knew for one or two lucky pulls. The ratio
+# stops near 33 only because $1/0.03$ is as far as it can go. And the batch can't object: what the new policy would
+# experience isn't in it. On a task with states there's more to go wrong: the batch holds the states that the old policy
+# visits, and the ratio doesn't correct for that.
 #
 # **The ratio is right on average and worthless once it is large, but the objective pays more the larger it gets.**
 #
@@ -122,9 +122,10 @@ assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 source(clipped_surrogate, clip_fraction)
 
 # %% [markdown]
-# The four corners by hand, with $\varepsilon = 0.2$. For $A = 1$: $\rho = 1.5$ gives $\min(1.5, 1.2) = 1.2$ with
-# gradient 0, and $\rho = 0.5$ gives $\min(0.5, 0.8) = 0.5$ with gradient 1. For $A = -1$: $\rho = 1.5$ gives
-# $\min(-1.5, -1.2) = -1.5$ with gradient $-1$, and $\rho = 0.5$ gives $\min(-0.5, -0.8) = -0.8$ with gradient 0.
+# The four corners by hand, with $\varepsilon = 0.2$ and gradients with respect to $\rho$. For $A = 1$: $\rho = 1.5$
+# gives $\min(1.5, 1.2) = 1.2$ with gradient 0, and $\rho = 0.5$ gives $\min(0.5, 0.8) = 0.5$ with gradient 1. For
+# $A = -1$: $\rho = 1.5$ gives $\min(-1.5, -1.2) = -1.5$ with gradient $-1$, and $\rho = 0.5$ gives
+# $\min(-0.5, -0.8) = -0.8$ with gradient 0.
 
 # %%
 ratio = torch.tensor([[1.5, 0.5, 1.5, 0.5]], requires_grad=True)  # [S, B]
@@ -550,6 +551,24 @@ assert faulty.curve.approx_kl.mean() > 3 * runs["clip"].curve.approx_kl.mean()
 # <details><summary>Hint</summary>
 #
 # You have met this objective above. What happens to a row that other rows have pushed to the wrong side?
+#
+# </details>
+#
+# **Exercise 4: write it.** The dual clip: put its floor under the clipped objective of each row.
+
+
+# %%
+def my_floor(clipped, advantage, c):  # [B], [B], a number -> [B]
+    ...
+
+
+check_floor(my_floor)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `torch.where` picks the rows, `torch.maximum` makes the floor. Check a row with $A = -1$ by hand, for $\rho = 2$ and
+# for $\rho = 5$.
 #
 # </details>
 #

@@ -512,6 +512,19 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 #
 # </details>
 #
+# **Exercise 4: think.** Before every epoch, somebody recomputes not only the advantages, but also the old
+# log-probabilities, from the policy as it is then. Which ratios does the [clip](03_clip.ipynb) see now? How far from
+# the policy that played can ten epochs carry a row, at $\varepsilon = 0.2$?
+#
+# <details><summary>Answer</summary>
+#
+# Every epoch starts with ratios of 1, so the clip limits the way that one epoch goes, no longer the way of the whole
+# update. Ten epochs, each of which stops at 1.2, make $1.2^{10} \approx 6.2$. And the ratio isn't the importance weight
+# any more: the rows were played by the first of these policies, not by the latest. So `recompute` leaves the old
+# log-probabilities as they are.
+#
+# </details>
+#
 # Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO: `python -m tricks listing gae`
 # prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights on:
 # [orthogonal initialization](05_orthogonal_init.ipynb).

@@ -123,7 +123,8 @@ store("walk", {"tilt": tilt[:30].tolist()})
 # ## A small preference, many times in a row
 #
 # If two logits differ by $d$, one side has odds of $e^d$. Against them, each cell multiplies the expected time by about
-# $e^d$, so 24 cells take on the order of $e^{24 d}$ steps.
+# $e^d$, so over 24 cells the time grows like $e^{24 d}$. (That's a factor, not the time itself: a coin, with $d = 0$,
+# still needs hundreds of steps.)
 
 # %% tags=["open"]
 for name, net in nets.items():
@@ -139,15 +140,16 @@ for name, net in nets.items():
 #
 # A linear layer turns a vector $x$ with $n$ entries into $y = Wx$. Say its weights are independent, with mean 0 and
 # variance $\sigma^2$. Variances of independent terms add up, so one entry, $\sum_j W_{ij} x_j$, has the expected square
-# $\sigma^2 \sum_j x_j^2 = \sigma^2 \lVert x \rVert^2$. With $n$ outputs,
+# $\sigma^2 \sum_j x_j^2 = \sigma^2 \lVert x \rVert^2$. If the layer has $n$ outputs, too,
 #
 # $$\mathbb{E}\,\lVert Wx \rVert^2 = n\,\sigma^2\,\lVert x \rVert^2.$$
 #
 # PyTorch draws weights uniformly from $\pm 1/\sqrt{n}$, with variance $\frac{1}{3n}$. So each layer leaves
 # $1/\sqrt{3} \approx 0.58$ of the vector's length, and ten leave 0.4%. Three repairs:
 #
-# - **Xavier** (Glorot & Bengio 2010) wants $n\sigma^2 = 1$. Going back, a gradient meets the same weights, and there
-#   the number of outputs takes the place of $n$. The compromise is $\sigma^2 = 2 / (n_\text{in} + n_\text{out})$.
+# - **Xavier** (Glorot & Bengio 2010) wants $n\sigma^2 = 1$. In a layer that isn't square, entries keep their size going
+#   forward if $n_\text{in}\,\sigma^2 = 1$, and gradients keep theirs going back if $n_\text{out}\,\sigma^2 = 1$. The
+#   compromise is $\sigma^2 = 2 / (n_\text{in} + n_\text{out})$.
 # - **Kaiming** (He et al. 2015) sets $\sigma^2 = 2 / n_\text{in}$, because a ReLU sets half of the entries to 0, which
 #   halves the mean square.
 # - **Orthogonal** (Saxe et al. 2013, arXiv:1312.6120) keeps the length of *every* vector, not just on average. A matrix
@@ -167,8 +169,8 @@ torch.testing.assert_close(q @ torch.tensor([5.0, 10.0]), torch.tensor([-5.0, 10
 # %% [markdown]
 # ## Depth and the first policy
 #
-# Left: one dot is one net of the walk; beyond the line, $e^{24d}$ is more than 1000 steps. Right: how much 500 random
-# inputs still differ in each of 16 tanh layers. (Xavier and Kaiming are dashed, on top of the others.)
+# Left: one dot is one net of the walk; beyond the line, $e^{24d}$ is more than 1000. Right: how much 500 random inputs
+# still differ in each of 16 tanh layers. (Xavier and Kaiming are dashed, on top of the others.)
 
 
 # %% tags=["open"]

@@ -139,8 +139,9 @@ torch.testing.assert_close(-theta, sizes / (sizes + 1e-5))
 source(standardize)
 
 # %% [markdown]
-# The statistics are **per minibatch and per agent**: each row of `[S, B]` is another agent. They are over **`valid`
-# rows** only, not padding. They divide by **$n - 1$**, but by at least 1, so that a single row gives 0 and not NaN.
+# The statistics are **per minibatch and per agent**: `S` counts agents, and each has `B` rows of its own. They are over
+# **`valid` rows** only, not padding. They divide by **$n - 1$**, but by at least 1, so that a single row gives 0 and
+# not NaN.
 #
 # By hand: 1, 2, 4, 9 have the mean 4. The differences are −3, −2, 0, 5, their squares add up to 38, and
 # $\sigma = \sqrt{38/3} = 3.559$. So $\hat A$ is −0.843, −0.562, 0, 1.405. A minibatch of two always becomes ±0.707: all
@@ -296,8 +297,8 @@ assert norms[100][3] > 50 * norms[1][3]
 
 # %% [markdown]
 # In the last row, the value net would use up any limit on the whole gradient, [and it does](09_grad_clip.ipynb).
-# Standardized advantages ask for [standardized returns](08_return_norm.ipynb). (At a hundredth, it is 0.11 and not 0.14
-# because the advantages also contain the fresh $V$'s random values, which don't shrink.)
+# Standardized advantages ask for [standardized returns](08_return_norm.ipynb). (At a hundredth, the standardized policy
+# part is 0.11 and not 0.14 because the advantages also contain the fresh $V$'s random values, which don't shrink.)
 #
 # In the loop it is one line:
 

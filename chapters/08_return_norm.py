@@ -26,7 +26,7 @@ import torch
 
 from ablations import style
 from book import at_best_rate, begin, best_at, curves, evidence, label_lines, planted, swept
-from exercises.return_norm import check_move, values_of
+from exercises.return_norm import check_deviation, check_move, values_of
 from tricks import Config, diff, source, train
 from tricks.baseline import explained_variance
 from tricks.core.adam import Adam, gradient
@@ -102,7 +102,7 @@ assert 0.1 < speed < 0.3
 # %% [markdown]
 # Only then does it begin to tell one $x$ from another. A larger learning rate won't do, because the policy uses the
 # same rate and has its own needs. And where policy and value share layers, or [a limit on the gradient's
-# norm](09_grad_clip.ipynb), a squared error $100^2$ times as large drowns out the policy's part.
+# norm](09_grad_clip.ipynb), a value gradient a hundred times as large drowns out the policy's part.
 #
 # ## Standardize the targets
 #
@@ -418,8 +418,8 @@ assert sorted(again.env) == ["Acrobot-v1", "LunarLander-v3", "Pendulum-v1", "Pen
 found
 
 # %% [markdown]
-# Andrychowicz et al. (2020, arXiv:2006.05990) have found both signs: value normalization was crucial on HalfCheetah and
-# Humanoid, and hurt on Walker2d.
+# Andrychowicz et al. (2020, arXiv:2006.05990) found that value normalization can go either way: it was crucial on
+# HalfCheetah and Humanoid, and hurt on Walker2d.
 #
 # Is $\beta = 0.1$ a good speed? At the rung `return_norm` (on Pendulum with γ = 0.9):
 
@@ -498,6 +498,24 @@ assert faulty.curve.explained_variance.abs().max() < 0.05
 # <details><summary>Hint</summary>
 #
 # In which units are the numbers that GAE gets? How much do they vary, compared with returns in the thousands?
+#
+# </details>
+#
+# **Exercise 4: write it.** The core of what `reward_scaling` divides by: $\sigma_t$ at every step of a single lane,
+# without the $\varepsilon$ and without the imaginary row. `done` says where an episode ends.
+
+
+# %%
+def my_deviation(reward, done, gamma):  # a list of T numbers, a list of T booleans, a number -> T numbers
+    ...
+
+
+check_deviation(my_deviation)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Two steps: first all $R_t$ in a loop, then `np.std` of the first one, of the first two, and so on.
 #
 # </details>
 #

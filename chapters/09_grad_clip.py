@@ -214,8 +214,8 @@ assert moved[0].max() < 4 and moved[0, 3100] < 0.05 and moved[1, 3100] > 0.8
 #
 # ## How often the limit is active
 #
-# That depends on the units of the loss. Here all tricks up to `grad_clip` train on CartPole, with `return_norm`, where
-# the value net predicts numbers around 1, and without it, where it predicts up to 100 points. (`planted` swaps the
+# That depends on the units of the loss. Here agents with all tricks up to `grad_clip` train on CartPole. With
+# `return_norm`, the value net predicts numbers around 1. Without it, it predicts up to 100 points. (`planted` swaps the
 # loop's `shorten` for one that keeps a record.) Each dot is one gradient step of one agent.
 
 
@@ -266,7 +266,7 @@ assert clipped["without"] > clipped["with return_norm"] + 0.2
 #
 # where $g_\pi$ and $g_V$ are the two nets' parts of the gradient. The value net's part grows with the rewards, because
 # its error does. (Some code clips only the policy's gradient. `max_value_grad_norm=1e9` does that here.) In
-# `CartPoleReward100`, each step pays 100. (`in_turn` deals out minibatches for as many epochs as either net makes.)
+# `CartPoleReward100`, each step pays 100. (`in_turn` deals out minibatches until both nets have had all their epochs.)
 
 # %%
 source(in_turn)

@@ -327,12 +327,12 @@ assert (
 # On CartPole and Acrobot, 0.01 costs nothing, 0.03 about 25 points, and 0.1 more than 50. (The dip at 0.001 on Acrobot
 # is probably noise, since 0.01 is as good as 0.) On Pendulum, 0.1, the largest that we tried, is best, and 0.03 is
 # nearly as good. The smaller ones are behind, but their intervals overlap with that of 0.03. $c_2$ also depends on the
-# scale of the advantages. And
+# scale of the advantages. Three more warnings:
 #
-# - **the bonus doesn't find needles.** Coin flips reach a door 14 cells away, but not one that takes fifty right
+# - **The bonus doesn't find needles.** Coin flips reach a door 14 cells away, but not one that takes fifty right
 #   choices in a row.
-# - **precision pays at the end of training.** Some let $c_2$ fall to zero.
-# - **for [continuous actions](21_continuous_actions.ipynb), it has no upper bound.** The entropy of a Gaussian grows
+# - **Precision pays at the end of training.** Some let $c_2$ fall to zero.
+# - **For [continuous actions](21_continuous_actions.ipynb), it has no upper bound.** The entropy of a Gaussian grows
 #   with $\log \sigma$. Most code sets $c_2 = 0$ there, and Andrychowicz et al. (2020, arXiv:2006.05990) find no
 #   benefit, except on HalfCheetah. Pendulum, above, is another exception.
 

@@ -175,7 +175,7 @@ share = mask_logits(logits, masks["two are legal"]).softmax(0)
 torch.testing.assert_close(share[0] / share[5], logits.softmax(0)[0] / logits.softmax(0)[5])  # same proportions
 
 # %% [markdown]
-# Acting and learning both call the wrapped `policy`, so they can't disagree.
+# `masked` wraps the policy in `mask_logits`. Acting and learning both call this wrapped policy, so they can't disagree.
 
 # %%
 diff(named("entropy"), named("action_mask"))
@@ -265,11 +265,11 @@ evidence("action_mask")
 # %% [markdown]
 # All of these worlds punish illegal actions. (In Taxi that holds for pickups and drop-offs, but driving into a wall
 # costs only the step.) Where every illegal action costs only a step, or where the net can infer from a few of them what
-# holds for all, expect less. And
+# holds for all, expect less. Two more warnings:
 #
-# - **a wrong mask is final.** If it forbids a good action, no gradient will ever say so. "Illegal" should mean
+# - **A wrong mask is final.** If it forbids a good action, no gradient will ever say so. "Illegal" should mean
 #   impossible, not unwise.
-# - **the policy can't do without it later.** Where an action was illegal, its logit is a by-product of what was learned
+# - **The policy can't do without it later.** Where an action was illegal, its logit is a by-product of what was learned
 #   elsewhere. Below, agents trained on `Trading` play on without their mask.
 
 # %%

@@ -367,15 +367,16 @@ span = f"[{trial.low:+,.0f}, {trial.high:+,.0f}]"
 print(f"{trial.seeds} stored agents, area under the curve: {trial.difference:+,.0f} {span} with popart")
 assert 10 <= shock <= 14
 assert late_pop > late_art + 0.02
-assert pop_run.late().mean() < 1.25 * art_run.late().mean()
+assert pop_run.late().mean() > art_run.late().mean()
 assert trial.difference < 0 and trial.low < 0 < trial.high
 
 # %% [markdown]
 # At the jump, both nets fall to an explained variance of about 0. POP has nothing to save there, since everything grows
 # by one factor, as in the second story. Later, while the statistics go on moving, the repaired head explains more.
 #
-# The returns don't follow. On twenty stored agents that trained for longer, PopArt's mean is even the *lower* one, with
-# an interval that includes 0. A better baseline is not yet a better policy.
+# Here the return in the last tenth is higher, too, but five agents are few. On twenty stored agents that trained for
+# longer, PopArt's mean is the *lower* one, with an interval that includes 0. A better baseline is not yet a better
+# policy.
 #
 # ## Four tasks, four scales
 #

@@ -292,8 +292,8 @@ assert (found.table.verdict == "unknown").mean() > 0.4 and hurts.confirmed.eq(1)
 evidence("segments")
 
 # %% [markdown]
-# Why do they hurt there? Our reading: a cut leans on $V(s_T)$, and without `reuse` the value net gets a single gradient
-# step per batch. What does it know after 25,000 steps?
+# Why do segments hurt on CartPole, with nothing but a baseline? Our reading: a cut leans on $V(s_T)$, and without
+# `reuse` the value net gets a single gradient step per batch. What does it know after 25,000 steps?
 
 # %%
 for tricks in (switched(["baseline", "segments"]), switched(["baseline", "reuse", "clip", "segments"])):
@@ -361,8 +361,8 @@ for name, run in (("as it should be", segmented), ("with the bug", faulty)):
 #
 # </details>
 #
-# **Exercise 3: think.** Instead of 8 lanes with segments of 128, take 128 lanes with segments of 8. What happens to the
-# targets (think of the weight of $V(s_T)$ in the first row)? What do you gain?
+# **Exercise 3: think.** Instead of 8 lanes with segments of 128, take 128 lanes with segments of 8. What happens to
+# GAE's targets, with γ = 0.99 and λ = 0.95? (Think of the weight of $V(s_T)$ in the first row.) What do you gain?
 #
 # <details><summary>Answer</summary>
 #

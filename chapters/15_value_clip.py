@@ -26,7 +26,7 @@ import torch
 from ablations import TRIALS, flags, numbers, rows_of, scores, style
 from book import at_best_rate, begin, curves, evidence, label_lines, planted
 from book.results import studies, trials
-from exercises.value_clip import cautious_error, check_error
+from exercises.value_clip import cautious_error, check_error, check_huber
 from tricks import Config, diff, source, train
 from tricks.baseline import squared_error
 from tricks.huber import linear_beyond
@@ -76,11 +76,13 @@ plt.show()
 # $V_\text{near}$ no longer depends on $V$. Say $V > V_\text{old} + \varepsilon$. (Below $V_\text{old} - \varepsilon$,
 # mirror it.)
 #
-# - **$R$ lies above, out of reach.** $V$ is nearer to $R$ than $V_\text{near}$ is, unless it has overshot by more than
-#   $V_\text{near}$ falls short. The second error is larger, and constant: **no gradient.** This row has moved enough.
-# - **$R$ lies below.** $V$ has moved away from it, the first error is larger, and **the full gradient** calls it back.
-# - **$R$ lies within $\pm\varepsilon$ of $V_\text{old}$.** $V$ is always farther from $R$ than $V_\text{near}$, so the
-#   clip changes nothing.
+# - **$R$ lies above $V_\text{near}$, out of reach.** $V$ is nearer to $R$ than $V_\text{near}$ is, unless it has
+#   overshot by more than $V_\text{near}$ falls short. The second error is larger, and constant: **no gradient.** This
+#   row has moved enough.
+# - **$R$ lies below $V_\text{near}$.** $V$ is even farther from it, the first error is larger, and **the full
+#   gradient** calls it back.
+#
+# So if $R$ lies within $\pm\varepsilon$ of $V_\text{old}$, the clip changes nothing, on either side.
 
 # %%
 source(squared_error, clipped_error)
@@ -489,6 +491,24 @@ assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 # (a) 10 points. (b) $V - V_\text{old}$ is about $-5000$, so the clipped prediction is $V_\text{old} - 0.2$ whatever $V$
 # does. Its error is enormous, hence the larger one, and constant: no row has a gradient, and the value net learns
 # nothing.
+#
+# </details>
+#
+# **Exercise 4: write it.** Huber's loss of each row.
+
+
+# %%
+def my_huber(error, delta):  # [B], a number -> [B]
+    ...
+
+
+check_huber(my_huber)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Compute the parabola and the line for all rows, and let `torch.where` pick. At $|d| = \delta$ they have the same
+# height and the same slope.
 #
 # </details>
 #

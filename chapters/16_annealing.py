@@ -137,8 +137,9 @@ source(linear_decay)
 diff(named("value_clip"), named("clip_anneal"))
 
 # %% [markdown]
-# `progress` is the share of the budget used *before* the update, $i/N$. By hand: 0.4 in four updates gives 0.4, 0.3,
-# 0.2, 0.1. The last update still has a fourth of the rate, because an update with rate 0 would waste its batch.
+# `progress` is the share of the budget used *before* the update. If all batches are the same size, that's $i/N$. By
+# hand: 0.4 in four updates gives 0.4, 0.3, 0.2, 0.1. The last update still has a fourth of the rate, because an update
+# with rate 0 would waste its batch.
 
 # %%
 rates = linear_decay(torch.full((4,), 0.4), torch.arange(4) / 4)
@@ -253,8 +254,8 @@ assert runs["clip_anneal"].late().mean() > runs["constant"].late().mean() + 20
 #
 # ## Which question do you ask?
 #
-# The worlds made for the flags are judged by the last tenth of training, the others by the area under the curve. First
-# `lr_anneal`:
+# The worlds made for the flags are judged by the last tenth of training, the other environments by the area under the
+# curve. First `lr_anneal`:
 
 # %%
 found = evidence("lr_anneal")

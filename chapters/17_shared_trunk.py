@@ -305,11 +305,10 @@ for name, notes in heard.items():
     assert left[0] < 0.05 < left[1] if name == "shared_trunk" else left[0] > 0.05
 
 # %% [markdown]
-# **Doesn't Adam undo that?** Adam divides each weight's gradient by its usual size $\sqrt{\hat v}$, so a factor on the
-# whole gradient cancels (see [gradient clipping](09_grad_clip.ipynb)). With two bodies that holds for each loss, and
-# $c_1$ hardly matters, unless the limit leaves the policy [less than Adam's ε](09_grad_clip.ipynb). In a shared body
-# there is one $\sqrt{\hat v}$ for both losses, and the larger one sets it. **The body is where the scales of the losses
-# always meet.**
+# **Doesn't Adam undo that?** Adam divides each weight's gradient by its usual size $\sqrt v$, so a factor on the whole
+# gradient cancels (see [gradient clipping](09_grad_clip.ipynb)). With two bodies that holds for each loss, and $c_1$
+# hardly matters, unless the limit leaves the policy [less than Adam's ε](09_grad_clip.ipynb). In a shared body there is
+# one $\sqrt v$ for both losses, and the larger one sets it. **The body is where the scales of the losses always meet.**
 #
 # Do features saturate on CartPole, too? For a thousand states around the upright pole, we print a feature's offset (the
 # size of its mean over the states) and its spread.
@@ -355,7 +354,7 @@ assert max(end["shared_trunk"], end["without grad_clip"]) < 0.7 * min(end["separ
 # It's the scale. On raw returns, one trunk falls far behind two nets; on standardized returns it keeps up. A small
 # $c_1$ gets part of the way: it shortens the value's gradient, but the features still have to add up to a hundred. The
 # worst arm is the one without the limit on the norm, probably because a few very long value gradients then set
-# $\sqrt{\hat v}$.
+# $\sqrt v$.
 #
 # ## On more tasks
 #
@@ -395,12 +394,12 @@ assert raw.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk
 evidence("shared_trunk")
 
 # %% [markdown]
-# On pixels, sharing is usual. In Bricks it costs a little, and in Treasure and Squadron it makes practically no
-# difference. (In Treasure that means little: PPO itself averages 3.5 there, where the ceiling is 64.) A picture of
-# 10 × 10 cells may just be too easy to see. In `BricksByRow` it costs more than two thirds of the score. The rules are
-# those of Bricks, only the points are larger: most likely it's the scale again, but `return_norm` wasn't tried here.
-# ([Separate optimizers](09_grad_clip.ipynb), which can keep a value loss from starving the policy, are no way out: two
-# optimizers can't share a body.)
+# On pixels, sharing is usual. In Bricks it costs about 15% of the score, and in Treasure and Squadron it makes
+# practically no difference. (In Treasure that means little: PPO itself averages 3.5 there, where the ceiling is 64.) A
+# picture of 10 × 10 cells may just be too easy to see. In `BricksByRow` it costs more than two thirds of the score. The
+# rules are those of Bricks, only the points are larger: most likely it's the scale again, but `return_norm` wasn't
+# tried here. ([Separate optimizers](09_grad_clip.ipynb), which can keep a value loss from starving the policy, are no
+# way out: they are for nets that share no weights, and the library doesn't allow both flags at once.)
 #
 # ## When do two heads need the same features?
 #

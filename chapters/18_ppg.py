@@ -489,8 +489,8 @@ assert entropy[4] < 0.1 < entropy[3] and ends[1] < ends[0] - 20
 # and it stays that way. (a) `F.kl_div(input, target)` computes
 # $\text{target} \cdot (\log \text{target} - \text{input})$. What is the target here, and what is its logarithm? (b)
 # What is the gradient with respect to `log_prob`, and where does it push the actions that were taken? (c) The first
-# number to look at is in none of the three pictures. Find it in `faulty.curve`. It is also why `train`, unless told not
-# to watch it, would have ended all of these agents after their first phase.
+# number to look at is in none of the three pictures. Find it in `faulty.curve`. It is also part of `auxiliary_loss`,
+# which `train` watches: unless told not to, `train` would have ended all of these agents after their first phase.
 #
 # <details><summary>Hint</summary>
 #

@@ -235,8 +235,9 @@ print(f"{'clip':14} explained variance {clipped:.2f}, last tenth {ends['clip']:.
 
 # %% [markdown]
 # With a handful of steps per batch, the value net explains next to nothing, and a policy without a baseline learns
-# slowly. Let it go on, and both arms gain. That is only part of the cost: `clip + kl_stop` then explains as much as the
-# clip alone, and still ends lower. **So if you use a KL stop, see whether your value net stops with it.**
+# slowly. Let it go on, and both arms gain. That may be only part of the cost: `clip + kl_stop` then explains about as
+# much as the clip alone, but its mean still ends lower. (Eight agents, and no interval.) **So if you use a KL stop, see
+# whether your value net stops with it.**
 #
 # ## Our prediction
 #

@@ -51,7 +51,8 @@ begin()
 #
 # Every rung adds one trick to those before it. (`action_mask` is missing: CartPole has no illegal actions.) The score
 # is the area under the learning curve, where 0 is a random policy and 1 the ceiling. Bars are 95% intervals over seeds.
-# A step is *seen* if it was detected, and again on 30 other seeds.
+# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05. (Of
+# trials, *seen* means only detected.)
 #
 # **Predict.** How many of the sixteen steps will be seen? Which ones?
 
@@ -313,7 +314,7 @@ assert alarms[1] < 0.07
 # %% [markdown]
 # Those were bell curves. Real scores aren't: some arms end at the ceiling with 29 seeds and crash with one. So
 # `python -m ablations calibrate` shifts all stored arms to the same mean, draws new seeds from them, and counts how
-# often something is "detected" anyway. The lower rows ask for a second detection on other seeds.
+# often something is "detected" anyway. The lower rows also ask for p < 0.05 with the same sign on other seeds.
 
 # %%
 simulated = pd.read_csv(RESULTS / "calibration.csv")

@@ -189,9 +189,9 @@ Markdown(markdown(lines))
 # With three seeds you pick the best rate, 0.03, in six draws of ten. And on average the promise is too good, however
 # many seeds you take. **Never report the score that chose the rate.** Train again, on other seeds.
 #
-# That removes the optimism but not the luck: different tuning seeds might have chosen different rates. So the intervals
-# in this book include it: the tuning seeds are drawn again 4,000 times, each draw chooses a rate, and the variance of
-# the chosen rates' means is added to the squared standard error
+# That removes the optimism but not the luck: different tuning seeds might have chosen different rates. So, where the
+# tuning scores were kept, the intervals of differences in area include it: the tuning seeds are drawn again 4,000
+# times, each draw chooses a rate, and the variance of the chosen rates' means is added to the squared standard error
 # ([method](../docs/method.md#the-protocol-of-the-classic-suite)). How much does it weigh?
 
 # %%

@@ -244,9 +244,9 @@ assert few > 1.5 * many and few > final["standardized"].mean() / 3
 # not mean "does nothing." It would mean that the effect, if any, lies in that interval.)
 #
 # Even the last line leaves something out: the choice of the rates, from five seeds each. We ran this notebook on two
-# processors, which round differently. One chose 0.01 for both arms, and thirty seeds couldn't tell them apart. The other,
-# above, chose 0.03 and 0.003, and the same thirty seeds said that `better_half` hurts. So the stored ablations tune on
-# twenty seeds, and put the noise of choosing into their intervals.
+# processors, which round differently. One chose 0.01 for both arms, and thirty seeds couldn't tell them apart. The
+# other, above, chose 0.03 and 0.003, and the same thirty seeds said that `better_half` hurts. So the stored ladders
+# choose among their best three rates on twenty seeds, and put the noise of choosing into their intervals.
 #
 # ## What a fork would change
 #

@@ -48,8 +48,8 @@ class Config(Checked):
     horizon: int = 128
     """T: steps per segment; a batch of whole episodes has at least N·T steps."""
     episode_limit: int = 30_000
-    """Longest episode, in steps, that is waited for where whole ones are played: without segments, in evaluations, and
-    by play. (ALE's games end after 27,000.) A seed whose episode goes on for longer stops there."""
+    """Longest episode allowed, in steps, wherever whole ones are played: in training without segments, in evaluations,
+    and by play. (ALE's games end after 27,000.) In training, a longer one stops its seed."""
     lr: Number = 1e-3
     """Adam's learning rate."""
     adam_eps: Number = 1e-5
@@ -63,7 +63,7 @@ class Config(Checked):
     log_std_init: Number = 0.0
     """Log standard deviation with which a Gaussian policy starts, for Box actions."""
     value_coef: Number = 0.5
-    """c₁: weight of the value loss (baseline)."""
+    """c₁: weight of the value loss, the mean of ½(V − G)² (baseline)."""
     epochs: int = 4
     """Passes over each batch (reuse)."""
     minibatches: int = 4
@@ -92,7 +92,8 @@ class Config(Checked):
     clone_coef: Number = 1.0
     """β_clone: weight of the KL divergence from the policy before the phase (ppg)."""
     aux_value_clip: bool = False
-    """Clip the auxiliary value loss around the value net's old prediction, with the value clip range (ppg)."""
+    """Clip the auxiliary value loss around the value net's old prediction, with the value clip range, which does not
+    anneal there (ppg)."""
     policy_rollouts: int = 2
     """Number of recent rollouts that the policy trains on (ppg_buffers)."""
     policy_uses: int = 4
@@ -109,7 +110,7 @@ class Config(Checked):
     max_value_grad_norm: Number = 0.5
     """Maximum norm of the value net's own gradient, under grad_clip (separate_optimizers)."""
     value_epochs: int = 4
-    """The value net's passes over each batch, unless ppg_buffers is on; the policy makes `epochs` passes
+    """The value net's passes over each batch, if reuse is on and ppg_buffers is off; the policy makes `epochs` passes
     (separate_optimizers)."""
     dual_clip_limit: Number = 3.0
     """c: ratios above it have no gradient where the advantage is negative (dual_clip)."""
@@ -181,7 +182,7 @@ def _check_range(name: str, number: float) -> None:
 
 
 # The numbers for the preset `atari`, from openai/baselines' ppo2. The paper itself (Schulman et al. 2017,
-# arXiv:1707.06347, table 5) has 3 epochs and c₁ = 1.
+# arXiv:1707.06347, table 5) has 3 epochs, and c₁ = 1 on a loss without the ½: value_coef=2 here.
 ATARI_CONFIG = Config(
     env="ALE/Breakout-v5",
     seeds=1,

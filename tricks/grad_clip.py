@@ -9,9 +9,7 @@ from tricks.core.numbers import per_seed
 def shorten(gradient: Tensor, norm: Tensor, max_norm: Number) -> Tensor:
     """g·min(1, max_norm/‖g‖), with each seed's own norm. gradient [S, P], norm [S] -> [S, P].
 
-    Pascanu et al. 2012, arXiv:1211.5063, algorithm 1.
+    Pascanu et al. 2012, arXiv:1211.5063, algorithm 1; the 1e-6 is that of torch.nn.utils.clip_grad_norm_.
     """
-    factor = (per_seed(max_norm, norm) / (norm + 1e-6)).clamp(
-        max=1
-    )  # torch.nn.utils.clip_grad_norm_ adds the same 1e-6
+    factor = (per_seed(max_norm, norm) / (norm + 1e-6)).clamp(max=1)
     return gradient * factor.unsqueeze(1)

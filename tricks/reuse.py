@@ -62,5 +62,5 @@ def drift(ratio: Tensor, valid: Tensor) -> dict[str, Tensor]:
 
     KL ≈ mean((ρ − 1) − log ρ), never negative. Schulman 2020, "Approximating KL Divergence".
     """
-    ratio = ratio.detach()
+    ratio = ratio.detach().clamp(min=torch.finfo(ratio.dtype).tiny)  # so that log ρ stays finite
     return {"approx_kl": mean(ratio - 1 - ratio.log(), valid), "max_ratio": ratio.masked_fill(~valid, 0).amax(1)}

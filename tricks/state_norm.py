@@ -1,12 +1,10 @@
 """state_norm: observations are standardized with each seed's running mean and variance."""
 
-import torch
 from torch import Tensor
 
 from tricks.config import Number
 from tricks.core.moments import Moments
 from tricks.core.numbers import per_seed
-from tricks.errors import InputError
 
 
 def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: Number = 0.0) -> Moments:
@@ -16,10 +14,7 @@ def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: Number = 0.
     Before that, all rows so far lose the share `decay` of their weight, n₀ and M₂, unless the seed has no new ones.
     With batches of k rows, n approaches k/decay, and each batch then moves the mean by decay·δ: an exponential moving
     average.
-    Raises InputError for images, whose pixels are already on a fixed scale.
     """
-    if x.dtype == torch.uint8:
-        raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
     keep = 1 - per_seed(decay, moments.rows) * valid.any(1, keepdim=True)
     moments = Moments(keep * moments.rows, moments.mean, keep * moments.squares)
     weight, x = valid.double().unsqueeze(-1), x.double()

@@ -84,7 +84,7 @@ def tuned_again(areas: Sequence[np.ndarray], seeds: int, draws: int, stream: int
         chosen = max(best, key=lambda k: whole[k].mean())
         own = np.array([each.mean() for each in whole])
         true.append(means[chosen])
-        variance.append(np.var(own[choices(whole, SIMULATED)]))
+        variance.append(np.var(own[choices(whole, resamples=SIMULATED)]))
         runs.append(rng.choice(areas[chosen], seeds))
     return Tuned(np.array(true), np.array(variance), np.array(runs))
 

@@ -23,12 +23,33 @@ def choice_variance(env: str, steps: int, given: str, tricks: str, lr: float) ->
     NaN if the scores of the tuning seeds are not known, or if they would not have chosen lr, the rate that the arm ran
     at. given and tricks as for `rows_of`.
     """
-    mine = rows_of(env, steps, given, tricks)
-    if mine.empty or mine.areas.eq("").any() or best_of(mine) != lr:
+    mine = _known(env, steps, given, tricks, lr)
+    if mine is None:
         return np.nan
     areas = areas_of(mine)
     means = np.array([each.mean() for each in areas])
     return float(np.var(means[choices(areas)]))
+
+
+@cache
+def chosen_means(env: str, steps: int, given: str, tricks: str, lr: float) -> np.ndarray | None:
+    """An arm's mean area at the rate that each of RESAMPLES draws chooses; None where `choice_variance` is NaN.
+
+    At each rate all arms of an environment have the same tuning seeds, and the k-th draw takes the same ones of all
+    arms. So the difference of two arms' means shows how much of the noise they share.
+    """
+    mine = _known(env, steps, given, tricks, lr)
+    if mine is None:
+        return None
+    areas = areas_of(mine)
+    drawn = choices(areas, [np.random.default_rng(round(rate * 1e6)) for rate in mine.lr])
+    found: np.ndarray = np.array([each.mean() for each in areas])[drawn]
+    return found
+
+
+def _known(env: str, steps: int, given: str, tricks: str, lr: float) -> pd.DataFrame | None:
+    mine = rows_of(env, steps, given, tricks)
+    return None if mine.empty or mine.areas.eq("").any() or best_of(mine) != lr else mine
 
 
 def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:
@@ -36,25 +57,27 @@ def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:
     return [split(each) for each in rows.areas]
 
 
-def choices(areas: Sequence[np.ndarray], resamples: int = RESAMPLES) -> np.ndarray:
+def choices(
+    areas: Sequence[np.ndarray], rngs: Sequence[np.random.Generator] = (), resamples: int = RESAMPLES
+) -> np.ndarray:
     """Which rate wins when the tuning seeds are drawn again: an index for each resample.
 
     areas: of each rate, the scores of its seeds; a finalist's start with the seeds of the first look. We redraw both
-    looks, so a rate that lost at the first look may win this time.
+    looks, so a rate that lost at the first look may win this time. rngs: one per rate (default: one for all).
     """
-    rng, count = np.random.default_rng(0), min(len(each) for each in areas)
-    areas = [np.nan_to_num(each, nan=-1e9) for each in areas]  # no episode ended: never the best
+    rngs, count = rngs or [np.random.default_rng(0)] * len(areas), min(len(each) for each in areas)
+    areas = [np.full_like(each, -1e9) if np.isnan(each).any() else each for each in areas]  # no end: never the best
 
-    def drawn(seeds: np.ndarray) -> np.ndarray:
+    def drawn(seeds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         mean: np.ndarray = seeds[rng.integers(0, len(seeds), (resamples, count))].mean(axis=1)
         return mean
 
-    first = np.stack([drawn(each[:count]) for each in areas], axis=1)  # [resamples, rates]
+    first = np.stack([drawn(each[:count], rng) for each, rng in zip(areas, rngs, strict=True)], axis=1)
     if all(len(each) == count for each in areas):
         best: np.ndarray = first.argmax(axis=1)
         return best
-    second = np.stack([drawn(each[count:] if len(each) > count else each) for each in areas], axis=1)
-    whole = (first + second) / 2
+    late = [each[count:] if len(each) > count else each for each in areas]
+    whole = (first + np.stack([drawn(each, rng) for each, rng in zip(late, rngs, strict=True)], axis=1)) / 2
     behind = np.argsort(np.argsort(-first, axis=1), axis=1) >= FINALISTS
     best = np.where(behind, -np.inf, whole).argmax(axis=1)
     return best

@@ -93,7 +93,8 @@ def _row(study: Study, design: Design, pair: Comparison) -> dict[str, Any] | Non
     later = unpaired(having.late.to_numpy(), without.late.to_numpy())
     return (
         {"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label}
-        | {"without": without.score.mean(), "with": having.score.mean(), "difference": found.mean}
+        | {"without": without.score.mean(skipna=False), "with": having.score.mean(skipna=False)}
+        | {"difference": found.mean}
         | {"low": found.low, "high": found.high, "p": found.p, "seeds": min(len(without), len(having))}
         | {"tuned": _reservation(study, pair), "choosing": choosing**0.5}
         | {"improvement": improvement(having.score.to_numpy(), without.score.to_numpy())}

@@ -1,6 +1,6 @@
 """Tests of one arm against another, Holm's correction for their number, and what a second try says of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,19 +22,15 @@ class Estimate(NamedTuple):
     p: float
 
 
-def paired(difference: np.ndarray) -> Estimate:
-    """Student's t on two arms' differences, one value per seed; NaN with fewer than FEWEST seeds, or with a NaN."""
-    from scipy import special  # a hundred times as fast as stats.t, and the same numbers
+def paired(difference: np.ndarray, more: float = 0.0) -> Estimate:
+    """Student's t on two arms' differences, one value per seed; NaN with fewer than FEWEST seeds, or with a NaN.
 
-    count, mean = len(difference), float(difference.mean())
-    if count < FEWEST:
+    more: as in `unpaired`.
+    """
+    mean, error = _mean_and_error(difference)
+    if len(difference) < FEWEST:
         return Estimate(mean, np.nan, np.nan, np.nan)
-    if np.ptp(difference) == 0:  # no variance at all: t is infinite, or 0 / 0
-        return Estimate(mean, mean, mean, float(mean == 0))
-    error = float(difference.std(ddof=1)) / count**0.5
-    reach = special.stdtrit(count - 1, 0.975) * error
-    p = 2 * special.stdtr(count - 1, -abs(mean) / error)
-    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
+    return _students(mean, [(error, len(difference) - 1)], more)
 
 
 def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0) -> Estimate:
@@ -42,19 +38,34 @@ def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0) -> Esti
 
     more: a variance of the difference that these values do not show. It is taken as known.
     """
-    from scipy import special
-
-    mean = float(having.mean() - without.mean())
+    (upper, first), (lower, second) = _mean_and_error(having), _mean_and_error(without)
     if min(len(having), len(without)) < FEWEST:
-        return Estimate(mean, np.nan, np.nan, np.nan)
-    parts = [(float(arm.var(ddof=1)) / len(arm), len(arm) - 1) for arm in (having, without)]  # squared errors
-    squared = sum(error for error, _ in parts) + more
-    if squared == 0:
+        return Estimate(upper - lower, np.nan, np.nan, np.nan)
+    return _students(upper - lower, [(first, len(having) - 1), (second, len(without) - 1)], more)
+
+
+def _students(mean: float, parts: Sequence[tuple[float, int]], more: float) -> Estimate:
+    """t of a mean whose squared error is a sum of estimates, each with its degrees of freedom, and a known rest.
+
+    The rest never makes an interval narrower, as it could with few seeds, where it adds to the degrees of freedom.
+    """
+    from scipy import special  # a hundred times as fast as stats.t, and the same numbers
+
+    shown = sum(error for error, _ in parts)
+    if shown + more == 0:  # t is infinite, or 0 / 0
         return Estimate(mean, mean, mean, float(mean == 0))
+    squared = np.array([error for error in (shown, shown + more) if error != 0])
     freedom = squared**2 / max(sum(error**2 / free for error, free in parts), TINY)
-    reach = special.stdtrit(freedom, 0.975) * squared**0.5
-    p = 2 * special.stdtr(freedom, -abs(mean) / squared**0.5)
-    return Estimate(mean, float(mean - reach), float(mean + reach), float(p))
+    reach = float((special.stdtrit(freedom, 0.975) * squared**0.5).max())
+    p = float(2 * special.stdtr(freedom, -abs(mean) / squared**0.5).max())
+    return Estimate(mean, mean - reach, mean + reach, p)
+
+
+def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
+    """The mean and its squared error, both exact where all values are alike: rounding would leave about 1e-17."""
+    if np.ptp(values) == 0:
+        return float(values[0]), 0.0
+    return float(values.mean()), float(values.var(ddof=1)) / len(values) if len(values) > 1 else np.nan
 
 
 def known(mean: float, variance: float) -> Estimate:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.estimates import LEVEL, holm, paired, second_try
+from ablations.analysis.choosing import chosen_means
+from ablations.analysis.estimates import LEVEL, Estimate, holm, paired, second_try
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
 from ablations.training.rates import FIXED, at_edge
-from tricks.config import Config
 from tricks.ladder import Tricks
 
 AS_PREDICTED, OTHER_WAY, UNDETECTED = "as predicted", "the other way", "nothing detected"
@@ -67,17 +67,48 @@ class Outcome:
         every = {each.level.dose: each.differences / each.level.best for each in self.at_every_dose}
         return pd.DataFrame(every)
 
+    @cached_property
+    def chosen(self) -> tuple[np.ndarray | None, ...]:
+        """Of either arm, the mean area at the rate that each draw of the tuning seeds would choose; None: not known.
+
+        At a given rate, nothing is chosen. Of the last 10%, the scores of the tuning seeds are not kept.
+        """
+        if self.trial.rate is not None:
+            return np.zeros(1), np.zeros(1)
+        where = (self.level.config.env, self.level.config.steps, numbers(self.level.config))
+        arms = ((self.trial.having, self.having), (self.trial.without, self.without))
+        kept = self.trial.score == "area"
+        return tuple(chosen_means(*where, flags(tricks), side.lr) if kept else None for tricks, side in arms)
+
+    @property
+    def moved(self) -> np.ndarray:
+        """What the draws of `chosen` make of the effect, as a share of the best possible score: where not known, 0."""
+        having, without = (np.zeros(1) if each is None else each for each in self.chosen)
+        return np.asarray((having - without) / self.level.best)
+
+    @property
+    def effect(self) -> Estimate:
+        """With minus without, paired by seed, as a share of the best possible score."""
+        return paired(self.differences.to_numpy() / self.level.best, float(self.moved.var()))
+
+    @property
+    def growth(self) -> Estimate:
+        """How much the effect grows per level, with its interval; NaN with a single level."""
+        every = self.at_every_dose
+        weights = slope_weights([self.trial.levels.index(each.level) for each in every])
+        moved = sum(weight * each.moved for weight, each in zip(weights, every, strict=True))
+        return paired(self.shares.to_numpy() @ weights, float(np.var(moved)))
+
     def at_edge(self, tricks: Tricks, arm: Side) -> bool:
         """Whether the arm's rate was chosen, and is the lowest or the highest that was tried."""
-        config = self.level.config
-        chosen = self.trial.rate is None
+        config, chosen = self.level.config, self.trial.rate is None
         return chosen and at_edge(config.env, config.steps, numbers(config), flags(tricks), arm.lr)
 
     def row(self) -> dict[str, Any]:
         """The trial's row in the table: both means, the paired difference, and its growth, with 95% intervals."""
         without, having = self.scores(self.without), self.scores(self.having)
-        found, both = paired(self.differences.to_numpy()), pd.concat([self.without.runs, self.having.runs])
-        growth, margin = paired(slopes(self.shares)), self.trial.margin * self.level.best
+        both, best = pd.concat([self.without.runs, self.having.runs]), self.level.best
+        found, growth, margin = self.effect, self.growth, self.trial.margin
         return {
             "trick": self.trial.trick,
             "world": self.level.config.env,
@@ -93,15 +124,16 @@ class Outcome:
             "edge_with": self.at_edge(self.trial.having, self.having),
             "without": without.mean(skipna=False),
             "with": having.mean(skipna=False),
-            "difference": found.mean,
-            "low": found.low,
-            "high": found.high,
+            "difference": found.mean * best,
+            "low": found.low * best,
+            "high": found.high * best,
             "p": found.p,
+            "choosing": np.nan if any(each is None for each in self.chosen) else self.moved.std() * best,
             "predicted": self.trial.predicted,
             "margin": self.trial.margin,
             "small": -margin < found.low and found.high < margin,
             "dose": self.trial.dose,
-            "doses": " ".join(f"{dose:g}:{share:+.3f}" for dose, share in self.shares.mean().items()),
+            "doses": " ".join(f"{dose:g}:{share:+.3f}" for dose, share in self.shares.mean(skipna=False).items()),
             "growth": growth.mean,
             "growth_low": growth.low,
             "growth_high": growth.high,
@@ -111,11 +143,10 @@ class Outcome:
         }
 
 
-def slopes(shares: pd.DataFrame) -> np.ndarray:
-    """Each seed's slope of its differences over the levels, per level; NaN with a single level."""
-    ranks = np.arange(shares.shape[1]) - (shares.shape[1] - 1) / 2
-    found: np.ndarray = shares.to_numpy() @ ranks / (ranks @ ranks or np.nan)
-    return found
+def slope_weights(places: Sequence[int]) -> np.ndarray:
+    """What a value at each of these places adds to their slope, from one place to the next; NaN for a single one."""
+    ranks: np.ndarray = np.array(places) - np.mean(places)
+    return ranks / (ranks @ ranks or np.nan)
 
 
 def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
@@ -187,16 +218,3 @@ def tallied(judged: pd.DataFrame) -> Tally:
     effects = right[right.predicted != 0]
     empty, tricks, showing = len(right) - len(effects), kept.trick.nunique(), effects.trick.nunique()
     return Tally(len(kept), len(right), empty, len(other), len(nothing), tricks, showing)
-
-
-def place(world: str, numbers: str, rate: float | None = None) -> str:
-    """The world, the numbers that belong to a trick, an unusual depth, a fixed learning rate (None or NaN: none).
-
-    Example: `NoisyChain-v0, gae_lambda=0.0`.
-    """
-    given = dict(number.split("=") for number in numbers.split())
-    own = [f"{name}={x}" for name, x in given.items() if name not in ("lanes", "horizon", "hidden", "gamma")]
-    depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
-    deep = [f"{depth} hidden layers"] if depth != len(Config.hidden) else []
-    fixed = [f"lr={rate:g}"] if rate == rate and rate is not None else []
-    return ", ".join([world.removeprefix("tricks/"), *own, *deep, *fixed])

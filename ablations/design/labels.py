@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tricks.config import Config
+
 
 @dataclass(frozen=True)
 class Label:
@@ -44,3 +46,16 @@ def added(names: Sequence[str]) -> Label:
 def taken(trick: str, others: Sequence[str]) -> Label:
     """The label of an arm without the trick, and without the others that go with it."""
     return Label(trick, "−", tuple(others))
+
+
+def place(world: str, numbers: str, rate: float | None = None) -> str:
+    """The world, the numbers that belong to a trick, an unusual depth, a fixed learning rate (None or NaN: none).
+
+    Example: `NoisyChain-v0, gae_lambda=0.0`.
+    """
+    given = dict(number.split("=") for number in numbers.split())
+    own = [f"{name}={x}" for name, x in given.items() if name not in ("lanes", "horizon", "hidden", "gamma")]
+    depth = len(given.get("hidden", "(1,1)").strip("(),").split(","))
+    deep = [f"{depth} hidden layers"] if depth != len(Config.hidden) else []
+    fixed = [f"lr={rate:g}"] if rate == rate and rate is not None else []
+    return ", ".join([world.removeprefix("tricks/"), *own, *deep, *fixed])

@@ -24,7 +24,7 @@ class Options:
     draws: int = 500
     """Simulated experiments for each number."""
     results: Path = RESULTS
-    """Folder with run files; those of at least 30 seeds count."""
+    """Folder with run files. Only whole studies of the ladder with at least 30 seeds count."""
     out: Path = Path("runs/ablations")
     """Folder for calibration.csv and calibration.md."""
 

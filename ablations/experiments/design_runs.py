@@ -32,7 +32,7 @@ class Options(What):
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
     confirm: bool = False
-    """Then try the arms of every detected effect again, on as many seeds that come right after these."""
+    """Then repeat the arms of every detected effect on the same number of seeds right after these."""
     dry_run: bool = False
     """Only print what would be trained, and roughly how long it would take."""
 
@@ -42,7 +42,8 @@ class TuneOptions(What):
     """Which arms to tune."""
 
     seeds_per_rate: int = SEEDS_PER_RATE
-    """Tuning seeds per rate of the grid; the best three get as many again."""
+    """Tuning seeds per rate of the grid; the best three get as many again. The scores go into the package's
+    learning_rates.csv and replace any that these arms have there."""
 
 
 def main(chosen: Options, command: str) -> int:

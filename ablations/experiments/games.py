@@ -40,7 +40,7 @@ class Options:
     seed: int | None = None
     """Play only the agent of this seed."""
     games: int = 30
-    """Whole games that each trained agent plays; as many are played with random actions."""
+    """Whole games per trained agent, and as many again with random actions, which must be discrete."""
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """The agents take their most likely actions instead of sampling."""
     env: str | None = None
@@ -97,9 +97,10 @@ def trained(run: Run, players: Run, asked: Options, called: str, command: str) -
 
 def played(study: Study, players: Run, asked: Options) -> Study:
     """The study with the scores of the players' games and of random ones."""
+    chance = at_random(players)
     scores: Games = {
         "trained": players.evaluate(asked.games, asked.greedy).tolist(),
-        "random": at_random(players).evaluate(asked.games).tolist(),
+        "random": chance.evaluate(asked.games).tolist(),
     }
     about: About = {**study.about, "games": scores}
     return replace(study, about=about)

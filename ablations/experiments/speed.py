@@ -27,7 +27,7 @@ class Options:
     """What to measure. N, T, epochs and minibatches are the defaults of `python -m tricks train`."""
 
     rung: str = "ppo"
-    """A preset, or a flag for the ladder up to it."""
+    """A preset, or a flag for the ladder up to it. Sets only flags: the numbers are the usual ones."""
     env: str = "CartPole-v1"
     """Any environment id."""
     backends: str = ""

@@ -42,7 +42,8 @@ class Options:
     and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers. A number with one
     value, such as gamma=0.9, holds in all of them."""
     rung: str = "ppo"
-    """A preset, or a flag for the ladder up to it; ppg+kl_stop adds a flag."""
+    """A preset, or a flag for the ladder up to it; ppg+kl_stop adds a flag. Sets only flags: the numbers are the usual
+    ones, even for atari and continuous."""
     env: str = "CartPole-v1"
     """Any environment id."""
     seeds: int = 10

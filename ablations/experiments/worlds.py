@@ -37,8 +37,8 @@ class Options:
     tune: bool = False
     """First choose the learning rates, on tuning seeds, of the arms that have none here yet."""
     confirm: bool = False
-    """Then try every trial of this command in which something is seen again, at its largest dose, on as many seeds that
-    come next."""
+    """Then repeat every trial that shows an effect, at its largest dose, on the same number of seeds right after
+    these."""
     device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""

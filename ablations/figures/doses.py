@@ -7,7 +7,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from ablations.analysis.estimates import paired
 from ablations.analysis.outcomes import Outcome
 from ablations.figures import style
 from ablations.figures.panels import DASHED, title
@@ -39,7 +38,7 @@ def doses_figure(outcomes: Sequence[Outcome], path: Path) -> list[Path]:
 def draw_effects(axis: Axes, outcome: Outcome) -> None:
     """One trial: its effect at every dose, the last one being the claim."""
     shares, color = outcome.shares, style.color(outcome.trial.trick)
-    found = [paired(shares[dose].to_numpy()) for dose in shares]
+    found = [each.effect for each in outcome.at_every_dose]
     at, means = np.arange(len(found)), [each.mean for each in found]
     reach = np.array([[each.mean - each.low, each.high - each.mean] for each in found]).T
     axis.axhline(0, color=style.SOFT, lw=1, ls=DASHED)

@@ -47,7 +47,7 @@ def arms_table(study: Study, design: Design) -> pd.DataFrame:
             row |= {name: statistic(values, axis=0), f"{name}_low": float(low), f"{name}_high": float(high)}
         first = runs.iloc[0]
         row |= {"edge": at_edge(first.env, first.steps, first.numbers, first.tricks, first.lr)}
-        row |= {"score": found.score.mean() if study.env in SCALES else np.nan}
+        row |= {"score": found.score.mean(skipna=False) if study.env in SCALES else np.nan}
         row |= {"steps_to_solve": np.nan if goal is None else median_reached(found.reached)}
         row |= {"steps_within_budget": np.nan if goal is None else restricted_mean(found.reached, study.steps)}
         row |= {"solved": np.nan if goal is None else share_reached(found.reached, np.array([study.steps]))[0]}

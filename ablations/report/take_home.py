@@ -17,6 +17,7 @@ from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
 from ablations.report.take_home_beyond import having, listed, on_top_of_ppo, published, robot, seen
 from ablations.report.takeaways import largest_shares
+from ablations.training.seed_ranges import TEN, further
 
 MANY = 30  # seeds of an arm
 Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and its agents
@@ -152,9 +153,11 @@ def _seeds(studies: Sequence[Study]) -> str:
 
 
 def _first_ten(study: Study) -> Study:
+    """The study as ten seeds would have been, with ten more for the arms that many comparisons share."""
     first, _ = study.about["seeds"]
-    runs, about = study.runs[study.runs.seed.between(first, first + 9)], study.about.copy()
-    about["seeds"] = [first, first + 10]
+    ten = range(first, first + TEN)
+    runs, about = study.runs[study.runs.seed.isin([*ten, *further(ten)])], study.about.copy()
+    about["seeds"] = [first, first + TEN]
     return replace(study, runs=runs, about=about, again=None)
 
 

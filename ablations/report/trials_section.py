@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, judged, outcome, place, tallied
+from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, judged, outcome, tallied
 from ablations.analysis.studies import Study
+from ablations.design.labels import place
 from ablations.design.trials import TRIALS
 from ablations.report.markup import plain
 from ablations.report.tables import markdown
@@ -164,7 +165,8 @@ def caption(frame: pd.DataFrame) -> str:
     text = f"Each trick {where}, {frame.seeds.max()} seeds an arm, the arms alike but for the"
     text += f" trick and {plain(rates_in_words(frame))}. Difference: with minus without, paired by seed"
     if frame.low.notna().any():
-        text += ", with its 95% interval (Student's t). Seen: p < 0.05 after Holm's correction over the rows"
+        noise = ", with the noise of choosing the rates where it is known" if frame.choosing.gt(0).any() else ""
+        text += f", with its 95% interval (Student's t{noise}). Seen: p < 0.05 after Holm's correction over the rows"
     if frame.predicted.eq(0).any():
         text += ". Nothing: the whole interval lies within this margin, given as a share of the best possible score"
     if frame.again.notna().any():

@@ -67,3 +67,52 @@ check_surrogate = Exercise(
         "the range is around 1, not around 0: a ratio of 1 means that the policy has not moved.": _around_zero,
     },
 )
+
+
+def _floored(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:
+    return torch.where(advantage < 0, torch.maximum(clipped, c * advantage), clipped)
+
+
+def _floor_for_all(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:
+    return torch.maximum(clipped, c * advantage)
+
+
+def _ceiling(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:
+    return torch.where(advantage < 0, torch.minimum(clipped, c * advantage), clipped)
+
+
+def _same_floor(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:
+    return torch.where(advantage < 0, clipped.clamp(min=-c), clipped)
+
+
+def _only_floor(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:
+    return torch.where(advantage < 0, c * advantage, clipped)
+
+
+def _good_rows(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:
+    return torch.where(advantage > 0, torch.minimum(clipped, c * advantage), clipped)
+
+
+check_floor = Exercise(
+    _floored,
+    cases=(
+        {
+            "clipped": torch.tensor([1.2, -2.0, -5.0, 0.4]),
+            "advantage": torch.tensor([1.0, -1.0, -1.0, 2.0]),
+            "c": 3.0,
+        },
+        {"clipped": torch.tensor([-8.0, -1.8, 1.5]), "advantage": torch.tensor([-2.0, -2.0, 1.5]), "c": 2.0},
+        {"clipped": torch.tensor([7.0, -0.5]), "advantage": torch.tensor([2.0, -0.1]), "c": 3.0},
+    ),
+    mistakes={
+        "only rows with A < 0 have a floor. Where A > 0, c·A lies above the objective and would replace it.": (
+            _floor_for_all
+        ),
+        "this is a ceiling: it keeps the smaller number. A floor keeps the larger one.": _ceiling,
+        "the floor is c·A, not −c: it grows with the advantage.": _same_floor,
+        "this puts every bad row on the floor. Those above it keep their objective, and with it their gradient.": (
+            _only_floor
+        ),
+        "these are the good rows, which the clip has already limited. The open end is where A < 0.": _good_rows,
+    },
+)

@@ -1,5 +1,8 @@
 """Exercises of the chapter on return normalization."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -74,5 +77,79 @@ check_move = Exercise(
         "deviations from the old mean count the distance of the means as β(m − μ)²; around the new mean it is "
         "β(1 − β)(m − μ)².": _from_old_mean,
         "take the batch's deviations from its own mean, not from the moved one.": _from_new_mean,
+    },
+)
+
+
+def _sums(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    """R of every step."""
+    sums, total = [], 0.0
+    for each, end in zip(reward, done, strict=True):
+        total = gamma * total + each
+        sums.append(total)
+        total *= not end
+    return sums
+
+
+def _spreads(sums: Sequence[float]) -> list[float]:
+    """The standard deviation of the first one, of the first two, ..."""
+    return [float(np.std(sums[: t + 1])) for t in range(len(sums))]
+
+
+def _deviation(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    return _spreads(_sums(reward, done, gamma))
+
+
+def _of_rewards(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    return _spreads(reward)
+
+
+def _across_ends(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    return _spreads(_sums(reward, [False] * len(done), gamma))
+
+
+def _ahead(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    ends = [*reversed(done[:-1]), False]  # backward, a sum ends with an episode's first step
+    return _spreads(_sums(reward[::-1], ends, gamma)[::-1])
+
+
+def _all_at_once(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    return [float(np.std(_sums(reward, done, gamma)))] * len(reward)
+
+
+def _too_early(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    return _spreads([total * (not end) for total, end in zip(_sums(reward, done, gamma), done, strict=True)])
+
+
+def _around_nothing(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    squares = np.square(_sums(reward, done, gamma))
+    return [float(squares[: t + 1].mean() ** 0.5) for t in range(len(squares))]
+
+
+def _anew(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    sums, first, found = _sums(reward, done, gamma), 0, []
+    for t, end in enumerate(done):
+        found.append(float(np.std(sums[first : t + 1])))
+        first = t + 1 if end else first
+    return found
+
+
+check_deviation = Exercise(
+    _deviation,
+    cases=(
+        {"reward": [1.0, 0.0, 2.0, -1.0], "done": [False] * 4, "gamma": 0.5},
+        {"reward": [4.0, 2.0, 8.0, 1.0, 3.0], "done": [False, False, True, False, False], "gamma": 0.9},
+        {"reward": [1.0, 1.0, 1.0, 1.0], "done": [False, True, False, True], "gamma": 0.99},
+    ),
+    mistakes={
+        "this is the deviation of the rewards. The value net has to predict sums, so take the deviation of R.": (
+            _of_rewards
+        ),
+        "R runs on over the end of an episode. It starts from 0 in the next one.": _across_ends,
+        "this sums what comes after a step, which isn't known yet when the reward is divided. R looks back.": _ahead,
+        "this is one number for all steps. σ at step t knows only R₁ to R_t.": _all_at_once,
+        "an episode's last reward belongs to its sum. Note R first, then set it to 0.": _too_early,
+        "a deviation is taken around the mean, and this is the root of the mean square.": _around_nothing,
+        "only the sum starts anew with an episode. Its statistics cover everything so far.": _anew,
     },
 )

@@ -71,3 +71,49 @@ check_error = Exercise(
         "the factor ½ is missing.": _no_half,
     },
 )
+
+
+def _huber(error: Tensor, delta: float) -> Tensor:
+    return torch.where(error.abs() <= delta, 0.5 * error.square(), delta * (error.abs() - 0.5 * delta))
+
+
+def _jump(error: Tensor, delta: float) -> Tensor:
+    return torch.where(error.abs() <= delta, 0.5 * error.square(), delta * error.abs())
+
+
+def _slope_one(error: Tensor, delta: float) -> Tensor:
+    return torch.where(error.abs() <= delta, 0.5 * error.square(), error.abs() - 0.5 * delta)
+
+
+def _flat(error: Tensor, delta: float) -> Tensor:
+    return 0.5 * error.clamp(-delta, delta).square()
+
+
+def _no_half_inside(error: Tensor, delta: float) -> Tensor:
+    return torch.where(error.abs() <= delta, error.square(), delta * (error.abs() - 0.5 * delta))
+
+
+def _smooth_l1(error: Tensor, delta: float) -> Tensor:
+    return _huber(error, delta) / delta
+
+
+def _signed(error: Tensor, delta: float) -> Tensor:
+    return torch.where(error <= delta, 0.5 * error.square(), delta * (error - 0.5 * delta))
+
+
+check_huber = Exercise(
+    _huber,
+    cases=(
+        {"error": torch.tensor([0.5, -0.5, 3.0, -4.0]), "delta": 1.0},
+        {"error": torch.tensor([0.3, 20.0, -1.0]), "delta": 0.5},
+        {"error": torch.tensor([2.0, -3.0, 7.0]), "delta": 2.5},
+    ),
+    mistakes={
+        "the two pieces don't meet at δ: there, ½δ² and δ·δ differ. What has to be taken off the line?": _jump,
+        "beyond δ the slope is δ, the one that the parabola has there.": _slope_one,
+        "this is constant beyond δ, so a far-off row has no gradient. It should keep a pull of δ.": _flat,
+        "the factor ½ of the parabola is missing.": _no_half_inside,
+        "this is PyTorch's smooth_l1_loss, which divides Huber's loss by δ.": _smooth_l1,
+        "it is the *distance* from 0 that counts: an error of −4 is as far off as one of 4.": _signed,
+    },
+)

@@ -1,9 +1,9 @@
 """Solutions to the chapter on reuse. `python -m solutions.02_reuse`, in the folder `chapters`, checks them.
 
 Exercise 2. The product of 200 ratios of 1.05 is 1.05 ** 200, about 17,000; of 200 ratios of 0.95, about 0.00004. One
-episode in a batch would decide everything. The library uses each step's own ratio only, which keeps the noise bounded.
-The price is a bias, since the states in the batch still come as often as they did under the old policy. It is small
-while the policies are close, which is one more reason to stay close.
+episode in a batch would decide everything. The library uses each step's own ratio only, so the noise does not
+compound along the episode. The price is a bias, since the states in the batch still come as often as they did under the
+old policy. It is small while the policies are close, which is one more reason to stay close.
 
 Exercise 3. The function overwrites the old log-probability with the current one, so the ratio is 1 on every minibatch
 of every epoch. Its gradient is that of log π, whoever chose the action. So this is the chapter's first loss, the one

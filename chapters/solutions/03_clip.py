@@ -11,7 +11,7 @@ the table, the two corners marked "repair" are gone. The returns alone would not
 
 import torch
 
-from exercises.clip import check_surrogate
+from exercises.clip import check_floor, check_surrogate
 
 
 def my_surrogate(ratio, advantage, epsilon):
@@ -19,4 +19,9 @@ def my_surrogate(ratio, advantage, epsilon):
     return torch.minimum(ratio * advantage, clipped * advantage)
 
 
+def my_floor(clipped, advantage, c):
+    return torch.where(advantage < 0, torch.maximum(clipped, c * advantage), clipped)
+
+
 check_surrogate(my_surrogate)
+check_floor(my_floor)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ablations.analysis import choosing
-from ablations.analysis.choosing import choice_variance, choices
+from ablations.analysis.choosing import choice_variance, choices, chosen_means
 from ablations.training import rate_table
 from ablations.training.rate_table import COLUMNS, joined, store_table
 
@@ -22,6 +22,7 @@ def stored(by_rate: dict[float, list[float]]) -> None:
     ]
     store_table(pd.DataFrame(rows, columns=COLUMNS))
     choice_variance.cache_clear()
+    chosen_means.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +31,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     yield
     rate_table.table.cache_clear()
     choice_variance.cache_clear()
+    chosen_means.cache_clear()
 
 
 def test_a_rate_that_is_clearly_best_is_always_chosen() -> None:
@@ -41,6 +43,23 @@ def test_two_rates_that_are_equally_good_cost_a_quarter_of_their_squared_distanc
     even = [0.0, 10.0] * 500
     stored({0.01: [x + 0.002 for x in even], 0.03: even})
     assert choice_variance(*ARM, 0.01) == pytest.approx(0.002**2 / 4, rel=0.01)
+
+
+def test_arms_share_the_noise_of_the_seeds_that_they_were_tuned_on() -> None:
+    few, more = np.random.default_rng(0).normal(size=(2, 20))
+    stored({0.01: list(few), 0.03: list(more)})
+    alone = chosen_means(*ARM, 0.01 if few.mean() > more.mean() else 0.03)
+    stored({0.01: list(few + 5), 0.03: list(more + 5)})
+    shifted = chosen_means(*ARM, 0.01 if few.mean() > more.mean() else 0.03)
+    assert alone is not None
+    assert shifted is not None
+    assert alone.std() > 0
+    assert np.ptp(shifted - alone) < 1e-3  # each draw chooses the same rate for both, and the table rounds
+
+
+def test_a_rate_at_which_an_episode_never_ended_is_never_chosen() -> None:
+    areas = [np.array([1.0, 2.0, 3.0]), np.array([90.0, 100.0, np.nan])]
+    assert (choices(areas) == 0).all()
 
 
 def test_a_rate_left_behind_after_the_first_look_can_still_win_another_time() -> None:

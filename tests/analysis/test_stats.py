@@ -149,6 +149,10 @@ def test_paired_is_students_t_of_the_differences() -> None:
     having, without = np.random.default_rng(0).normal(size=(2, 8))
     assert paired(having - without).p == pytest.approx(stats.ttest_rel(having, without).pvalue)
     assert paired(np.arange(FEWEST - 1.0)).mean == 1.5
+    five = np.arange(5.0)  # of squared error 0.5
+    assert paired(five, more=0.1) == paired(five)  # more degrees of freedom would make it narrower
+    wider = paired(np.ones(5), more=0.25)  # known, so the interval is the normal one
+    assert wider[:3] == pytest.approx((1, 1 - 1.95996 / 2, 1 + 1.95996 / 2), abs=1e-4)
 
 
 def test_unpaired_is_welchs_t_of_two_samples() -> None:
@@ -159,6 +163,7 @@ def test_unpaired_is_welchs_t_of_two_samples() -> None:
     assert found == pytest.approx((4.3, low, high, known.pvalue))
     assert np.isnan(unpaired(having, without[:4])[1:]).all()
     assert unpaired(np.ones(5), np.zeros(5)) == (1, 1, 1, 0)
+    assert unpaired(np.full(60, 0.1), np.full(30, 0.1)) == (0, 0, 0, 1)  # means of 0.1 differ in the last digit
     wider = unpaired(np.ones(5), np.zeros(5), more=0.25)  # known, so the interval is the normal one
     assert wider[:3] == pytest.approx((1, 1 - 1.95996 / 2, 1 + 1.95996 / 2), abs=1e-4)
 

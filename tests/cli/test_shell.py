@@ -136,6 +136,7 @@ def test_the_preset_atari_has_the_published_numbers() -> None:
     assert (config.lanes, config.horizon, config.epochs, config.minibatches) == (8, 128, 4, 4)
     assert (config.lr, config.clip_range, config.value_coef, config.entropy_coef) == (2.5e-4, 0.1, 0.5, 0.01)
     assert config.max_grad_norm == 0.5
+    assert parse(["atari+kl_stop", "--seeds", "2"], "train", Config) == (named("atari+kl_stop"), [config])
     assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(flags.on)
 
 

@@ -130,6 +130,7 @@ def test_sizes_in_words() -> None:
         ({"minibatches": 33}, PPG, "33 minibatches are more than the 32 rows of a batch"),
         ({"epochs": 10**6}, PPO, "1000000 epochs × 4 minibatches are more than 1,000,000 gradient steps in one update"),
         ({"aux_epochs": 10**6}, PPG, "lower --aux-epochs or --minibatches"),
+        ({"aux_epochs": 1000, "aux_every": 1000}, PPG, "1000 aux_epochs × 4 minibatches × 1000 rollouts are more than"),
         ({"value_epochs": 10**6}, named("separate_optimizers"), "lower --value-epochs or --minibatches"),
     ],
 )

@@ -47,6 +47,11 @@ def test_what_is_no_space_is_refused() -> None:
         from_plain({"kind": "Tuple"})
 
 
+def test_integer_actions_are_rounded_and_clipped() -> None:
+    spaces = Spaces("x", gym.spaces.Discrete(5), gym.spaces.Box(-3, 3, (1,), np.int64))
+    assert spaces.decode(torch.tensor([[-9.0], [-0.6], [0.4], [2.99]])).tolist() == [[-3], [-1], [0], [3]]
+
+
 def test_discrete_observations_become_one_hot() -> None:
     spaces = Spaces("x", gym.spaces.Discrete(5, start=2), gym.spaces.Discrete(3, start=-1))
     assert spaces.encode(np.array([2, 6]), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]

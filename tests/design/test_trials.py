@@ -14,6 +14,7 @@ from support.one_trial import TRIAL, arm, outcome_of
 from ablations.analysis import outcomes
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.flag_sets import numbers
+from ablations.design.labels import place
 from ablations.design.trial import Level
 from ablations.design.trials import TRIALS
 from ablations.report import trials_section
@@ -53,6 +54,23 @@ def test_the_difference_is_paired_by_seed(score: Literal["area", "late"]) -> Non
     assert down["seen"] == -1
 
 
+def test_the_noise_of_choosing_both_rates_is_in_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    means = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
+    monkeypatch.setattr(outcomes, "chosen_means", lambda env, steps, given, tricks, lr: means[tricks])
+    base = {seed: float(seed) for seed in range(6)}
+    more = {seed: x + 1 for seed, x in base.items()}
+    chosen = outcome_of(TRIAL, base, more)
+    assert (chosen["difference"], chosen["choosing"]) == (1, 0.5)
+    assert (chosen["low"], chosen["high"]) == pytest.approx((1 - 1.95996 / 2, 1 + 1.95996 / 2), abs=1e-4)
+    means[""] = means["baseline"]  # both arms choose alike, so they differ by the same, whatever they choose
+    assert (outcome_of(TRIAL, base, more)["choosing"], outcome_of(TRIAL, base, more)["low"]) == (0, 1)
+    given = outcome_of(replace(TRIAL, rate=0.1), base, more)  # nothing was chosen
+    assert (given["choosing"], given["low"], given["high"]) == (0, 1, 1)
+    unknown = outcome_of(replace(TRIAL, score="late"), base, more)  # of tuning seeds, only the areas are kept
+    assert np.isnan(unknown["choosing"])
+    assert (unknown["low"], unknown["high"]) == (1, 1)
+
+
 def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
     assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
     assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
@@ -67,7 +85,7 @@ def test_a_seed_in_which_no_episode_ended_is_not_passed_over() -> None:
 
 
 def test_trials_of_one_trick_in_one_world_are_told_apart() -> None:
-    places = [(trial.trick, outcomes.place(trial.env, numbers(trial.config), trial.rate)) for trial in TRIALS]
+    places = [(trial.trick, place(trial.env, numbers(trial.config), trial.rate)) for trial in TRIALS]
     assert len(set(places)) == len(places)
 
 
@@ -97,9 +115,10 @@ def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
 
 
 def test_the_growth_is_the_slope_of_the_shares_over_the_levels() -> None:
-    shares = pd.DataFrame({0.0: [0.0, 0.1], 6.0: [0.2, 0.1], 18.0: [0.4, 0.1]})
-    np.testing.assert_allclose(outcomes.slopes(shares), [0.2, 0], atol=1e-12)
-    assert np.isnan(outcomes.slopes(shares[[0.0]])).all()
+    shares = np.array([[0.0, 0.2, 0.4], [0.1, 0.1, 0.1]])
+    np.testing.assert_allclose(shares @ outcomes.slope_weights([0, 1, 2]), [0.2, 0], atol=1e-12)
+    np.testing.assert_allclose(shares[:, [0, 2]] @ outcomes.slope_weights([0, 2]), [0.2, 0], atol=1e-12)
+    assert np.isnan(outcomes.slope_weights([0])).all()
 
 
 def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None:

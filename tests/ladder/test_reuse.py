@@ -46,6 +46,7 @@ def test_the_gradient_of_the_ratio_at_one_is_the_score_function() -> None:
 def test_drift_counts_valid_rows_only() -> None:
     ratio, valid = torch.tensor([[2.0, 0.5, 100.0]]), torch.tensor([[True, True, False]])
     found = drift(ratio, valid)
+    assert drift(torch.zeros(1, 2), valid[:1, :2])["approx_kl"].isfinite()  # a ratio below 1e-38 rounds to 0
     assert found["max_ratio"].item() == 2
     # ((2 − 1 − ln 2) + (0.5 − 1 + ln 2))/2
     torch.testing.assert_close(found["approx_kl"], torch.tensor([0.25]))

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from tricks import Config
+from tricks import Config, train
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.ladder import named
 from tricks.state_norm import merge_moments
 
 
@@ -57,6 +58,4 @@ def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
 
 def test_images_are_refused() -> None:
     with pytest.raises(InputError, match="state_norm standardizes vectors, but these observations are images"):
-        merge_moments(
-            Moments.empty(1, 0), torch.zeros(1, 2, 1, 36, 36, dtype=torch.uint8), torch.ones(1, 2, dtype=torch.bool)
-        )
+        train(Config("tricks/Bricks-v0", seeds=1, lanes=1, steps=10), named("ppo+state_norm"))

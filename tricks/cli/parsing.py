@@ -35,7 +35,7 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
     """
     start, numbers = PPO, Config()
     if arguments and not arguments[0].startswith("-"):
-        start, numbers = named(arguments[0]), NUMBERS.get(arguments[0], numbers)
+        start, numbers = named(arguments[0]), NUMBERS.get(arguments[0].split("+")[0], numbers)
         arguments.pop(0)
     help = {name: Annotated[bool, tyro.conf.arg(help=text)] for name, text in described().items()}
     switches = make_dataclass(  # not Tricks itself, which would check needs before all switches are parsed

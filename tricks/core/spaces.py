@@ -102,15 +102,14 @@ class Spaces:
         return torch.from_numpy(np.asarray(obs, dtype=np.float32).reshape(*rows, self.features))
 
     def decode(self, action: Tensor) -> np.ndarray:
-        """Actions [*rows] or [*rows, A] in the environment's format; Box actions are clipped to their bounds."""
+        """Actions [*rows] or [*rows, A] in the environment's format: Box actions are clipped, integers rounded."""
         array: np.ndarray = action.cpu().numpy()
         if isinstance(self.action, gym.spaces.Discrete):
             return array + int(self.action.start)
         assert isinstance(self.action, gym.spaces.Box)
-        array = np.nan_to_num(array)  # a diverged policy must not crash the environment: its loss will show it
-        array = array.reshape(*array.shape[:-1], *(self.action.shape or ()))
-        clipped: np.ndarray = np.clip(array, self.action.low, self.action.high).astype(self.action.dtype)
-        return clipped
+        array = np.nan_to_num(array).reshape(*array.shape[:-1], *(self.action.shape or ()))  # NaN shows in the loss
+        array = np.rint(array) if np.issubdtype(self.action.dtype, np.integer) else array
+        return np.asarray(array.clip(self.action.low, self.action.high), self.action.dtype)
 
 
 def to_plain(space: gym.Space[Any]) -> dict[str, Any]:

@@ -30,7 +30,9 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     """
     try:
         env = make_playable(run.config.env, run.env, run.config.life_ends)
-    except gym.error.DependencyNotInstalled as error:
+    except InputError:
+        raise
+    except Exception as error:  # of a missing package, or of an environment that takes no render_mode
         raise _undrawable(run, error) from error
     if env is None or not _same_spaces(env, run):
         return f"{run.config.env} cannot be rendered"
@@ -132,6 +134,7 @@ def _drawn(run: Run, env: gym.Env) -> np.ndarray:
     """The current picture. Raises InputError if the environment cannot draw it."""
     try:
         frame: np.ndarray = env.render()  # type: ignore[assignment]
+        Image.fromarray(frame)  # refuses what is no picture
     except Exception as error:  # a renderer can raise anything, MuJoCo's if there is no display
         raise _undrawable(run, error) from error
     return frame

@@ -45,6 +45,8 @@ def open_env(
     keep_memory()
     env = make_env(config, make=make)
     try:
+        if tricks.state_norm and env.spaces.pixels:
+            raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
         found = needs(config, tricks, env.spaces, own_body=body is not None)
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
@@ -65,7 +67,8 @@ def refuse(found: list[Need], config: Config) -> None:
 def refuse_endless(config: Config, tricks: Tricks) -> None:
     """Raise InputError for more minibatches than rows, and for more gradient steps per update than can be meant."""
     rows, count = config.lanes * config.horizon, config.minibatches
-    own = tricks.separate_optimizers and not tricks.ppg_buffers
+    own = tricks.separate_optimizers and tricks.reuse and not tricks.ppg_buffers
+    kept = config.value_rollouts if tricks.ppg_buffers else config.aux_every  # rollouts of an auxiliary phase
     passes = {"epochs": tricks.reuse, "value_epochs": own, "aux_epochs": tricks.ppg}
     for name in (name for name, on in passes.items() if on):
         epochs = getattr(config, name)
@@ -74,10 +77,11 @@ def refuse_endless(config: Config, tricks: Tricks) -> None:
                 f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): "
                 "lower --minibatches, or raise --lanes or --horizon"
             )
-        if epochs * count > MOST_STEPS:
+        phase = f" × {kept} rollouts" if name == "aux_epochs" else ""
+        if epochs * count * (kept if phase else 1) > MOST_STEPS:
             raise InputError(
-                f"{epochs} {name} × {count} minibatches are more than {MOST_STEPS:,} gradient steps in one update, "
-                f"which would take hours; lower {switch(name)} or --minibatches"
+                f"{epochs} {name} × {count} minibatches{phase} are more than {MOST_STEPS:,} gradient steps in one "
+                f"update, which would take hours; lower {switch(name)} or --minibatches"
             )
 
 

@@ -36,13 +36,15 @@ def curve_figure(run: Run) -> "Figure":
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     plain = run.curve.assign(one=1)
-    _draw_line(axes, in_windows(plain, run.config.steps, "return", "episodes"), LINE, "in training")
+    means = in_windows(plain, run.config.steps, "return", "episodes")
+    _draw_line(axes, means, LINE, "in training")
     if plain["eval_return"].notna().any():
         _draw_line(axes, in_windows(plain, run.config.steps, "eval_return", "one"), SECOND, "greedy evaluation")
         axes.legend(frameon=False)
-    count = len(run.config.seed_list)
+    count, asked = means.shape[1], len(run.config.seed_list)
     shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
-    axes.set_title(f"{run.config.env}: {shown} {count} seed{'s' * (count > 1)}", loc="left", fontsize=10)
+    seeds = f"{count} seed{'s' * (asked > 1)}" if count == asked else f"{count} of {asked} seeds"
+    axes.set_title(f"{run.config.env}: {shown} {seeds}", loc="left", fontsize=10)
     axes.set_xlabel("environment steps of each seed")
     axes.set_ylabel("return")
     axes.set_xlim(0, run.config.steps)
