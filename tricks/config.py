@@ -63,7 +63,7 @@ class Config(Checked):
     log_std_init: Number = 0.0
     """Log standard deviation with which a Gaussian policy starts, for Box actions."""
     value_coef: Number = 0.5
-    """c₁: weight of the value loss, the mean of ½(V − G)² (baseline)."""
+    """c₁: weight of the value loss, the mean of ½(V − target)² (baseline)."""
     epochs: int = 4
     """Passes over each batch (reuse)."""
     minibatches: int = 4

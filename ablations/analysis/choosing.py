@@ -24,32 +24,31 @@ def choice_variance(env: str, steps: int, given: str, tricks: str, lr: float) ->
     at. given and tricks as for `rows_of`.
     """
     mine = _known(env, steps, given, tricks, lr)
-    if mine is None:
-        return np.nan
-    areas = areas_of(mine)
-    means = np.array([each.mean() for each in areas])
-    return float(np.var(means[choices(areas)]))
+    return np.nan if mine is None else float(np.var(_means(mine)))
 
 
 @cache
 def chosen_means(env: str, steps: int, given: str, tricks: str, lr: float) -> np.ndarray | None:
-    """An arm's mean area at the rate that each of RESAMPLES draws chooses; None where `choice_variance` is NaN.
+    """An arm's mean area at the rate that each draw of the tuning seeds chooses; None where `choice_variance` is NaN.
 
-    At each rate all arms of an environment have the same tuning seeds, and the k-th draw takes the same ones of all
-    arms. So the difference of two arms' means shows how much of the noise they share.
+    [RESAMPLES]. At a given rate all arms have the same tuning seeds, and the k-th draw takes the same ones of all arms,
+    as far as both have them. So the difference of two arms' means leaves out the noise that they share.
     """
     mine = _known(env, steps, given, tricks, lr)
-    if mine is None:
-        return None
-    areas = areas_of(mine)
-    drawn = choices(areas, [np.random.default_rng(round(rate * 1e6)) for rate in mine.lr])
-    found: np.ndarray = np.array([each.mean() for each in areas])[drawn]
-    return found
+    return None if mine is None else _means(mine, [np.random.default_rng(round(rate * 1e6)) for rate in mine.lr])
 
 
 def _known(env: str, steps: int, given: str, tricks: str, lr: float) -> pd.DataFrame | None:
+    """The arm's rows; None if they don't say how uncertain the choice of lr is."""
     mine = rows_of(env, steps, given, tricks)
     return None if mine.empty or mine.areas.eq("").any() or best_of(mine) != lr else mine
+
+
+def _means(rows: pd.DataFrame, rngs: Sequence[np.random.Generator] = ()) -> np.ndarray:
+    """The mean area at the rate that each draw chooses. rngs: as for `choices`."""
+    areas = areas_of(rows)
+    found: np.ndarray = np.array([each.mean() for each in areas])[choices(areas, rngs)]
+    return found
 
 
 def areas_of(rows: pd.DataFrame) -> list[np.ndarray]:

@@ -27,9 +27,9 @@ def paired(difference: np.ndarray, more: float = 0.0) -> Estimate:
 
     more: as in `unpaired`.
     """
-    mean, error = _mean_and_error(difference)
     if len(difference) < FEWEST:
-        return Estimate(mean, np.nan, np.nan, np.nan)
+        return Estimate(float(difference.mean()), np.nan, np.nan, np.nan)
+    mean, error = _mean_and_error(difference)
     return _students(mean, [(error, len(difference) - 1)], more)
 
 
@@ -38,16 +38,17 @@ def unpaired(having: np.ndarray, without: np.ndarray, more: float = 0.0) -> Esti
 
     more: a variance of the difference that these values do not show. It is taken as known.
     """
-    (upper, first), (lower, second) = _mean_and_error(having), _mean_and_error(without)
     if min(len(having), len(without)) < FEWEST:
-        return Estimate(upper - lower, np.nan, np.nan, np.nan)
+        return Estimate(float(having.mean() - without.mean()), np.nan, np.nan, np.nan)
+    (upper, first), (lower, second) = _mean_and_error(having), _mean_and_error(without)
     return _students(upper - lower, [(first, len(having) - 1), (second, len(without) - 1)], more)
 
 
 def _students(mean: float, parts: Sequence[tuple[float, int]], more: float) -> Estimate:
-    """t of a mean whose squared error is a sum of estimates, each with its degrees of freedom, and a known rest.
+    """The t interval of a mean. Its squared error is the sum of the estimates in `parts`, each with its degrees of
+    freedom, and of `more`, which is known.
 
-    The rest never makes an interval narrower, as it could with few seeds, where it adds to the degrees of freedom.
+    A known variance adds degrees of freedom, so with few seeds it could make an interval narrower. It never does here.
     """
     from scipy import special  # a hundred times as fast as stats.t, and the same numbers
 
@@ -65,7 +66,7 @@ def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
     """The mean and its squared error, both exact where all values are alike: rounding would leave about 1e-17."""
     if np.ptp(values) == 0:
         return float(values[0]), 0.0
-    return float(values.mean()), float(values.var(ddof=1)) / len(values) if len(values) > 1 else np.nan
+    return float(values.mean()), float(values.var(ddof=1)) / len(values)
 
 
 def known(mean: float, variance: float) -> Estimate:

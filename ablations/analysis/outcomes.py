@@ -69,9 +69,9 @@ class Outcome:
 
     @cached_property
     def chosen(self) -> tuple[np.ndarray | None, ...]:
-        """Of either arm, the mean area at the rate that each draw of the tuning seeds would choose; None: not known.
+        """With and without: the mean area at the rate that each draw of the tuning seeds chooses; None if not known.
 
-        At a given rate, nothing is chosen. Of the last 10%, the scores of the tuning seeds are not kept.
+        If the trial gives the rate, nothing is chosen. Of the last 10%, the scores of the tuning seeds are not kept.
         """
         if self.trial.rate is not None:
             return np.zeros(1), np.zeros(1)
@@ -81,23 +81,23 @@ class Outcome:
         return tuple(chosen_means(*where, flags(tricks), side.lr) if kept else None for tricks, side in arms)
 
     @property
-    def moved(self) -> np.ndarray:
-        """What the draws of `chosen` make of the effect, as a share of the best possible score: where not known, 0."""
+    def choice_noise(self) -> np.ndarray:
+        """The effect of each draw of `chosen`, as a share of the best possible score; an unknown arm counts as 0."""
         having, without = (np.zeros(1) if each is None else each for each in self.chosen)
         return np.asarray((having - without) / self.level.best)
 
     @property
     def effect(self) -> Estimate:
         """With minus without, paired by seed, as a share of the best possible score."""
-        return paired(self.differences.to_numpy() / self.level.best, float(self.moved.var()))
+        return paired(self.differences.to_numpy() / self.level.best, float(self.choice_noise.var()))
 
     @property
     def growth(self) -> Estimate:
         """How much the effect grows per level, with its interval; NaN with a single level."""
         every = self.at_every_dose
         weights = slope_weights([self.trial.levels.index(each.level) for each in every])
-        moved = sum(weight * each.moved for weight, each in zip(weights, every, strict=True))
-        return paired(self.shares.to_numpy() @ weights, float(np.var(moved)))
+        noise = sum(weight * each.choice_noise for weight, each in zip(weights, every, strict=True))
+        return paired(self.shares.to_numpy() @ weights, float(np.var(noise)))
 
     def at_edge(self, tricks: Tricks, arm: Side) -> bool:
         """Whether the arm's rate was chosen, and is the lowest or the highest that was tried."""
@@ -128,7 +128,7 @@ class Outcome:
             "low": found.low * best,
             "high": found.high * best,
             "p": found.p,
-            "choosing": np.nan if any(each is None for each in self.chosen) else self.moved.std() * best,
+            "choosing": np.nan if any(each is None for each in self.chosen) else self.choice_noise.std() * best,
             "predicted": self.trial.predicted,
             "margin": self.trial.margin,
             "small": -margin < found.low and found.high < margin,

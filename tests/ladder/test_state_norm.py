@@ -3,12 +3,13 @@
 import pytest
 import torch
 
-from tricks import Config, train
+from tricks import Config
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import named
+from tricks.runs.opening import open_env
 from tricks.state_norm import merge_moments
 
 
@@ -58,4 +59,4 @@ def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
 
 def test_images_are_refused() -> None:
     with pytest.raises(InputError, match="state_norm standardizes vectors, but these observations are images"):
-        train(Config("tricks/Bricks-v0", seeds=1, lanes=1, steps=10), named("ppo+state_norm"))
+        open_env(Config("tricks/Bricks-v0", seeds=1, lanes=1), named("ppo+state_norm"))  # before anything is played

@@ -7,7 +7,7 @@ from support.studies import study
 
 from ablations.analysis.studies import Study
 from ablations.design.designs import around_continuous, beyond, beyond_normed, ladder, leave_one_out
-from ablations.report.take_home import take_home
+from ablations.report.take_home import _first_ten, take_home
 
 NAMES, HOPPER, NEW = ["baseline", "clip", "entropy"], "Hopper-v5", "New-v0"
 
@@ -58,6 +58,9 @@ def test_the_first_ten_of_thirty_seeds_are_asked_what_they_would_have_detected()
     (sentence,) = said(made)
     assert sentence == "Of 2 effects that 30 seeds detect on New-v0, the first ten of these seeds detect 1."
     assert said(study(ladder(NAMES), lambda on: 90 * ("clip" in on), NEW, seeds=10)) == []
+    shared = made.runs[made.runs.tricks.eq("reuse") & (made.runs.seed < 10)]
+    more = replace(made, runs=pd.concat([made.runs, shared.assign(seed=shared.seed + 60)]))
+    assert _first_ten(more).runs.tricks.eq("reuse").sum() == 20  # ten seeds would have had ten more of a shared arm
 
 
 def test_of_a_robot_all_verdicts_are_told_and_held_against_what_is_published() -> None:

@@ -79,6 +79,26 @@ def test_a_renderer_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
+@pytest.mark.parametrize("frame", [None, np.zeros((2, 2, 3))])
+def test_what_is_no_picture_is_one_line(
+    frame: np.ndarray | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pictured, "render", lambda _: frame)
+    with pytest.raises(InputError, match="cannot draw Pictured-v0: "):
+        play.picture(untrained("Pictured-v0").only(), tmp_path / "x.gif", greedy=False)
+
+
+def test_an_environment_that_takes_no_render_mode_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = untrained("Pictured-v0").only()
+
+    def fails(*_: object) -> None:
+        raise TypeError("got an unexpected keyword argument 'render_mode'")
+
+    monkeypatch.setattr(play, "make_playable", fails)
+    with pytest.raises(InputError, match=r"cannot draw Pictured-v0: .*render_mode"):
+        play.picture(run, tmp_path / "x.gif", greedy=False)
+
+
 def test_cartpole_is_drawn_by_gymnasium(tmp_path: Path) -> None:
     pytest.importorskip("pygame", reason="the extra `play` is not installed")
     run = untrained("CartPole-v1").only()

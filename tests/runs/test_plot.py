@@ -53,6 +53,13 @@ def test_five_seeds_have_a_mean_and_an_interval() -> None:
     assert axes.get_title(loc="left") == "CartPole-v1: mean and 95% interval over 5 seeds"
 
 
+def test_a_seed_without_an_episode_is_not_counted_as_drawn() -> None:
+    returns = {seed: [seed, 10.0 + seed] for seed in range(4)} | {4: [np.nan, np.nan]}
+    axes = curve_figure(a_run(returns)).axes[0]
+    assert not axes.collections
+    assert axes.get_title(loc="left") == "CartPole-v1: mean of 4 of 5 seeds"
+
+
 def test_fewer_seeds_have_a_line_each_instead() -> None:
     axes = curve_figure(a_run({seed: [seed, 10.0 + seed] for seed in range(4)})).axes[0]
     assert [np.asarray(line.get_ydata())[0] for line in axes.lines] == [1.5, 0, 1, 2, 3]

@@ -69,16 +69,16 @@ def refuse_endless(config: Config, tricks: Tricks) -> None:
     rows, count = config.lanes * config.horizon, config.minibatches
     own = tricks.separate_optimizers and tricks.reuse and not tricks.ppg_buffers
     kept = config.value_rollouts if tricks.ppg_buffers else config.aux_every  # rollouts of an auxiliary phase
-    passes = {"epochs": tricks.reuse, "value_epochs": own, "aux_epochs": tricks.ppg}
-    for name in (name for name, on in passes.items() if on):
+    rollouts = {"epochs": int(tricks.reuse), "value_epochs": int(own), "aux_epochs": kept * tricks.ppg}
+    for name, each in ((name, each) for name, each in rollouts.items() if each):
         epochs = getattr(config, name)
         if count > rows:
             raise InputError(
                 f"{count} minibatches are more than the {rows} rows of a batch (lanes × horizon): "
                 "lower --minibatches, or raise --lanes or --horizon"
             )
-        phase = f" × {kept} rollouts" if name == "aux_epochs" else ""
-        if epochs * count * (kept if phase else 1) > MOST_STEPS:
+        if epochs * count * each > MOST_STEPS:
+            phase = f" × {each} rollouts" if each > 1 else ""
             raise InputError(
                 f"{epochs} {name} × {count} minibatches{phase} are more than {MOST_STEPS:,} gradient steps in one "
                 f"update, which would take hours; lower {switch(name)} or --minibatches"
