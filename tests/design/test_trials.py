@@ -64,6 +64,7 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval(monkeypatch: pytest
     assert (chosen["low"], chosen["high"]) == pytest.approx((1 - 1.95996 / 2, 1 + 1.95996 / 2), abs=1e-4)
     means[""] = means["baseline"]  # both arms choose alike, so they differ by the same, whatever they choose
     assert (outcome_of(TRIAL, base, more)["choosing"], outcome_of(TRIAL, base, more)["low"]) == (0, 1)
+    means[""] = np.array([0.0, 0.0])
     given = outcome_of(replace(TRIAL, rate=0.1), base, more)  # nothing was chosen
     assert (given["choosing"], given["low"], given["high"]) == (0, 1, 1)
     unknown = outcome_of(replace(TRIAL, score="late"), base, more)  # of tuning seeds, only the areas are kept
