@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from book.exercise import Exercise
+from tricks.dual_clip import bounded_below
 
 
 def short_surrogate(ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
@@ -70,7 +71,7 @@ check_surrogate = Exercise(
 
 
 def _floored(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:
-    return torch.where(advantage < 0, torch.maximum(clipped, c * advantage), clipped)
+    return bounded_below(clipped, advantage, c)
 
 
 def _floor_for_all(clipped: Tensor, advantage: Tensor, c: float) -> Tensor:

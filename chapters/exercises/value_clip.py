@@ -5,6 +5,7 @@ from torch import Tensor
 
 from book.exercise import Exercise
 from tricks.baseline import squared_error
+from tricks.huber import linear_beyond
 from tricks.value_clip import clipped_error
 
 
@@ -74,7 +75,7 @@ check_error = Exercise(
 
 
 def _huber(error: Tensor, delta: float) -> Tensor:
-    return torch.where(error.abs() <= delta, 0.5 * error.square(), delta * (error.abs() - 0.5 * delta))
+    return linear_beyond(0.5 * error.square(), delta)
 
 
 def _jump(error: Tensor, delta: float) -> Tensor:
