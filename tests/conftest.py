@@ -1,6 +1,7 @@
 """One thread, so that numbers repeat; workers forked from one server; the small environments that the tests play."""
 
 import multiprocessing
+import os
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +15,7 @@ from ablations.training import pools, workers
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # of the commands and notebooks that the tests start: they share the cores
 if "forkserver" in multiprocessing.get_all_start_methods():
     # No worker has to import PyTorch again. A command in a process of its own, as in test_running, spawns its workers.
     pools.METHOD = "forkserver"

@@ -37,7 +37,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize(
     ("patience", "hears", "said"),
-    [(0, True, ""), (30, True, "leftleft"), (0.5, False, "leftleft")],
+    [(0, True, ""), (30, True, "leftleft"), (2, False, "leftleft")],
     ids=["at once", "after cleaning up", "and if it does not listen"],
 )
 def test_workers_of_a_parent_that_was_killed_end(
