@@ -404,7 +404,7 @@ evidence("shared_trunk")
 # ## When do two heads need the same features?
 #
 # Sharing pays if both have to see the same thing, *and* seeing it is the hard part. Back to the line, with a harder
-# policy: four stripes, left and right in turn. The returns follow the same stripes, or the hill from above.
+# policy: four stripes, alternating left and right. The returns follow the same stripes, or the hill from above.
 
 # %%
 wave = torch.sin(6 * place)  # changes its sign three times
@@ -421,10 +421,11 @@ helped = score.pop("shared, returns follow the stripes")
 assert helped > 0.1 + max(score.values())
 
 # %% [markdown]
-# On its own, the policy misses one stripe of the four. Our reading: it is sure of the wrong action there, and at a
-# probability near 0 or 1 its gradient has vanished. The value head keeps going: it has to tell the stripes apart, and
-# with its features the policy gets all places right. With returns three times as large, the value drowns the policy
-# again. And if returns have another shape, there is nothing to share.
+# On its own, the policy gets a quarter of the places wrong, about one stripe of the four. Our reading: it is sure of
+# the wrong action there, and at a probability near 0 or 1 its gradient has vanished. The value head keeps going: it has
+# to tell the stripes apart, and with its features the policy gets all places right. With returns three times as large,
+# the gain is gone: the policy does about as well as on its own. And if returns have another shape, there is nothing to
+# share.
 #
 # CartPole is that last case: $V$ is the same in mirror images, while the policy has to choose opposite actions. On
 # images, both need to find the ball. So pixels usually get one trunk, and small observations two nets.

@@ -124,8 +124,9 @@ assert preference.argmax() <= 8 and explained[64] > explained[16] > explained[2]
 # %% [markdown]
 # The policy stops improving after about two passes, and then loses a quarter of what it had gained. That it stops is by
 # design: once a row with a positive advantage has a ratio past $1 + \varepsilon$, the clip makes its gradient zero, and
-# it falls silent. The value net has no such limit. Its targets are numbers to fit, and it keeps learning from the same
-# rows.
+# it falls silent. (What it loses is probably noise learned by heart: rows that were lucky or unlucky keep pushing until
+# they, too, are clipped.) The value net has no such limit. Its targets are numbers to fit, and after a dip it keeps
+# learning from the same rows.
 #
 # ## What an old row can still say
 #
@@ -153,8 +154,9 @@ assert slope.tolist() == [[0.0, -1.0]]
 # ## Drawing rows
 #
 # The library keeps the last few rollouts for each net ([appendix](a2_storing_rows.ipynb)). Each epoch takes a random
-# share of all rows. A row that stays for `rollouts` updates gets `rollouts` · `epochs` chances, so the share that makes
-# `uses` the average is
+# share of all rows. (The value net's buffer also replaces the memory of the auxiliary phase, which then trains on the
+# last `value_rollouts` rollouts.) A row that stays for `rollouts` updates gets `rollouts` · `epochs` chances, so the
+# share that makes `uses` the average is
 #
 # $$p = \frac{\text{uses}}{\text{rollouts} \cdot \text{epochs}},$$
 #
@@ -229,8 +231,8 @@ assert torch.cat(seen["policy"], 1).amax(1).tolist() == [1, 4]
 assert torch.cat(seen["value"], 1).amax(1).tolist() == [7, 16]
 
 # %% [markdown]
-# The buffers fill, and then both ages stay where they are. Newer rows are used a little more, since many older ones
-# have had all their uses (right).
+# The buffers fill, and then both ages stay where they are. Newer rows are used more: many older ones have had all their
+# uses (right), and in the first updates of this short run there are no old ones yet.
 #
 # ## What does age alone cost?
 #
@@ -262,7 +264,9 @@ with planted(importance_ratio=note_ratio, ages=note_clipped):
 runs["both old"] = train(replace(long, policy_rollouts=8, value_rollouts=8), buffers)
 
 # %% [markdown]
-# (When its uses are spread out, a row loses some of them to the limit, so age isn't quite the only difference.)
+# (When its uses are spread out, a row loses some of them to the limit, so age isn't quite the only difference. And
+# while a buffer of eight fills, its minibatches are smaller: an eighth of the usual size in the first update, full size
+# only from the eighth of the twenty.)
 #
 # **Predict.** In what order do the four end up?
 
@@ -321,7 +325,9 @@ for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items(
 # %% [markdown]
 # On both tasks, the mean score falls as the policy's buffer grows, though two rollouts are nearly as good as one, and
 # on CartPole all intervals overlap. The best length for the value net's buffer is less clear: eight rollouts are ahead
-# on CartPole (where two don't count as nearly as good) and two on Acrobot, but on both the intervals overlap.
+# on CartPole (where two don't count as nearly as good) and two on Acrobot, but on both the intervals overlap. (This row
+# compares more than length. With two rollouts, $p = 16/(2 \cdot 4)$ is above 1, so a row gets 8 uses instead of about
+# 15. And the auxiliary phase, which trains on this buffer, too, sees two rollouts instead of eight.)
 
 # %%
 evidence("ppg_buffers")
@@ -359,7 +365,8 @@ check_taken(my_taken)
 #
 # (a) 4, 1, 1, 1, 4. The value net's share is then $p = 1$: every row in every epoch. The policy's is ¼. (b) Almost. A
 # row is skipped by all four epochs with probability $(¾)^4 = 0.32$, so the policy sees 68% of the rows, once each, in
-# 16 small minibatches instead of 4 larger ones.
+# 16 small minibatches instead of 4 larger ones. And the auxiliary phase, which reads the value net's buffer, is left
+# with a single rollout.
 #
 # </details>
 #

@@ -91,8 +91,9 @@ axis.set(xlabel="ratio ρ of a row", ylabel="a row's term (nats)", xlim=(0.5, 1.
 plt.show()
 
 # %% [markdown]
-# In order: neither brake acts, both do, only the clip, only the KL stop. And their action differs. The clip silences
-# the rows that have gone far enough and keeps learning from the others. The KL stop ends the batch.
+# In order: neither brake acts, both do, only the clip, only the KL stop. (That is, if each row has moved the way its
+# advantage asks. The clip leaves alone a row that has moved against it; the KL counts both.) And their action differs.
+# The clip silences the rows that have gone far enough and keeps learning from the others. The KL stop ends the batch.
 #
 # ## In the library
 
@@ -306,8 +307,9 @@ assert (tuned["kl_stop"].late > tuned["reuse"].late)[larger].all() and tuned["re
 # | CleanRL | after each epoch, on its last minibatch (idle with one epoch) | `target_kl`, off by default | stops, too |
 # | here | before each minibatch's step | 1.5 × `target_kl` | stops, too |
 #
-# - **Use it on top of the clip as a fuse.** Set the target so that `steps_taken` stays near 100%, and only the odd
-#   batch in which the policy runs off is cut short. At a few percent, lower the learning rate or the number of epochs.
+# - **Use it on top of the clip as a fuse.** Set the target so that `steps_taken` stays near 100%, and only the
+#   occasional batch in which the policy runs away is cut short. At a few percent, lower the learning rate or the number
+#   of epochs.
 # - **Don't use it in place of the clip.** Nothing above argues for that. (Nor have we seen the two together do better
 #   than the clip alone.)
 # - **It measures one minibatch.** The estimate is noisy, and an unlucky one can stop a seed that was fine.

@@ -181,8 +181,8 @@ plt.show()
 # With the drawn action the gradient is exact for any baseline. With the clipped one, it can even have the wrong sign.
 # The figure shows why it ends badly. Once the mean is beyond the limit, *every* action has a score that points back.
 # Let the value net expect too much of that state, and every advantage is negative: "less of this," times a score that
-# points inside, pushes the mean further out. The further it is, the harder the push. Here are five agents on Pendulum
-# (each is stopped when a number overflows):
+# points inward, pushes the mean farther out. The farther out it is, the harder the push. Here are five agents on
+# Pendulum (each is stopped when a number overflows):
 
 
 # %%
@@ -448,15 +448,16 @@ check_log_prob(my_log_prob)
 #
 # </details>
 #
-# **Exercise 2: think.** Somebody measures torques in thousandths of a newton meter. What happens to $\log \pi$, to the
-# entropy, and to the ratio? Does training change?
+# **Exercise 2: think.** Somebody measures torques in thousandths of a newton meter. (a) A policy acts just as before.
+# What happens to $\log \pi$, to the entropy, and to the ratio? (b) A new agent starts with the library's defaults. Does
+# its training change?
 #
 # <details><summary>Answer</summary>
 #
-# $\log \pi$ drops by $\log 1000$ per dimension, and the entropy rises by as much; the ratio stays. Training changes all
-# the same, because the net still starts with a mean near 0 and $\sigma = 1$, now a thousandth of a newton meter. The
-# motor hardly moves, so no action looks better than another. (At $\sigma = 0.3$ the mean ran far beyond the limit. Here
-# the limit is at 2000, and the mean never gets there.)
+# (a) $\log \pi$ drops by $\log 1000$ per dimension, and the entropy rises by as much; the ratio stays. (b) It does,
+# because the net still starts with a mean near 0 and $\sigma = 1$, now a thousandth of a newton meter. The motor hardly
+# moves, so no action looks better than another. (At $\sigma = 0.3$ the mean ran far beyond the limit. Here the limit is
+# at 2000, and the mean never gets there.)
 #
 # </details>
 #

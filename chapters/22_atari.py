@@ -307,8 +307,8 @@ assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points[
 # - **The sign** makes all rewards alike, even where the difference matters. [`return_norm`](08_return_norm.ipynb) and
 #   [`popart`](12_popart.ipynb) scale returns and keep the difference, though in `BricksByRow` they scored less than the
 #   sign. Try `--no-reward-sign --return-norm`.
-# - **A lost life as an end** is meant to make the agent careful, but the value is wrong by what the next lives bring.
-#   Without it (`--no-life-ends`) the agent has to serve every ball but the first.
+# - **A lost life as an end** is meant to make the agent careful, but the value leaves out whatever the remaining lives
+#   will earn. Without it (`--no-life-ends`) the agent has to serve every ball but the first.
 # - **Four pictures** show speed, and nothing older.
 # - **The same start every time** would let an agent learn one sequence of actions by heart. Up to 30 idle moves make
 #   that harder. Newer work repeats the last action at random instead ("sticky actions"); its scores can't be compared

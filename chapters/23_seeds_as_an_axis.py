@@ -332,8 +332,9 @@ check_mean(my_mean)
 # <details><summary>Answer</summary>
 #
 # All gradients are $S$ times smaller. Gradient descent then has $1/S$ of its learning rate. Adam divides by the
-# gradient's size and hardly notices. But the gradient clip compares the small gradients with the same limit and does
-# nothing, and the logged `grad_norm` is wrong. In each case an agent's result depends on how many others there are.
+# gradient's size and hardly notices. But the gradient clip compares the small gradients with the same limit, so it acts
+# only on gradients $S$ times as long, and the logged `grad_norm` is wrong. In every case (with Adam alone, only through
+# its $\epsilon$), an agent's result depends on how many others there are.
 #
 # </details>
 #

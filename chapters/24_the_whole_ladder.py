@@ -51,8 +51,8 @@ begin()
 #
 # Every rung adds one trick to those before it. (`action_mask` is missing: CartPole has no illegal actions.) The score
 # is the area under the learning curve, where 0 is a random policy and 1 the ceiling. Bars are 95% intervals over seeds.
-# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05. (Of
-# trials, *seen* means only detected.)
+# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05. (For the
+# trials in the tricks' chapters, *seen* just means detected.)
 #
 # **Predict.** How many of the sixteen steps will be seen? Which ones?
 
@@ -242,11 +242,11 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 # only on LunarLander, and it can [collapse](02_reuse.ipynb) without a clip. Every detected effect was tried again
 # on other seeds. Here is what they support:
 #
-# 1. several epochs per batch **together with the clip**, the group whose loss costs CartPole and Pendulum most, and
-#    Acrobot and Taxi a little (on LunarLander each of the two helps as the next rung, but in the full set the group
+# 1. several epochs per batch **together with the clip**, the group whose removal costs CartPole and Pendulum the most,
+#    and Acrobot and Taxi a little (on LunarLander each of the two helps as the next rung, but in the full set the group
 #    isn't missed);
-# 2. on Acrobot and Pendulum, and a little on Taxi, a value net with GAE, segments, and the rest that needs it (but GAE
-#    [hurts](04_gae.ipynb) on LunarLander, and in CartPole's full set);
+# 2. on Acrobot and Pendulum, and a little on Taxi, a value net, with GAE, segments, and the other tricks that need one
+#    (but GAE [hurts](04_gae.ipynb) on LunarLander, and in CartPole's full set);
 # 3. then what your task calls for: `action_mask` for illegal actions (on Taxi, no other rung is worth as much);
 #    `bootstrap` for time limits; and `return_norm`, which is seen in two positions on Pendulum, as Acrobot's rung, on
 #    LunarLander with only a baseline, and, with `popart`, in Taxi's full set;
@@ -459,13 +459,14 @@ assert on["q0.95_high"] < off["q0.95_low"]
 assert all(found.explained.max() < 0.1 for found in shares.values())
 
 # %% [markdown]
-# If a choice that is clear of 0 counts as one that matters, CartPole agrees on seven of nine and Acrobot on five. On
-# both, the learning rate ranks high, while gradient clipping, annealing, and the entropy bonus don't show. Advantage
-# normalization, which brings little on MuJoCo, is clear on Acrobot only. (On CartPole, these agents can't tell, but
-# with each arm at its own best rate, above, it does help. Value clipping hurt on MuJoCo; here these agents can't tell.)
-# Normalizing observations matters on Acrobot, but the wrong way around: the best twentieth is worse with it. The full
-# set said so, too (above), on other agents. The scale of the last layer shows only among *good* configurations on
-# CartPole: with orthogonal initialization, the best twentieth is better.
+# If a choice that is clear of 0 counts as one that matters, and any other as one that doesn't, CartPole agrees on seven
+# of nine and Acrobot on five. (That's generous: four of the seven and three of the five are choices about which these
+# agents can't tell.) On both, the learning rate ranks high, while gradient clipping, annealing, and the entropy bonus
+# don't show. Advantage normalization, which brings little on MuJoCo, is clear on Acrobot only. (On CartPole, these
+# agents can't tell, but with each arm at its own best rate, above, it does help. Value clipping hurt on MuJoCo; here
+# these agents can't tell.) Normalizing observations matters on Acrobot, but the wrong way around: the best twentieth is
+# worse with it. The full set said so, too (above), on other agents. The scale of the last layer shows only among *good*
+# configurations on CartPole: with orthogonal initialization, the best twentieth is better.
 #
 # The two tasks agree less with each other than you might hope. `baseline` and `gae` *lower* CartPole's median and raise
 # Acrobot's. A random λ is often too small for CartPole, and `gae` needs `baseline`: a trick with a badly chosen number
@@ -481,7 +482,7 @@ assert all(found.explained.max() < 0.1 for found in shares.values())
 #
 # ## Exercises
 #
-# **Exercise 1: write it.** Holm's correction. Keep the order of the p-values.
+# **Exercise 1: write it.** Holm's correction. Return the corrected values in the order in which the p-values came.
 
 
 # %%
@@ -521,14 +522,16 @@ assert np.mean(verdicts) > 0.05
 #
 # </details>
 #
-# **Exercise 3: plan it.** Take a hollow mark from the CartPole figure and read off its interval. About how many seeds
-# would shrink it to ±0.02?
+# **Exercise 3: plan it.** Take a hollow mark from the CartPole figure of the three questions and read off its interval.
+# If only the reported seeds make it wide, about how many would shrink it to ±0.02?
 #
 # <details><summary>Answer</summary>
 #
 # The width shrinks with $1/\sqrt{n}$. A half-width of 0.08 at 30 seeds needs $(0.08 / 0.02)^2 = 16$ times as many: 480.
-# Small effects are expensive, which is why hardly anybody knows them. To get started: `python -m ablations run --design
-# add-one-in --tricks entropy --seeds 150:180`.
+# Small effects are expensive, which is why hardly anybody knows them. (In truth even 480 may not be enough: the
+# interval also contains the noise of choosing the learning rates, and only more *tuning* seeds reduce that; see the
+# [next chapter](25_sensitivity.ipynb).) To get started:
+# `python -m ablations run --design add-one-in --tricks entropy --seeds 150:180`.
 #
 # </details>
 #

@@ -139,8 +139,8 @@ assert there["own best"] > 2 * there["over all"]
 # - `gae` costs at the two smallest rates. Our reading: the value net learns slowly there, and while $V \approx 0$, the
 #   advantage is a sum of rewards discounted by $\gamma\lambda = 0.94$. So it looks about 17 steps ahead, where a return
 #   looks 100.
-# - `return_norm` gives back at least as much at the same two rates, probably because its value net learns numbers
-#   around 1, which don't take large weights.
+# - `return_norm` gives back about as much at the same two rates, probably because its value net learns numbers around
+#   1, which don't take large weights.
 # - `bootstrap` is ahead by 0.04 to 0.09 at the five middle rates, though ten seeds detect it at only two. It repairs a
 #   wrong target, and no learning rate does that.
 #
@@ -192,7 +192,7 @@ Markdown(markdown(lines))
 # That removes the optimism but not the luck: different tuning seeds might have chosen different rates. So, where the
 # tuning scores were kept, the intervals of differences in area include it: the tuning seeds are drawn again 4,000
 # times, each draw chooses a rate, and the variance of the chosen rates' means is added to the squared standard error
-# ([method](../docs/method.md#the-protocol-of-the-classic-suite)). How much does it weigh?
+# ([method](../docs/method.md#the-protocol-of-the-classic-suite)). How much does it matter?
 
 # %%
 step = effects(cartpole, ladder)
@@ -345,8 +345,9 @@ assert high - low > 2 * (row.high - row.low)
 # </details>
 #
 # **Exercise 3: think, then look.** At 0.0003, [PopArt](12_popart.ipynb) costs 0.38. It preserves the value net's
-# outputs when the return statistics move. What would those outputs have done otherwise, while returns grow from 20 to
-# several hundred? Train the rungs `entropy` (the one before) and `popart` at this rate and compare `value_loss`.
+# outputs when the return statistics move. What would those outputs have done otherwise, while episodes grow from 20
+# steps to several hundred, and discounted returns from about 18 toward 100? Train the rungs `entropy` (the one before)
+# and `popart` at this rate and compare `value_loss`.
 #
 # <details><summary>Answer</summary>
 #

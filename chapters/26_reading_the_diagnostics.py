@@ -160,7 +160,7 @@ assert median("unclipped", "entropy", (0.5, 1)) < 0.7 * median("sound", "entropy
 
 # %% [markdown]
 # `approx_kl` is an order of magnitude too high, and single ratios shoot up. That's how *steps that are too large* look,
-# whatever the cause. A policy that is thrown about also ends up sure of itself.
+# whatever the cause. A policy that gets tossed around also ends up overconfident.
 #
 # **2. The ratio forgets who played.** Every minibatch recomputes the old log-probabilities from the current policy, so
 # every ratio is 1.
@@ -203,8 +203,9 @@ print(f"explained variance: {found[0]:.2f} sound, {found[1]:.2f} crossed")
 assert found[1] < 0.15 < found[0]
 
 # %% [markdown]
-# Everything looks healthy but explained variance, which stays at 0: the net has found the best constant. CartPole is
-# kind enough to be learned with a constant baseline (run B).
+# After the first few updates, everything looks healthy but explained variance, which stays near 0: the net has found
+# the best constant. (`grad_norm` starts at three times the sound run's.) CartPole is kind enough to be learned with a
+# constant baseline (run B).
 #
 # **5. Sums instead of means.** Every loss is multiplied by the number of samples.
 
@@ -233,8 +234,8 @@ assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 #
 # ## How they can fool you
 #
-# **They are averages.** One ruined state in a hundred hardly shows in `approx_kl`, hence `max_ratio`. And **they see
-# what the policy visits.** Elsewhere, anything may be wrong.
+# **They are averages.** One ruined state in a hundred hardly shows in `approx_kl`, which is why there is also
+# `max_ratio`. And **they see only what the policy visits.** Anywhere else, anything may be wrong.
 #
 # ## Exercises
 #
@@ -288,8 +289,9 @@ check_diagnosis(my_diagnosis)
 #
 # <details><summary>Hint</summary>
 #
-# Start with `standardize=lambda advantage, valid: -advantage`, then with something subtler, such as `shorten`, the
-# gradient clip, without a limit. If no number gives it away, you have found a diagnostic that this library lacks.
+# Start with the wrong sign: import `standardize` from `tricks.advantage_norm`, and plant
+# `standardize=lambda advantage, valid: -standardize(advantage, valid)`. Then try something subtler, such as `shorten`,
+# the gradient clip, without a limit. If no number gives it away, you have found a diagnostic that this library lacks.
 #
 # </details>
 #

@@ -63,7 +63,8 @@ print("better half: ", better_half(advantage, valid)[0].numpy())
 torch.testing.assert_close(better_half(advantage, valid), torch.tensor([[1.0, -1.0, -1.0, 0.0, 1.0]]))
 
 # %% [markdown]
-# Standardized, four of the five are all but equal, and the policy learns from the 1000 alone.
+# Standardized, the other four are all but equal and all negative: the 5, which was good, is pushed down as hard as the
+# −1. All the policy learns is which row had the 1000.
 #
 # ## What must always be true
 #
