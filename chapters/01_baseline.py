@@ -233,7 +233,8 @@ assert wide > 40 * narrow
 #
 # $$\text{EV} = 1 - \frac{\operatorname{Var}(G - V)}{\operatorname{Var}(G)} .$$
 #
-# 1 is perfect, 0 is no better than a constant, and below 0 a constant would be better than the net.
+# 1 is perfect up to a constant offset, which both variances ignore; 0 is no better than a constant; below 0, a constant
+# would be better than the net.
 
 # %%
 source(squared_error, explained_variance)
@@ -323,10 +324,10 @@ plt.show()
 evidence("baseline")
 
 # %% [markdown]
-# (A verdict asks for more than an interval that excludes 0. Among sixteen tricks some do so by luck;
-# [the whole ladder](24_the_whole_ladder.ipynb) explains Holm's correction for that.)
+# (A verdict asks for more than an interval that excludes 0. Among sixteen useless tricks, about one would do so by
+# luck; [the whole ladder](24_the_whole_ladder.ipynb) explains Holm's correction for that.)
 #
-# A baseline helps little
+# A baseline doesn't help much
 #
 # - **while $V$ knows nothing.** With explained variance below 0, a constant would do better: $G - V$ spreads more than
 #   $G$ does.
@@ -367,7 +368,7 @@ check_best_baseline(my_best_baseline)
 #
 # </details>
 #
-# **Exercise 3: spot the bug.** A value net puts out one column per seed, so its shape is `[B, 1]`. The function below
+# **Exercise 3: spot the bug.** A value net outputs one column per seed, so its shape is `[B, 1]`. The function below
 # computes the value loss from it. It runs, and the loss falls.
 
 # %%

@@ -45,8 +45,8 @@ begin()
 #
 # $$\underbrace{r_0 + r_1 + \dots + r_{k-1}}_{\text{seen}} + \underbrace{V(s_k)}_{\text{believed}}.$$
 #
-# With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. 2,000 rides for each $k$, 300
-# of them drawn:
+# With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. Here are estimates from 2,000
+# rides, for four values of $k$ (the figure shows 300 of the rides):
 
 # %%
 CELLS, WORTH, RIDES = 30, 10.0, 2000
@@ -134,7 +134,7 @@ source(gae, discounted_sum)
 # | the episode goes on | yes | yes |
 # | it **terminated** | **no**, it's over | **no**, a new episode follows |
 # | it was **truncated** | **yes**, it could have gone on | **no**, likewise |
-# | the batch ends | **yes**, it does go on | **no**, the sum starts here |
+# | the batch ends | **yes**, it does go on | **no**, there is no next row |
 #
 # The columns differ where an episode was stopped but not finished. **That is why there are two masks**, which keep a
 # term or drop it: `terminated` for $\delta$, and `done` (terminated *or* truncated) for the recursion.
@@ -356,10 +356,11 @@ assert lambdas["Pendulum-v1"].max() - lambdas["Pendulum-v1"].min() < 60
 assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 
 # %% [markdown]
-# λ = 0.9 is nearly as good as the best in all three; the usual 0.95 isn't on Acrobot. On CartPole, λ matters little from
-# 0.9 on, but a bare TD error loses half the score. Acrobot is the reverse: a small λ is best, and λ = 1 costs about a
-# hundred points. (Our reading: how long a swing takes is mostly luck early on, and λ = 1 charges it to every action on
-# the way.) On Pendulum, with γ = 0.9, λ hardly matters.
+# λ = 0.9 is nearly as good as the best in all three; the usual 0.95 isn't on Acrobot. On CartPole, λ matters little
+# from 0.9 on, but a bare TD error loses half the score. Acrobot is the reverse: a small λ is best, and λ = 1 costs
+# about a hundred points. (Our reading: how long a swing takes is mostly luck early on, and λ = 1 charges it to every
+# action on the way.) On Pendulum, with γ = 0.9, λ matters little: the worst values cost about fifty points, and the
+# intervals overlap.
 #
 # No γ is good everywhere. 0.9 looks about ten steps ahead. On CartPole that's too few to see the pole fall, on Acrobot
 # it's enough, and on Pendulum it beats the usual 0.99 by three hundred points.
@@ -386,7 +387,8 @@ source(judged_anew, judged)
 # The noisy chain has 16 cells in a row. The last one ends the episode and pays 10, and every step pays noise with
 # standard deviation 3. Five agents with λ = 0 take 16 epochs on each batch.
 #
-# **Predict.** After four batches, in how many cells before the goal has $V$ heard of the 10?
+# **Predict.** After four batches, in how many of the 15 cells before the goal has $V$ heard of the 10, judged once and
+# with `recompute`?
 
 # %%
 chain = Config("tricks/NoisyChain-v0", seeds=5, steps=10_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
@@ -518,8 +520,8 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 #
 # <details><summary>Answer</summary>
 #
-# Every epoch starts with ratios of 1, so the clip limits the way that one epoch goes, no longer the way of the whole
-# update. Ten epochs, each of which stops at 1.2, make $1.2^{10} \approx 6.2$. And the ratio isn't the importance weight
+# Every epoch starts with ratios of 1, so the clip limits how far one epoch goes, and no longer how far the whole update
+# goes. Ten epochs, each of which stops at 1.2, make $1.2^{10} \approx 6.2$. And the ratio isn't the importance weight
 # any more: the rows were played by the first of these policies, not by the latest. So `recompute` leaves the old
 # log-probabilities as they are.
 #

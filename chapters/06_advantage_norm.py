@@ -266,7 +266,8 @@ assert abs(means["centered"] - means["both"]) < 30 and abs(means["divided"] - me
 #
 # ## What stays in the old currency
 #
-# The trick frees only the *policy's* part of the gradient. Here are both parts of the first one, on CartPole:
+# The trick frees only the *policy's* part of the gradient. Here are the norms of both parts of the first gradient, the
+# policy's and the value net's, on CartPole:
 
 # %%
 POLICY = 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2  # weights and biases of the policy net, which come first

@@ -15,7 +15,7 @@
 # | **formula** | $\hat s = \operatorname{clip}\big((s - \mu) / \sqrt{\sigma^2 + \varepsilon},\, \pm 10\big)$, with $\mu$ and $\sigma^2$ of all states so far |
 # | **in the loop** | `agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid, config.obs_decay)` |
 # | **defaults** | $\varepsilon = 10^{-8}$; the statistics move once per update, after the last gradient step |
-# | **watch** | `max_ratio` before the first step of a batch: it must be 1 |
+# | **watch** | `max_ratio`: with one epoch and one minibatch, it must be 1 |
 # | **skip it when** | features are around 1 already, or one-hot, or pixels, or their limits are known |
 # | **also called** | observation normalization: `VecNormalize` in stable-baselines3, `NormalizeObservation` in Gymnasium |
 
@@ -47,12 +47,12 @@ TRICK, ODD = style.COLORS["state_norm"], "#EE7733"
 # %% [markdown]
 # ## One cart, two rulers
 #
-# CartPole shows the cart's place and speed in meters, and the pole's angle and angular speed in radians.
-# `CartPoleOddUnits` shows the place in millimeters from a wall 5 m away, the speed in millimeters per second, the angle
-# in full turns, its speed in turns per second. Toss a coin for every push:
+# CartPole shows the cart's position and speed in meters and meters per second, and the pole's angle and angular speed
+# in radians and radians per second. `CartPoleOddUnits` shows the position in millimeters from a wall 5 m away, the
+# speed in millimeters per second, the angle in full turns, its speed in turns per second. Toss a coin for every push:
 
 # %% tags=["open"]
-FEATURES = ("place", "speed", "angle", "angular speed")
+FEATURES = ("position", "speed", "angle", "angular speed")
 config = Config("tricks/CartPoleOddUnits-v0", seeds=10, steps=30_000, lanes=32, horizon=32, lr=0.003)
 env = make_env(replace(config, seeds=5))
 
@@ -124,7 +124,7 @@ assert hearing(usual)[2] > 1000 * hearing(odd)[2]
 
 # %% [markdown]
 # In odd units nearly all outputs sit at −1 or 1, where the angle can't move them. (The speed still gets through: one
-# standard deviation of it is large enough to flip a unit from one end to the other.)
+# standard deviation of it is large enough to flip about one unit in twenty from one end to the other.)
 #
 # **Won't the net learn its way out?** Adam moves each weight by about the learning rate $\alpha$, whatever the
 # gradient, so one step moves a unit's input by about $\alpha \cdot |s|$. With $\alpha = 0.003$:
@@ -134,8 +134,8 @@ for name, column in zip(FEATURES, odd.T, strict=True):
     print(f"{name:14} one step moves a unit's input by about {0.003 * column.square().mean().sqrt():.5f}")
 
 # %% [markdown]
-# The place throws a unit across the tanh in a single step. The angle would need tens of thousands of steps, all in one
-# direction, to be heard. **No learning rate is right for both.**
+# The position throws a unit across the tanh in a single step. The angle would need tens of thousands of steps, all in
+# one direction, to be heard. **No learning rate is right for both.**
 #
 # ## Standardize by everything seen so far
 #
@@ -451,8 +451,8 @@ check_merged(merged)
 #
 # </details>
 #
-# **Exercise 3: spot the bug.** Here is another `merge_moments`; it runs without an error or NaN. Below are this
-# chapter's first states, as trained agents' nets see them.
+# **Exercise 3: spot the bug.** Here is another `merge_moments`; it runs without an error or NaN. Below are the
+# coin-toss states from the start of this chapter, as the nets of trained agents see them.
 
 # %%
 source(merge_the_batch)
@@ -476,8 +476,8 @@ assert as_seen(faulty.agent)[1, 2] < 0.3
 assert as_seen(having.agent)[1, 2] > 0.6
 
 # %% [markdown]
-# Which of these numbers gives the bug away, and what should it be? (Even the right statistics don't give exactly 0 ± 1,
-# since they cover other states.)
+# Which of the two columns of each feature gives the bug away, the means or the deviations? What should it be, and for
+# which feature is it worst? (Even the right statistics don't give exactly 0 ± 1, since they cover other states.)
 #
 # <details><summary>Hint</summary>
 #

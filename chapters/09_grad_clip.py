@@ -209,8 +209,8 @@ assert moved[0].max() < 4 and moved[0, 3100] < 0.05 and moved[1, 3100] > 0.8
 # not just the step.**
 #
 # Its ordinary gradients were halved, too, and it still travels at full speed, because Adam divides by ½ instead. A
-# limit that is *always* active doesn't slow Adam down, as long as it leaves gradients far above $\varepsilon$ (below,
-# it won't). It makes all gradients equally long, so that each batch gets the same vote.
+# limit that is *always* active doesn't slow Adam down, as long as it leaves gradients far above $\varepsilon$ (in the
+# next section but one, it doesn't). It makes all gradients equally long, so that each batch gets the same vote.
 #
 # ## How often the limit is active
 #
@@ -395,8 +395,8 @@ evidence("grad_clip").strip()
 plt.show()
 
 # %% [markdown]
-# Where shocks are huge, the limit decides; with shocks of 1000, no effect is detected. The usual environments have
-# none, and on the ladder `return_norm` has already made the losses small.
+# Where shocks are huge, the limit decides. In `CartPoleShocks`, where they are 1000 and aren't taken back, no effect is
+# detected. The usual environments have none, and on the ladder `return_norm` has already made the losses small.
 
 # %%
 evidence("grad_clip")

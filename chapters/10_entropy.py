@@ -135,8 +135,8 @@ assert all(0.8 < steps * start < 1.6 for start, steps in needed.items())
 #   = -\pi(k) \big(\log \pi(k) + 1\big) + \pi(k) \sum_a \pi(a) \big(\log \pi(a) + 1\big)
 #   = -\pi(k)\, \big(\log \pi(k) + H\big).$$
 #
-# (The last sum is $-H + 1$, and the ones cancel.) Actions *less* surprising than average lose some of their logit,
-# others gain. Everything balances at $\pi = 1/n$ for $n$ actions, and there $H = \log n$, as large as it gets.
+# (The last sum is $-H + 1$, and the ones cancel.) The logits of actions that are *less* surprising than average fall,
+# and the others rise. Everything balances at $\pi = 1/n$ for $n$ actions, and there $H = \log n$, as large as it gets.
 #
 # The **entropy bonus** adds $c_2 H$, averaged over the batch, to the objective (Williams & Peng 1991; Mnih et al. 2016,
 # arXiv:1602.01783). ($c_1$ is the value loss's weight, `value_coef`.) For our two actions,
@@ -324,10 +324,10 @@ assert (
 )
 
 # %% [markdown]
-# On CartPole and Acrobot, 0.01 costs nothing, 0.03 about 25 points, and 0.1 more than 50. (The dip at 0.001 on Acrobot
-# is probably noise, since 0.01 is as good as 0.) On Pendulum, 0.1, the largest that we tried, is best, and 0.03 is
-# nearly as good. The smaller ones are behind, but their intervals overlap with that of 0.03. $c_2$ also depends on the
-# scale of the advantages. Three more warnings:
+# On CartPole and Acrobot, 0.01 costs nothing, and 0.1 costs more than 50 points. 0.03 may cost about 25. (On Acrobot,
+# 0.001 dips just as far, which is probably noise, since 0.01 is as good as 0.) On Pendulum, 0.1, the largest that we
+# tried, is best, and 0.03 is nearly as good. The smaller ones are behind, but their intervals overlap with that of
+# 0.03. $c_2$ also depends on the scale of the advantages. Three more warnings:
 #
 # - **The bonus doesn't find needles.** Coin flips reach a door 14 cells away, but not one that takes fifty right
 #   choices in a row.
@@ -368,10 +368,11 @@ check_entropy(my_entropy)
 #
 # <details><summary>Answer</summary>
 #
-# Zero: it's minus the score, whose mean is zero, as in the [first chapter](00_reinforce.ipynb). This "bonus" adds
-# nothing but noise. $\theta$ acts on the entropy in two ways, through the terms $-\log \pi(a)$ and through how often
-# each is drawn, and the estimate keeps only the first, which cancels. Sum over all actions, or treat $-\log \pi(a)$ as
-# a reward.
+# Zero: it's minus the score, whose mean is zero, as in the [first chapter](00_reinforce.ipynb). (That is, in the first
+# gradient step on a batch. In later ones it pushes $\pi_\theta$ away from $\pi_\text{old}$.) This "bonus" adds nothing
+# but noise. $\theta$ acts on the entropy in two ways, through the terms $-\log \pi(a)$ and through how often each is
+# drawn, and the estimate keeps only the first, which cancels. Sum over all actions, or treat $-\log \pi(a)$ as a
+# reward.
 #
 # </details>
 #

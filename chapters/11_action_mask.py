@@ -13,7 +13,7 @@
 # | **formula** | $\pi_m(a) = \pi(a) \,/ \sum_{j \in L} \pi(j)$ for a legal action, 0 for an illegal one |
 # | **in the loop** | `policy = masked(policy)` |
 # | **defaults** | nothing to tune; the mask comes from the environment, as in `info["action_mask"]` |
-# | **watch** | `max_ratio`: 1 on the first gradient step; `entropy`: at most the log of the number of *legal* actions |
+# | **watch** | `max_ratio`: with one epoch and one minibatch, always 1; `entropy`: at most the log of the number of *legal* actions |
 # | **skip it when** | everything is legal, or "illegal" only means unwise |
 # | **also called** | invalid action masking |
 

@@ -314,7 +314,7 @@ for tricks in (switched(["baseline", "segments"]), switched(["baseline", "reuse"
 # - **When they are short.** Waiting twenty steps costs nothing.
 # - **When the value net is poor.** The shorter the segment, the more rows are close to a cut.
 # - **When the reward is far away.** With $T = 5$, news of it travels back at most five steps per update. (Mnih et al.
-#   2016, arXiv:1602.01783, made up for it with many lanes.)
+#   2016, arXiv:1602.01783, cut after five steps, but they also updated after every five.)
 # - **When the lanes march in step.** If all start together and all episodes have 2,000 steps, early batches show only
 #   beginnings, and much later ones only endings.
 #

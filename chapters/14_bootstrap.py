@@ -233,7 +233,8 @@ for name, run in (("limit = death", death), ("limit = cut", cut)):
     print(f"{name}: probability of a step to the right, cell by cell {to_the_right.detach().numpy().round(2)}")
 
 # %% [markdown]
-# Without the bootstrap, an agent that strays far to the right stays there, and one at the left end never leaves.
+# Without the bootstrap, a lane that strays far to the right stays there, and one at the left end never leaves: the same
+# policy does both.
 #
 # ## In longer runs
 
@@ -262,11 +263,12 @@ print("gain in Shuttle, as a share of the best score, by time limit:", doses)
 evidence("bootstrap")
 
 # %% [markdown]
-# ## When the clock is real
+# ## When to leave it out
 #
 # - **When the limit is the task.** "Score as much as you can in a minute": what comes after is worth 0. But then the
 #   value of a state depends on the time left, which must be part of the observation.
-# - **When the limit is hardly ever reached**, or so far away that γ has forgotten it.
+# - **When the limit is hardly ever reached**, or is so long that few rows come within a few times $1/(1-\gamma)$ steps
+#   of it.
 # - **When $V$ is poor.** A bootstrap repeats what the net believes.
 #
 # CleanRL's `ppo.py` leaves it out; Stable-Baselines3 bootstraps at time limits.

@@ -246,7 +246,7 @@ plt.show()
 # %% [markdown]
 # The clipped net takes longer, as predicted. But then it gets the first step right, and the plain one often doesn't.
 # The likely reason: twenty epochs of large errors push the plain net's tanh features toward ±1, where they have hardly
-# any gradient, and about half of them never come to tell the first step from the sixth. The clip silences every row
+# any gradient, and about half of them never learn to tell the first step from the sixth. The clip silences every row
 # that has moved enough, and most features stay usable. That wasn't part of the prediction.
 #
 # Which weighs more? On the five seeds that chose the rates:
@@ -274,8 +274,7 @@ assert abs(low["without"] - high["with"]) < 0.01
 # The plain net scored more on those five seeds, at every rate; the clipped one did on the trial's twenty seeds and on
 # twenty others, at the rate 0.03. So we wrote down a second trial, at 0.01, and trained it on as many seeds. There the
 # clip hurts, on both sets. The same trick, in the same world: **its sign depends on the learning rate.** And the plain
-# net at 0.01 scores what the clipped one does at 0.03. With each at the better of the two rates, there is nothing to
-# choose between them.
+# net at 0.01 scores what the clipped one does at 0.03. With each at the better of the two rates, they come out even.
 #
 # ## Where it helps, and where it hurts
 
@@ -316,7 +315,7 @@ found
 
 # %% [markdown]
 # The third world, `CartPoleReward100`, should have been the worst. But a value net without `return_norm` is [lost there
-# anyway](08_return_norm.ipynb), so the clip has nothing to spoil.
+# anyway](08_return_norm.ipynb), so the clip, we suspect, has nothing to spoil.
 #
 # Andrychowicz et al. (2020, arXiv:2006.05990) saw it hurt at every threshold. Engstrom et al. (2020, arXiv:2005.12729)
 # count it among the details in which PPO's code differs from the paper. Two arguments against it are general. The
@@ -474,7 +473,7 @@ plt.show()
 assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 
 # %% [markdown]
-# What's wrong? And why does it do so much less harm at the rate 0.01?
+# What's wrong? And why does it work at the rate 0.01, in the end even better than the library's clip?
 #
 # <details><summary>Hint</summary>
 #
@@ -482,9 +481,9 @@ assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 #
 # </details>
 #
-# **Exercise 3: think.** (a) With `return_norm`, the returns have a standard deviation of 50 points. How many points may
-# $V$ move at $\varepsilon = 0.2$? (b) Somebody stores $V_\text{old}$ in points (about 5,000), but the net predicts
-# normalized values (about 0). What becomes of the gradient?
+# **Exercise 3: think.** (a) With `return_norm`, the returns have a standard deviation of 50 points. Within one update,
+# how many points can $V$ move at $\varepsilon = 0.2$ before the clip goes silent? (b) Somebody stores $V_\text{old}$ in
+# points (about 5,000), but the net predicts normalized values (about 0). What becomes of the gradient?
 #
 # <details><summary>Answer</summary>
 #

@@ -353,16 +353,16 @@ rest[["step", "return", "value_loss", "entropy", "approx_kl", "grad_norm"]].tail
 #
 # </details>
 #
-# **Exercise 3: think.** You anneal over 100,000 steps. (a) At 50,000 steps somebody grants you 200,000 in all. Which
-# rate comes next, and is the result a run of 200,000 steps? (b) What must be saved so that an interrupted run can go
-# on?
+# **Exercise 3: think.** You anneal over 100,000 steps. (a) At 50,000 steps you are given a budget of 200,000 in all.
+# Which rate comes next, and is the result a run of 200,000 steps? (b) What must be saved so that an interrupted run can
+# go on?
 #
 # <details><summary>Answer</summary>
 #
-# (a) Staying on the old line means 50% of the start, jumping to the new one 75%. Either is fine, and neither is a run
-# of 200,000 steps, which would have had higher rates until then. Report what you did. (b) Besides the nets and the
-# optimizer, the number of updates so far and the total, or the share of the budget. Without them, the rate starts from
-# the top again.
+# (a) The old line is at 50% now and would reach 0 at 100,000. Either go on from 50% along a flatter line that ends at
+# 200,000, or jump to the new line, at 75%. Either is fine, and neither is a run of 200,000 steps, which would have had
+# higher rates until then. Report what you did. (b) Besides the nets and the optimizer, the number of updates so far and
+# the total, or the share of the budget. Without them, the rate starts from the top again.
 #
 # </details>
 #

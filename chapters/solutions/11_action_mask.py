@@ -11,7 +11,8 @@ first gradient step of an update nothing has moved yet, so every ratio must be 1
 probability that the unmasked net gives to the legal actions together, which is below 1. The largest one creeps upward
 because the surer the net gets of a legal action in some state, the less is left for illegal ones. Where the ratio is
 below the clip range, a bad action's gradient is zero. The other way around, acting without the mask and learning with
-it, illegal actions have a ratio of 0, and approx_kl is infinite.
+it, illegal actions have a ratio of 0, and approx_kl is huge. (It would be infinite if the library didn't keep ratios
+above 1e-38.)
 """
 
 import torch

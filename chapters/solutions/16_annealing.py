@@ -6,10 +6,10 @@ the agent would unlearn. The curve alone can't tell a rate of 0 from an agent th
 to look at is `approx_kl`. It is 0 from then on, so the policy doesn't move at all. One that has converged at a real
 rate still jitters.
 
-Exercise 3. (a) Staying on the old line means 50% of the start, jumping to the new one 75%. Either is fine, and neither
-is a run of 200,000 steps, which would have had higher rates until then. Report what you did. (b) Besides the nets and
-the optimizer, the number of updates so far and the total, or the share of the budget. Without them, the rate starts
-from the top again.
+Exercise 3. (a) The old line is at 50% now and would reach 0 at 100,000. Either go on from 50% along a flatter line that
+ends at 200,000, or jump to the new line, at 75%. Either is fine, and neither is a run of 200,000 steps, which would
+have had higher rates until then. Report what you did. (b) Besides the nets and the optimizer, the number of updates so
+far and the total, or the share of the budget. Without them, the rate starts from the top again.
 """
 
 from exercises.annealing import check_rate
