@@ -482,8 +482,9 @@ assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 # </details>
 #
 # **Exercise 3: think.** (a) With `return_norm`, the returns have a standard deviation of 50 points. Within one update,
-# how many points can $V$ move at $\varepsilon = 0.2$ before the clip goes silent? (b) Somebody stores $V_\text{old}$ in
-# points (about 5,000), but the net predicts normalized values (about 0). What becomes of the gradient?
+# how many points can $V$ move at $\varepsilon = 0.2$ before the clip silences its row? (b) Somebody stores
+# $V_\text{old}$ in points (about 5,000), but the net predicts normalized values (about 0). What becomes of the
+# gradient?
 #
 # <details><summary>Answer</summary>
 #

@@ -69,6 +69,10 @@ def _nan_times_zero(advantage: Tensor, valid: Tensor) -> Tensor:
     return _padding_and_nan(advantage, valid) * valid
 
 
+def _unmasked(advantage: Tensor, valid: Tensor) -> Tensor:
+    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+
+
 check_standardize = Exercise(
     _right,
     cases=(
@@ -81,6 +85,7 @@ check_standardize = Exercise(
     ),
     mistakes={
         "rows that are not valid are padding: they must not count for the mean, nor for the std.": _over_everything,
+        "`valid` is not used: padding must not count for mean and std, and should come out as 0.": _unmasked,
         "0/0 is NaN: with equal advantages the std is 0, so add a small number to it.": _without_epsilon,
         "the std of a single row is NaN: divide the sum of squares by n - 1, but never by less than 1.": _torch_std,
         "rows that are not valid should come out as 0.": _padding,

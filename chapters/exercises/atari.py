@@ -57,6 +57,13 @@ def _product(layers: Layers) -> int:
     return field
 
 
+def _wrong_end(layers: Layers) -> int:
+    field = 1
+    for kernel, stride in layers:
+        field = (field - 1) * stride + kernel
+    return field
+
+
 check_field = Exercise(
     _right,
     cases=(
@@ -69,6 +76,7 @@ check_field = Exercise(
         "the strides are missing: neighbors in the second layer are not neighbors in the picture.": _no_strides,
         "the distance between two neighbors is the product of the strides of all layers before.": _own_stride_only,
         "a layer's own stride sets its outputs apart, not the inputs of its kernel.": _stride_first,
+        "this recursion runs from the last layer down to the picture; you begin at the picture.": _wrong_end,
         "fields do not multiply: neighboring kernels overlap.": _product,
     },
 )

@@ -67,6 +67,18 @@ def _undiscounted(reward: Tensor, terminated: Tensor, truncated: Tensor, next_va
     return _right(reward, terminated, truncated, next_value / gamma, gamma)
 
 
+def _reset_late(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
+    following, targets = next_value[-1], []
+    for t in reversed(range(len(reward))):
+        following = reward[t] + gamma * following
+        targets.append(following)
+        if truncated[t]:
+            following = next_value[t]
+        if terminated[t]:
+            following = torch.tensor(0.0)
+    return torch.stack(targets[::-1])
+
+
 def _one_step(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
     return reward + gamma * torch.where(terminated, 0.0, next_value)
 
@@ -102,6 +114,7 @@ check_targets = Exercise(
         ),
         "a death counts V of its last state. Nothing comes after a death.": _death_is_a_limit,
         "the last row is a cut, too, unless its episode ended there: begin with next_value[-1].": _last_row_an_end,
+        "the cut is one step off: ask whether a row is a cut or an end *before* you add what follows it.": _reset_late,
         "V(s′) is one step later, so it counts γ times.": _undiscounted,
         "this is the TD target; the return uses V only at a cut.": _one_step,
         "V counts in a row with both flags. But a death on the time limit is a death.": _limit_first,

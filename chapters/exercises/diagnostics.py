@@ -97,6 +97,7 @@ check_explained_variance = Exercise(
 check_diagnosis = Exercise(
     lambda patient: {"X": 2, "Y": 3, "Z": 1}[patient],
     cases=({"patient": "X"}, {"patient": "Y"}, {"patient": "Z"}),
+    otherwise="each patient has one fault, and each fault one patient: use 1, 2, and 3 once each.",
     mistakes={
         "look at the entropy again: which fault leaves a policy undecided, and which makes it sure at once?": (
             lambda patient: {"X": 1, "Y": 3, "Z": 2}[patient]

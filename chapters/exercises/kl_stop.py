@@ -44,6 +44,10 @@ def _largest(log_prob: Tensor, old_log_prob: Tensor, target_kl: float) -> bool:
     return bool((log_ratio.exp() - 1 - log_ratio).max() <= 1.5 * target_kl)
 
 
+def _upside_down(log_prob: Tensor, old_log_prob: Tensor, target_kl: float) -> bool:
+    return _right(old_log_prob, log_prob, target_kl)
+
+
 def _summed(log_prob: Tensor, old_log_prob: Tensor, target_kl: float) -> bool:
     log_ratio = log_prob - old_log_prob
     return bool((log_ratio.exp() - 1 - log_ratio).sum() <= 1.5 * target_kl)
@@ -64,6 +68,7 @@ check_near_enough = Exercise(
         _case(1.25, 0.75),  # mean(ρ − 1) is 0
         _case(1.2, 1.0, 1.0, 1.0),  # the largest term is above the limit, their mean is not
         _case(1.12, 0.88, 1.12, 0.88),  # the sum is above the limit, no term is
+        _case(1.42, 1.0, 1.0, 1.0),  # over the limit, but not with 1/ρ in place of ρ
     ),
     mistakes={
         "your answers are the wrong way round: True means that the seed may take its step.": _reversed,
@@ -75,6 +80,7 @@ check_near_enough = Exercise(
         "the limit is 1.5 times the target.": _no_factor,
         "this looks at the row that moved farthest. The brake looks at the mean over all rows.": _largest,
         "this is the sum over the rows; the KL divergence is a mean.": _summed,
+        "the ratio is upside down: log ρ is log π − log π_old.": _upside_down,
     },
 )
 

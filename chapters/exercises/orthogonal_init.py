@@ -52,6 +52,15 @@ def _the_other_factor(normals: np.ndarray) -> np.ndarray:
     return np.linalg.qr(normals)[1]
 
 
+def _plain_q(normals: np.ndarray) -> np.ndarray:
+    return np.linalg.qr(normals)[0]
+
+
+def _by_svd(normals: np.ndarray) -> np.ndarray:
+    u, _, v = np.linalg.svd(normals, full_matrices=False)
+    return u @ v
+
+
 check_orthogonal = Exercise(
     _right,
     cases=(
@@ -67,5 +76,7 @@ check_orthogonal = Exercise(
         "the columns have length 1, but they are not at right angles to each other.": _only_unit_columns,
         "the rows have length 1, but they are not at right angles to each other.": _only_unit_rows,
         "this is R, the triangular factor. You want Q.": _the_other_factor,
+        "two things are missing: the signs of R's diagonal, and the transposing of a wide matrix.": _plain_q,
+        "U·Vᵀ is orthogonal and uniform, too, but another matrix. This cell compares with the one from QR.": _by_svd,
     },
 )

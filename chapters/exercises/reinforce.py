@@ -44,6 +44,15 @@ def _forward(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
     return torch.stack(returns)
 
 
+def _reset_late(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
+    following, returns = torch.tensor(0.0), []
+    for now, ended in zip(reversed(reward), reversed(done), strict=True):
+        following = now + gamma * following
+        returns.append(following)
+        following = torch.tensor(0.0) if ended else following
+    return torch.stack(returns[::-1])
+
+
 def _backward(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
     return _right(reward, done, gamma).flip(0)
 
@@ -63,6 +72,7 @@ check_returns = Exercise(
         "the returns run on across the end of an episode. After a step that is done, nothing follows.": _leaking,
         "the last reward of an episode counts, too: done says that nothing follows *after* this step.": _cut_too_early,
         "the numbers are right, in the wrong order: you went from the back, so turn the list round.": _backward,
+        "the cut is one step off: ask whether a step is done *before* you add what follows it.": _reset_late,
         "the discount is missing: what follows counts γ times.": _undiscounted,
         "these are sums of the past. An action is responsible for what comes after it: begin at the end.": _forward,
     },

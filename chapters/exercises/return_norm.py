@@ -58,12 +58,19 @@ def _from_new_mean(mean: float, variance: float, returns: Tensor, beta: float) -
     return moved, (1 - beta) * variance + beta * (returns - moved).square().mean().item()
 
 
+def _mean_of_squares(mean: float, variance: float, returns: Tensor, beta: float) -> Pair:
+    moved, _ = _right(mean, variance, returns, beta)
+    squares = (1 - beta) * torch.tensor(variance + mean**2) + beta * returns.square().mean()
+    return moved, (squares - moved**2).item()
+
+
 check_move = Exercise(
     _right,
     cases=(
         {"mean": 0.0, "variance": 1.0, "returns": torch.tensor([1.0, 2.0, 4.0, 9.0]), "beta": 0.25},
         {"mean": 50.0, "variance": 9.0, "returns": torch.tensor([40.0, 44.0]), "beta": 0.1},
         {"mean": 3.0, "variance": 4.0, "returns": torch.tensor([3.0, 5.0, 7.0]), "beta": 0.5},
+        {"mean": 10_000.0, "variance": 1.0, "returns": 10_000 + torch.tensor([0.0, 1.0, 2.0, 3.0]), "beta": 0.5},
     ),
     mistakes={
         "this is the spread within old and new. Where their means differ, add β(1 − β)(m − μ)².": _within_only,
@@ -77,6 +84,7 @@ check_move = Exercise(
         "deviations from the old mean count the distance of the means as β(m − μ)²; around the new mean it is "
         "β(1 − β)(m − μ)².": _from_old_mean,
         "take the batch's deviations from its own mean, not from the moved one.": _from_new_mean,
+        "far from 0, a mean of squares minus the square of a mean loses all its digits.": _mean_of_squares,
     },
 )
 
@@ -126,6 +134,11 @@ def _around_nothing(reward: Sequence[float], done: Sequence[bool], gamma: float)
     return [float(squares[: t + 1].mean() ** 0.5) for t in range(len(squares))]
 
 
+def _unbiased_spreads(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
+    sums = _sums(reward, done, gamma)
+    return [float(np.std(sums[: t + 1], ddof=1)) if t else np.nan for t in range(len(sums))]
+
+
 def _anew(reward: Sequence[float], done: Sequence[bool], gamma: float) -> list[float]:
     sums, first, found = _sums(reward, done, gamma), 0, []
     for t, end in enumerate(done):
@@ -151,5 +164,6 @@ check_deviation = Exercise(
         "an episode's last reward belongs to its sum. Note R first, then set it to 0.": _too_early,
         "a deviation is taken around the mean, and this is the root of the mean square.": _around_nothing,
         "only the sum starts anew with an episode. Its statistics cover everything so far.": _anew,
+        "this divides by n − 1, so a single sum has no deviation. Divide by n, as np.std does.": _unbiased_spreads,
     },
 )

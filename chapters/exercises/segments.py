@@ -50,6 +50,15 @@ def _last_reward_lost(reward: Tensor, done: Tensor, last_value: float, gamma: fl
     return _right(paid, done, 0.0, gamma)
 
 
+def _reset_late(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
+    following, targets = torch.tensor(last_value), []
+    for now, ended in zip(reversed(reward), reversed(done), strict=True):
+        following = now + gamma * following
+        targets.append(following)
+        following = torch.tensor(0.0) if ended else following
+    return torch.stack(targets[::-1])
+
+
 def _backward(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
     return _right(reward, done, last_value, gamma).flip(0)
 
@@ -81,6 +90,7 @@ check_targets = Exercise(
         "the cut is treated as an end: what comes after it counts 0. But it is unseen, not worthless.": _cut_is_an_end,
         "V(s_T) is one step further on than the last row, so from there it counts γ times.": _undiscounted,
         "V(s_T) is added although the last row ended its episode. Nothing comes after that.": _always_cut,
+        "the cut is one step off: ask whether a step is done *before* you add what follows it.": _reset_late,
         "the returns run on across the end of an episode. Nothing follows a step that is done.": _leaking,
         "V(s_T) replaces the last reward. But that reward was seen: it counts, and γ·V(s_T) is added to it.": (
             _last_reward_lost

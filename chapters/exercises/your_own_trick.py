@@ -29,6 +29,10 @@ def _first_seeds_scale(advantage: Tensor, valid: Tensor) -> Tensor:
     return advantage / advantage[0].std()
 
 
+def _last_seeds_scale(advantage: Tensor, valid: Tensor) -> Tensor:
+    return advantage / advantage[-1].std()
+
+
 STACK = torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0], [110.0, 130.0, 120.0, 150.0, 190.0]])
 EVERY = torch.ones_like(STACK, dtype=torch.bool)
 PADDED = torch.tensor([[True, True, True, False, False]]).expand(2, 5)
@@ -51,6 +55,14 @@ def _first_only(f: Judge) -> bool:
     return torch.allclose(f(STACK, EVERY)[0], f(STACK[:1], EVERY[:1])[0])
 
 
+def _last_only(f: Judge) -> bool:
+    return torch.allclose(f(STACK, EVERY)[-1], f(STACK[-1:], EVERY[-1:])[0])
+
+
+def _padding_too(f: Judge) -> bool:
+    return _keeps_apart(f) and _padding(f)
+
+
 def _signs_only(f: Judge) -> bool:
     return _keeps_apart(f) and set(f(STACK, EVERY).flatten().tolist()) <= {-1.0, 0.0, 1.0}
 
@@ -63,11 +75,17 @@ check_law = Exercise(
         {"f": standardize},
         {"f": _padding_counts},
         {"f": _first_seeds_scale},
+        {"f": _last_seeds_scale},
     ),
     mistakes={
-        "this accepts everything that has the right shape, and wrong functions have it, too.": _right_shape,
+        "this accepts every function here, and some of them mix seeds. Compare values, not shapes, and make up seeds "
+        "that lie far apart.": _right_shape,
         "this is the law about padding. Let all rows be valid, and compare a stack with its rows alone.": _padding,
         "this looks at the first seed only; the second one may depend on the first.": _first_only,
+        "this looks at the last seed only; the first one may depend on the last.": _last_only,
+        "this also refuses a function that lets padding count. That breaks another law; its seeds are still apart.": (
+            _padding_too
+        ),
         "this also refuses functions that keep seeds apart but don't return signs, such as standardize.": _signs_only,
     },
 )
