@@ -306,9 +306,10 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # The strip shows the stored ablations, as differences in *normalized* area under the curve: a random policy has 0, the
 # ceiling 1. The first row is what a trick does alone, here on REINFORCE. The second is what is lost when it and
 # everything that needs it are taken out of the *full set*, all the tricks up to chapter 16. (From the next chapter on,
-# a third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) In Hopper and
-# HalfCheetah, two robots, the trick is taken out of a [preset for robots](21_continuous_actions.ipynb), or added if the
-# preset lacks it. Blue helps, red hurts; where a cell is hatched, these seeds can't tell.
+# a third row asks what it adds to the *rung* before, the loop with all tricks of the earlier chapters.) In Hopper,
+# Walker2d, and HalfCheetah, three simulated robots, the trick is taken out of a [preset for
+# robots](21_continuous_actions.ipynb), or added if the preset lacks it. Blue helps, red hurts; where a cell is hatched,
+# these seeds can't tell.
 
 # %%
 evidence("baseline").strip()

@@ -302,12 +302,12 @@ print(f"hurts somewhere in {', '.join(hurts)}; helps somewhere in {', '.join(hel
 assert "CartPole-v1" in hurts
 lander = found.table[(found.table.env == "LunarLander-v3") & (found.table.detected != 0)]
 assert lander.verdict.tolist() == ["hurts"] * 2 and lander.confirmed.eq(1).all()
-assert "HalfCheetah-v5" in helps
+assert {"HalfCheetah-v5", "Walker2d-v5"} < {*helps}
 
 # %% [markdown]
-# In the usual environments the result is mixed. On HalfCheetah, a robot, GAE is a clear gain in the
-# [preset](21_continuous_actions.ipynb). In the worlds made for it, a bare TD error loses most of the score. λ =
-# 0.9 is a clear gain where pay comes by mail (here one step late), and makes no detectable difference in a noisy chain
+# In the usual environments the result is mixed. On HalfCheetah and Walker2d, two robots, GAE is a clear gain in the
+# [preset](21_continuous_actions.ipynb). In the worlds made for it, a bare TD error loses most of the score. λ = 0.9 is
+# a clear gain where pay comes by mail (here one step late), and makes no detectable difference in a noisy chain
 # (described below).
 
 # %%
@@ -426,7 +426,7 @@ assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000
 # %% [markdown]
 # In the chain it helps, on two sets of seeds, and it helps more with more epochs. (With one, both arms are the same.) λ
 # = 0 is where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps
-# ahead without it, and on two robots ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
+# ahead without it, and on three robots ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
 # arXiv:2006.05990) recommend recomputing before every epoch, on continuous control.
 
 # %%

@@ -286,7 +286,7 @@ assert (found.table.verdict == "unknown").mean() > 0.4 and hurts.confirmed.eq(1)
 # on other seeds. On Taxi, segments lose a little as the next rung, and did so on other seeds, too; the rung after that,
 # the [bootstrap](14_bootstrap.ipynb), more than makes up for it. On CartPole, segments hurt when added to nothing but a
 # baseline. In the [preset for robots](21_continuous_actions.ipynb) they help on HalfCheetah, whose episodes last 1000
-# steps.
+# steps; on Hopper and Walker2d, whose episodes end when they fall, ten seeds can't tell.
 
 # %%
 evidence("segments")

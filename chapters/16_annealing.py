@@ -280,8 +280,8 @@ plt.show()
 # the many epochs and the wide clip range from above. At the default settings, no effect of it is detected. The area
 # under the curve sees little of either, with two exceptions. On Pendulum, `lr_anneal` helps a bit as the next rung, and
 # did so again on other seeds. (Taking it out of the full set hurt there, too, but not again on other seeds.) And on
-# HalfCheetah, a robot, `clip_anneal` hurts on top of the [preset](21_continuous_actions.ipynb), which anneals the rate
-# already.
+# HalfCheetah and Walker2d, two robots, `clip_anneal` hurts on top of the [preset](21_continuous_actions.ipynb), which
+# anneals the rate already.
 
 # %%
 evidence("lr_anneal")

@@ -359,9 +359,10 @@ assert max(end["shared_trunk"], end["without grad_clip"]) < 0.7 * min(end["separ
 # ## On more tasks
 #
 # So sharing should hurt where returns are large, on CartPole (up to 100, discounted) and Acrobot (down to −100), and
-# less with `return_norm` in both arms. In MiniGrid, returns lie between 0 and 1. The last four are small games seen as
-# pixels. They pay 1 at a time, except `BricksByRow`, where a brick pays 1, 10, or 100. (In the stored runs, every arm
-# has its own learning rate, but in the games all have 0.01.)
+# less with `return_norm` in both arms. In MiniGrid, returns lie between 0 and 1. Four small games seen as pixels pay 1
+# at a time, except `BricksByRow`, where a brick pays 1, 10, or 100. On the right are three robots, whose preset has
+# `reward_scaling`. (In the stored runs, every arm has its own learning rate, but in the games all have 0.01, and on the
+# robots 0.0003.)
 
 # %%
 evidence("shared_trunk").strip()

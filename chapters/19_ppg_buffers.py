@@ -310,9 +310,9 @@ assert table.verdict[table.env == "HalfCheetah-v5"].item() == "hurts"
 # On CartPole, buffers help on raw returns, where PPG by itself does worse than PPO; with `return_norm`, they do
 # practically nothing. On Acrobot, 30 seeds can't tell whether they help on raw returns, and with `return_norm` they
 # hurt. (Both the gain on CartPole and the loss on Acrobot were seen again on 30 other seeds.) Everywhere else there are
-# ten seeds, and nothing was tried again: buffers help a little in Bricks, and hurt on HalfCheetah, a robot. (The −0.31
-# on DoorKey is too uncertain to count.) Are the sizes to blame? They can be varied, too, together with the learning
-# rate:
+# ten seeds, and nothing was tried again: buffers help a little in Bricks, and hurt on HalfCheetah, a robot. (On DoorKey
+# and Hopper the intervals miss 0, but not by enough to be detected after the correction for the number of comparisons.)
+# Are the sizes to blame? They can be varied, too, together with the learning rate:
 
 # %%
 swept("policy_rollouts", "value_rollouts", rungs=("ppg_buffers+return_norm",))
