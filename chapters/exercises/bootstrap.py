@@ -68,15 +68,8 @@ def _undiscounted(reward: Tensor, terminated: Tensor, truncated: Tensor, next_va
 
 
 def _reset_late(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    following, targets = next_value[-1], []
-    for t in reversed(range(len(reward))):
-        following = reward[t] + gamma * following
-        targets.append(following)
-        if truncated[t]:
-            following = next_value[t]
-        if terminated[t]:
-            following = torch.tensor(0.0)
-    return torch.stack(targets[::-1])
+    later = [torch.cat([flags[1:], torch.tensor([False])]) for flags in (terminated, truncated)]
+    return _right(reward, *later, torch.cat([next_value[1:], next_value[-1:]]), gamma)
 
 
 def _one_step(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:

@@ -45,12 +45,7 @@ def _forward(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
 
 
 def _reset_late(reward: Tensor, done: Tensor, gamma: float) -> Tensor:
-    following, returns = torch.tensor(0.0), []
-    for now, ended in zip(reversed(reward), reversed(done), strict=True):
-        following = now + gamma * following
-        returns.append(following)
-        following = torch.tensor(0.0) if ended else following
-    return torch.stack(returns[::-1])
+    return _right(reward, torch.cat([done[1:], torch.tensor([False])]), gamma)
 
 
 def _backward(reward: Tensor, done: Tensor, gamma: float) -> Tensor:

@@ -51,12 +51,7 @@ def _last_reward_lost(reward: Tensor, done: Tensor, last_value: float, gamma: fl
 
 
 def _reset_late(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:
-    following, targets = torch.tensor(last_value), []
-    for now, ended in zip(reversed(reward), reversed(done), strict=True):
-        following = now + gamma * following
-        targets.append(following)
-        following = torch.tensor(0.0) if ended else following
-    return torch.stack(targets[::-1])
+    return _right(reward, torch.cat([done[1:], torch.tensor([False])]), last_value, gamma)
 
 
 def _backward(reward: Tensor, done: Tensor, last_value: float, gamma: float) -> Tensor:

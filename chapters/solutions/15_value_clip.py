@@ -6,8 +6,8 @@ right direction, on the other hand, nothing stops it: the trick is turned around
 variance. It stays at 0 for most of the training, and then falls below. Do not trust the value loss here, which is the
 faulty function's own. For R = 1 the gradient is 0 where V < -0.2, and where V > 1.8. The bug needs steps that
 overshoot. At the rate 0.01 fewer values are pushed that far the wrong way. The others move toward their targets, where
-the plain error is the smaller one and the bug is the plain squared error. So the net learns, but later than with the
-plain error, and it ends above the library's clip, which holds the right steps back, too.
+the plain error is the smaller one and the bug is the plain squared error. So the net does learn, though later than with
+the plain error. In the end it even beats the library's clip, which also stops rows that are moving the right way.
 
 Exercise 3. (a) ε = 0.2 standard deviations of 50 points: 10 points. (b) V_old is about 5000, the net's V about 0, and
 clip(V - V_old, ±ε) is -ε, so the clipped prediction is 4999.8, whatever V does. Its error is enormous, so it is the
