@@ -375,6 +375,7 @@ plt.show()
 best, lost = best_at("clip_range"), lost_at("clip_range")
 assert lost["CartPole-v1"].loc[0.1:].max() < 0.05 and max(each[0.2] for each in lost.values()) < 0.05
 assert best["Acrobot-v1"][0.05] < best["Acrobot-v1"].loc[0.1:0.4].min() - 100
+assert best["Acrobot-v1"][0.8] < best["Acrobot-v1"][0.2] - 30
 assert best["Pendulum-v1"][0.8] < best["Pendulum-v1"][0.2] - 400
 assert best["Pendulum-v1"][[0.05, 0.4]].max() < best["Pendulum-v1"][0.2] - 90
 

@@ -359,8 +359,7 @@ assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 # λ = 0.9 is nearly as good as the best in all three; the usual 0.95 isn't on Acrobot. On CartPole, λ matters little
 # from 0.9 on, but a bare TD error loses half the score. Acrobot is the reverse: a small λ is best, and λ = 1 costs
 # about a hundred points. (Our reading: how long a swing takes is mostly luck early on, and λ = 1 charges it to every
-# action on the way.) On Pendulum, with γ = 0.9, λ matters little: the worst values cost about fifty points, and the
-# intervals overlap.
+# action on the way.) On Pendulum, with γ = 0.9, λ matters little: the worst values cost about fifty points.
 #
 # No γ is good everywhere. 0.9 looks about ten steps ahead. On CartPole that's too few to see the pole fall, on Acrobot
 # it's enough, and on Pendulum it beats the usual 0.99 by three hundred points.

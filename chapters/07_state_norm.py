@@ -119,7 +119,10 @@ plt.show()
 flat = (1 - first_layer(odd).square() < 1e-6).float().mean()
 print(f"first-layer outputs at which tanh has a slope below a millionth: {flat:.1%}")
 print(f"the angle is {hearing(usual)[2] / hearing(odd)[2]:,.0f} times fainter")
-assert flat > 0.98
+weight, bias = (each[0].detach() for each in net.policy_net.layers[0])  # [4, 64] and [1, 64]
+flipped = ((weight[1] * odd[:, 1].std()).abs() > (odd.mean(0) @ weight + bias[0]).abs()).float().mean()
+print(f"units that one standard deviation of the speed can flip: {flipped:.1%}")
+assert flat > 0.98 and 0.02 < flipped < 0.1
 assert hearing(usual)[2] > 1000 * hearing(odd)[2]
 
 # %% [markdown]

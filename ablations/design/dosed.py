@@ -63,7 +63,7 @@ DOSED = (
             *levels((1, 3), lambda n: world(f"ThereAndBackPlus{n:g}", 120_000, lanes=8, horizon=64, gamma=0.995), 1),
         ),
         1,
-        "constant features act like a large bias, so that the default net's first policy walks one way only",
+        "constant features act like a large bias, so that the default net's first policy leans one way",
         dose="constant features",
         rate=0.003,
         rate_reason="one rate for both, so that they differ only in how they begin",
