@@ -207,7 +207,7 @@ plt.show()
 
 # %% [markdown]
 # The ratios spread: down for actions that turned out badly, up for those that turned out well. The spike that remains
-# at 1 (sharpest at 0.003) is made, we think, of actions that the policy was already sure of: if $\pi_\text{old}$ was
+# at 1 (sharpest at 0.003) probably consists of actions that the policy was already sure of: if $\pi_\text{old}$ was
 # 0.97 and the action stays likely, the ratio can hardly move. By epoch 10 the thousand steps are worth about 600 and
 # 380, and nothing in this objective says stop.
 #

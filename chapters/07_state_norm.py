@@ -127,7 +127,7 @@ assert hearing(usual)[2] > 1000 * hearing(odd)[2]
 
 # %% [markdown]
 # In odd units nearly all outputs sit at −1 or 1, where the angle can't move them. (The speed still gets through: one
-# standard deviation of it is large enough to flip about one unit in twenty from one end to the other.)
+# standard deviation of it is large enough to flip a few units in a hundred from one end to the other.)
 #
 # **Won't the net learn its way out?** Adam moves each weight by about the learning rate $\alpha$, whatever the
 # gradient, so one step moves a unit's input by about $\alpha \cdot |s|$. With $\alpha = 0.003$:

@@ -411,8 +411,8 @@ assert sorted(again.env) == ["Acrobot-v1", "LunarLander-v3", "Pendulum-v1", "Pen
 # run only once.) It also helps in two comparisons on Pendulum, as Acrobot's next rung, on LunarLander with nothing but
 # a baseline, and, together with PopArt, in Taxi's full set. All five held up on 30 other seeds. On top of PPO, it helps
 # in `BricksByRow`, a game in pixels in which a brick pays 1, 10, or 100. On CartPole a discounted return is at most
-# $1/(1-\gamma) = 100$, which a net reaches in about 500 steps at a rate of 0.003; two comparisons favored it, but less
-# so on other seeds, so the strip leaves them open.
+# $1/(1-\gamma) = 100$, which a net reaches in about 500 gradient steps at a rate of 0.003; two comparisons favored it,
+# but less so on other seeds, so the strip leaves them open.
 
 # %%
 found

@@ -375,8 +375,8 @@ assert trial.difference < 0 and trial.low < 0 < trial.high
 # by one factor, as in the second story. Later, while the statistics go on moving, the repaired head explains more.
 #
 # Here the return in the last tenth is higher, too, but five agents are few. In the stored trial there are twenty agents
-# an arm, 32 lanes, 100,000 steps, and a rate for each arm. There, PopArt's mean is the *lower* one, with an interval
-# that includes 0. A better baseline doesn't make a better policy by itself.
+# per arm, 32 lanes, and 100,000 steps, and each arm has its own rate. There, PopArt's mean is the *lower* one, with an
+# interval that includes 0. A better baseline doesn't make a better policy by itself.
 #
 # ## Four tasks, four scales
 #

@@ -230,8 +230,8 @@ store("leash", {"betas": list(found), "explained": explained, "kl": kl, **pictur
 # %% [markdown]
 # <!-- mechanism: leash -->
 #
-# From 0.01 to 1, the phase can do both: learn, and keep the policy. At 100 the body learns less, and at 10,000 nothing
-# at all: it explains even less than the fifth that it began with.
+# From 0.01 to 1, the phase can do both: learn, and keep the policy. At 100 it learns less, and at 10,000 it ends up
+# explaining even less than the fifth it started with.
 #
 # ## Which loss trains what
 #

@@ -124,9 +124,9 @@ assert preference.argmax() <= 8 and explained[64] > explained[16] > explained[2]
 # %% [markdown]
 # The policy stops improving after about two passes, and then loses a quarter of what it had gained. That it stops is by
 # design: once a row with a positive advantage has a ratio past $1 + \varepsilon$, the clip makes its gradient zero, and
-# it falls silent. (What it loses is probably noise learned by heart: rows that were lucky or unlucky keep pushing until
-# they, too, are clipped.) The value net has no such limit. Its targets are numbers to fit, and after a dip it keeps
-# learning from the same rows.
+# it falls silent. (What it loses is probably memorized noise: rows that were lucky or unlucky keep pushing until they,
+# too, are clipped.) The value net has no such limit. Its targets are numbers to fit, and after a dip it keeps learning
+# from the same rows.
 #
 # ## What an old row can still say
 #
@@ -325,8 +325,8 @@ for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items(
 # %% [markdown]
 # On both tasks, the mean score falls as the policy's buffer grows, though two rollouts are nearly as good as one, and
 # on CartPole all intervals overlap. The best length for the value net's buffer is less clear: eight rollouts are ahead
-# on CartPole (where two don't count as nearly as good) and two on Acrobot, but on both the intervals overlap. (This row
-# compares more than length. With two rollouts, $p = 16/(2 \cdot 4)$ is above 1, so a row gets 8 uses instead of about
+# on CartPole (where two don't count as nearly as good) and two on Acrobot, but on both the intervals overlap. (Length
+# isn't all that differs here. With two rollouts, $p = 16/(2 \cdot 4)$ is above 1, so a row gets 8 uses instead of about
 # 15. And the auxiliary phase, which trains on this buffer, too, sees two rollouts instead of eight.)
 
 # %%

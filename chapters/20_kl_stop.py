@@ -92,8 +92,9 @@ plt.show()
 
 # %% [markdown]
 # In order: neither brake acts, both do, only the clip, only the KL stop. (That is, if each row has moved the way its
-# advantage asks. The clip leaves alone a row that has moved against it; the KL counts both.) And their action differs.
-# The clip silences the rows that have gone far enough and keeps learning from the others. The KL stop ends the batch.
+# advantage asks. The clip leaves alone a row that has moved against it; the KL counts both.) They also act differently:
+# the clip silences the rows that have gone far enough and keeps learning from the others, while the KL stop ends the
+# batch.
 #
 # ## In the library
 

@@ -107,7 +107,7 @@ check_targets = Exercise(
         ),
         "a death counts V of its last state. Nothing comes after a death.": _death_is_a_limit,
         "the last row is a cut, too, unless its episode ended there: begin with next_value[-1].": _last_row_an_end,
-        "the cut is one step off: ask whether a row is a cut or an end *before* you add what follows it.": _reset_late,
+        "the cut is one step off: check for a cut or an end *before* you add what follows the row.": _reset_late,
         "V(s′) is one step later, so it counts γ times.": _undiscounted,
         "this is the TD target; the return uses V only at a cut.": _one_step,
         "V counts in a row with both flags. But a death on the time limit is a death.": _limit_first,

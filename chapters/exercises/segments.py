@@ -85,7 +85,7 @@ check_targets = Exercise(
         "the cut is treated as an end: what comes after it counts 0. But it is unseen, not worthless.": _cut_is_an_end,
         "V(s_T) is one step further on than the last row, so from there it counts γ times.": _undiscounted,
         "V(s_T) is added although the last row ended its episode. Nothing comes after that.": _always_cut,
-        "the cut is one step off: ask whether a step is done *before* you add what follows it.": _reset_late,
+        "the cut is one step off: check whether a step is done *before* you add what follows it.": _reset_late,
         "the returns run on across the end of an episode. Nothing follows a step that is done.": _leaking,
         "V(s_T) replaces the last reward. But that reward was seen: it counts, and γ·V(s_T) is added to it.": (
             _last_reward_lost

@@ -79,11 +79,11 @@ check_law = Exercise(
     ),
     mistakes={
         "this accepts every function here, and some of them mix seeds. Compare values, not shapes, and make up seeds "
-        "that lie far apart.": _right_shape,
+        "whose advantages differ a lot.": _right_shape,
         "this is the law about padding. Let all rows be valid, and compare a stack with its rows alone.": _padding,
         "this looks at the first seed only; the second one may depend on the first.": _first_only,
         "this looks at the last seed only; the first one may depend on the last.": _last_only,
-        "this also refuses a function that lets padding count. That breaks another law; its seeds are still apart.": (
+        "this also refuses a function that lets padding count. That breaks another law; its seeds don't mix.": (
             _padding_too
         ),
         "this also refuses functions that keep seeds apart but don't return signs, such as standardize.": _signs_only,

@@ -11,7 +11,7 @@ C57). Predicted: better with.
 
 Seen on seeds 10 to 29: orthogonal_init at three constant features better with; orthogonal_init at none no detectable
 effect after the correction for all trials. Its interval there, −0.004 to +0.312, leaves room for a third of the best
-score. Constant features act on the default net like one large bias, so d keeps its sign over most of the line.
+score. Constant features act on the default net like one large bias, so d keeps its sign over more of the line.
 """
 
 from dataclasses import replace
