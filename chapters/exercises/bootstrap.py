@@ -68,8 +68,8 @@ def _undiscounted(reward: Tensor, terminated: Tensor, truncated: Tensor, next_va
 
 
 def _reset_late(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
-    later = [torch.cat([flags[1:], torch.tensor([False])]) for flags in (terminated, truncated)]
-    return _right(reward, *later, torch.cat([next_value[1:], next_value[-1:]]), gamma)
+    died, cut = (torch.cat([flags[1:], torch.tensor([False])]) for flags in (terminated, truncated))
+    return _right(reward, died, cut, torch.cat([next_value[1:], next_value[-1:]]), gamma)
 
 
 def _one_step(reward: Tensor, terminated: Tensor, truncated: Tensor, next_value: Tensor, gamma: float) -> Tensor:
