@@ -2,16 +2,19 @@
 
 from ablations.design.levels import (
     bonuses,
+    constant_features,
     large_loans,
     large_rewards,
     lengths,
     levels,
     mails,
+    shock_pairs,
     tiny_rewards,
     units,
+    weathers,
     world,
 )
-from ablations.design.trial import NORMED, PLAIN, Level, Trial
+from ablations.design.trial import NORMED, PLAIN, Trial
 from tricks.config import Config
 
 DOSED = (
@@ -58,10 +61,7 @@ DOSED = (
     Trial(
         "orthogonal_init",
         (),
-        (
-            Level(0, world("ThereAndBack", 120_000, lanes=8, horizon=64, gamma=0.995), 1),
-            *levels((1, 3), lambda n: world(f"ThereAndBackPlus{n:g}", 120_000, lanes=8, horizon=64, gamma=0.995), 1),
-        ),
+        constant_features(),
         1,
         "constant features act like a large bias, so that the default net's first policy leans one way",
         dose="constant features",
@@ -105,11 +105,7 @@ DOSED = (
     Trial(
         "grad_clip",
         PLAIN,
-        levels(
-            (1e3, 1e4, 1e5),
-            lambda size: Config(f"tricks/CartPoleShockPairs{size:g}-v0", steps=60_000, lanes=32, horizon=32),
-            500,
-        ),
+        shock_pairs((1e3, 1e4, 1e5)),
         1,
         "Adam's second moments remember a gradient a hundred thousand times the usual one, and freeze",
         dose="shock",
@@ -147,6 +143,14 @@ DOSED = (
         1,
         "the statistics jump with every batch, while the value of no state changes",
         dose="loan",
+    ),
+    Trial(
+        "popart",
+        ("baseline", "return_norm"),
+        weathers((0.1, 0.5, 0.9)),
+        1,
+        "the larger β, the further the statistics jump with every batch, while the value of no state changes",
+        dose="beta",
     ),
     Trial(
         "segments",
@@ -190,6 +194,17 @@ DOSED = (
         "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps",
         dose="length",
         score="late",
+    ),
+    Trial(
+        "lr_anneal",
+        NORMED,
+        lengths("Tightrope", (12, 50, 200)),
+        1,
+        "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps, the more the larger",
+        dose="length",
+        score="late",
+        rate=0.03,
+        rate_reason="the best with annealing; tuning gives the other arm a third of it, which settles by itself",
     ),
     Trial(
         "clip_anneal",

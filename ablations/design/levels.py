@@ -74,3 +74,25 @@ def lengths(name: str, doses: Sequence[float], **numbers: Any) -> tuple[Level, .
         lambda steps: world(f"{name}{'' if steps == doses[-1] else f'{steps:g}'}", 100_000, **numbers),
         lambda steps: steps,
     )
+
+
+def shock_pairs(sizes: Sequence[float]) -> tuple[Level, ...]:
+    """CartPole with pairs of shocks of so much, which cancel."""
+    return levels(
+        sizes, lambda size: Config(f"tricks/CartPoleShockPairs{size:g}-v0", steps=60_000, lanes=32, horizon=32), 500
+    )
+
+
+def weathers(betas: Sequence[float]) -> tuple[Level, ...]:
+    """A loan of 100 in lucky episodes, and return statistics that move so far toward those of each batch."""
+    return levels(betas, lambda beta: world("Weather100", 60_000, lanes=8, horizon=10, return_beta=beta), 10)
+
+
+def constant_features() -> tuple[Level, ...]:
+    """A walk on a line, seen through its position and no, one or three constants."""
+
+    def seen(count: float) -> Config:
+        name = f"ThereAndBack{f'Plus{count:g}' if count else ''}"
+        return world(name, 120_000, lanes=8, horizon=64, gamma=0.995)
+
+    return levels((0, 1, 3), seen, 1)
