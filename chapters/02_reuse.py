@@ -297,7 +297,7 @@ for name, arm in (("one step per batch", parity.without), ("reuse", parity.havin
     late[name] = arm.runs.late.mean()
     print(f"Parity3, {name}: {early[name]:.1f} after 30% of the budget, {late[name]:.1f} in the last tenth")
 assert early["reuse"] > early["one step per batch"] + 2 and abs(early["reuse"] - late["reuse"]) < 0.2
-assert late["reuse"] < late["one step per batch"]
+assert abs(late["reuse"] - late["one step per batch"]) < 0.2
 
 # %% [markdown]
 # In the outer rows nothing limits the ratio, and an effect is detected only on LunarLander: there reuse at 0.001 beats
@@ -306,8 +306,8 @@ assert late["reuse"] < late["one step per batch"]
 # the score in four of the five environments; on LunarLander no effect is detected. On the robots, too, all of them are
 # taken out together, and the score drops. (`Parity3` pays for naming the parity of three random bits. Its budget is a
 # dozen batches. With reuse, agents get as far as they will in a third of it. With one step per batch they need nearly
-# all of it, but end at least as high: the gain is in speed. The trial on CartPole gains 37 points, with an interval
-# above 0, but that doesn't survive the correction for the number of trials.)
+# all of it, and end about as high: the gain is in speed. The trial on CartPole gains 53 points, with an interval above
+# 0, but that doesn't survive the correction for the number of trials.)
 
 # %%
 evidence("reuse")

@@ -26,7 +26,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import effects_by_rate, style
+from ablations import effects_by_rate, flags, rows_of, style
 from book import begin, curves, evidence, planted, studies
 from book.results import trials
 from exercises.state_norm import check_merged, merge_the_batch
@@ -303,13 +303,15 @@ for decay in (0.0, 0.1):
 diff(named("advantage_norm"), named("state_norm"))
 
 # %% [markdown]
-# Ten agents learn to balance in odd units with the trick, and ten without, at the learning rate that suited agents
-# *without* it best. (`switched` turns flags on by name.)
+# Ten agents learn to balance in odd units with the trick, and ten without, at a learning rate that suits agents
+# *without* it: on the tuning seeds, none was better by more than a point. (`switched` turns flags on by name.)
 
 # %%
 plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))
 normed = switched((*plain.on, "state_norm"))
-assert evidence("state_norm").worlds.set_index("world").lr_without[config.env] == config.lr
+stored = evidence("state_norm").worlds.set_index("world").loc[config.env]
+tuned = rows_of(config.env, stored.steps, stored.numbers, flags(plain)).set_index("lr").area
+assert tuned[config.lr] > tuned.max() - 1
 without, having = train(config, plain), train(config, normed)
 
 curves({"without": without, "state_norm": having})

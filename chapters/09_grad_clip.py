@@ -337,7 +337,7 @@ assert trial.lr_without >= 10 * trial.lr_with and 0.7 < trial.without / trial["w
 assert trial.growth_low < 0 < trial.growth_high
 
 # %% [markdown]
-# In part. At ten times the rate, one norm gets about four fifths of what two norms get, and it falls short again on
+# In part. At ten times the rate, one norm gets about five sixths of what two norms get, and it falls short again on
 # other seeds. Whether two norms gain more at 100 points a step than at 1, these seeds can't tell.
 
 # %%

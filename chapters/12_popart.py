@@ -25,7 +25,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import interval, rows_of, style
+from ablations import interval, style
 from book import begin, curves, evidence, label_lines, planted
 from exercises.popart import check_rescaled, rescale_head_
 from tricks import REINFORCE, Config, diff, source, train
@@ -367,16 +367,15 @@ span = f"[{trial.low:+,.0f}, {trial.high:+,.0f}]"
 print(f"{trial.seeds} stored agents, area under the curve: {trial.difference:+,.0f} {span} with popart")
 assert 10 <= shock <= 14
 assert late_pop > late_art + 0.02
-assert pop_run.late().mean() > art_run.late().mean()
-assert trial.difference < 0 and trial.low < 0 < trial.high
+assert trial.low < 0 < trial.high
 
 # %% [markdown]
 # At the jump, both nets fall to an explained variance of about 0. POP has nothing to save there, since everything grows
 # by one factor, as in the second story. Later, while the statistics go on moving, the repaired head explains more.
 #
-# Here the return in the last tenth is higher, too, but five agents are few. In the stored trial there are twenty agents
-# per arm, 32 lanes, and 100,000 steps, and each arm has its own rate. There, PopArt's mean is the *lower* one, with an
-# interval that includes 0. A better baseline doesn't make a better policy by itself.
+# Does that pay? Five agents are too few to say. In the stored trial there are twenty agents per arm, 32 lanes, and
+# 100,000 steps, and each arm has its own rate. The interval of the difference includes 0. A better baseline doesn't
+# make a better policy by itself.
 #
 # ## Four tasks, four scales
 #
@@ -450,13 +449,10 @@ stored.strip()
 plt.show()
 
 (weather,) = stored.worlds[stored.worlds.seen == 1].itertuples()
-arms = (weather.others, f"{weather.others} popart")
-plain, kept = (rows_of(weather.world, weather.steps, weather.numbers, arm).set_index("lr").area for arm in arms)
-print(f"Weather100: {weather.difference:+.2f} with popart, each at its own best rate")
-print(
-    f"tuning seeds: at best {plain.max():.1f} without it; with it {kept[0.003]:.1f} at 0.003, {kept[0.01]:.1f} at 0.01"
-)
-assert plain.idxmax() == 0.003 and kept[0.003] > plain.max() + 0.5 and abs(kept[0.01] - kept[0.003]) < 0.1
+gains = f"{weather.difference:+.1f} of 10 points with popart, and {weather.again:+.1f} on other seeds"
+print(f"{weather.place}: {gains}, with both arms at {weather.lr_with:g}")
+print(f"gain as a share of the best score, by β: {weather.doses}")
+assert weather.lr_with == weather.lr_without and weather.confirmed == 1 and weather.growth_low > 0
 helped = (stored.worlds.seen == 1).sum()
 print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
 hurt = stored.table[stored.table.detected < 0]
@@ -469,8 +465,8 @@ assert (
 )
 
 # %% [markdown]
-# It helps in `Weather100`, where the statistics jump but the values don't. Tuning also gave it a larger learning rate,
-# but that isn't the reason: on the five tuning seeds it scores 8.8 at either rate, against at best 8.0 without it. We
+# It helps in `Weather100`, where the statistics jump but the values don't, and the more the further they jump: hardly
+# at all at β = 0.1, more at 0.5 (though that isn't detected after the correction for all trials), and most at 0.9. We
 # don't see it help in any usual environment. It hurts a little as Acrobot's next rung, on two sets of 30 seeds. It also
 # hurts, though barely, in `BricksByRow`, a [game in pixels](22_atari.ipynb) whose bricks pay 1, 10, or 100. That is on
 # ten seeds, and wasn't tried again. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest

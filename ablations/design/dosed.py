@@ -150,7 +150,7 @@ DOSED = (
         weathers((0.1, 0.5, 0.9)),
         1,
         "the larger β, the further the statistics jump with every batch, while the value of no state changes",
-        dose="beta",
+        dose="β",
     ),
     Trial(
         "segments",

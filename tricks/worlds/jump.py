@@ -7,7 +7,7 @@ Why: when the return statistics move, the targets of a standardized value net (r
 in units of reward, change with no gradient step. Rescaling the head together with the statistics keeps the predictions
 in place (van Hasselt et al. 2016, arXiv:1602.07714, proposition 1). Predicted: better with.
 
-Seen on seeds 10 to 29: popart no detectable effect. A possible reason: when all returns grow by the same factor, an
+Seen on seeds 100 to 119: popart no detectable effect. A possible reason: when all returns grow by the same factor, an
 unchanged head scales with the statistics and is right at once; the preserved head keeps its outdated predictions.
 """
 

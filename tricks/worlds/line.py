@@ -9,9 +9,9 @@ ways against its bias, and that takes on the order of exp(2·REACH·|d|) steps. 
 starts with such a d; a policy head with gain 0.01 and bias 0 does not (Andrychowicz et al. 2020, arXiv:2006.05990,
 C57). Predicted: better with.
 
-Seen on seeds 10 to 29: orthogonal_init at three constant features better with; orthogonal_init at none no detectable
-effect after the correction for all trials. Its interval there, −0.004 to +0.312, leaves room for a third of the best
-score. Constant features act on the default net like one large bias, so d keeps its sign over more of the line.
+Seen on seeds 100 to 119: orthogonal_init at three constant features better with; at none, with rates of their own,
+orthogonal_init no detectable effect after the correction for all trials, though its interval, +0.06 to +0.43, lies
+above 0. Constant features act on the default net like one large bias, so d keeps its sign over more of the line.
 """
 
 from dataclasses import replace

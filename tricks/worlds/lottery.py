@@ -9,7 +9,7 @@ loss is closer to the median of what follows than to the mean (Huber 1964, 10.12
 ticket is 0. Predicted: worse with huber, the more so the larger the prize, and as without if the prize is 2, where
 a win is as likely as a blank.
 
-Seen on seeds 10 to 29: huber worse with, and by more the larger the prize.
+Seen on seeds 100 to 119: huber worse with at prizes of 5 and 20, by about as much, and as without at a prize of 2.
 """
 
 import gymnasium as gym

@@ -9,7 +9,7 @@ second moments remember it for about a thousand steps, and all that time divide 
 the step and this memory small (Pascanu et al. 2012, arXiv:1211.5063). Predicted: better with, the more so the larger
 the shocks.
 
-Seen on seeds 10 to 29: grad_clip better with, and by more the larger the shocks.
+Seen on seeds 100 to 119: grad_clip better with, and by more the larger the shocks.
 """
 
 from dataclasses import replace

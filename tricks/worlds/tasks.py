@@ -11,8 +11,8 @@ those of the smallest, which the policy therefore ignores; standardizing a minib
 are in units of its own deviation (Hessel et al. 2018, arXiv:1809.04474). In `Tasks`, all share one head. Predicted:
 `return_norm` makes a large difference in `TasksNamed` and little in `Tasks`.
 
-Seen on seeds 10 to 29: in TasksNamed, return_norm better with, and again on seeds 30 to 49. (`Tasks` has no trial; the
-chapter on PopArt trains in it.)
+Seen on seeds 100 to 119: in TasksNamed, return_norm better with, and again on seeds 120 to 139. (`Tasks` has no trial;
+the chapter on PopArt trains in it.)
 """
 
 from dataclasses import replace

@@ -8,9 +8,10 @@ the rest. At a constant learning rate, gradient noise keeps the policy from sett
 (Robbins & Monro 1951, 10.1214/aoms/1177729586). Predicted: better with, late in training; earlier, no better. On a
 short rope, a few percent of wrong steps cost little, so lr_anneal should help more the longer the rope.
 
-Seen on seeds 10 to 29: lr_anneal better with, and by more on the longest rope; clip_anneal at a clip range of 1 and
-many epochs better with; clip_anneal at the usual ones no detectable effect. There, we suspect, the learning rate bounds
-a step before ε does.
+Seen on seeds 100 to 119: at one rate for both arms, lr_anneal better with, and by more the longer the rope; with rates
+of their own, lr_anneal no detectable effect after the correction for all trials, because the arm without it takes a
+third of the rate. clip_anneal at a clip range of 1 and many epochs better with; clip_anneal at the usual ones no
+detectable effect. There, we suspect, the learning rate bounds a step before ε does.
 """
 
 from torch import Tensor

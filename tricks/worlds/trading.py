@@ -9,7 +9,7 @@ Why: in every state one action in three is illegal, and which one depends on the
 arXiv:2006.14171). Predicted: better with, but not by much: there are few illegal actions, and their effect, holding,
 is often the right choice.
 
-Seen on seeds 10 to 29: action_mask better with, and by more than predicted.
+Seen on seeds 100 to 119: action_mask better with, and by more than predicted.
 """
 
 import gymnasium as gym
