@@ -263,8 +263,8 @@ rates = {
 areas = {name: rows.area for name, rows in rates.items()}
 for name, area in areas.items():
     print(f"{name:10} area by rate:", ", ".join(f"{lr:g}: {score:.2f}" for lr, score in area.items()))
-slow = [0.0003, 0.001, 0.003, 0.01]
-assert (areas["plain"] > areas["value_clip"])[slow].all() and areas["value_clip"][0.03] > areas["plain"][0.03]
+small = [0.0003, 0.001, 0.003, 0.01]
+assert (areas["plain"] > areas["value_clip"])[small].all() and areas["value_clip"][0.03] > areas["plain"][0.03]
 
 stored = evidence("value_clip").worlds
 own, same = stored[stored.world == trial.env].to_dict("records")

@@ -136,8 +136,8 @@ def _predicted(trials: pd.DataFrame) -> str:
     return (
         f"A trick shows where its problem is: of {found.trials} trials, most of them in worlds made for one trick, "
         f"{found.right} came out as theory predicts, {found.other_way or 'none'} the other way, and in "
-        f"{found.undetected} nothing is detected; {found.showing} of {found.tricks} tricks have the predicted effect in "
-        "at least one."
+        f"{found.undetected} nothing is detected; {found.showing} of {found.tricks} tricks have the predicted effect "
+        "in at least one."
     )
 
 
