@@ -472,11 +472,11 @@ plt.show()
 tried = evidence("dual_clip").worlds.iloc[0]
 print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
 print(f"{tried.without:.0f} without the floor, {tried['with']:.0f} with it")
-print(f"difference {tried.difference:+.0f}, 95% interval {tried.low:+.0f} to {tried.high:+.0f}")
+print(f"difference {tried.difference:+.0f}, 95% interval {tried.low:+.1f} to {tried.high:+.0f}")
 assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.01
 
 # %% [markdown]
-# At a third of that rate, no effect on the score is detected. The mean is higher with the floor, but the interval
+# At a third of that rate, no effect on the score is detected. The mean is higher with the floor, but the interval just
 # includes 0. That would fit if the floor guards against steps that are far too large, which a lower rate also prevents.
 # We haven't compared the two.
 

@@ -304,7 +304,7 @@ diff(named("advantage_norm"), named("state_norm"))
 
 # %% [markdown]
 # Ten agents learn to balance in odd units with the trick, and ten without, at a learning rate that suits agents
-# *without* it: on the tuning seeds, none was better by more than a point. (`switched` turns flags on by name.)
+# *without* it: on the tuning seeds, no other rate did better by more than a point. (`switched` turns flags on by name.)
 
 # %%
 plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))

@@ -298,11 +298,11 @@ assert (evidence("entropy").table.detected == 0).all()
 
 # %% [markdown]
 # In the corridor above, at one rate for both arms, the bonus helps. In `Corridor`, where agents start in cell 2 and
-# each arm has its own rate, no effect is detected. Perhaps tuning finds rates at which some agents get to the far door
-# by luck, and the start is one cell closer to it. In the third world, every action pays at once. Where there is nothing
-# to explore, we predicted, the bonus does next to nothing, and that is what it does. (Both arms get 0.97 of a possible 1
-# there, so it could only have hurt.) In the usual environments, no effect of the bonus is detected at $c_2 = 0.01$. (Taxi
-# does have a trap: driving around until the time is up, for −200.)
+# each arm has its own rate, no effect is detected. At the rate that tuning gives them, some agents find the far door
+# without the bonus, perhaps because the start is one cell closer to it. In the third world, every action pays at once.
+# Where there is nothing to explore, we predicted, the bonus does next to nothing, and that is what it does. (Both arms
+# get 0.97 of a possible 1 there, so it could only have hurt.) In the usual environments, no effect of the bonus is
+# detected at $c_2 = 0.01$. (Taxi does have a trap: driving around until the time is up, for −200.)
 
 # %%
 evidence("entropy")

@@ -454,7 +454,7 @@ print(f"{weather.place}: {gains}, with both arms at {weather.lr_with:g}")
 print(f"gain as a share of the best score, by β: {weather.doses}")
 assert weather.lr_with == weather.lr_without and weather.confirmed == 1 and weather.growth_low > 0
 helped = (stored.worlds.seen == 1).sum()
-print(f"worlds in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
+print(f"trials in which it was predicted to help: {len(stored.worlds)}; in which it was seen to: {helped}")
 hurt = stored.table[stored.table.detected < 0]
 print("detected as hurting:", "; ".join(f"{row.env}, {row.question}" for row in hurt.itertuples()) or "nowhere")
 assert (

@@ -282,12 +282,12 @@ plt.show()
 # In `Tightrope`, each flag helps late in training. At a rate of 0.03, `lr_anneal` gains a fifth of the best score on a
 # rope of 200 steps, and less on shorter ones. Let each arm have its own rate, and the one without it takes a third: a
 # small rate settles, too, all the time and not only at the end. Of the gain, 11 points of 200 are left. That interval
-# is above 0, but nothing is detected after the correction for all trials. `clip_anneal` helps with the many epochs and
-# the wide clip range from above; at the default settings, no effect of it is detected. The area under the curve sees
-# little of either, with two exceptions. On Pendulum, `lr_anneal` helps a bit as the next rung, and did so again on
-# other seeds. (Taking it out of the full set hurt there, too, but not again on other seeds.) And on HalfCheetah and
-# Walker2d, two robots, `clip_anneal` hurts on top of the [preset](21_continuous_actions.ipynb), which anneals the rate
-# already.
+# (which leaves out the noise of choosing the rates) is above 0, but nothing is detected after the correction for all
+# trials. `clip_anneal` helps with the many epochs and the wide clip range from above; at the default settings, no
+# effect of it is detected. The area under the curve sees little of either, with two exceptions. On Pendulum,
+# `lr_anneal` helps a bit as the next rung, and did so again on other seeds. (Taking it out of the full set hurt there,
+# too, but not again on other seeds.) And on HalfCheetah and Walker2d, two robots, `clip_anneal` hurts on top of the
+# [preset](21_continuous_actions.ipynb), which anneals the rate already.
 
 # %%
 evidence("lr_anneal")

@@ -266,9 +266,9 @@ assert found.having.runs["late"].mean() > found.without.runs["late"].mean() + 80
 
 # %% [markdown]
 # The prediction, which was about the area, didn't come true. No effect on its mean is detected, and the interval leaves
-# room for a loss or a gain. But the brake changes two other things. The seeds differ less: the bad runs aren't as bad,
-# and the good ones not as good. And agents end higher. We noticed both only afterward, so treat them as guesses to be
-# tested.
+# room for a loss or a gain. But the brake changes two other things. By area, the seeds differ less: the bad runs aren't
+# as bad, and the good ones not as good. And in the last tenth of training, the mean is higher. We noticed both only
+# afterward, so treat them as guesses to be tested.
 
 # %%
 evidence("kl_stop")
@@ -297,8 +297,9 @@ assert [tuned[name].area.idxmax() for name in ("reuse", "kl_stop")] == [0.001, 0
 
 # %% [markdown]
 # On the right, the brake works: at rates from 0.003 to 0.03, agents end up much higher with it than without. At smaller
-# ones, where a brake has little to do, they end up alike. But they get there slowly, and the area under the curve, by
-# which we tune and score, doesn't forgive that. At every rate, the clip is ahead.
+# ones they end up alike, perhaps because a brake has less to do there, and at 0.1 and 0.3 nobody learns. But with the
+# brake, agents get there slowly, and the area under the curve, by which we tune and score, doesn't forgive that. At
+# every rate, the clip is ahead of the brake.
 #
 # ## Using it
 #

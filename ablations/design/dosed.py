@@ -184,7 +184,7 @@ DOSED = (
         "a value net that moves little per update is slow to learn a loan of 30, at a rate that does not jump there",
         dose="loan",
         rate=0.01,
-        rate_reason="at larger ones, such as tuning chose, a single step takes V far past its clip",
+        rate_reason="at larger ones, such as the clipped arm chooses, a single step takes V far past its clip",
     ),
     Trial(
         "lr_anneal",

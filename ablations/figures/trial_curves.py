@@ -13,7 +13,7 @@ from ablations.figures.panels import DASHED, band, thousands, title
 from ablations.figures.saving import save
 
 WORLDS = 5  # panels per row, each with its own axes
-LONGEST = 36  # characters that fit above a panel
+LONGEST = 30  # characters that fit above a panel
 
 
 def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str, path: Path) -> list[Path]:

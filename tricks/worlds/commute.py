@@ -8,9 +8,9 @@ The idea: if the cut counts as a death, the right end is out of sight from the l
 walk never pays for its first step. V of the state at the cut says what the rest is worth (Pardo et al. 2018,
 arXiv:1712.00378, sec. 3). Predicted: better with.
 
-Seen on seeds 100 to 119: bootstrap no detectable effect. Tuning chose a rate so large that an agent walks one way from
-its first episodes on, with or without the trick, and half of them happen to walk the right way. In the world `shuttle`,
-the way to the reward is easier to find.
+Seen on seeds 100 to 119: bootstrap no detectable effect. Tuning chose a rate so large that an agent's way is settled
+after its first few updates, with or without the trick, and about half of them go to the right end. In the world
+`shuttle`, the way to the reward is easier to find.
 """
 
 import torch

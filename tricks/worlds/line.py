@@ -11,7 +11,8 @@ C57). Predicted: better with.
 
 Seen on seeds 100 to 119: orthogonal_init at three constant features better with; at none, with rates of their own,
 orthogonal_init no detectable effect after the correction for all trials, though its interval, +0.06 to +0.43, lies
-above 0. Constant features act on the default net like one large bias, so d keeps its sign over more of the line.
+above 0. Constant features act on the default net like one large bias, so d keeps its sign over more of the line; but
+that the effect grows with their number is not detected.
 """
 
 from dataclasses import replace

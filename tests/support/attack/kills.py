@@ -18,6 +18,7 @@ from support.waiting import alive, until
 
 from ablations.analysis.study_files import SUFFIX
 from tricks import load
+from tricks.runs.lock import NAME
 
 OUT = "out"
 TRAIN = ("train", "ppo", "--steps", "3000", "--lanes", "4", "--horizon", "32", "--hidden", "8", "--seeds", "2")
@@ -105,12 +106,13 @@ def _stopped(command: str, folder: Path, after: float, how: str, group: bool) ->
 def content(folder: Path) -> dict[str, object]:
     """What a command left in its folder, without what differs between equal runs, such as the time it took.
 
-    The picture of a run's curve is left out: a kill can come after the run was saved and before it was drawn.
+    The picture of a run's curve is left out, and so is the lock, which by then locks nothing: a kill can come after the
+    run was saved, and before its curve was drawn and its folder released.
     """
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if path.is_file() and path.name != "curve.png":
+        if path.is_file() and path.name not in ("curve.png", NAME):
             found[name] = path.read_bytes() if path.suffix in EXACT and path.stem != "report" else None
         if path.is_file() and path.name.endswith((".csv", SUFFIX)):
             text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
