@@ -318,9 +318,9 @@ plt.show()
 # %% [markdown]
 # Alone, a baseline shows little in the usual environments. Taking it out hurts in several, but GAE, segments, and
 # everything else that needs $V$ go with it, so that row speaks for all of them, as do the robots' cells. The worlds
-# made for it show what it does by itself. Under a large loan, REINFORCE does no better than guessing without it, and
-# some agents do worse. In `OffsetReward`, where each step pays 10 or 11, it learns either way, and these seeds can't
-# tell whether a baseline makes it faster.
+# made for it show what it does by itself. Under a large loan, REINFORCE does no better than guessing without it. In
+# `OffsetReward`, where each step pays 10 or 11, it learns either way, and these seeds can't tell whether a baseline
+# makes it faster.
 
 # %%
 evidence("baseline")

@@ -358,7 +358,10 @@ assert same[0] < 0.75 and same[3] > 0.8
 
 # %%
 found = evidence("orthogonal_init")
-print("\n".join(f"{row.place}: {row.verdict}" for row in found.worlds.itertuples()))
+for row in found.worlds.itertuples():
+    print(f"{row.place}: {row.verdict}" + (f"; share of the best score by {row.dose} {row.doses}" if row.dose else ""))
+constants = found.worlds.set_index("dose").loc["constant features"]
+assert constants.growth_low < 0 < constants.growth_high and constants.doses.startswith("0:+0.2")
 assert dict(zip(found.worlds.place, found.worlds.seen, strict=True)) == {
     "ThereAndBackPlus3-v0, lr=0.003": 1,
     "CartPole-v1, 8 hidden layers, lr=0.001": 1,

@@ -342,9 +342,10 @@ evidence("advantage_norm")
 # %% [markdown]
 # In the two worlds, CartPole pays a hundredth or a ten-thousandth per step, and we expected the entropy bonus of 0.01
 # to drown that. With a hundredth the trick helps, but little: without it, agents get almost nine tenths of what they
-# get with it. Let one action be worth ten more steps of balance than the other, or 0.1 in these units. By the slot
-# machines' formula, the bonus allows odds of $e^{0.1/0.01} = e^{10}$. With a ten-thousandth it allows $e^{0.1}$, and
-# nothing is learned without the trick. **What counts is the gap between actions, not the size of a reward.**
+# get with it. To see why, let one action be worth ten more steps of balance than the other, or 0.1 in these units. By
+# the slot machines' formula, the bonus allows odds of $e^{0.1/0.01} = e^{10}$. With a ten-thousandth it allows
+# $e^{0.1}$, and nothing is learned without the trick. **What counts is the gap between actions, not the size of a
+# reward.**
 
 # %%
 worlds = evidence("advantage_norm").worlds.set_index("place")

@@ -265,7 +265,7 @@ plt.show()
 own, same = found.worlds.itertuples()
 for trial in (own, same):
     rates = f"{trial.lr_without:g} without it, {trial.lr_with:g} with it"
-    print(f"gain in Tightrope, as a share of the best score, by length: {trial.doses}; on 200 steps, rate {rates}")
+    print(f"gain in Tightrope, as a share of the best score, by length: {trial.doses}; rates on 200 steps: {rates}")
     print(f"  difference on 200 steps, in points: {trial.difference:+.0f} [{trial.low:+.0f}, {trial.high:+.0f}]")
 print(f"at one rate, on other seeds: {same.again:+.0f} points")
 assert (own.seen, same.seen, same.confirmed) == (0, 1, 1) and own.low > 0 and same.growth_low > 0

@@ -1,5 +1,7 @@
 """Trials in several doses: the more of what should make a trick matter, the larger its effect should be."""
 
+from dataclasses import replace
+
 from ablations.design.levels import (
     bonuses,
     constant_features,
@@ -17,6 +19,15 @@ from ablations.design.levels import (
 from ablations.design.trial import NORMED, PLAIN, Trial
 from tricks.config import Config
 
+ANNEALED = Trial(
+    "lr_anneal",
+    NORMED,
+    lengths("Tightrope", (12, 50, 200)),
+    1,
+    "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps",
+    dose="length",
+    score="late",
+)
 DOSED = (
     Trial(
         "baseline",
@@ -186,23 +197,9 @@ DOSED = (
         rate=0.01,
         rate_reason="at larger ones, such as the clipped arm chooses, a single step takes V far past its clip",
     ),
-    Trial(
-        "lr_anneal",
-        NORMED,
-        lengths("Tightrope", (12, 50, 200)),
-        1,
-        "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps",
-        dose="length",
-        score="late",
-    ),
-    Trial(
-        "lr_anneal",
-        NORMED,
-        lengths("Tightrope", (12, 50, 200)),
-        1,
-        "one wrong step ends an episode, and noise at a constant rate keeps causing wrong steps, the more the larger",
-        dose="length",
-        score="late",
+    ANNEALED,
+    replace(
+        ANNEALED,
         rate=0.03,
         rate_reason="the best with annealing; tuning gives the other arm a third of it, which settles by itself",
     ),

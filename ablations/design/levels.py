@@ -77,19 +77,19 @@ def lengths(name: str, doses: Sequence[float], **numbers: Any) -> tuple[Level, .
 
 
 def shock_pairs(sizes: Sequence[float]) -> tuple[Level, ...]:
-    """CartPole with pairs of shocks of so much, which cancel."""
+    """CartPole with pairs of shocks of these sizes, which cancel."""
     return levels(
         sizes, lambda size: Config(f"tricks/CartPoleShockPairs{size:g}-v0", steps=60_000, lanes=32, horizon=32), 500
     )
 
 
 def weathers(betas: Sequence[float]) -> tuple[Level, ...]:
-    """A loan of 100 in lucky episodes, and return statistics that move so far toward those of each batch."""
+    """A loan of 100 in lucky episodes, and return statistics that move β of the way toward those of each batch."""
     return levels(betas, lambda beta: world("Weather100", 60_000, lanes=8, horizon=10, return_beta=beta), 10)
 
 
 def constant_features() -> tuple[Level, ...]:
-    """A walk on a line, seen through its position and no, one or three constants."""
+    """A walk on a line that is seen as a position and as no, one, or three constants."""
 
     def seen(count: float) -> Config:
         name = f"ThereAndBack{f'Plus{count:g}' if count else ''}"

@@ -112,6 +112,19 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     trials = judged_in(load_all(RESULTS))
     assert region("worlds") == tally(trials) + "\n"  # else paste this
     assert region("tricks") == by_trick(trials) + "\n"  # else paste this
+    own = trials[trials.rate.isna()].set_index(["trick", "world"])
+    assert (len(trials) - len(own), (own.score == "late").sum(), own.choosing.isna().sum()) == (7, 2, 2)
+    lost = own.loc[
+        [
+            ("lr_anneal", "tricks/Tightrope-v0"),
+            ("baseline", "tricks/OffsetReward-v0"),
+            ("value_clip", "tricks/OffsetReward-v0"),
+        ]
+    ]
+    before = pd.concat([lost, trials[trials.numbers.str.endswith("return_beta=0.5")]])
+    assert before.seen.eq(0).all()
+    assert (before.low * before.high > 0).sum() == 3
+    assert 3 * lost.lr_without.iloc[0] == pytest.approx(lost.lr_with.iloc[0])
     assert (ladder.detected == 0).mean() > 0.5
 
 

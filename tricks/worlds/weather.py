@@ -8,7 +8,7 @@ Why: with a batch of one episode per lane, the mean and the deviation of the ret
 0.5 by half of the way. A head that is left alone is then wrong about every state by as much as the statistics moved,
 although no state's value has changed; rescaling the head keeps what it knew (van Hasselt et al. 2016,
 arXiv:1602.07714, proposition 1). Predicted: better with, the more so the larger the loan, and as without if there is
-none.
+none; and the more so the larger β.
 
 Seen on seeds 100 to 119: popart at β = 0.9 better with; popart at β = 0.5 no detectable effect after the correction for
 all trials, though its interval, +0.32 to +1.75, lies above 0. At β = 0.1, or under a loan of 10, the two arms look

@@ -57,7 +57,10 @@ def attack(kill: Kill, undisturbed: dict[str, dict[str, object]]) -> str:
             for after, how, group in kill.stops:
                 if broken := _stopped(kill.command, folder, after, how, group):
                     return f"{kill.command}, {how}: {broken}"
-            if not _finished(kill.command, folder):
+            if _finished(kill.command, folder):
+                if any(how == "SIGKILL" for _, how, _ in kill.stops):  # after the run was saved, before its folder was
+                    (folder / OUT / NAME).unlink(missing_ok=True)  # released: then the file stays, and locks nothing
+            else:
                 status, _, err = ended(_begin(kill.command, folder))
                 if status:
                     return f"{kill.command}: when given again, status {status}: {err}"
@@ -106,13 +109,12 @@ def _stopped(command: str, folder: Path, after: float, how: str, group: bool) ->
 def content(folder: Path) -> dict[str, object]:
     """What a command left in its folder, without what differs between equal runs, such as the time it took.
 
-    The picture of a run's curve is left out, and so is the lock, which by then locks nothing: a kill can come after the
-    run was saved, and before its curve was drawn and its folder released.
+    The picture of a run's curve is left out: a kill can come after the run was saved and before it was drawn.
     """
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if path.is_file() and path.name not in ("curve.png", NAME):
+        if path.is_file() and path.name != "curve.png":
             found[name] = path.read_bytes() if path.suffix in EXACT and path.stem != "report" else None
         if path.is_file() and path.name.endswith((".csv", SUFFIX)):
             text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
