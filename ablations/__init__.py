@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ablations.analysis.by_rate import common_rate, effects_by_rate
     from ablations.analysis.choices import clear_of_zero
+    from ablations.analysis.choosing import areas_of
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.estimates import holm, paired
     from ablations.analysis.outcomes import AS_PREDICTED, Outcome, judged, judged_in, outcomes
@@ -55,6 +56,7 @@ __all__ = [
     "Seen",
     "Study",
     "area",
+    "areas_of",
     "band",
     "best_rate",
     "best_scores",
@@ -100,6 +102,7 @@ __all__ = [
 HOMES = {
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
     "analysis.choices": ("clear_of_zero",),
+    "analysis.choosing": ("areas_of",),
     "analysis.effects": ("effects", "scores"),
     "analysis.outcomes": ("AS_PREDICTED", "Outcome", "judged", "judged_in", "outcomes"),
     "analysis.scales": ("SCALES",),

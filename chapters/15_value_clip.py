@@ -24,8 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import TRIALS, flags, numbers, rows_of, scores, style
-from ablations.analysis.choosing import areas_of
+from ablations import TRIALS, areas_of, flags, numbers, rows_of, scores, style
 from book import at_best_rate, begin, curves, evidence, label_lines, planted
 from book.results import studies, trials
 from exercises.value_clip import cautious_error, check_error, check_huber
