@@ -39,7 +39,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
         {"__main__"},
     ),
 }
-LONGER = {"loop.py": 270, "ladder.py": 290}  # every trick adds a few lines to these two
+LONGER = {"loop.py": 270, "ladder.py": 290, "reference.py": 450}  # every trick adds a few lines to these
 FILES_OF = {package: sorted((ROOT / package).rglob("*.py")) for package in LAYERS}
 MODULES = {path: path.relative_to(ROOT).with_suffix("").parts for paths in FILES_OF.values() for path in paths}
 

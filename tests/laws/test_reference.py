@@ -1,0 +1,104 @@
+"""Every update that a legal set of flags can make equals that of an independent reference, written from the papers."""
+
+import random
+from collections import Counter
+from dataclasses import fields, replace
+
+import pytest
+from support.recording import Recording, differences
+from support.register import register
+from support.restless import Restless
+
+from tricks import PPO, Config, InputError, Tricks
+from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
+
+register("Restless-v0", Restless)
+register("RestlessBox-v0", Restless, discrete=False)
+register("RestlessTasks-v0", Restless, tasks=3)
+ENVS = ("Restless-v0", "RestlessBox-v0", "RestlessTasks-v0")
+SMALL = Config(seeds=(3, 8), steps=90, lanes=2, horizon=8, hidden=(5, 4), epochs=2, minibatches=2, aux_every=2)
+NUMBERS = {  # ranges in which each matters: ratios leave the clip range, gradients are too long, the KL is too large
+    "lr": (1e-3, 1e-2),
+    "adam_eps": (1e-2, 1e-1),
+    "gamma": (0.7, 1.0),
+    "gae_lambda": (0.5, 1.0),
+    "log_std_init": (-1.0, 0.5),
+    "value_coef": (0.2, 1.0),
+    "clip_range": (0.001, 0.05),
+    "max_grad_norm": (0.05, 1.0),
+    "entropy_coef": (0.01, 0.3),
+    "obs_decay": (0.0, 0.5),
+    "return_beta": (0.1, 0.9),
+    "value_clip_range": (0.01, 0.3),
+    "clone_coef": (0.1, 2.0),
+    "target_kl": (1e-6, 1e-3),
+    "value_lr_factor": (0.3, 3.0),
+    "max_value_grad_norm": (0.05, 1.0),
+    "dual_clip_limit": (1.001, 1.05),
+    "huber_delta": (0.1, 2.0),
+}
+COUNTS = {
+    "lanes": (2, 3),
+    "horizon": (7, 12),
+    "epochs": (1, 3),
+    "value_epochs": (1, 3),
+    "minibatches": (1, 4),
+    "aux_every": (1, 3),
+    "aux_epochs": (1, 2),
+    "policy_rollouts": (1, 2),
+    "policy_uses": (1, 3),
+    "value_rollouts": (1, 3),
+    "value_uses": (1, 4),
+}
+
+
+def drawn(number: int) -> tuple[Config, Tricks]:
+    """A legal set of flags and the numbers of both seeds, all at random."""
+    rng = random.Random(number)
+    counts = {name: rng.randint(*bounds) for name, bounds in COUNTS.items()}
+    numbers = {name: (rng.uniform(*bounds), rng.uniform(*bounds)) for name, bounds in NUMBERS.items()}
+    words = {"activation": rng.choice(["tanh", "relu"]), "env": rng.choice(ENVS)}
+    switches = {
+        f.name: rng.random() < 0.5 for f in fields(Config) if f.name in ("value_clip_anneals", "aux_value_clip")
+    }
+    config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
+    config = replace(config, steps=5 * config.lanes * config.horizon)
+    while True:
+        try:
+            return config, switched(closed(name for name in NEEDS if rng.random() < 0.4))
+        except InputError:  # two flags that exclude each other
+            continue
+
+
+def agrees(config: Config, tricks: Tricks) -> dict[str, float]:
+    """The largest distance of each quantity. Fails at the first quantity that is off."""
+    recording, worst = Recording(config, tricks), dict[str, float]()
+    assert recording.update >= 3
+    for where, name, distance in differences(recording):
+        assert distance < 1e-5, f"{name} is {distance:.1e} off ({where}) under {', '.join(tricks.on)}"
+        worst[name] = max(distance, worst.get(name, 0.0))
+    return worst
+
+
+SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()} | PRESETS
+SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([name])) <= set(PPO.on)}
+
+
+@pytest.mark.parametrize("env", ENVS)
+@pytest.mark.parametrize("name", SETS)
+def test_rungs_presets_and_flags_on_ppo_equal_the_reference(name: str, env: str) -> None:
+    agrees(replace(SMALL, env=env, adam_eps=1e-3), SETS[name])
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_random_flags_and_numbers_equal_the_reference(number: int) -> None:
+    agrees(*drawn(number))
+
+
+@pytest.mark.slow
+def test_new_random_flags_and_numbers_equal_the_reference() -> None:
+    first, worst = random.SystemRandom().randrange(10**9), Counter[str]()
+    for number in range(first, first + 500):
+        worst |= Counter(agrees(*drawn(number)))  # the larger of two
+    print(f"sets {first} to {first + 499}; the largest relative distances:")
+    print("\n".join(f"{distance:.1e} {name}" for name, distance in worst.most_common()))

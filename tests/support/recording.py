@@ -1,0 +1,212 @@
+"""What `train` computes, step by step, to be held against the reference."""
+
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import pytest
+from support.reference import Reference, Row, plain
+from torch import Tensor
+
+import tricks.loop as loop
+from tricks import Config, Run, Tricks, train
+from tricks.core.adam import Adam
+from tricks.core.agent import MOMENTS, Agent
+from tricks.core.rollout import Batch, Rollout
+from tricks.core.seeds import stream
+from tricks.runs.log import Log
+
+Key = tuple[int, str, str]
+COLUMNS = ("advantage", "value", "target")
+SMALL = 0.1
+NONE: dict[Any, float] = {}
+AFTER = {"adam": "grad_norm", "auxiliary_adam": "auxiliary", "value_adam": "value_grad_norm"}
+
+
+class Recording:
+    """A training that writes down every quantity which the reference computes as well, for all seeds [S, ...].
+
+    found: (update, place, quantity) -> tensor, with a place as in the reference. rollouts: what was played.
+    """
+
+    def __init__(self, config: Config, tricks: Tricks) -> None:
+        self.config, self.tricks = config, tricks
+        self.found: dict[Key, Tensor] = {}
+        self.rollouts: list[Rollout] = []
+        self.adams: list[Adam] = []
+        self.update, self.place, self.minibatches = 0, "judge", 0
+        self.kinds = ["adam"] + ["auxiliary_adam"] * tricks.ppg + ["value_adam"] * tricks.separate_optimizers
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("build_agent", "play_episodes", "play_segment"):
+                patch.setattr(loop, name, self._after(getattr(loop, name), getattr(self, f"_{name}")))
+            for owner, name in ((Adam, "__init__"), (Adam, "step"), (Batch, "add"), (Log, "note")):
+                heard = getattr(self, f"_{owner.__name__.lower()}_{name.strip('_')}")
+                patch.setattr(owner, name, self._after(getattr(owner, name), heard))
+            patch.setattr(Agent, "see", self._before(Agent.see, self._agent_see))
+            patch.setattr(Log, "end_update", self._before(Log.end_update, self._log_end_update))
+            self.run: Run = train(config, tricks)
+
+    def _after(self, function: Callable[..., Any], heard: Callable[..., None]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            result = function(*arguments, **named)
+            heard(result, *arguments, **named)
+            return result
+
+        return call
+
+    def _before(self, function: Callable[..., Any], heard: Callable[[], None]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            heard()
+            return function(*arguments, **named)
+
+        return call
+
+    def _write(self, **quantities: Tensor) -> None:
+        for name, value in quantities.items():
+            self.found[self.update, self.place, name] = value.detach().clone()
+
+    def _build_agent(self, agent: Agent, *_: Any) -> None:
+        self.agent = agent
+        self.start = {name: p.detach().clone() for name, p in agent.named_parameters()}
+
+    def _play_episodes(self, rollout: Rollout, *_: Any) -> None:
+        self.rollouts.append(rollout)
+
+    _play_segment = _play_episodes
+
+    def _adam_init(self, _: None, adam: Adam, *__: Any) -> None:
+        self.adams.append(adam)
+
+    def _adam_step(self, _: None, adam: Adam, *__: Any, **___: Any) -> None:
+        (kind,) = (kind for kind, known in zip(self.kinds, self.adams, strict=True) if known is adam)
+        self._write(**{f"{name} after {AFTER[kind]}": p for name, p in self.agent.named_parameters()})
+
+    def _batch_add(self, _: None, batch: Batch, **columns: Tensor) -> None:
+        self._write(**{n: getattr(batch, n) for n in COLUMNS if n in columns})
+
+    def _log_note(self, _: None, log: Log, **diagnostics: Tensor) -> None:
+        self._write(**{name: value for name, value in diagnostics.items() if name not in log.quiet})
+
+    def _agent_see(self) -> None:
+        self.place, self.minibatches = f"minibatch {self.minibatches}", self.minibatches + 1
+
+    def _log_end_update(self) -> None:
+        """The state between two updates."""
+        self.place, agent = "end", self.agent
+        self._write(**dict(agent.named_parameters()))
+        for kind, adam in zip(self.kinds, self.adams, strict=True):
+            owned = [name for name, p in agent.named_parameters() if any(p is q for q in adam.parameters)]
+            for moment in ("m", "v"):
+                parts = getattr(adam, moment).split(adam.sizes, 1)
+                self._write(**{f"{kind} {moment} {n}": x for n, x in zip(owned, parts, strict=True)})
+            self._write(**{f"{kind} t": adam.t})
+        self._write(return_mean=agent.return_mean, return_variance=agent.return_variance)
+        self._write(**{name: getattr(agent, name) for name in MOMENTS})
+        if self.tricks.reward_scaling:
+            self._write(reward_moments=agent.reward_scale.moments, reward_sums=agent.reward_scale.sums)
+        self.update, self.place, self.minibatches = self.update + 1, "judge", 0
+
+
+def rows_of(rollout: Rollout, k: int, lanes: int) -> list[Row]:
+    """A seed's rows of experience, in the order of time and lane."""
+    rows = []
+    for time, lane in rollout.valid[k].nonzero().tolist():
+        pick = k, time, lane
+        rows.append(
+            Row(
+                time,
+                lane,
+                time * lanes + lane,
+                0 if rollout.task is None else int(rollout.task[pick]),
+                rollout.obs[pick].double().numpy(),
+                rollout.obs[k, time + 1, lane].double().numpy(),
+                rollout.legal[pick].numpy(),
+                rollout.action[pick].numpy(),
+                float(rollout.reward[pick]),
+                bool(rollout.terminated[pick]),
+                bool(rollout.truncated[pick]),
+            )
+        )
+    return rows
+
+
+def reference_of(recording: Recording, k: int) -> tuple[Reference, list[dict[str, float]]]:
+    """The same updates by the reference, for the k-th seed, and its rows of the curve."""
+    config, spaces = recording.config, recording.agent.spaces
+    seed = config.seed_list[k]
+
+    def keys(purpose: str, update: int, epoch: int, rows: int) -> np.ndarray:
+        return stream(seed, purpose, update, epoch).random(rows)
+
+    start = {name: p[k] for name, p in recording.start.items()}
+    agent = Reference(config.only(k), recording.tricks, start, spaces.discrete, spaces.tasks)
+    curve: list[dict[str, float]] = []
+    ongoing = np.zeros((config.lanes, 2))
+    for rollout in recording.rollouts:
+        if agent.steps < config.steps:
+            rows = rows_of(rollout, k, config.lanes)
+            row = tally(rows, ongoing) | agent.update(rows, rollout.valid[k].numel(), keys)
+            agent.trace |= {(len(curve), "end", name): plain(x) for name, x in state(agent).items()}
+            curve.append(row)
+    return agent, curve
+
+
+def state(agent: Reference) -> dict[str, Any]:
+    """What the agent remembers between two updates."""
+    found: dict[str, Any] = dict(agent.weights)
+    for kind, adam in agent.adams.items():
+        found |= {f"{kind} m {name}": m for name, m in adam.m.items()}
+        found |= {f"{kind} v {name}": v for name, v in adam.v.items()} | {f"{kind} t": adam.t}
+    found["return_mean"], found["return_variance"] = zip(*((s.mean, s.variance) for s in agent.returns), strict=True)
+    if agent.seen is not None:
+        found |= dict(zip(MOMENTS, agent.seen, strict=True))
+    if agent.tricks.reward_scaling:
+        found |= {"reward_moments": agent.rewards, "reward_sums": agent.sums}
+    return found
+
+
+def tally(rows: list[Row], ongoing: np.ndarray) -> dict[str, float]:
+    """How many episodes ended, their mean return and length; ongoing [lanes, 2] has those of the episodes so far."""
+    ended = []
+    for row in rows:
+        ongoing[row.lane] += row.reward, 1
+        if row.done:
+            ended.append(ongoing[row.lane].copy())
+            ongoing[row.lane] = 0
+    score, length = np.mean(ended, 0) if ended else (np.nan, np.nan)
+    return {"episodes": len(ended), "return": float(score), "length": float(length)}
+
+
+def differences(recording: Recording) -> Iterator[tuple[str, str, float]]:
+    """For each quantity in the order of its making: where it is, what it is, and how far off it is.
+
+    The distance is that of the entry which is farthest off, relative to the largest entry, and for quantities that
+    are nearly 0, relative to `SMALL`. 1 if `train` has no such quantity, or has a diagnostic that the reference lacks.
+    """
+    for k, seed in enumerate(recording.config.seed_list):
+        agent, curve = reference_of(recording, k)
+        for (update, place, name), mine in agent.trace.items():
+            where = f"seed {seed}, update {update}, {place}"
+            found = recording.found.get((update, place, name))
+            if found is None:
+                yield where, name, 1.0
+                continue
+            theirs = found[k].double().numpy()
+            if place == "judge" and name in COLUMNS:  # of rows; those that are filler do not count
+                theirs = theirs[recording.rollouts[update].valid[k].flatten().numpy()]
+            elif mine.ndim < theirs.ndim:  # a diagnostic of several tasks
+                theirs = theirs.mean()
+            yield where, name, apart(mine, theirs)
+        table = recording.run.curve[recording.run.curve.seed == seed].drop(columns="seed")
+        for update, (own, row) in enumerate(zip_longest(curve, table.to_dict("records"), fillvalue=NONE)):
+            for name in map(str, row):
+                mine = np.array(own.get(name, np.nan))
+                yield f"seed {seed}, update {update}, curve", name, apart(mine, np.array(row[name]))
+
+
+def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
+    if np.isnan(mine).all() and np.isnan(theirs).all():
+        return 0.0
+    distance = np.abs(mine - theirs.reshape(mine.shape)).max(initial=0) / max(np.abs(mine).max(initial=0), SMALL)
+    return 1.0 if np.isnan(distance) else float(distance)

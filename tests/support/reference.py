@@ -1,0 +1,450 @@
+"""A second answer for every update that any set of flags can make, written from the papers and not from the loop.
+
+One agent in float64. Episodes and minibatches are lists of rows; there is no seed axis, no padding, and no filler.
+Weights, recorded rollouts, the keys that shuffle them, and a config of one seed go in; new weights, Adam's moments,
+running statistics, and diagnostics come out. Only names are shared with the package: gradients are autograd's.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import Categorical, Distribution, Normal, kl_divergence
+
+from tricks.ladder import Tricks
+
+Keys = Callable[[str, int, int, int], np.ndarray]  # (purpose, update, epoch, rows) -> one random number for each row
+Weights = dict[str, Tensor]  # by the names of the agent's parameters, without their seed axis
+POLICY, VALUE, AUXILIARY = "policy_net", "value_net", "auxiliary_net"
+FORBIDDEN = torch.finfo(torch.float64).min  # the logit of an illegal action: its probability is exactly 0
+
+
+@dataclass
+class Row:
+    """One step of experience in one lane, and what is worked out about it."""
+
+    time: int
+    lane: int
+    place: int  # where the row stands among all rows of its rollout, filler included
+    task: int
+    obs: np.ndarray
+    following: np.ndarray  # the observation after it; at an end, the true last one
+    legal: np.ndarray
+    action: np.ndarray
+    reward: float
+    terminated: bool
+    truncated: bool
+    advantage: float = 0.0
+    value: float = 0.0  # what the value net predicted, in its own units
+    target: float = 0.0  # what it is to predict, in its own units
+    log_prob: float = 0.0  # log π_old(a|s)
+    born: int = 0  # the update in which the row was collected
+    uses: int = 0
+
+    @property
+    def done(self) -> bool:
+        return self.terminated or self.truncated
+
+
+@dataclass
+class Adam:
+    """Kingma & Ba 2014, algorithm 1, as printed there."""
+
+    epsilon: float
+    m: Weights = field(default_factory=dict)
+    v: Weights = field(default_factory=dict)
+    t: int = 0
+
+    def step(self, weights: Weights, gradient: Weights, rate: float) -> None:
+        self.t += 1
+        for name, g in gradient.items():
+            self.m[name] = 0.9 * self.m.get(name, 0 * g) + 0.1 * g
+            self.v[name] = 0.999 * self.v.get(name, 0 * g) + 0.001 * g**2
+            m, v = self.m[name] / (1 - 0.9**self.t), self.v[name] / (1 - 0.999**self.t)
+            weights[name] = weights[name] - rate * m / (v.sqrt() + self.epsilon)
+
+
+@dataclass
+class Statistics:
+    """Mean and variance of the returns of one task; an output n of the value net means σ·n + μ."""
+
+    mean: float = 0.0
+    variance: float = 1.0
+
+    @property
+    def std(self) -> float:
+        return float(np.clip(np.sqrt(self.variance), 1e-4, 1e6))
+
+    def moved(self, returns: Sequence[float], beta: float) -> "Statistics":
+        """Exponential moving averages of the first two moments. van Hasselt et al. 2016."""
+        if not returns:
+            return self
+        center = float((1 - beta) * self.mean + beta * np.mean(returns))
+        old, new = self.variance + (self.mean - center) ** 2, np.mean((np.array(returns) - center) ** 2)  # about it
+        return Statistics(center, float((1 - beta) * old + beta * new))
+
+    def units(self, value: float) -> float:
+        return (value - self.mean) / self.std
+
+    def reward(self, output: float) -> float:
+        return output * self.std + self.mean
+
+
+class Reference:
+    """One agent, and what it remembers. trace: (update, `judge` or `minibatch k`, quantity) -> its value."""
+
+    def __init__(self, config: Any, tricks: Tricks, weights: Weights, discrete: bool, tasks: int = 1) -> None:
+        self.config, self.tricks, self.discrete = config, tricks, discrete
+        self.weights = {name: weight.double() for name, weight in weights.items()}
+        kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
+        self.adams = {kind: Adam(config.adam_eps) for kind in kinds}
+        self.returns = [Statistics() for _ in range(tasks)]
+        self.seen: tuple[float, np.ndarray, np.ndarray] | None = (
+            None  # weight, mean, squared deviations of observations
+        )
+        self.rewards = (1e-4, 0.0, 1e-4)  # the same of discounted sums of rewards, after a little of a standard normal
+        self.sums = np.zeros(config.lanes)  # the sum of each lane's episode so far
+        self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy
+        self.steps = self.count = 0
+        self.trace: dict[tuple[int, str, str], np.ndarray] = {}
+
+    def update(self, rows: list[Row], length: int, keys: Keys) -> dict[str, float]:
+        """Learn from one rollout; `length` counts its rows with filler. Returns the update's row of the curve."""
+        config, tricks, self.length, self.keys = self.config, self.tricks, length, keys
+        self.notes: dict[str, list[float]] = {}
+        self.place, self.minibatches, episodes = "judge", 0, list(split(rows))
+        left = 1 - self.steps / config.steps
+        self.rate = config.lr * (left if tricks.lr_anneal else 1)
+        self.clip = config.clip_range * (left if tricks.clip_anneal else 1)
+        self.value_clip = config.value_clip_range * (left if tricks.clip_anneal and config.value_clip_anneals else 1)
+        self.note(learning_rate=self.rate)
+        self.judge(rows, episodes)
+        if tricks.ppg:
+            self.remember(self.memory, rows, config.value_rollouts if tricks.ppg_buffers else config.aux_every)
+            self.remember(self.recent, rows, config.policy_rollouts)
+        self.learn(rows, episodes)
+        if tricks.ppg and (self.count + 1) % config.aux_every == 0:
+            self.auxiliary_phase()
+        if tricks.state_norm:
+            self.see_more(rows)
+        row = {name: max(x) if name == "max_ratio" else float(np.mean(x)) for name, x in self.notes.items()}
+        self.steps, self.count = self.steps + len(rows), self.count + 1
+        return row | {"step": self.steps, "update": self.count - 1}
+
+    def note(self, **diagnostics: float | Tensor) -> None:
+        """A diagnostic of one minibatch; the curve shows the mean of the update's, of max_ratio the maximum."""
+        self.write(**diagnostics)
+        for name, value in diagnostics.items():
+            self.notes.setdefault(name, []).append(float(value))
+
+    def write(self, **quantities: object) -> None:
+        self.trace |= {(self.count, self.place, name): plain(value) for name, value in quantities.items()}
+
+    def output(self, weights: Weights, net: str, obs: Sequence[np.ndarray]) -> Tensor:
+        """The net's outputs [rows, outputs] for observations as it sees them. Andrychowicz et al. 2020, C64."""
+        shared = net == AUXILIARY or (net == VALUE and self.tricks.shared_trunk)
+        body, layer = POLICY if shared else net, 0
+        x = stacked(obs, (len(obs), len(weights[f"{body}.body.weight0"])))
+        if self.seen is not None:
+            weight, mean, squares = (torch.tensor(moment) for moment in self.seen)
+            x = ((x - mean) / (squares / weight + 1e-8).sqrt()).clip(-10, 10)
+        while f"{body}.body.weight{layer}" in weights:
+            x = x @ weights[f"{body}.body.weight{layer}"] + weights[f"{body}.body.bias{layer}"]
+            x, layer = x.tanh() if self.config.activation == "tanh" else x.relu(), layer + 1
+        return x @ weights[f"{net}.head.weight"] + weights[f"{net}.head.bias"]
+
+    def policy(self, weights: Weights, rows: Sequence[Row]) -> Distribution:
+        """π(·|s) of each row; of a Gaussian, for each dimension."""
+        output = self.output(weights, POLICY, [row.obs for row in rows])
+        if not self.discrete:
+            return Normal(output, weights["log_std"].exp().expand_as(output), validate_args=False)
+        if self.tricks.action_mask:
+            output = torch.where(stacked([row.legal for row in rows], output.shape) > 0, output, FORBIDDEN)
+        return Categorical(logits=output, validate_args=False)  # which fails where there are no rows
+
+    def log_prob(self, policy: Distribution, rows: Sequence[Row]) -> Tensor:
+        return self.joint(policy.log_prob(stacked([row.action for row in rows], policy.batch_shape)))
+
+    def joint(self, x: Tensor) -> Tensor:
+        return x if self.discrete else x.sum(1)  # over the dimensions of a Gaussian
+
+    def predicted(self, weights: Weights, net: str, rows: Sequence[Row], following: bool = False) -> Tensor:
+        """V(s), or V(s'), of each row, in the net's own units, from the head of its task: [rows]."""
+        outputs = self.output(weights, net, [row.following if following else row.obs for row in rows])
+        return outputs[torch.arange(len(rows)), torch.tensor([row.task for row in rows], dtype=torch.int64)]
+
+    def value(self, rows: Sequence[Row], following: bool = False) -> list[float]:
+        """The same in units of reward."""
+        found = self.predicted(self.weights, VALUE, rows, following).tolist()
+        return [self.returns[row.task].reward(output) for row, output in zip(rows, found, strict=True)]
+
+    def judge(self, rows: list[Row], episodes: list[list[Row]]) -> None:
+        """Advantages, and where there is a value net, its predictions and targets; log π_old(a|s) under reuse."""
+        if self.tricks.reward_scaling:
+            self.scale_rewards(rows)
+        for episode in episodes:
+            self.sum_rewards(episode)
+        if self.tricks.baseline:
+            for row, value in zip(rows, self.value(rows), strict=True):
+                row.value, row.advantage = value, row.target - value
+            unexplained = np.var([row.advantage for row in rows]) / np.var([row.target for row in rows])
+            self.note(explained_variance=1 - float(unexplained))
+            if self.tricks.gae:
+                self.estimate(episodes)
+            self.change_units(rows)
+            self.write(value=[row.value for row in rows], target=[row.target for row in rows])
+        self.write(advantage=[row.advantage for row in rows])
+        if self.tricks.reuse:
+            for row, log_prob in zip(rows, self.log_prob(self.policy(self.weights, rows), rows).tolist(), strict=True):
+                row.log_prob = log_prob
+
+    def scale_rewards(self, rows: list[Row]) -> None:
+        """r/√(Var + ε), within ±10, of the discounted sum of the rewards so far. Engstrom et al. 2020, algorithm 1."""
+        count, mean, squares = self.rewards
+        for now in ([*group] for _, group in groupby(rows, key=lambda row: row.time)):
+            for row in now:
+                self.sums[row.lane] = self.config.gamma * self.sums[row.lane] + row.reward
+                count, before = count + 1, mean
+                mean += (self.sums[row.lane] - before) / count  # Welford 1962
+                squares += (self.sums[row.lane] - before) * (self.sums[row.lane] - mean)
+            for row in now:
+                row.reward = float(np.clip(row.reward / np.sqrt(squares / count + 1e-8), -10, 10))
+                self.sums[row.lane] *= not row.done
+        self.rewards = count, mean, squares
+        self.note(reward_std=float(np.sqrt(squares / count + 1e-8)))
+
+    def beyond(self, last: Row) -> float:
+        """V(s′) after an episode's last row if rewards follow that were not collected: at a cut, or a time limit."""
+        goes_on = not last.done or (last.truncated and self.tricks.bootstrap)
+        return self.value([last], following=True)[0] if self.tricks.baseline and goes_on else 0.0
+
+    def sum_rewards(self, episode: list[Row]) -> None:
+        """Discounted sums of the rewards; with a value net, V of the last state follows a cut. Pardo et al. 2018."""
+        following = self.beyond(episode[-1])
+        for row in reversed(episode):
+            following = row.target = row.advantage = row.reward + self.config.gamma * following
+
+    def estimate(self, episodes: list[list[Row]]) -> None:
+        """Generalized advantages, and TD(λ) targets in units of reward. Schulman et al. 2015, eq. 16."""
+        gamma, lam = self.config.gamma, self.config.gae_lambda
+        for episode in episodes:
+            values = [*self.value(episode), self.beyond(episode[-1])]
+            errors = [row.reward + gamma * values[k + 1] - values[k] for k, row in enumerate(episode)]
+            for k, row in enumerate(episode):
+                row.advantage = sum((gamma * lam) ** n * error for n, error in enumerate(errors[k:]))
+                row.target = values[k] + row.advantage
+
+    def change_units(self, rows: list[Row]) -> None:
+        """From units of reward to those of the value net, whose statistics move first under return_norm."""
+        old, self.returns = self.returns, list(self.returns)
+        if self.tricks.return_norm:
+            for k, statistics in enumerate(old):
+                own = [row.target for row in rows if row.task == k]
+                self.returns[k] = statistics.moved(own, self.config.return_beta)
+            means, stds = [s.mean for s in self.returns], [s.std for s in self.returns]
+            self.note(return_mean=float(np.mean(means)), return_std=float(np.mean(stds)))
+        for row in rows:  # a prediction stays the net's own output, which popart alone translates into the new units
+            row.value = (self.returns if self.tricks.popart else old)[row.task].units(row.value)
+        if self.tricks.popart:
+            for net in [VALUE] + [AUXILIARY] * self.tricks.ppg:
+                self.preserve_outputs(net, old)
+        self.finish(rows)
+
+    def finish(self, rows: list[Row]) -> None:
+        """Targets in the net's units; with several tasks, advantages weigh alike. Hessel et al. 2018."""
+        for row in rows:
+            row.target = self.returns[row.task].units(row.target)
+            if self.tricks.return_norm and len(self.returns) > 1:
+                row.advantage /= self.returns[row.task].std
+
+    def preserve_outputs(self, net: str, old: list[Statistics]) -> None:
+        """w ← w·σ/σ′, b ← (σ·b + μ − μ′)/σ′ of each task's output. van Hasselt et al. 2016, proposition 1."""
+        weight, bias = (self.weights[f"{net}.head.{kind}"].clone() for kind in ("weight", "bias"))
+        for k, (s, t) in enumerate(zip(old, self.returns, strict=True)):
+            weight[:, k] *= s.std / t.std
+            bias[:, k] = (s.std * bias[:, k] + s.mean - t.mean) / t.std
+        self.weights |= {f"{net}.head.weight": weight, f"{net}.head.bias": bias}
+
+    def see_more(self, rows: list[Row]) -> None:
+        """Weighted moments of all observations so far, older ones discounted by `obs_decay` per batch."""
+        obs, keep = np.array([row.obs for row in rows]), 1 - self.config.obs_decay
+        weight, mean, squares = self.seen or (0.0, np.zeros(obs.shape[1]), np.zeros(obs.shape[1]))
+        center = (keep * weight * mean + obs.sum(0)) / (keep * weight + len(obs))
+        squares = keep * (squares + weight * (mean - center) ** 2) + ((obs - center) ** 2).sum(0)
+        self.seen = keep * weight + len(obs), center, squares
+
+    def learn(self, rows: list[Row], episodes: list[list[Row]]) -> None:
+        """Steps of the policy and of the value net, on the same minibatches or each on its own."""
+        self.stopped, config, tricks = False, self.config, self.tricks
+        if not tricks.reuse:
+            return self.step(rows, rows)
+        apart = tricks.separate_optimizers and not tricks.ppg_buffers
+        for epoch in range(max(config.epochs, config.value_epochs) if apart else config.epochs):
+            if tricks.recompute and 0 < epoch < config.epochs:
+                self.estimate(episodes)
+                self.finish(rows)
+            policy_turn, value_turn = epoch < config.epochs, epoch < config.value_epochs or not apart
+            policy = value = self.shuffled([rows], "minibatch", epoch)
+            if tricks.ppg_buffers:
+                policy = self.reused(self.recent, config.policy_rollouts, config.policy_uses, "policy buffer", epoch)
+                value = self.reused(self.memory, config.value_rollouts, config.value_uses, "value buffer", epoch)
+            for minibatch in zip(parts(policy, config.minibatches), parts(value, config.minibatches), strict=True):
+                self.step(*minibatch, policy_turn, value_turn)
+
+    def shuffled(self, rollouts: list[list[Row]], purpose: str, epoch: int, share: float = 1.0) -> list[Row]:
+        """The rows in the order of their keys; those whose key is less than `share`."""
+        numbers = self.keys(purpose, self.count, epoch, len(rollouts) * self.length)
+        keyed = [(numbers[i * self.length + row.place], row) for i, rows in enumerate(rollouts) for row in rows]
+        return [row for key, row in sorted(keyed, key=lambda pair: pair[0]) if key < share]
+
+    def reused(self, memory: list[list[Row]], rollouts: int, uses: int, purpose: str, epoch: int) -> list[Row]:
+        """The rows of a buffer that an epoch trains on: so many that each is used about `uses` times in its life."""
+        drawn = self.shuffled(memory, purpose, epoch, uses / (rollouts * self.config.epochs))
+        taken = [row for row in drawn if row.uses < uses]
+        for row in taken:
+            row.uses += 1
+        return list(map(self.today, taken))
+
+    def remember(self, memory: list[list[Row]], rows: list[Row], rollouts: int) -> None:
+        """Keep copies of the rows, with value and target in units of reward, and forget the oldest rollout."""
+        memory[:] = [*memory, [copy(row) for row in rows]][-rollouts:]
+        for row in memory[-1]:
+            statistics, row.born = self.returns[row.task], self.count
+            row.value, row.target = statistics.reward(row.value), statistics.reward(row.target)
+
+    def today(self, row: Row) -> Row:
+        """A remembered row with value and target in the value net's units of today."""
+        row, statistics = copy(row), self.returns[row.task]
+        row.value, row.target = statistics.units(row.value), statistics.units(row.target)
+        return row
+
+    def step(self, policy: list[Row], value: list[Row], policy_turn: bool = True, value_turn: bool = True) -> None:
+        """One minibatch: one step of Adam on the sum of the losses, or one for each net whose turn it is."""
+        config, tricks, weights, loss = self.config, self.tricks, self.next_minibatch(), torch.zeros(())
+        if policy_turn:
+            loss = self.policy_loss(weights, policy)
+        if tricks.ppg_buffers:
+            for name, rows in (("policy_age", policy), ("value_age", value)):
+                self.note(**{name: average(torch.tensor([self.count - row.born for row in rows]))})
+        if tricks.baseline and value_turn:
+            value_loss = self.value_loss(weights, value)
+            self.note(value_loss=value_loss.detach())
+            value_loss = config.value_coef * value_loss
+            if tricks.separate_optimizers:
+                self.move("value_adam", value_loss, weights, "value_grad_norm", config.max_value_grad_norm, bool(value))
+            else:
+                loss, policy = loss + value_loss, policy or value
+        if policy_turn:
+            self.move("adam", loss, weights, "grad_norm", config.max_grad_norm, bool(policy) > self.stopped)
+
+    def next_minibatch(self) -> Weights:
+        """The weights, as leaves that losses are differentiated by."""
+        self.place, self.minibatches = f"minibatch {self.minibatches}", self.minibatches + 1
+        return {name: weight.detach().requires_grad_() for name, weight in self.weights.items()}
+
+    def move(self, adam: str, loss: Tensor, weights: Weights, norm_name: str, limit: float, may_step: bool) -> None:
+        """A gradient, its norm, and a step. Clipped as by torch.nn.utils.clip_grad_norm_: Pascanu et al. 2012."""
+        gradient = gradient_of(loss, {n: w for n, w in weights.items() if adam == "adam" or n.startswith(VALUE)})
+        norm = float(torch.cat([g.flatten() for g in gradient.values()]).norm())
+        self.note(**{norm_name: norm})
+        if self.tricks.grad_clip:
+            gradient = {name: g * min(1.0, limit / (norm + 1e-6)) for name, g in gradient.items()}
+        if may_step:
+            factor = self.config.value_lr_factor if adam == "value_adam" else 1
+            self.adams[adam].step(self.weights, gradient, self.rate * factor)
+        self.write(**{f"{name} after {norm_name}": weight for name, weight in self.weights.items()})
+
+    def policy_loss(self, weights: Weights, rows: list[Row]) -> Tensor:
+        """What the policy minimizes: minus the surrogate objective, minus the entropy bonus."""
+        config, tricks, policy = self.config, self.tricks, self.policy(weights, rows)
+        advantage = torch.tensor([row.advantage for row in rows]).double()
+        if tricks.advantage_norm:
+            spread = advantage.std() if len(rows) > 1 else torch.zeros(())
+            advantage = (advantage - advantage.mean()) / (spread + 1e-8)
+        log_prob, entropy = self.log_prob(policy, rows), average(self.joint(policy.entropy()))
+        objective = log_prob * advantage
+        if tricks.reuse:
+            ratio = (log_prob - torch.tensor([row.log_prob for row in rows])).exp()
+            objective = ratio * advantage
+            kl = average(ratio - 1 - ratio.log()).item()  # Schulman 2020
+            self.note(approx_kl=kl, max_ratio=max(ratio.tolist(), default=0.0))
+        if tricks.clip:
+            low, high = 1 - self.clip, 1 + self.clip
+            objective = torch.stack([objective, ratio.clip(low, high) * advantage]).amin(0)
+            self.note(clip_fraction=average((ratio < low) | (ratio > high)), clip_range=self.clip)
+        if tricks.dual_clip:
+            bad, limit = advantage < 0, config.dual_clip_limit
+            objective = torch.stack([objective, torch.where(bad, limit * advantage, objective)]).amax(0)
+            self.note(bounded_fraction=average((ratio > limit) & bad))
+        if tricks.kl_stop:
+            self.stopped = self.stopped or kl > 1.5 * config.target_kl
+            self.note(steps_taken=float(not self.stopped))
+        loss = -average(objective)
+        self.note(policy_loss=loss.detach(), entropy=entropy.detach())
+        return loss - config.entropy_coef * entropy if tricks.entropy else loss
+
+    def value_loss(self, weights: Weights, rows: list[Row]) -> Tensor:
+        """½(V − G)², or the larger of two such errors, or with a linear tail (Huber 1964); mean over the rows."""
+        delta, clip_range = self.config.huber_delta, self.value_clip if self.tricks.value_clip else torch.inf
+        distance = self.distance(self.predicted(weights, VALUE, rows), rows, clip_range)
+        linear = (distance > delta) & self.tricks.huber
+        return average(torch.where(linear, delta * (distance - delta / 2), distance**2 / 2))
+
+    def distance(self, value: Tensor, rows: list[Row], clip_range: float = torch.inf) -> Tensor:
+        """|V − G|, or the same of V held within ±ε of the old one if that is larger. openai/baselines, ppo2."""
+        old, target = (torch.tensor([getattr(row, name) for row in rows]) for name in ("value", "target"))
+        near = torch.minimum(torch.maximum(value, old - clip_range), old + clip_range)
+        return torch.maximum((value - target).abs(), (near - target).abs())
+
+    def auxiliary_phase(self) -> None:
+        """Teach the policy net's second head values, and hold its policy. Cobbe et al. 2020, sec. 2."""
+        memory, old, config = [[self.today(row) for row in rows] for rows in self.memory], self.weights, self.config
+        self.weights, clip_range = dict(old), config.value_clip_range if config.aux_value_clip else torch.inf
+        for epoch in range(config.aux_epochs):
+            for rows in parts(self.shuffled(memory, "auxiliary", epoch), config.minibatches * len(memory)):
+                weights = self.next_minibatch()
+                auxiliary, value = (self.predicted(weights, net, rows) for net in (AUXILIARY, VALUE))
+                errors = self.distance(auxiliary, rows, clip_range) ** 2 + self.distance(value, rows) ** 2
+                cloning = average(self.joint(kl_divergence(self.policy(old, rows), self.policy(weights, rows))))
+                loss = average(errors / 2) + config.clone_coef * cloning
+                self.note(auxiliary_loss=loss.detach(), clone_kl=cloning.detach())
+                if rows:
+                    self.adams["auxiliary_adam"].step(self.weights, gradient_of(loss, weights), self.rate)
+                self.write(**{f"{name} after auxiliary": weight for name, weight in self.weights.items()})
+
+
+def stacked(arrays: Sequence[np.ndarray], shape: Sequence[int]) -> Tensor:
+    """Arrays side by side, in a shape that is known even if there are none."""
+    return torch.tensor(np.array(arrays, dtype=float)).view(*shape)
+
+
+def plain(x: object) -> np.ndarray:
+    return x.detach().numpy() if isinstance(x, Tensor) else np.array(x, dtype=float)
+
+
+def average(x: Tensor) -> Tensor:
+    """The mean over the rows, 0 if there are none."""
+    return x.sum() / max(1, len(x))
+
+
+def parts(rows: list[Row], count: int) -> list[list[Row]]:
+    """As many minibatches of about equal size."""
+    return [rows[len(rows) * k // count : len(rows) * (k + 1) // count] for k in range(count)]
+
+
+def gradient_of(loss: Tensor, weights: Weights) -> Weights:
+    """By each weight, 0 for those that the loss does not depend on."""
+    found = torch.autograd.grad(loss, list(weights.values()), materialize_grads=True)
+    return dict(zip(weights, found, strict=True))
+
+
+def split(rows: list[Row]) -> Iterator[list[Row]]:
+    """Episodes, or the parts of them that the rollout holds."""
+    for lane in {row.lane: [r for r in rows if r.lane == row.lane] for row in rows}.values():
+        ends = [k + 1 for k, row in enumerate(lane) if row.done or row is lane[-1]]
+        yield from (lane[start:end] for start, end in pairwise([0, *ends]))

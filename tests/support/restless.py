@@ -1,0 +1,42 @@
+"""An environment in which everything happens: ends of all kinds, illegal actions, several tasks, any action space."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+
+class Restless(gym.Env):
+    """Random observations and rewards. A step in ten terminates and one in ten truncates, now and then both at once.
+
+    With several tasks, the first features of an observation say which one the episode has, and its rewards are that
+    many times as large. Actions are Discrete(3), of which chance forbids some, or a Box of two dimensions.
+    """
+
+    def __init__(self, discrete: bool = True, tasks: int = 1, features: int = 3) -> None:
+        self.metadata = {"tasks": tasks}
+        self.tasks, self.hot = tasks, 0 if tasks == 1 else tasks
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (self.hot + features,))
+        self.action_space = gym.spaces.Discrete(3) if discrete else gym.spaces.Box(-1, 1, (2,))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.task = int(self.np_random.integers(self.tasks))
+        return self.observation(), self.info()
+
+    def step(self, action: object) -> tuple[np.ndarray, float, bool, bool, dict]:
+        reward = (1 + self.task) * float(self.np_random.normal(0.5, 2))
+        terminated, truncated = self.np_random.random(2) < 0.1
+        return self.observation(), reward, bool(terminated), bool(truncated), self.info()
+
+    def observation(self) -> np.ndarray:
+        obs = self.np_random.normal(0.3, 2, self.observation_space.shape)
+        obs[: self.hot] = np.eye(self.tasks)[self.task, : self.hot]
+        return obs.astype(np.float32)
+
+    def info(self) -> dict[str, Any]:
+        if isinstance(self.action_space, gym.spaces.Box):
+            return {}
+        mask = (self.np_random.random(3) < 0.6).astype(np.int8)
+        mask[self.np_random.integers(3)] = 1
+        return {"action_mask": mask}
