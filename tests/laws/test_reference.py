@@ -10,6 +10,7 @@ from support.register import register
 from support.restless import Restless
 
 from tricks import PPO, Config, InputError, Tricks
+from tricks.config import Number
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
 
 register("Restless-v0", Restless)
@@ -64,8 +65,9 @@ def drawn(number: int) -> tuple[Config, Tricks]:
     config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
     config = replace(config, steps=5 * config.lanes * config.horizon)
     while True:
+        share = rng.uniform(0, 0.5)
         try:
-            return config, switched(closed(name for name in NEEDS if rng.random() < 0.4))
+            return config, switched(closed(name for name in NEEDS if rng.random() < share))
         except InputError:  # two flags that exclude each other
             continue
 
@@ -93,6 +95,14 @@ def test_rungs_presets_and_flags_on_ppo_equal_the_reference(name: str, env: str)
 @pytest.mark.parametrize("number", range(60))
 def test_random_flags_and_numbers_equal_the_reference(number: int) -> None:
     agrees(*drawn(number))
+
+
+def test_every_flag_is_drawn_on_and_off_and_every_number_of_a_seed_is_drawn() -> None:
+    sets = [drawn(number) for number in range(60)]
+    for name in NEEDS:
+        assert {getattr(tricks, name) for _, tricks in sets} == {True, False}, name
+    for name in (f.name for f in fields(Config) if f.type == Number):
+        assert all(isinstance(getattr(config, name), tuple) for config, _ in sets), name
 
 
 @pytest.mark.slow
