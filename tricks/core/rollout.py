@@ -139,7 +139,7 @@ class Player:
     def rollout(self, last: bool = True, endless: Sequence[int] = ()) -> Rollout:
         """The rows since the last call. A seed whose environment returned something invalid has a fault and no rows.
 
-        The same holds for the seeds with the indices `endless`, whose episodes are longer than the limit. If more rows
+        The same holds for the seeds with the indices `endless`, whose games are longer than the limit. If more rows
         of the same rollout will follow (`last` is False), its noise continues. Raises InputError if every seed has a
         fault.
         """
@@ -161,6 +161,15 @@ class Player:
         obs.masked_fill_(~seen(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
         task = self.env.spaces.task(obs[:, :-1])
         return Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over, task, faults)
+
+    def overlong(self) -> list[int]:
+        """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""
+        if len(self._rows) <= self.limit:
+            return []
+        playing, _, between = (torch.stack(x, 1) for x in list(zip(*self._rows, strict=True))[-3:])  # [S, T, N]
+        steps = (playing & ~between).cumsum(1)
+        earlier = torch.where(between, steps, 0).cummax(1).values  # steps before the game in flight
+        return (steps - earlier > self.limit).flatten(1).any(1).nonzero()[:, 0].tolist()
 
     def state_dict(self) -> dict[str, int]:
         """The state between two rollouts; each rollout draws fresh noise."""
@@ -193,20 +202,20 @@ def rollout_bytes(config: Config, spaces: Spaces) -> int:
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
     """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
 
-    The seed's lanes then finish their current episodes and wait for the other lanes. A seed with an episode that goes
-    on for more than `player.limit` steps gets a fault instead of rows.
+    The seed's lanes then finish their current games and wait for the other lanes. A seed with a game of more than
+    `player.limit` steps gets a fault instead of rows.
     """
     player.env.reset()
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
     count = torch.zeros_like(active, dtype=torch.int64)
     patience = 2 * rows // player.env.lanes + 2 + player.limit  # at most every second row is a reset
-    while playing.any():
-        if patience == 0:
-            return player.rollout(endless=playing.any(1).nonzero()[:, 0].tolist()).trimmed()
+    while playing.any() and patience > 0:  # a game that is still going on then is longer than the limit
         before = player.env.now.over
         count += (playing & ~player.env.now.resetting).sum(1)
         player.step(policy, playing)
         between = player.env.now.over | before  # lanes whose game has just ended, or that are being reset
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
         patience -= 1
-    return player.rollout()
+    endless = player.overlong()
+    rollout = player.rollout(endless=endless)
+    return rollout.trimmed() if endless else rollout
