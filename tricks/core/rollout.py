@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Any
 
 import torch
@@ -13,7 +12,6 @@ from tricks.core.env import Env
 from tricks.core.faults import ENDLESS, find_faults, seen, without
 from tricks.core.nets import Seen
 from tricks.core.seeds import draw
-from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
 Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
@@ -188,15 +186,6 @@ class Player:
         if len(faults) == len(seeds):
             raise InputError(f"{self.env.id}: {faults[seeds[0]]}")
         return faults
-
-
-def rollout_bytes(config: Config, spaces: Spaces) -> int:
-    """Size in bytes of one rollout's observations: S·(T+1)·N images of uint8 or vectors of float32.
-
-    This is exact for segments; whole episodes take about as much or more.
-    """
-    rows = len(config.seed_list) * (config.horizon + 1) * config.lanes
-    return rows * prod(spaces.shape) * (1 if spaces.pixels else 4)
 
 
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
