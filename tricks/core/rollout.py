@@ -114,7 +114,6 @@ class Player:
         self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
         self._family = env.spaces.family
         self._rows: list[tuple[Tensor, ...]] = []
-        self._playing: Tensor | None = None  # the lanes of the last step; usually, the next one has the same
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> None:
@@ -126,10 +125,8 @@ class Player:
             index = (self.rollouts, start)
             noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
             self._noise = noise.to(now.obs.device, non_blocking=True).unbind(1)
-        if playing is not self._playing:
-            self._playing, self._stepping = playing, playing.any(1)
         action = family.sample(policy(now.obs, now.legal), self._noise[row])
-        step = env.step(action, self._stepping)
+        step = env.step(action, playing.any(1))
         self._row += 1
         outcome = step.reward, step.terminated, step.truncated, step.score, step.over
         self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
