@@ -58,9 +58,11 @@ class TensorEnv:
         """Step every lane, including those of seeds that aren't playing."""
         self._t += 1
         fresh, chance = self._chances()
-        going = ~self.now.resetting
+        resetting = self.now.resetting
+        going = ~resetting
         state, reward, terminated = self._dynamics(self._state, action, chance)
-        score = self.world.score(self._state, reward)
+        score = self.world.score(self._state, reward).masked_fill(resetting, 0)
+        reward = reward.masked_fill(resetting, 0)
         if self.world.carried:  # carried features change only in lanes that take a step
             moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
             carried = torch.where(moving, state, self._state)[..., self._kept :]
