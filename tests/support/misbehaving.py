@@ -29,7 +29,7 @@ class Misbehaving(Endless):
         self.age = 0
         if self.how == "exit in reset" and self.t > self.well:
             sys.exit(3)
-        return self.see(), {"action_mask": np.ones(2, bool)} if self.how == "short mask" else {}
+        return self.see(), {"action_mask": np.ones(2, bool)}
 
     def see(self) -> Any:
         if isinstance(self.observation_space, gym.spaces.Discrete):

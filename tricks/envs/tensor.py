@@ -11,7 +11,7 @@ from tricks.core.devices import find_device
 from tricks.core.env import Step
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
-from tricks.worlds.world import World
+from tricks.worlds.world import World, everything_legal
 
 BLOCK = 256  # steps whose random numbers are drawn at once
 
@@ -31,6 +31,7 @@ class TensorEnv:
         self.world, self.purpose = world, purpose
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
         self.spaces = Spaces(world.id, world.observation, world.action, world.tasks)
+        self.masks = world.legal is not everything_legal
         self.device = find_device(config.device)
         self._dynamics = world.dynamics
         if config.compile:

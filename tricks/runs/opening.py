@@ -4,6 +4,7 @@ import sys
 
 import gymnasium as gym
 
+from tricks.action_mask import need_masks
 from tricks.config import Config
 from tricks.core.compiler import find_compiler
 from tricks.core.env import Env, MakeEnv
@@ -44,6 +45,8 @@ def open_env(
     announce(config, make)
     env = make_env(config, make=make)
     try:
+        if tricks.action_mask:
+            need_masks(env)
         if tricks.state_norm and env.spaces.pixels:
             raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
         found = needs(config, tricks, env.spaces, own_body=body is not None)
