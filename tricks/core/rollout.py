@@ -11,6 +11,7 @@ from tricks.config import Config
 from tricks.core.env import Env
 from tricks.core.faults import ENDLESS, find_faults, seen, without
 from tricks.core.nets import Seen
+from tricks.core.policies import DiagonalGaussian
 from tricks.core.seeds import draw
 from tricks.errors import InputError
 
@@ -37,6 +38,8 @@ class Rollout:
     score: Tensor  # [S, T, N] float64: the reward as the game counts it
     over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
     task: Tensor | None = None  # [S, T, N] int64: which of several tasks the row belongs to
+    std: Tensor | None = None  # [S, T, N] float32: σ of a Gaussian policy, the mean over the action's dimensions
+    cut_off: Tensor | None = None  # [S, T, N] float32: share of these dimensions that the action space's bounds cut off
     faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
     @property
@@ -114,6 +117,7 @@ class Player:
         self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
         self._family = env.spaces.family
         self._rows: list[tuple[Tensor, ...]] = []
+        self._logits: list[Tensor] = []  # of a Gaussian policy
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> None:
@@ -125,7 +129,10 @@ class Player:
             index = (self.rollouts, start)
             noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
             self._noise = noise.to(now.obs.device, non_blocking=True).unbind(1)
-        action = family.sample(policy(now.obs, now.legal), self._noise[row])
+        logits = policy(now.obs, now.legal)
+        action = family.sample(logits, self._noise[row])
+        if not env.spaces.discrete:
+            self._logits.append(logits)
         step = env.step(action, playing.any(1))
         self._row += 1
         outcome = step.reward, step.terminated, step.truncated, step.score, step.over
@@ -154,8 +161,10 @@ class Player:
         if last:
             self.rollouts, self._row = self.rollouts + 1, 0
         obs.masked_fill_(~seen(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
-        task = self.env.spaces.task(obs[:, :-1])
-        return Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over, task, faults)
+        spaces, logits, self._logits = self.env.spaces, self._logits, []
+        std = DiagonalGaussian.std(torch.stack(logits, 1)) if logits else None
+        ends, kinds = (terminated, truncated, valid), (spaces.task(obs[:, :-1]), std, spaces.cut_off(action))
+        return Rollout(obs, legal, action, reward, *ends, score, over, *kinds, faults)
 
     def overlong(self) -> list[int]:
         """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""

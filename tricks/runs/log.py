@@ -15,7 +15,7 @@ from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 from tricks.errors import InputError
 from tricks.kl_stop import reached
-from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS
+from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
 from tricks.separate_optimizers import OF_POLICY
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
@@ -73,6 +73,9 @@ class Log:
         environments of all seeds have failed.
         """
         taken = rollout.valid.flatten(1).sum(1)
+        for name, played in zip(OF_BOX, (rollout.std, rollout.cut_off), strict=True):
+            if played is not None:  # NaN where a seed has no rows
+                self.note(**{name: torch.where(rollout.valid, played, 0).flatten(1).sum(1) / taken})
         self.steps += taken
         self._bar.update(int(taken.sum()))
         columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)

@@ -48,6 +48,9 @@ class Lanes:
         self.family, self.features, self.actions = Family(isinstance(self.acts, Discrete)), *map(flatdim, kinds)
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
         self.reset([int(stream(seed, "env").integers(2**31)) for seed in self.seeds])
+        if tricks.action_mask:
+            if not (self.family.discrete and any("action_mask" in info for info in self.infos)):
+                raise gym.error.Error(f'{config.env}: this file needs info["action_mask"], which says what is legal')
 
     def reset(self, seeds: Sequence[int | None]) -> None:
         """Begin a new episode in every lane."""
