@@ -182,12 +182,19 @@ def test_an_export_refuses_numbers_out_of_range_in_one_line(
 
 @pytest.mark.parametrize(
     ("env", "said"),
-    [("Nonsense-v0", "Nonsense"), ("nonsense:Cart-v0", "nonsense"), ("CarRacing-v3", ""), ("Blackjack-v1", "Tuple")],
+    [
+        ("Nonsense-v0", "Nonsense"),
+        ("nonsense:Cart-v0", "nonsense"),
+        ("CarRacing-v3", ""),
+        ("Blackjack-v1", "Tuple"),
+        ("CartPole-v1", "CartPole-v1: action_mask needs"),
+        ("Pendulum-v1", "Pendulum-v1: action_mask needs"),
+    ],
 )
 def test_an_export_refuses_in_one_line(
     env: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    module = executed(PPO)
+    module = executed(EVERY if "mask" in said else PPO)
     monkeypatch.setattr(sys, "argv", ["ppo.py", "--env", env])
     with pytest.raises(SystemExit) as stop:
         module["main"](module["train"])
