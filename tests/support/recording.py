@@ -124,7 +124,7 @@ def rows_of(rollout: Rollout, k: int, lanes: int) -> list[Row]:
                 rollout.legal[pick].numpy(),
                 rollout.action[pick].numpy(),
                 float(rollout.reward[pick]),
-                bool(rollout.terminated[pick]),
+                bool(rollout.terminated[pick] | rollout.truncated[pick]),
                 bool(rollout.truncated[pick]),
             )
         )
