@@ -67,7 +67,7 @@ class Adam:
 
 @dataclass
 class Statistics:
-    """Mean and variance of the returns of one task; an output n of the value net means σ·n + μ."""
+    """Mean and variance of the returns of one task, 0 before there are any; an output n of the value net is σ·n + μ."""
 
     mean: float = 0.0
     variance: float = 1.0
@@ -80,6 +80,7 @@ class Statistics:
         """Exponential moving averages of the first two moments. van Hasselt et al. 2016."""
         if not returns:
             return self
+        beta = beta if self.variance > 0 else 1.0
         center = float((1 - beta) * self.mean + beta * np.mean(returns))
         old, new = self.variance + (self.mean - center) ** 2, np.mean((np.array(returns) - center) ** 2)  # about it
         return Statistics(center, float((1 - beta) * old + beta * new))
@@ -99,15 +100,15 @@ class Reference:
         self.weights = {name: weight.double() for name, weight in weights.items()}
         kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
         self.adams = {kind: Adam(config.adam_eps) for kind in kinds}
-        self.returns = [Statistics() for _ in range(tasks)]
+        unit = float(not (tricks.return_norm and config.return_first_batch))  # or no scale before the first batch
+        self.returns = [Statistics(variance=unit) for _ in range(tasks)]
         self.seen: tuple[float, np.ndarray, np.ndarray] | None = (
             None  # weight, mean, squared deviations of observations
         )
         self.rewards = (1e-4, 0.0, 1e-4)  # the same of discounted sums of rewards, after a little of a standard normal
         self.sums = np.zeros(config.lanes)  # the sum of each lane's episode so far
         self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy
-        self.steps = self.count = 0
-        self.trace: dict[tuple[int, str, str], np.ndarray] = {}
+        self.steps, self.count, self.trace = 0, 0, dict[tuple[int, str, str], np.ndarray]()
 
     def update(self, rows: list[Row], length: int, keys: Keys) -> dict[str, float]:
         """Learn from one rollout; `length` counts its rows with filler. Returns the update's row of the curve."""
@@ -248,7 +249,8 @@ class Reference:
             means, stds = [s.mean for s in self.returns], [s.std for s in self.returns]
             self.note(return_mean=float(np.mean(means)), return_std=float(np.mean(stds)))
         for row in rows:  # a prediction stays the net's own output, which popart alone translates into the new units
-            row.value = (self.returns if self.tricks.popart else old)[row.task].units(row.value)
+            new = self.tricks.popart and old[row.task].variance > 0
+            row.value = (self.returns if new else old)[row.task].units(row.value)
         if self.tricks.popart:
             for net in [VALUE] + [AUXILIARY] * self.tricks.ppg:
                 self.preserve_outputs(net, old)
@@ -265,8 +267,9 @@ class Reference:
         """w ← w·σ/σ′, b ← (σ·b + μ − μ′)/σ′ of each task's output. van Hasselt et al. 2016, proposition 1."""
         weight, bias = (self.weights[f"{net}.head.{kind}"].clone() for kind in ("weight", "bias"))
         for k, (s, t) in enumerate(zip(old, self.returns, strict=True)):
-            weight[:, k] *= s.std / t.std
-            bias[:, k] = (s.std * bias[:, k] + s.mean - t.mean) / t.std
+            if s.variance > 0:
+                weight[:, k] *= s.std / t.std
+                bias[:, k] = (s.std * bias[:, k] + s.mean - t.mean) / t.std
         self.weights |= {f"{net}.head.weight": weight, f"{net}.head.bias": bias}
 
     def see_more(self, rows: list[Row]) -> None:
