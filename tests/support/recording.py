@@ -149,6 +149,7 @@ def reference_of(recording: Recording, k: int) -> tuple[Reference, list[dict[str
             row = tally(rows, ongoing) | agent.update(rows, rollout.valid[k].numel(), keys)
             agent.trace |= {(len(curve), "end", name): plain(x) for name, x in state(agent).items()}
             curve.append(row)
+    assert agent.steps >= config.steps, f"seed {seed} ended after {agent.steps} of {config.steps} steps"
     return agent, curve
 
 
