@@ -66,7 +66,7 @@ def test_policy_and_value_rows_are_drawn_independently() -> None:
 
 
 def test_ages_are_those_of_the_two_buffers() -> None:
-    curve = train(replace(CONFIG, policy_rollouts=2, value_rollouts=5), named("ppg_buffers")).curve
+    curve = train(replace(CONFIG, steps=800, policy_rollouts=2, value_rollouts=5), named("ppg_buffers")).curve
     settled = curve[curve["update"] >= 5]
     assert curve[curve["update"] == 0][["policy_age", "value_age"]].to_numpy().max() == 0
     assert settled.policy_age.between(0.2, 0.6).all()  # newer rows have uses left more often than older ones
