@@ -16,3 +16,8 @@ def test_mean_zero_std_one_whatever_the_scale() -> None:
 def test_a_single_row_or_equal_rows_give_zero_not_nan() -> None:
     assert standardize(torch.tensor([[5.0, 3.0]]), torch.tensor([[True, False]]))[0, 0] == 0
     assert standardize(torch.tensor([[5.0, 5.0]]), torch.tensor([[True, True]])).tolist() == [[0, 0]]
+
+
+def test_two_rows_are_half_a_root_from_their_mean() -> None:
+    found = standardize(torch.tensor([[5.0, 3.0, 99.0]]), torch.tensor([[True, True, False]]))[0, :2]
+    torch.testing.assert_close(found, torch.tensor([0.5**0.5, -(0.5**0.5)]))  # the unbiased std of 5 and 3 is √2
