@@ -164,6 +164,7 @@ def test_rows_of_a_checkpoint_go_where_new_rows_are() -> None:
     assert resumed.rows.obs.shape == (2, 40, 4)
 
 
+@pytest.mark.slow
 def test_solves_cartpole_of_200_steps_within_20_thousand() -> None:
     curve = train(SHORT, SHORT_PPG).curve
     best = curve.groupby("seed")["return"].apply(lambda returns: returns.dropna().rolling(5).mean().max())

@@ -1,8 +1,6 @@
 """The laws that hold for every trick alone and for every preset."""
 
-from dataclasses import fields, replace
-from functools import cache
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,14 +9,13 @@ import torch
 from torch import Tensor
 
 import tricks.loop as loop
-from tricks import EVERY, PPO, REINFORCE, Config, InputError, Run, Tricks, train
+from tricks import EVERY, PPO, REINFORCE, Config, Run, Tricks, train
 from tricks.baseline import squared_error
-from tricks.config import Number
 from tricks.core.env import Step
-from tricks.core.rollout import Player, Rollout, play_episodes
+from tricks.core.rollout import Player
 from tricks.envs.gymnasium import GymnasiumEnv
 from tricks.envs.make import make_env
-from tricks.ladder import NEEDS, switched
+from tricks.ladder import switched
 
 SMALL = Config(env="ShortCartPole-v0", seeds=(3,), steps=400, lanes=4, horizon=16, lr=0.003)
 
@@ -74,50 +71,6 @@ def test_rows_that_are_no_experience_change_no_number(tricks: Tricks, monkeypatc
     assert poisoned > 0
 
 
-def test_everything_off_equals_reinforce_written_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    played: list[Rollout] = []
-
-    def recording(*arguments: Any) -> Rollout:
-        played.append(play_episodes(*arguments))
-        return played[-1]
-
-    monkeypatch.setattr(loop, "play_episodes", recording)
-    config = replace(SMALL, steps=150)
-    trained = train(config, REINFORCE)
-    assert len(played) >= 2
-
-    linears = _linears(train(replace(config, steps=1, lr=1e-30), REINFORCE))
-    net = torch.nn.Sequential(*[layer for linear in linears for layer in (linear, torch.nn.Tanh())][:-1])
-    gamma, eps = config.each("gamma")[0], config.each("adam_eps")[0]
-    adam = torch.optim.Adam(net.parameters(), config.rates[0], eps=eps)
-    for rollout in played[: trained.curve["update"].max() + 1]:
-        terms = []
-        for lane in range(config.lanes):
-            following = 0.0
-            for t in reversed(range(rollout.reward.shape[1])):
-                if not rollout.valid[0, t, lane]:
-                    continue
-                ended = rollout.terminated[0, t, lane] or rollout.truncated[0, t, lane]
-                following = float(rollout.reward[0, t, lane]) + (0.0 if ended else gamma * following)
-                log_pi = net(rollout.obs[0, t, lane]).log_softmax(-1)[rollout.action[0, t, lane]]
-                terms.append(-log_pi * following)
-        adam.zero_grad()
-        torch.stack(terms).mean().backward()
-        adam.step()
-    for mine, (weight, bias) in zip(linears, trained.agent.policy_net.layers, strict=True):
-        torch.testing.assert_close(mine.weight.T, weight[0], rtol=0, atol=1e-6)
-        torch.testing.assert_close(mine.bias, bias[0, 0], rtol=0, atol=1e-6)
-
-
-def _linears(untrained: Run) -> list[torch.nn.Linear]:
-    linears = []
-    for weight, bias in untrained.agent.policy_net.layers:
-        linear = torch.nn.Linear(weight.shape[1], weight.shape[2])
-        linear.weight.data, linear.bias.data = weight.detach()[0].T.clone(), bias.detach()[0, 0].clone()
-        linears.append(linear)
-    return linears
-
-
 def test_a_gradient_that_is_not_finite_stops_its_seed_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     config = replace(SMALL, seeds=3)
     clean = train(config, PPO)
@@ -151,32 +104,3 @@ def test_truncation_bootstraps_from_the_true_last_observation() -> None:
     torch.testing.assert_close(last[0], before[0] + 0.02 * before[1])
     assert not torch.isclose(reset[0], last[0] + 0.02 * last[1])
     assert reset.abs().max() <= 0.05
-
-
-NUMBERS = [f.name for f in fields(Config) if f.type == Number]
-EVERYTHING = switched([name for name in NEEDS if name not in ("shared_trunk", "ppg_buffers")])  # which exclude others
-OTHER = {"adam_eps": 0.1, "obs_decay": 0.5, "log_std_init": -1.0, "dual_clip_limit": 1.001}  # else half the default
-
-
-@cache
-def everything(config: Config) -> Run:
-    """A run with all of these flags."""
-    return train(config, EVERYTHING)
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_each_seed_may_have_its_own_number(name: str) -> None:
-    config = replace(SMALL, seeds=(3, 4), aux_every=2)
-    if name == "log_std_init":
-        config = replace(config, env="Pendulum-v1", horizon=100)
-    usual = getattr(config, name)
-    other = OTHER.get(name, usual / 2)
-    both = train(replace(config, **{name: (usual, other)}), EVERYTHING)  # type: ignore[arg-type]
-    same = everything(config)
-    for k, seed in enumerate(config.seed_list):
-        alone = train(both.config.only(k), EVERYTHING)
-        pd.testing.assert_frame_equal(curve_of(both, seed), alone.curve, rtol=2e-3, atol=1e-5)
-    pd.testing.assert_frame_equal(curve_of(both, 3), curve_of(same, 3))
-    assert not np.allclose(curve_of(both, 4), curve_of(same, 4), equal_nan=True)  # the number matters here
-    with pytest.raises(InputError, match=f"{name} must be one number or one for each of 2 seeds"):
-        replace(config, **{name: (usual,) * 3})  # type: ignore[arg-type]

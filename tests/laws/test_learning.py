@@ -17,6 +17,7 @@ def late(config: Config, tricks: Tricks) -> pd.Series:
     return found
 
 
+@pytest.mark.slow
 def test_reinforce_reaches_150_on_cartpole_within_100k_steps() -> None:
     curve = train(Config(seeds=4, steps=100_000, lr=0.01), REINFORCE).curve
     assert curve.groupby("seed")["return"].max().min() > 150
@@ -26,6 +27,7 @@ def test_ppo_all_but_solves_cartpole_within_100k_steps() -> None:
     assert late(Config(seeds=4, steps=100_000, lr=0.003), PPO).mean() > 430
 
 
+@pytest.mark.slow
 def test_masked_taxi_is_ahead_of_unmasked_taxi() -> None:
     config = Config(env="Taxi-v4", seeds=3, steps=30_000, lr=0.003)
     masked, plain = late(config, replace(PPO, action_mask=True)), late(config, PPO)

@@ -10,12 +10,13 @@ from support.register import register
 from support.restless import Restless
 
 from tricks import PPO, Config, InputError, Tricks
+from tricks.config import Number
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
 
 register("Restless-v0", Restless)
 register("RestlessBox-v0", Restless, discrete=False)
 register("RestlessTasks-v0", Restless, tasks=3)
-ENVS = ("Restless-v0", "RestlessBox-v0", "RestlessTasks-v0")
+ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0")
 SMALL = Config(seeds=(3, 8), steps=90, lanes=2, horizon=8, hidden=(5, 4), epochs=2, minibatches=2, aux_every=2)
 NUMBERS = {  # ranges in which each matters: ratios leave the clip range, gradients are too long, the KL is too large
     "lr": (1e-3, 1e-2),
@@ -63,19 +64,21 @@ def drawn(number: int) -> tuple[Config, Tricks]:
     }
     config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
     config = replace(config, steps=5 * config.lanes * config.horizon)
+    names = [name for name in NEEDS if not (name == "action_mask" and config.env == BOX)]
     while True:
+        share = rng.uniform(0, 0.5)
         try:
-            return config, switched(closed(name for name in NEEDS if rng.random() < 0.4))
+            return config, switched(closed(name for name in names if rng.random() < share))
         except InputError:  # two flags that exclude each other
             continue
 
 
-def agrees(config: Config, tricks: Tricks) -> dict[str, float]:
+def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, float]:
     """The largest distance of each quantity. Fails at the first quantity that is off."""
     recording, worst = Recording(config, tricks), dict[str, float]()
     assert recording.update >= 3
     for where, name, distance in differences(recording):
-        assert distance < 1e-5, f"{name} is {distance:.1e} off ({where}) under {', '.join(tricks.on)}"
+        assert distance < limit, f"{name} is {distance:.1e} off ({where}) under {', '.join(tricks.on)}"
         worst[name] = max(distance, worst.get(name, 0.0))
     return worst
 
@@ -87,7 +90,8 @@ SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([nam
 @pytest.mark.parametrize("env", ENVS)
 @pytest.mark.parametrize("name", SETS)
 def test_rungs_presets_and_flags_on_ppo_equal_the_reference(name: str, env: str) -> None:
-    agrees(replace(SMALL, env=env, adam_eps=1e-3), SETS[name])
+    tricks = replace(SETS[name], action_mask=False) if env == BOX else SETS[name]
+    agrees(replace(SMALL, env=env, adam_eps=1e-3), tricks)
 
 
 @pytest.mark.parametrize("number", range(60))
@@ -95,10 +99,20 @@ def test_random_flags_and_numbers_equal_the_reference(number: int) -> None:
     agrees(*drawn(number))
 
 
+def test_every_flag_is_drawn_on_and_off_and_every_number_of_a_seed_is_drawn() -> None:
+    sets = [drawn(number) for number in range(60)]
+    for name in NEEDS:
+        assert {getattr(tricks, name) for _, tricks in sets} == {True, False}, name
+    for name in (f.name for f in fields(Config) if f.type == Number):
+        assert all(isinstance(getattr(config, name), tuple) for config, _ in sets), name
+
+
 @pytest.mark.slow
 def test_new_random_flags_and_numbers_equal_the_reference() -> None:
-    first, worst = random.SystemRandom().randrange(10**9), Counter[str]()
+    first, worst, over = random.SystemRandom().randrange(10**9), Counter[str](), 0
     for number in range(first, first + 500):
-        worst |= Counter(agrees(*drawn(number)))  # the larger of two
-    print(f"sets {first} to {first + 499}; the largest relative distances:")
+        found = agrees(*drawn(number), limit=1e-3)  # rounding grows where a gradient is the difference of large terms
+        worst, over = worst | Counter(found), over + (max(found.values()) > 1e-5)  # | keeps the larger of two
+    print(f"sets {first} to {first + 499}, {over} of them more than 1e-5 off; the largest relative distances:")
     print("\n".join(f"{distance:.1e} {name}" for name, distance in worst.most_common()))
+    assert over < 10
