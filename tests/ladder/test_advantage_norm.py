@@ -21,3 +21,8 @@ def test_a_single_row_or_equal_rows_give_zero_not_nan() -> None:
 def test_two_rows_are_half_a_root_from_their_mean() -> None:
     found = standardize(torch.tensor([[5.0, 3.0, 99.0]]), torch.tensor([[True, True, False]]))[0, :2]
     torch.testing.assert_close(found, torch.tensor([0.5**0.5, -(0.5**0.5)]))  # the unbiased std of 5 and 3 is √2
+
+
+def test_a_deviation_as_small_as_epsilon_counts_half() -> None:
+    found = standardize(torch.tensor([[2.0, 4.0]]), torch.ones(1, 2, dtype=torch.bool), eps=2**0.5)
+    torch.testing.assert_close(found, torch.tensor([[-1.0, 1.0]]) / 8**0.5)

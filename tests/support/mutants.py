@@ -1,4 +1,4 @@
-"""Mutants: copies of a file with one small change each, such as `<` for `<=`, a deleted line, or two swapped arguments."""
+"""Mutants: copies of a file with one small change each: `<` for `<=`, a deleted line, two swapped arguments."""
 
 import ast
 from pathlib import Path
@@ -18,6 +18,7 @@ PAIRS = (
     ("rsqrt", "sqrt"), ("ones", "zeros"), ("mean", "std"),
 )  # fmt: skip
 CONFUSED = {a: b for pair in PAIRS for a, b in (pair, pair[::-1])}
+COMMUTATIVE = {"minimum", "maximum", "min", "max", "isclose"}
 SKIPPED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)  # texts of messages, and what mypy needs
 COSMETIC = {"print", "warn", "tqdm", "set_description", "cast", "overload", "TypeVar", "isinstance"}
 
@@ -107,7 +108,9 @@ class Maker(ast.NodeVisitor):
 
     def negate(self, test: ast.expr) -> None:
         opposite = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot)
-        if not (opposite or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))):  # those come by themselves
+        if not (
+            opposite or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))
+        ):  # those come by themselves
             self.put(*self.span(test), f"(not ({self.text(test)}))")
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
@@ -179,7 +182,7 @@ class Maker(ast.NodeVisitor):
         texts = [self.text(argument) for argument in arguments]
         if arguments and not (len(arguments) == 1 and isinstance(arguments[0], ast.GeneratorExp)):
             start, end = self.span(arguments[0])[0], self.span(arguments[-1])[1]
-            if len(node.args) > 1:
+            if len(node.args) > 1 and called(node) not in COMMUTATIVE:
                 self.put(start, end, ", ".join([texts[1], texts[0], *texts[2:]]))
             kept = len(node.args) - bool(node.args and isinstance(node.args[-1], ast.Constant))
             for i in range(kept, len(texts)):  # a last argument that is a variable is hardly ever optional
