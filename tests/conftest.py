@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from support.probes import PROBES, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
+from support.probes import PROBES, AllLegal, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
 import tricks.loop
@@ -32,7 +32,7 @@ register("BrokenObs-v0", Broken, what="obs")
 register("BrokenReward-v0", Broken, what="reward")
 register("ThreeLives-v0", ThreeLives)
 # a short limit, so that truncations and terminations both happen within a few dozen steps
-register("ShortCartPole-v0", CartPoleEnv, max_episode_steps=15)
+register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 
 
 def alone(name: str) -> Tricks:

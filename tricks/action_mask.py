@@ -2,8 +2,10 @@
 
 from torch import Tensor
 
+from tricks.core.env import Env
 from tricks.core.nets import Seen
 from tricks.core.rollout import AgentPolicy
+from tricks.errors import InputError
 
 ILLEGAL = -1e30  # exp gives exactly 0, and 0·log 0 is 0; with −∞ the entropy would be NaN
 
@@ -23,3 +25,18 @@ def masked(policy: AgentPolicy) -> AgentPolicy:
         return mask_logits(policy(seen, legal), legal)
 
     return legal_policy
+
+
+def need_masks(env: Env) -> None:
+    """Raise InputError, saying what to provide, if the environment gives no action mask."""
+    if not env.spaces.discrete:
+        raise InputError(
+            f"action_mask rules out Discrete actions, and those of {env.id} are a Box; "
+            "leave it off with --no-action-mask (action_mask=False)"
+        )
+    if not env.masks:
+        raise InputError(
+            f'action_mask needs info["action_mask"] from reset and step, an array of {env.spaces.actions} zeros and '
+            f"ones that says which actions are legal, and {env.id} gives none; provide it, or leave the trick off with "
+            "--no-action-mask (action_mask=False)"
+        )

@@ -49,7 +49,8 @@ class Config(Checked):
     """T: steps per segment; a batch of whole episodes has at least N·T steps."""
     episode_limit: int = 30_000
     """Longest episode allowed, in steps, wherever whole ones are played: in training without segments, in evaluations,
-    and by play. (ALE's games end after 27,000.) In training, a longer one stops its seed."""
+    and by play. (ALE's games end after 27,000.) A longer one stops its seed in training and is an error in play; an
+    evaluation during training has no result for its seed."""
     lr: Number = 1e-3
     """Adam's learning rate."""
     adam_eps: Number = 1e-5

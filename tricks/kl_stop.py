@@ -1,5 +1,6 @@
 """kl_stop: a batch's steps end, seed by seed, once the policy is too far from the one that played."""
 
+import torch
 from torch import Tensor
 
 from tricks.config import Number
@@ -14,3 +15,11 @@ def near_enough(ratio: Tensor, valid: Tensor, target_kl: Number) -> Tensor:
     """
     kl = drift(ratio, valid)["approx_kl"]
     return kl <= 1.5 * per_seed(target_kl, kl)
+
+
+def reached(taken: Tensor) -> Tensor:
+    """Which minibatches a seed saw before it stood still: those up to and including the one that stopped it.
+
+    The curve's diagnostics of the policy are over these. taken [M, S]: 1 where a seed took a minibatch's step -> bool.
+    """
+    return torch.cat([torch.ones_like(taken[:1]), taken[:-1]]) > 0

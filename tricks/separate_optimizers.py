@@ -8,7 +8,7 @@ from tricks.reuse import minibatches
 
 OF_POLICY = (
     *("policy_loss", "entropy", "grad_norm", "approx_kl", "max_ratio"),
-    *("clip_fraction", "clip_range", "bounded_fraction", "steps_taken"),
+    *("clip_fraction", "clip_range", "bounded_fraction", "steps_taken", "policy_age"),
 )
 OF_VALUES = ("value_loss", "value_grad_norm")
 

@@ -1,13 +1,12 @@
 """Which tricks a design can be about: the ones that are named, and the ones that can act in an environment."""
 
 from collections.abc import Iterator
-
-import gymnasium as gym
+from contextlib import closing
+from dataclasses import replace
 
 from tricks.config import Config
+from tricks.envs.make import make_env
 from tricks.ladder import LADDER, NEEDS, check_known
-from tricks.worlds import WORLDS
-from tricks.worlds.world import everything_legal
 
 
 def tricks_named(text: str) -> list[str]:
@@ -27,9 +26,5 @@ def gives_mask(config: Config) -> bool:
     """Whether the environment says which actions are legal; EnvPool never does."""
     if config.backend == "envpool":
         return False
-    if config.env in WORLDS and config.backend != "gymnasium":
-        return WORLDS[config.env].legal is not everything_legal
-    world = gym.make(config.env)
-    _, info = world.reset(seed=0)
-    world.close()
-    return "action_mask" in info
+    with closing(make_env(replace(config.only(0), lanes=1, device="cpu", compile=False))) as env:
+        return env.masks

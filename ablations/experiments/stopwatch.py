@@ -14,6 +14,7 @@ from typing import Any
 
 from ablations.training.pools import deaf_children, whole_pool
 from tricks.config import Config
+from tricks.core.allocator import keep_memory
 from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
 from tricks.ladder import Tricks
@@ -65,6 +66,7 @@ def _begin(start: Any) -> None:
     import torch
 
     follow_parent()
+    keep_memory()
     barrier = start
     os.environ["TQDM_DISABLE"] = "1"
     warnings.filterwarnings("ignore")

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from ablations.training.jobs import Finished, Job, compute, parse_result
+from tricks.core.allocator import keep_memory
 from tricks.core.extras import extra
 from tricks.errors import InputError
 
@@ -47,7 +48,8 @@ def _train(job: Job) -> Finished:
     """Train a job on a worker of the cluster."""
     import torch
 
-    torch.set_num_threads(1)  # as in a worker process of our own
+    torch.set_num_threads(1)  # this and the next line: as in a worker process of our own
+    keep_memory()
     return compute(job)
 
 

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
+from tricks.core.allocator import keep_memory
 from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
 
@@ -64,8 +65,9 @@ def deaf_children() -> Iterator[None]:
 
 
 def start_worker() -> None:
-    """Set up a process: it ends with its parent, is silent, and computes on one core."""
+    """Set up a process: it ends with its parent, is silent, computes on one core, and reuses its memory."""
     follow_parent()
+    keep_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Windows, which cannot block it
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore", module="gymnasium")

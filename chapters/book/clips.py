@@ -43,7 +43,7 @@ class Clip(NamedTuple):
 def clips() -> Iterator[Clip]:
     """All films: `clip`, and with its bug `clip_bug`."""
     for name in ("reinforce", *LADDER):
-        tricks = REINFORCE if name == "reinforce" else named(name)
+        tricks = replace(REINFORCE if name == "reinforce" else named(name), action_mask=False)  # CartPole has no masks
         yield Clip(name, tricks, {})
         if name in BUGS:
             function, wrong = BUGS[name]

@@ -45,6 +45,14 @@ def test_what_a_set_shares_is_clear_of_zero_as_rarely_as_chance_allows() -> None
     assert by_chance(np.repeat([0.0, 1.0], 125), np.repeat([0, 1], 125), sets) < 0.01
 
 
+def test_a_shuffle_that_explains_exactly_as_much_counts_against_the_choice() -> None:
+    """Of two sets, any shuffle splits the scores the same way, so chance alone explains all that is explained."""
+    two = np.repeat([0, 1], 10)
+    assert by_chance(two * 10.0 + np.tile([0.1, 0.3], 10), two, two) == 1
+    four, odd = np.repeat(np.arange(4), 10), np.repeat([0, 1, 1, 0], 10)  # one in three of the splits of four sets
+    assert by_chance(odd * 10.0, odd, four) == pytest.approx(1 / 3, abs=0.05)
+
+
 def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:
     found = levels(pd.Series(np.linspace(0, 1, 101)))
     assert found.nunique() == 5

@@ -70,6 +70,12 @@ def test_a_rate_left_behind_after_the_first_look_can_still_win_another_time() ->
     assert share[3] > 0.05
 
 
+def test_the_second_look_is_for_the_three_that_did_best_at_the_first() -> None:
+    """Without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins."""
+    looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
+    assert set(choices([np.repeat(each, 5) for each in looks])) == {1}
+
+
 def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
     stored({0.01: [1.0, 2.0], 0.03: [3.0, 4.0]})
     assert np.isnan(choice_variance(*ARM, 0.01))

@@ -82,6 +82,15 @@ def test_the_noise_of_choosing_is_in_the_interval_only_if_it_is_known_of_both_ar
     assert as_before == narrow < wide
 
 
+def test_the_noise_of_choosing_is_in_the_units_of_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables' areas are returns, and both arms' noise of 9 and 12 makes one of 15."""
+    variances = {"": 81.0, "baseline": 144.0}
+    monkeypatch.setattr(module, "choice_variance", lambda env, steps, given, tricks, lr: variances[tricks])
+    design = ladder(["baseline"])
+    for env, unit in (("CartPole-v1", SCALE.ceiling - SCALE.random), ("Elsewhere-v0", 1.0)):
+        assert effects(study(design, lambda on: 0, env=env), design).choosing[0] == pytest.approx(15 / unit)
+
+
 def test_a_detected_effect_is_confirmed_if_other_seeds_show_it_again() -> None:
     design = ladder(["baseline", "entropy", "lr_anneal"])
     first = study(design, lambda on: 90 * ("baseline" in on) - 90 * ("lr_anneal" in on))

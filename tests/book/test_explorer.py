@@ -2,15 +2,20 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.browsing import Browser
+from support.studies import study
 
 from ablations import area
+from ablations.analysis.studies import SHARES
+from ablations.design.designs import ladder
 from book.lines import legal_sets, read, resolved, tree
 from book.results import studies
+from book.site.explorer import _arm, _environment
 from book.site.growing import body
 from tricks import EVERY, PPG, REINFORCE, Config, InputError, Tricks
 from tricks.cli.parsing import parse
@@ -70,12 +75,27 @@ def test_a_choice_that_cannot_be_says_what_is_missing_and_mends_itself(explorer:
 
 
 def test_a_stored_arm_is_shown_with_its_interval(explorer: Browser) -> None:
-    study = studies()[0]
+    kept = studies()[0]
     told = chosen(explorer, *named("clip").on)
-    mean = area(study.grid(named("clip"))).mean()
+    mean = area(kept.grid(named("clip"))).mean()
     assert told["area"][0] == pytest.approx(mean, rel=1e-3)
     assert told["area"][1] < told["area"][0] < told["area"][2]
-    assert told["said"].startswith(f"{study.env}, {len(study.of(named('clip')))} seeds at learning rate ")
+    assert told["said"].startswith(f"{kept.env}, {len(kept.of(named('clip')))} seeds at learning rate ")
+
+
+def test_a_picture_shows_every_fifth_point_of_a_curve_up_to_its_last() -> None:
+    design = ladder(["baseline"])
+    made = study(design, lambda on: 0)
+    rising = made.runs.assign(**{name: made.runs.seed + float(name[:-1]) for name in SHARES})  # seeds 0 to 7
+    mean, low, high = _arm(replace(made, runs=rising), REINFORCE)["curve"]
+    assert mean == [3.5 + share for share in range(5, 101, 5)]
+    assert all(x < y < z for x, y, z in zip(low, mean, high, strict=True))
+
+
+def test_of_an_arm_that_two_studies_have_the_first_one_s_runs_are_shown() -> None:
+    first, second = study(ladder(["baseline"]), lambda on: 0), study(ladder(["baseline", "entropy"]), lambda on: 500)
+    shown = _environment([first, second])["arms"]
+    assert {name: arm["area"][0] for name, arm in shown.items()} == {"": 135, "baseline": 135, "baseline entropy": 635}
 
 
 def test_an_arm_that_is_stored_nowhere_says_so(explorer: Browser) -> None:

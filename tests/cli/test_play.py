@@ -1,6 +1,7 @@
 """Playing a saved agent: what it earns, and a picture of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from PIL import Image
 from support.pages import commands
 from support.pictured import CONFIG, untrained
 
-from tricks import PPO, train
+from tricks import PPO, load, train
 from tricks.cli.main import main
 from tricks.cli.play_command import described
 
@@ -42,6 +43,16 @@ def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, capsys
             gif.seek(k)
             assert (np.asarray(gif.convert("L"))[0] > 128).sum() == k + 1  # the bar has grown
             assert gif.info["duration"] == (50 if k < 10 else 1000)  # 20 steps a second; the end stays
+
+
+def test_the_limit_of_an_episode_is_the_runs_and_can_be_another(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
+) -> None:
+    limited = load(folder)  # of episodes of 10 steps
+    replace(limited, config=replace(limited.config, episode_limit=9)).save(tmp_path)
+    refuses(main, ["play", str(tmp_path)], "Pictured-v0: an episode has not ended after 9 steps; --episode-limit")
+    assert main(["play", str(tmp_path), "--episode-limit", "10"]) == 0
+    assert "an episode of 10 steps" in capsys.readouterr().out
 
 
 def test_an_agent_that_knows_nothing_is_of_one_mind_only_when_it_is_greedy(

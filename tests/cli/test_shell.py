@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 import tricks
-from tricks import ATARI, PPG, PPO, REINFORCE, Config, Tricks
+from tricks import ATARI, PPO, REINFORCE, Config, Tricks
 from tricks.cli import start as begin
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
-from tricks.cli.train_command import held
 from tricks.config import ATARI_CONFIG
 from tricks.ladder import named
 
@@ -138,13 +137,6 @@ def test_the_preset_atari_has_the_published_numbers() -> None:
     assert config.max_grad_norm == 0.5
     assert parse(["atari+kl_stop", "--seeds", "2"], "train", Config) == (named("atari+kl_stop"), [config])
     assert {"lr_anneal", "clip_anneal", "shared_trunk"} <= set(flags.on)
-
-
-def test_what_is_held_in_memory_is_said_where_it_is_much() -> None:
-    config = Config(seeds=2, lanes=4, horizon=9)  # 2 seeds × 10 × 4 lanes of 4 numbers: 1280 bytes
-    assert held(config, PPO) == ""
-    assert held(config, PPG) == "one rollout's observations take 0.00128 MB; the 8 stored rollouts take 0.0102 MB\n"
-    assert "the 10 stored rollouts take 0.0128 MB" in held(config, named("ppg_buffers"))
 
 
 @pytest.mark.parametrize("arguments", [["list", "--help"], ["diff", "-h"]])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.commands import ROOT, TINY, begin, ended
@@ -17,9 +18,13 @@ from support.studies import study
 from ablations.analysis.study_files import save
 from ablations.cli import main as ablations
 from ablations.design.designs import ladder
+from ablations.training import pools
 from ablations.training.plan import LONGEST, name_of
+from tricks import REINFORCE, Config, train
 from tricks.cli.main import main
+from tricks.cli.start import start as start_command
 from tricks.cli.streams import Output
+from tricks.core import allocator
 
 FULL = Path("/dev/full")
 SAVED = ["agent.pt", "curve.csv", "curve.png", "run.json"]
@@ -31,6 +36,26 @@ def test_a_backend_left_over_from_elsewhere_does_not_matter(tmp_path: Path) -> N
     status, _, err = ended(begin("tricks", ["train", *TINY, "--out", "x"], tmp_path, MPLBACKEND="nonsense"))
     assert (status, err) == (0, "")
     assert sorted(path.name for path in (tmp_path / "x").iterdir()) == SAVED
+
+
+def test_commands_and_their_workers_tell_the_allocator_to_keep_memory_and_train_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = list[str]()
+    libc = SimpleNamespace(mallopt=lambda option, size: told.append(option))
+    monkeypatch.setattr("platform.libc_ver", lambda: ("glibc", "2.36"))
+    monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
+    monkeypatch.setattr(sys, "argv", ["tricks", "list"])
+    monkeypatch.setattr(sys, "stderr", sys.stderr)  # a worker closes it, and ignores Ctrl-C
+    monkeypatch.setattr(pools, "signal", SimpleNamespace(signal=lambda *_: None, SIGINT=2, SIG_IGN=1))
+    monkeypatch.setattr(pools, "follow_parent", lambda: None)
+    for start in (lambda: start_command("tricks.cli.main"), pools.start_worker):
+        allocator.keep_memory.cache_clear()
+        train(Config(seeds=1, steps=1, lanes=1, horizon=8), REINFORCE)
+        assert told == []
+        start()
+        assert told == [allocator.MMAP_THRESHOLD, allocator.TRIM_THRESHOLD]
+        told.clear()
 
 
 def test_what_a_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:

@@ -12,9 +12,12 @@ from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, Tricks, 
 from tricks.cli.main import main
 from tricks.core import sizes
 from tricks.core.sizes import Need, free_memory, in_words, left_in, needs, refuse_too_large
+from tricks.envs import make
 from tricks.envs.make import make_env
+from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named
 from tricks.runs import opening
+from tricks.worlds import World
 
 TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
 
@@ -159,6 +162,27 @@ def test_a_long_start_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setattr(opening, "find_compiler", lambda device: None)
     opening.announce(Config(compile=True), None)
     assert capsys.readouterr().err == "compiling the dynamics of CartPole-v1 ...\n"
+
+
+def test_what_takes_much_memory_is_announced_from_the_same_estimate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = list[int]()
+
+    def counting(world: World, config: Config, purpose: str) -> TensorEnv:
+        made.append(config.lanes)
+        return TensorEnv(world, config, purpose)
+
+    monkeypatch.setattr(make, "TensorEnv", counting)
+    monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**11)
+    large = replace(TINY, steps=10**7, lanes=2000, horizon=500)
+    env = opening.open_env(large, PPG)
+    total = in_words(sum(need.bytes for need in needs(large, PPG, env.spaces)))
+    said = f"this needs about {total} of memory, most of it for 8 stored rollouts\n"
+    assert capsys.readouterr().err == said
+    assert main(["train", "ppg", "--seeds", "1", "--steps", "64", "--lanes", "2", "--horizon", "16"]) == 0
+    assert "memory" not in "".join(capsys.readouterr())
+    assert made == [2000, 2]  # one environment for each training
 
 
 def test_evaluations_that_cannot_fit_are_refused_before_training() -> None:

@@ -10,9 +10,10 @@ from ablations.design.choice import gives_mask, usable
 from ablations.design.crossed import factorial, screen
 from ablations.design.designs import DESIGNS, add_one_in, beyond, beyond_normed, ladder, leave_one_out, scales
 from ablations.design.flag_sets import as_trained, flags
-from ablations.design.story import Design
+from ablations.design.labels import added
+from ablations.design.story import Comparison, Design
 from tricks import EVERY, PPO, REINFORCE, Config, InputError
-from tricks.ladder import LADDER, NEEDS, PPG
+from tricks.ladder import LADDER, NEEDS, PPG, switched
 
 NAMES = list(usable(Config("CartPole-v1")))
 
@@ -128,3 +129,22 @@ def test_scales_has_the_sign_of_the_reward_as_an_arm_of_its_own() -> None:
     assert [pair.without for pair in scales([]).comparisons] == [PPO, PPO, normed.tricks]
     config = Config("tricks/BricksByRow-v0")
     assert [as_trained(config, arm.tricks).reward_sign for arm in scales([]).arms] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(("having", "count", "shared"), [(3, 6, True), (3, 7, False), (2, 3, False), (3, 3, True)])
+def test_an_arm_is_shared_if_half_of_the_comparisons_and_three_have_it(having: int, count: int, shared: bool) -> None:
+    arms = [switched(NAMES[:k]) for k in range(2 * count + 1)]  # all others are in one comparison each
+    pairs = [(PPG if k < having else arms[2 * k], arms[2 * k + 1]) for k in range(count)]
+    design = Design("x", (), (), tuple(Comparison(added(["gae"]), *pair) for pair in pairs))
+    assert design.shared == ((PPG,) if shared else ())
+
+
+@pytest.mark.parametrize("name", [name for name in NEEDS if name not in LADDER])
+@pytest.mark.parametrize("design", [beyond, beyond_normed])
+def test_a_trick_beyond_the_ladder_brings_every_arm_that_it_is_compared_to(
+    design: Callable[..., Design], name: str
+) -> None:
+    made = design([name])
+    trained = {arm.tricks for arm in made.arms}
+    assert name in made.names
+    assert all({pair.without, pair.having} <= trained for pair in made.comparisons)

@@ -31,6 +31,15 @@ def test_numbers_are_in_their_ranges_and_differ_within_a_stack() -> None:
         assert all(getattr(each.config, name) in values for name, values in WHOLE.items())
 
 
+def test_sets_differ_in_every_number_that_is_drawn_from_a_list() -> None:
+    made = [each.config for each in drawn(Config(), NAMES, 60)]
+    for name, values in WHOLE.items():
+        counts = [sum(getattr(config, name) == value for config in made) for value in values]
+        assert min(counts) > 60 / len(values) / 3, name
+    for name, floats in VALUES.items():
+        assert {value for config in made for value in config.each(name)} == set(floats)
+
+
 def test_a_flag_whose_needs_are_on_is_on_in_two_of_three_sets() -> None:
     sets = [legal(np.random.default_rng(k), NAMES) for k in range(1000)]
     for name in NAMES:

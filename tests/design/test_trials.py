@@ -15,7 +15,7 @@ from ablations.analysis import outcomes
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.flag_sets import numbers
 from ablations.design.labels import place
-from ablations.design.trial import Level
+from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
@@ -72,6 +72,16 @@ def test_the_noise_of_choosing_both_rates_is_in_the_interval(monkeypatch: pytest
     assert (unknown["low"], unknown["high"]) == (1, 1)
 
 
+def test_the_noise_of_choosing_is_in_the_units_of_the_score_whatever_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    means = {"": np.array([0.0, 0.0]), "baseline": np.array([-0.5, 0.5])}
+    monkeypatch.setattr(outcomes, "chosen_means", lambda env, steps, given, tricks, lr: means[tricks])
+    base = {seed: float(seed) for seed in range(6)}
+    for best in (1, 2, 500):
+        row = outcome_of(replace(TRIAL, levels=(TRIAL.levels[0]._replace(best=best),)), base, base)
+        assert row["choosing"] == pytest.approx(0.5)
+        assert (row["low"], row["high"]) == pytest.approx((-1.95996 / 2, 1.95996 / 2), abs=1e-4)
+
+
 def test_numbers_name_what_is_not_the_default_and_what_a_rate_depends_on() -> None:
     assert numbers(Config(env="x", seeds=3, steps=7, lr=0.1, backend="tensor")) == ""
     assert numbers(Config(lanes=16, hidden=(32, 32))) == "lanes=16 hidden=(32,32)"
@@ -122,7 +132,8 @@ def test_the_growth_is_the_slope_of_the_shares_over_the_levels() -> None:
     assert np.isnan(outcomes.slope_weights([0])).all()
 
 
-def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None:
+def dosed() -> tuple[Trial, list[pd.DataFrame]]:
+    """A trial at three doses, and the runs of both arms at each, whose effects are 0, 1, and 2 of a best score of 2."""
     base = {seed: float(seed) for seed in range(6)}
     levels = tuple(Level(dose, replace(TRIAL.config, gamma=0.9 - dose / 100), best=2) for dose in (0, 6, 18))
     trial = replace(TRIAL, levels=levels, dose="loan")
@@ -131,6 +142,11 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None
         for flag, by in (("", 0.0), ("baseline", gain)):
             runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in base.items()}).runs
             frames.append(runs.assign(numbers=numbers(level.config), tricks=flag))
+    return trial, frames
+
+
+def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None:
+    trial, frames = dosed()
     found = outcomes.outcome(trial, pd.concat(frames))
     assert found is not None
     row = found.row()
@@ -138,6 +154,19 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None
     assert row["doses"] == "0:+0.002 6:+0.502 18:+1.002"  # as shares of the best score, 2
     assert (row["growth"], row["growth_low"]) == (pytest.approx(0.5), pytest.approx(0.5))
     assert outcomes.outcome(trial, pd.concat(frames[:4])) is None  # the last level is missing
+
+
+def test_the_noise_of_choosing_the_rates_of_every_dose_is_in_the_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the last dose the draws of the tuning seeds are ±0.4 apart, a share of ±0.2, of which half is in the slope."""
+
+    def chosen(env: str, steps: int, given: str, tricks: str, lr: float) -> np.ndarray:
+        return np.array([-0.4, 0.4]) * (tricks == "baseline" and "gamma=0.72" in given)
+
+    trial, frames = dosed()
+    monkeypatch.setattr(outcomes, "chosen_means", chosen)
+    found = outcomes.outcome(trial, pd.concat(frames))
+    assert found is not None
+    assert (found.growth.mean, found.growth.low) == (pytest.approx(0.5), pytest.approx(0.5 - 1.95996 / 10, abs=1e-4))
 
 
 def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_predicted_sign() -> None:

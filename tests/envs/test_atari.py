@@ -151,6 +151,18 @@ def test_fire_is_pressed_where_the_game_waits_for_it(
     assert capfd.readouterr().err == ""
 
 
+@BACKENDS
+def test_a_game_begins_after_a_random_number_of_idle_frames_up_to_thirty(backend: str) -> None:
+    env, idle = make_env(replace(PACMAN, backend=backend, lanes=3)), set[int]()  # a game without FIRE
+    for _ in range(12):
+        env.reset()
+        idle |= {int(x) for x in frames(env)}
+    env.close()
+    assert idle <= {*range(31)}
+    assert len(idle) > 12  # of 36 drawn
+    assert max(idle) > 25
+
+
 class Counted(gym.Wrapper):
     """Remembers the actions."""
 

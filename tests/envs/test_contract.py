@@ -1,11 +1,17 @@
 """What an environment owes its agent, and that a breach is one line."""
 
+import itertools
+
+import numpy as np
 import pytest
+import torch
 from support.misbehaving import Misbehaving
 from support.register import register
 
 from tricks import PPO, Config, InputError, train
+from tricks.envs.make import make_env
 from tricks.ladder import switched
+from tricks.worlds import WORLDS
 
 CONFIG = Config("own", seeds=(3,), steps=200, lanes=2, horizon=16)
 
@@ -41,6 +47,35 @@ def test_a_failing_close_loses_no_training(capsys: pytest.CaptureFixture[str]) -
     run = train(CONFIG, PPO, env=lambda: Misbehaving("close raises"))
     assert len(run.curve)
     assert capsys.readouterr().err == "own: close() failed, which changes no result: OSError: already gone\n"
+
+
+PACKAGES = {"envpool": "envpool", "ALE/Breakout-v5": "ale_py"}  # which a backend or an id needs
+ELSEWHERE = [
+    *itertools.product(["gymnasium", "processes"], ["CartPole-v1", "ShortCartPole-v0", "tricks/Tasks-v0"]),
+    *[("gymnasium", id) for id in ("Pendulum-v1", "ALE/Breakout-v5")],
+    *[("envpool", id) for id in ("CartPole-v1", "Pendulum-v1", "Breakout-v5")],
+]
+
+
+@pytest.mark.parametrize(("backend", "id"), [*[("tensor", id) for id in WORLDS], *ELSEWHERE])
+def test_a_row_that_only_resets_pays_nothing_and_ends_nothing(backend: str, id: str) -> None:
+    for needed in PACKAGES.keys() & {backend, id}:
+        pytest.importorskip(PACKAGES[needed])
+    env = make_env(Config(id, backend=backend, seeds=2, lanes=4))
+    rng, everyone, resets = np.random.default_rng(0), torch.ones(2) > 0, 0
+    low, high = (0, env.spaces.actions - 1) if env.spaces.discrete else (-1, 1)
+    for _ in range(2010):  # the longest world has 2,000
+        before = env.now.resetting
+        shape = (2, 4) if env.spaces.discrete else (2, 4, env.spaces.actions)
+        action = torch.from_numpy(rng.integers(low, high, shape, endpoint=True)).to(env.spaces.family.dtype)
+        step = env.step(action, everyone)
+        for column in (step.reward, step.score, step.terminated, step.truncated, step.resetting, step.over):
+            assert not column[before].any()
+        resets += int(before.sum())
+        if resets >= 5:
+            break
+    env.close()
+    assert resets
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -19,6 +19,7 @@ def test_a_wrapper_forwards_the_whole_protocol(wrapped: Any) -> None:
     inner = Scripted(([7.0, -3.0], [3, 3], NO))
     env: Env = wrapped(inner)
     assert (env.id, env.seeds, env.lanes, env.spaces, env.resumable) == ("x", (0,), 2, inner.spaces, True)
+    assert env.masks
     assert torch.equal(env.now.obs, inner.now.obs)
     assert env.reset() is env.now
     step = env.step(torch.tensor([[1, 2]]), EVERYONE)

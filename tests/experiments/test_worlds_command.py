@@ -1,22 +1,34 @@
 """`python -m ablations worlds`: it trains both arms of each trial, resumes, tunes, and tries again what it has seen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from ablations.analysis.choosing import chosen_means
 from ablations.analysis.study_files import load_all
 from ablations.cli import main
+from ablations.design.flag_sets import flags, numbers
 from ablations.design.trial import Trial, once
 from ablations.experiments import worlds
 from ablations.report import trials_section
 from ablations.training import rate_table
+from ablations.training.seed_ranges import ONCE_TUNED
 from tricks import Config
 
 TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere() -> Iterator[None]:
+    """Forgets the rates of a test's own table, and what was derived from them."""
+    yield
+    rate_table.table.cache_clear()
+    chosen_means.cache_clear()
 
 
 def test_the_command_trains_both_arms_and_goes_on_where_it_was(
@@ -45,12 +57,15 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
     rate_table.table.cache_clear()
 
 
+FIXED = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a table, the rate of all arms is 0.003
+
+
+@pytest.mark.parametrize("trials", [(FIXED[0], TRIAL, FIXED[1]), (TRIAL, *FIXED)], ids=["fixed first", "tuned first"])
 def test_a_run_that_a_tuned_trial_and_one_at_a_fixed_rate_share_is_there_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trials: tuple[Trial, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fixed = (replace(TRIAL, rate=0.003), replace(TRIAL, rate=0.01))  # without a table, the rate of all arms is 0.003
-    monkeypatch.setattr(worlds, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
-    monkeypatch.setattr(trials_section, "TRIALS", (*fixed[:1], TRIAL, *fixed[1:]))
+    for module in (worlds, trials_section):
+        monkeypatch.setattr(module, "TRIALS", trials)
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     rate_table.table.cache_clear()
     for _ in range(2):  # the second time, it reads what it wrote
@@ -111,3 +126,35 @@ def test_the_command_tries_again_what_it_has_seen(
     (study,) = load_all(tmp_path)
     assert study.again is not None
     assert set(study.again.runs.seed) == {*range(5, 10)}
+
+
+def store_rates(path: Path, monkeypatch: pytest.MonkeyPatch, areas: str) -> None:
+    """Scores of both arms of TRIAL: by the area, 0.01 is the best rate, and by the last 10%, 0.03."""
+    config = TRIAL.config
+    arms = [(config.env, config.steps, numbers(config), flags(arm)) for arm in (TRIAL.without, TRIAL.having)]
+    rows = [(*arm, *score, 1, areas) for arm in arms for score in ((0.01, 5.0, 1.0), (0.03, 5.0, 2.0))]
+    monkeypatch.setattr(rate_table, "TABLE", path / "rates.csv")
+    rate_table.store_table(pd.DataFrame(rows, columns=rate_table.COLUMNS))
+
+
+@pytest.mark.parametrize(("score", "rate"), [("area", 0.01), ("late", 0.03)])
+def test_a_trial_runs_at_the_rate_that_is_best_by_its_own_score(
+    score: Literal["area", "late"], rate: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (worlds, trials_section):
+        monkeypatch.setattr(module, "TRIALS", (replace(TRIAL, score=score),))
+    store_rates(tmp_path, monkeypatch, "5")
+    assert main(["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path)]) == 0
+    assert set(load_all(tmp_path)[0].runs.lr) == {rate}
+
+
+def test_a_second_try_on_seeds_that_chose_a_rate_is_refused_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(worlds, "TRIALS", (TRIAL,))
+    store_rates(tmp_path, monkeypatch, "")  # nobody kept which seeds scored what
+    before = ONCE_TUNED[0]
+    command = ["worlds", "--seeds", f"{before - 2}:{before}", "--workers", "1", "--out", str(tmp_path), "--confirm"]
+    assert main(command) == 2
+    assert f"seeds {before} to {ONCE_TUNED[-1]} chose learning rates in {TRIAL.env}" in capsys.readouterr().err
+    assert not list(tmp_path.glob("jobs/*.csv"))

@@ -1,16 +1,28 @@
 """action_mask: probability 0, finite entropy and gradient, the same when acting and when learning."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from support.probes import Endless
 
-from tricks import Config, InputError, train
+from tricks import EVERY, Config, InputError, train
 from tricks.action_mask import mask_logits
+from tricks.cli.main import main
 from tricks.core.policies import Categorical
 from tricks.envs.make import make_env
 from tricks.ladder import switched
 
 LEGAL = torch.tensor([[[True, False, True, False]]])
+
+
+class Silent(Endless):
+    """Does not say which actions are legal."""
+
+    def reset(self, **options: Any) -> tuple[np.ndarray, dict]:
+        return super().reset(**options)[0], {}
 
 
 def test_a_masked_action_has_probability_zero_and_the_rest_keeps_its_proportions() -> None:
@@ -50,6 +62,39 @@ def test_masked_training_never_plays_an_illegal_action() -> None:
 def test_a_state_without_a_legal_action_is_an_error_that_names_it() -> None:
     with pytest.raises(InputError, match=r"DeadEnd-v0: the action mask leaves no legal action \(seed 0, step 3"):
         train(Config(env="DeadEnd-v0", seeds=1, steps=600, lanes=1), switched(["action_mask"]))
+
+
+@pytest.mark.parametrize(
+    ("id", "backend"),
+    [("CartPole-v1", "tensor"), ("CartPole-v1", "gymnasium"), ("Endless-v0", "processes"), ("CartPole-v1", "envpool")],
+)
+def test_an_environment_without_masks_is_an_error_that_says_what_to_provide(id: str, backend: str) -> None:
+    if backend == "envpool":
+        pytest.importorskip("envpool")
+    message = (
+        rf'^action_mask needs info\["action_mask"\] from reset and step, .* 2 zeros and ones .*, and {id} gives none; '
+        r"provide it, or leave the trick off with --no-action-mask \(action_mask=False\)$"
+    )
+    make = Silent if id == "Endless-v0" else None
+    with pytest.raises(InputError, match=message):
+        train(Config(id, backend=backend, seeds=2, lanes=2, steps=1), EVERY, env=make)
+
+
+def test_box_actions_have_no_masks() -> None:
+    for backend in ("tensor", "gymnasium"):
+        with pytest.raises(InputError, match=r"^action_mask rules out Discrete actions, and those of Pendulum-v1 are"):
+            train(Config("Pendulum-v1", backend=backend, seeds=1, steps=1), switched(["action_mask"]))
+
+
+def test_the_command_line_says_it_in_one_line(refuses: Callable[..., None]) -> None:
+    refuses(main, ["train", "every", "--steps", "1"], "or leave the trick off with --no-action-mask")
+    assert main(["train", "every", "--no-action-mask", "--seeds", "1", "--steps", "1"]) == 0
+
+
+@pytest.mark.parametrize("backend", ["auto", "gymnasium", "processes"])
+def test_an_environment_with_masks_trains_whatever_steps_it(backend: str) -> None:
+    config = Config("tricks/Trading-v0", backend=backend, seeds=1, lanes=2, steps=1, horizon=8, minibatches=1)
+    assert len(train(config, EVERY).curve) == 1
 
 
 def test_a_lane_that_gives_no_mask_has_nothing_forbidden() -> None:

@@ -3,7 +3,9 @@
 import math
 
 import torch
+from support.probes import Probe
 
+from tricks import Config, Tricks, train
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.entropy import entropy_bonus
 
@@ -25,3 +27,20 @@ def test_following_the_bonus_makes_a_decided_policy_less_decided() -> None:
     entropy_bonus(Categorical.entropy(logits), torch.ones(1, 1), 1.0).sum().backward()
     assert logits.grad is not None
     assert logits.grad[0, 0, 0] < 0 < logits.grad[0, 0, 1]
+
+
+class Unpaid(Probe):
+    """No action pays anything, so that nothing but the bonus moves a policy."""
+
+    def first(self) -> float:
+        return 1.0
+
+    def pay(self, action: int) -> float:
+        return 0.0
+
+
+def test_where_nothing_pays_training_with_the_bonus_makes_a_policy_less_decided() -> None:
+    config = Config(seeds=(1, 3), steps=320, lanes=8, horizon=4, hidden=(8,), lr=0.01)
+    entropy = train(config, Tricks(entropy=True), Unpaid).curve.groupby("seed").entropy
+    assert (entropy.first() < math.log(2) - 0.01).all()  # the first policy prefers an action
+    assert (entropy.last() > entropy.first() + 0.01).all()

@@ -146,7 +146,7 @@ def test_diagnostics_are_those_of_the_core_and_of_the_tricks_in_the_order_of_sto
         *("learning_rate", "eval_return", "clip_range", "return_mean", "return_std"),
     )
     further = [name for brought in DIAGNOSTICS.values() for name in brought if name not in stored]
-    assert (*stored, *further) == learning_curve.DIAGNOSTICS
+    assert (*stored, *further, "action_std", "action_clip_fraction") == learning_curve.DIAGNOSTICS
 
 
 @pytest.mark.parametrize("name", [name for name, brought in DIAGNOSTICS.items() if brought])

@@ -57,6 +57,17 @@ def test_one_task_is_what_it_was_without_tasks() -> None:
     assert make_env(Config()).spaces.task(target) is None
 
 
+def test_one_agent_of_a_stack_normalizes_with_its_own_statistics() -> None:
+    run = train(SMALL, replace(EVERY, action_mask=False))
+    every = run.agent.returns
+    assert every.task is not None
+    value = torch.randn(every.task.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for k in (0, 1, -1):
+        own = value[k].unsqueeze(0)
+        for change in (normalize, denormalize):
+            torch.testing.assert_close(change(own, run.agent[k].returns)[0], change(value, every)[k], rtol=0, atol=0)
+
+
 def test_every_task_s_outputs_are_preserved_when_the_statistics_move() -> None:
     net = mlp([stream(seed, "init") for seed in (0, 1)], (4, 16, K), exact=True)
     obs = torch.randn(2, 50, 4, generator=torch.Generator().manual_seed(0))

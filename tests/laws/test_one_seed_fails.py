@@ -1,12 +1,16 @@
 """What one seed's environment does wrong is that seed's."""
 
 import itertools
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import gymnasium as gym
 import pandas as pd
 import pytest
 import torch
-from support.misbehaving import Misbehaving, second_seed
+from support.misbehaving import Misbehaving, Scripted, second_seed
+from support.probes import Endless
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Tricks, load, resume, train
 from tricks.core.adam import Adam
@@ -101,6 +105,42 @@ def test_whole_episodes_are_waited_for_up_to_the_limit() -> None:
     endless = make_env(CONFIG, make=lambda: Misbehaving("endless", well=0))
     with pytest.raises(InputError, match="has not ended after 3 steps"):
         play_episodes(Player(endless, 16, limit=3), lambda obs, legal: torch.zeros(2, 2, 2), 10, everyone)
+
+
+def spun(length: int) -> Callable[[], gym.Env]:
+    return lambda: gym.wrappers.TimeLimit(Endless(), length)
+
+
+@pytest.mark.parametrize("horizon", [2, 16, 128])
+def test_an_episode_as_long_as_the_limit_is_played_and_a_longer_one_is_a_fault_everywhere(horizon: int) -> None:
+    config = replace(CONFIG, seeds=1, steps=1, horizon=horizon, episode_limit=20)
+    run = train(config, REINFORCE, env=spun(20))
+    assert run.curve.length.tolist() == [20]
+    assert set(run.evaluate(3)[0]) == {20}
+    endless = r"^own: an episode has not ended after 20 steps; --episode-limit raises that limit \(seed 0\)$"
+    with pytest.raises(InputError, match=endless):
+        train(config, REINFORCE, env=spun(21))
+    with pytest.raises(InputError, match=endless):
+        replace(run, env=spun(21)).evaluate(3)
+    segments = switched(["baseline", "segments"])  # where no whole episode is played, the limit means nothing
+    assert train(replace(config, steps=900), segments, env=spun(21)).curve.length.max() == 21
+
+
+def test_one_episode_over_the_limit_stops_its_seed_in_whatever_lane_and_wherever_it_began() -> None:
+    lengths = itertools.cycle([[3, 3], [3, 3], [3, 3], [3, 6, 3, 3, 3, 3]])  # two lanes of two seeds
+    made = (gym.wrappers.TimeLimit(Scripted(script), 100) for script in lengths)
+    config = replace(CONFIG, steps=8, episode_limit=5)
+    run = train(config, REINFORCE, env=lambda: next(made))
+    assert run.diverged == {8: 0}
+    assert run.reasons[8].startswith("an episode has not ended after 5 steps")
+    assert run.curve[run.curve.seed == 3].length.tolist() == [3]
+
+
+def test_the_limit_is_for_games_where_a_life_ends_the_episode() -> None:
+    config = Config("ThreeLives-v0", seeds=1, lanes=2, steps=1, horizon=4, life_ends=True, episode_limit=12)
+    assert train(config, REINFORCE).curve.length.tolist() == [12]
+    with pytest.raises(InputError, match="an episode has not ended after 11 steps"):
+        train(replace(config, episode_limit=11), REINFORCE)
 
 
 def test_a_fault_is_found_in_the_step_in_which_it_was_though_the_rollout_comes_in_parts() -> None:

@@ -109,10 +109,13 @@ def test_every_flag_is_drawn_on_and_off_and_every_number_of_a_seed_is_drawn() ->
 
 @pytest.mark.slow
 def test_new_random_flags_and_numbers_equal_the_reference() -> None:
-    first, worst, over = random.SystemRandom().randrange(10**9), Counter[str](), 0
+    """But for a few: a gradient that is a difference of large terms, a ratio just where rounding decides on a clip."""
+    first, worst, off = random.SystemRandom().randrange(10**9), Counter[str](), []
     for number in range(first, first + 500):
-        found = agrees(*drawn(number), limit=1e-3)  # rounding grows where a gradient is the difference of large terms
-        worst, over = worst | Counter(found), over + (max(found.values()) > 1e-5)  # | keeps the larger of two
-    print(f"sets {first} to {first + 499}, {over} of them more than 1e-5 off; the largest relative distances:")
-    print("\n".join(f"{distance:.1e} {name}" for name, distance in worst.most_common()))
-    assert over < 10
+        try:
+            worst |= Counter(agrees(*drawn(number)))  # the larger of two
+        except AssertionError as error:
+            off.append(f"set {number}: {str(error).splitlines()[0]}")
+    print(f"sets {first} to {first + 499}; the largest relative distances:")
+    print("\n".join([f"{distance:.1e} {name}" for name, distance in worst.most_common()] + off))
+    assert len(off) < 10

@@ -98,6 +98,9 @@ def test_at_a_ceiling_the_share_of_failing_seeds_stands_in_place_of_an_interval_
     late[:3] = 100
     assert failures(late, "CartPole-v1")["failing"] == pytest.approx(0.1)
     assert np.isnan(failures(late - 50, "CartPole-v1")["failing"])  # below the ceiling the mean says enough
+    assert np.isnan(failures(late - 20, "CartPole-v1")["failing"])  # and between it and the threshold
+    late[:3] = 475, 474.9, 499  # to reach the threshold is enough, and the ceiling is not asked for
+    assert failures(late, "CartPole-v1")["failing"] == pytest.approx(1 / 30)
     assert np.isnan(failures(late, "MiniGrid-Unlock-v0")["failing"])  # no threshold
     design = ladder(["baseline"])
     made = study(design, lambda on: 0)

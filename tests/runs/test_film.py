@@ -49,6 +49,15 @@ def test_the_policy_without_chance_takes_the_mode() -> None:
         assert not torch.equal(family.sample(logits, noise), family.mode(logits))
 
 
+def test_a_film_of_an_episode_over_the_limit_is_one_line_and_no_film(tmp_path: Path) -> None:
+    run = untrained("Pictured-v0", episode_limit=10).only()  # an episode has 10 steps
+    assert "an episode of 10 steps" in play.picture(run, tmp_path / "x.gif", greedy=False)
+    short = replace(run, config=replace(run.config, episode_limit=9))
+    with pytest.raises(InputError, match=r"^Pictured-v0: an episode has not ended after 9 steps; --episode-limit"):
+        play.picture(short, tmp_path / "y.gif", greedy=False)
+    assert not (tmp_path / "y.gif").exists()
+
+
 def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     total = {}
     for name, tricks in {"with": switched(["action_mask"]), "without": REINFORCE}.items():

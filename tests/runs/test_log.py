@@ -1,6 +1,8 @@
 """What a curve says about the numbers that move while a run trains, and what a listener sees of it."""
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -8,7 +10,8 @@ import torch
 from support.training import SMALL
 
 from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
-from tricks.core.rollout import Rollout
+from tricks.core.policies import DiagonalGaussian
+from tricks.core.rollout import Player, Rollout
 from tricks.ladder import switched
 from tricks.runs.learning_curve import COUNTS
 from tricks.runs.log import Log, Rows
@@ -74,6 +77,35 @@ def test_the_curve_has_the_statistics_of_the_returns() -> None:
     assert first["return_mean"].tolist() == pytest.approx((0.1 * first["return"]).tolist())
 
 
+@pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
+def test_the_curve_has_the_deviation_and_what_the_bounds_cut_off(
+    tricks: Tricks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = list[Rollout]()
+    collect = Player.rollout
+
+    def recording(self: Player, *arguments: Any, **named: Any) -> Rollout:
+        played.append(collect(self, *arguments, **named))
+        return played[-1]
+
+    monkeypatch.setattr(Player, "rollout", recording)
+    config = Config("Pendulum-v1", seeds=2, steps=900, lanes=3, horizon=50, lr=0.01, log_std_init=(0.0, 1.0))
+    run = train(config, tricks)
+    for seed, first in ((0, 1.0), (1, math.e)):
+        curve = run.curve[run.curve.seed == seed]
+        assert curve.action_std.iloc[0] == pytest.approx(first)
+        assert curve.action_std.nunique() == len(curve) > 1
+        for rollout, share in zip(played, curve.action_clip_fraction, strict=False):
+            actions = rollout.action[seed][rollout.valid[seed]]  # [rows, 1]; torques beyond ±2 are cut off
+            assert share == pytest.approx(float((actions.abs() > 2).float().mean()))
+            assert 0 < share < 1
+
+
+def test_the_deviation_is_a_mean_over_the_action_s_dimensions() -> None:
+    logits = torch.tensor([9.0, 9.0, 0.0, math.log(3)])  # two means, two log σ
+    assert DiagonalGaussian.std(logits).item() == pytest.approx(2)
+
+
 def test_what_a_rung_does_not_have_is_nan() -> None:
     curve = numbers(REINFORCE)
     assert curve[["clip_range", "return_mean", "return_std", "eval_return"]].isna().all(axis=None)
@@ -116,6 +148,7 @@ def test_a_diagnostic_that_a_rung_lacks_is_nan_not_zero() -> None:
     bare, ppo = train(config, REINFORCE).curve, train(config, PPO).curve
     lacking = ["value_loss", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"]
     assert bare[lacking].isna().all(axis=None)
+    assert bare[["action_std", "action_clip_fraction"]].isna().all(axis=None)  # its actions are Discrete
     assert bare[["policy_loss", "entropy", "grad_norm"]].notna().all(axis=None)
     assert ppo[[name for name in lacking if name != "explained_variance"]].notna().all(axis=None)
 

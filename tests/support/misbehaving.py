@@ -1,7 +1,8 @@
 """Environments that misbehave, in every lane or only in those of one seed."""
 
+import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -28,7 +29,7 @@ class Misbehaving(Endless):
         self.age = 0
         if self.how == "exit in reset" and self.t > self.well:
             sys.exit(3)
-        return self.see(), {"action_mask": np.ones(2, bool)} if self.how == "short mask" else {}
+        return self.see(), {"action_mask": np.ones(2, bool)}
 
     def see(self) -> Any:
         if isinstance(self.observation_space, gym.spaces.Discrete):
@@ -43,6 +44,21 @@ class Misbehaving(Endless):
     def close(self) -> None:
         if self.how == "close raises":
             raise OSError("already gone")
+
+
+class Scripted(Endless):
+    """Episodes of these lengths, one after the other, and again."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self.lengths = itertools.cycle(lengths)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.left = next(self.lengths)
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Outcome:
+        self.left -= 1
+        return np.zeros(1, np.float32), 1.0, self.left == 0, False, {}
 
 
 def as_usual(*outcome: Any) -> Outcome:

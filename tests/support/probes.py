@@ -19,7 +19,7 @@ class Probe(gym.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
         self.t, self.seen = 0, self.first()
-        return np.array([self.seen], np.float32), {}
+        return np.array([self.seen], np.float32), {"action_mask": np.ones(2, np.int8)}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         reward = self.pay(int(action))
@@ -105,7 +105,7 @@ class Endless(gym.Env):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
-        return np.zeros(1, np.float32), {}
+        return np.zeros(1, np.float32), {"action_mask": np.ones(2, np.int8)}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         return np.zeros(1, np.float32), 1.0, False, False, {}
@@ -116,6 +116,14 @@ class DeadOnTime(Endless):
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         return np.zeros(1, np.float32), 1.0, True, False, {}
+
+
+class AllLegal(gym.Wrapper):
+    """Gives a mask, so that action_mask can be on; everything is legal."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(seed=seed, options=options)
+        return obs, info | {"action_mask": np.ones(2, np.int8)}
 
 
 class Forbidding(gym.Env):

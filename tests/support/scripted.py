@@ -16,7 +16,7 @@ NO, ZERO = [False, False], [0.0, 0.0]
 class Scripted:
     """An Env of one seed and two lanes that takes these steps, and remembers what it was asked."""
 
-    id, lanes, resumable = "x", 2, True
+    id, lanes, resumable, masks = "x", 2, True, True
     seeds: tuple[int, ...] = (0,)
     spaces = Spaces("x", gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(3))
 

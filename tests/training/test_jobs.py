@@ -10,6 +10,7 @@ import pytest
 from support.jobs import JOB
 
 from ablations.design.flag_sets import signed
+from ablations.training import jobs
 from ablations.training.jobs import Job, compute, parse_result, result_text
 from ablations.training.store import Store
 from ablations.training.tagged_csv import tagged, untagged
@@ -71,6 +72,12 @@ def test_a_job_is_named_by_what_it_computes() -> None:
         value: Any = other[f.name] if f.name in other else not x if isinstance(x, bool) else x / 2
         changed: Any = {f.name: value}
         assert Job(replace(JOB.config, **changed), REINFORCE).key != JOB.key, f.name
+
+
+def test_another_algorithm_makes_another_job_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = JOB.key
+    monkeypatch.setattr(jobs, "ALGORITHM", jobs.ALGORITHM + 1)
+    assert JOB.key != before
 
 
 def test_a_job_stays_finished_when_the_numbers_become_more() -> None:

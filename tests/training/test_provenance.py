@@ -38,21 +38,43 @@ def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(
     assert '"commit": null' in done.text
 
 
+def repository(folder: Path) -> str:
+    """Make the folder a repository, with all its files in one commit, whose name is returned."""
+    git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", folder.name, "--allow-empty"]):
+        subprocess.run([*git, *command], check=True)
+    return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def test_the_commit_of_another_repository_around_this_one_is_not_ours(
     nowhere: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     inside = tmp_path / "site-packages" / "ablations" / "training" / "provenance.py"
     inside.parent.mkdir(parents=True)
     inside.touch()
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
-        subprocess.run([*git, *command], check=True)
+    repository(tmp_path)
     nowhere.setattr(provenance, "__file__", str(inside))
     nowhere.setattr(provenance, "ROOT", inside.parents[2])
     assert provenance.provenance()["commit"] is None
     nowhere.setattr(provenance, "ROOT", tmp_path)
     provenance.provenance.cache_clear()
     assert len(provenance.provenance()["commit"] or "") == 40
+
+
+def test_inside_a_hook_of_another_repository_the_commit_is_still_ours(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder in (ours, theirs):
+        folder.mkdir()
+    (ours / "provenance.py").touch()
+    commit = repository(ours)
+    repository(theirs)
+    nowhere.setattr(provenance, "__file__", str(ours / "provenance.py"))
+    nowhere.setattr(provenance, "ROOT", ours)
+    nowhere.setenv("GIT_DIR", str(theirs / ".git"))  # git sets it there
+    nowhere.setenv("GIT_WORK_TREE", str(theirs))
+    assert provenance.provenance()["commit"] == commit
 
 
 def test_what_is_not_known_is_left_out_of_what_a_study_was_made_with() -> None:

@@ -52,6 +52,15 @@ def test_a_rate_at_which_no_episode_ends_in_some_seed_is_never_best() -> None:
     assert 0.01 not in still_wanted(seen, 2)
 
 
+def test_the_finalists_are_those_of_the_first_look_whatever_the_second_says_of_them() -> None:
+    """The best of the first look fails at the second: the fourth, which has had no second look, does not move up."""
+    first = dict(zip(GRID, (1.0, 2.0, 6.0, 9.0, 8.0, 7.0, 0.0), strict=True))
+    seen = {rate: Seen((score,) * 4, ()) for rate, score in first.items()}
+    assert still_wanted(seen, 4) == dict.fromkeys((0.01, 0.03, 0.1), range(4, 8))
+    seen |= {0.01: Seen((9.0,) * 4 + (-99.0,) * 4, ())} | {rate: Seen((first[rate],) * 8, ()) for rate in (0.03, 0.1)}
+    assert still_wanted(seen, 4) == {}
+
+
 def test_no_two_rates_share_a_seed_and_none_is_ever_reported() -> None:
     (first,) = next_jobs((TINY, PPO), {}, 4)
     assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))

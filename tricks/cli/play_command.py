@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +33,8 @@ class Playing:
     """File for an animated GIF of one episode. Default: play.gif in the run's folder."""
     no_gif: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Don't write a GIF."""
+    episode_limit: int | None = None
+    """Longest episode allowed, in steps. Default: the limit that the run was trained with."""
     env: str | None = None
     """The run's own environment, if it is a module:Id: names the module that may be imported."""
 
@@ -55,6 +57,8 @@ def play_saved(arguments: list[str]) -> None:
     folder = as_path(asked.folder)
     tidy(folder)
     run = load(folder, env=asked.env).only(asked.seed)
+    if asked.episode_limit is not None:
+        run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))
     path = folder / "play.gif" if asked.gif is None else as_path(asked.gif)
     if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")

@@ -10,6 +10,7 @@ from importlib import import_module
 from types import FrameType
 
 from tricks.cli.streams import Output, as_output, open_missing
+from tricks.core.allocator import keep_memory
 
 STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, a polite kill, a closed terminal; Windows has no SIGHUP
 
@@ -20,6 +21,7 @@ def start(module: str) -> int:
     Ctrl-C, SIGTERM and SIGHUP print one line, even during the import; the status is 128 plus the signal's number.
     Output that cannot be written turns status 0 into 2, unless its reader has exited.
     """
+    keep_memory()
     os.environ["MPLBACKEND"] = "Agg"  # figures are files here; a notebook's or a display's backend may not exist
     with safe_output() as output, stoppable() as received:
         try:

@@ -1,8 +1,7 @@
 """`python -m tricks train`: train agents, print a summary, and save the run."""
 
 import warnings
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +69,6 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
         if asked:
             raise InputError(f"{option} needs --out, the folder to write into")
     evaluation = evaluation_of(output)
-    print(held(config, tricks), end="")
     run = train(config, tricks, evaluation=evaluation)
     print(summary(run))
     return run
@@ -86,7 +84,6 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
     out, every, evaluation = as_path(out), output.checkpoint_every, evaluation_of(output)
     with opened(out, output.overwrite):  # what cannot be written should fail now, not after training
         refuse_unfinished(out)
-        print(held(config, tricks), end="")
         checkpoints = None if every is None else Checkpoints(out, every, overwrite=output.overwrite)
         with followed(out, config.env, output.tensorboard, resumable=every is not None) as listener:
             run = train(config, tricks, checkpoints=checkpoints, on_update=listener, evaluation=evaluation)
@@ -133,23 +130,6 @@ def evaluation_of(output: Output) -> "Evaluation | None":
     if output.eval_episodes != Output.eval_episodes:
         raise InputError("--eval-episodes needs --eval-every, the steps between two evaluations")
     return None
-
-
-def held(config: Config, tricks: Tricks) -> str:
-    """A line on the memory used by observations if they are images or stored for several rollouts; otherwise empty."""
-    from tricks.core.rollout import rollout_bytes
-    from tricks.envs.make import make_env
-
-    with closing(make_env(replace(config.only(0), lanes=1))) as env:
-        one = rollout_bytes(config, env.spaces) / 1e6
-    usage = f"one rollout's observations take {one:.3g} MB"
-    if tricks.ppg_buffers:
-        kept = config.policy_rollouts + config.value_rollouts
-    elif tricks.ppg:
-        kept = config.aux_every
-    else:
-        return f"{usage}\n" if env.spaces.pixels else ""
-    return f"{usage}; the {kept} stored rollouts take {kept * one:.3g} MB\n"
 
 
 def named_env(arguments: list[str], config: Config) -> str | None:

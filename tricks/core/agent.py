@@ -41,6 +41,7 @@ class Agent(nn.Module):
     obs_scale: Tensor
     return_mean: Tensor
     return_variance: Tensor
+    _task: Tensor | None  # of each row of the rollout that was judged last
 
     def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
@@ -58,7 +59,7 @@ class Agent(nn.Module):
         ):
             self.register_buffer(name, moment)
         self.standardizes = False
-        self._task: Tensor | None = None
+        self.register_buffer("_task", None, persistent=False)
         for name in ("obs_mean", "obs_scale"):  # derived from the moments
             self.register_buffer(name, torch.empty(0), persistent=False)
         self.register_load_state_dict_post_hook(_see_again)

@@ -13,7 +13,7 @@ def keep_memory() -> None:
     """Let glibc reuse freed memory of up to 256 MB instead of returning it to the system, in the whole process.
 
     By default, it asks the system anew for every large tensor, and the system first clears each page of it. With other
-    C libraries, this does nothing.
+    C libraries, this does nothing. Our commands and their workers call it; `train` leaves your process as it is.
     """
     if platform.libc_ver()[0] == "glibc":
         mallopt = ctypes.CDLL(None).mallopt

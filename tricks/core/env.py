@@ -55,6 +55,7 @@ class Env(Protocol):
     seeds: tuple[int, ...]
     lanes: int
     spaces: Spaces
+    masks: bool  # whether it says which actions are legal
     now: Step
 
     def reset(self) -> Step:

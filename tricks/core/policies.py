@@ -92,6 +92,11 @@ class DiagonalGaussian:
         return (log_std + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
 
     @staticmethod
+    def std(logits: Tensor) -> Tensor:
+        """σ, the mean over dimensions, [...]."""
+        return logits.chunk(2, -1)[1].exp().mean(-1)
+
+    @staticmethod
     def kl(old: Tensor, new: Tensor) -> Tensor:
         """KL(π_old ‖ π_new) = Σ log σ_new/σ_old + (σ_old² + (μ_old − μ_new)²)/2σ_new² − ½, [...], in nats."""
         (old_mean, old_log), (new_mean, new_log) = old.chunk(2, -1), new.chunk(2, -1)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Any
 
 import torch
@@ -12,8 +11,8 @@ from tricks.config import Config
 from tricks.core.env import Env
 from tricks.core.faults import ENDLESS, find_faults, seen, without
 from tricks.core.nets import Seen
+from tricks.core.policies import DiagonalGaussian
 from tricks.core.seeds import draw
-from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
 Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
@@ -39,6 +38,8 @@ class Rollout:
     score: Tensor  # [S, T, N] float64: the reward as the game counts it
     over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
     task: Tensor | None = None  # [S, T, N] int64: which of several tasks the row belongs to
+    std: Tensor | None = None  # [S, T, N] float32: σ of a Gaussian policy, the mean over the action's dimensions
+    cut_off: Tensor | None = None  # [S, T, N] float32: share of these dimensions that the action space's bounds cut off
     faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
     @property
@@ -116,7 +117,7 @@ class Player:
         self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
         self._family = env.spaces.family
         self._rows: list[tuple[Tensor, ...]] = []
-        self._playing: Tensor | None = None  # the lanes of the last step; usually, the next one has the same
+        self._logits: list[Tensor] = []  # of a Gaussian policy
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> None:
@@ -128,10 +129,11 @@ class Player:
             index = (self.rollouts, start)
             noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
             self._noise = noise.to(now.obs.device, non_blocking=True).unbind(1)
-        if playing is not self._playing:
-            self._playing, self._stepping = playing, playing.any(1)
-        action = family.sample(policy(now.obs, now.legal), self._noise[row])
-        step = env.step(action, self._stepping)
+        logits = policy(now.obs, now.legal)
+        action = family.sample(logits, self._noise[row])
+        if not env.spaces.discrete:
+            self._logits.append(logits)
+        step = env.step(action, playing.any(1))
         self._row += 1
         outcome = step.reward, step.terminated, step.truncated, step.score, step.over
         self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
@@ -139,7 +141,7 @@ class Player:
     def rollout(self, last: bool = True, endless: Sequence[int] = ()) -> Rollout:
         """The rows since the last call. A seed whose environment returned something invalid has a fault and no rows.
 
-        The same holds for the seeds with the indices `endless`, whose episodes are longer than the limit. If more rows
+        The same holds for the seeds with the indices `endless`, whose games are longer than the limit. If more rows
         of the same rollout will follow (`last` is False), its noise continues. Raises InputError if every seed has a
         fault.
         """
@@ -159,8 +161,19 @@ class Player:
         if last:
             self.rollouts, self._row = self.rollouts + 1, 0
         obs.masked_fill_(~seen(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
-        task = self.env.spaces.task(obs[:, :-1])
-        return Rollout(obs, legal, action, reward, terminated, truncated, valid, score, over, task, faults)
+        spaces, logits, self._logits = self.env.spaces, self._logits, []
+        std = DiagonalGaussian.std(torch.stack(logits, 1)) if logits else None
+        ends, kinds = (terminated, truncated, valid), (spaces.task(obs[:, :-1]), std, spaces.cut_off(action))
+        return Rollout(obs, legal, action, reward, *ends, score, over, *kinds, faults)
+
+    def overlong(self) -> list[int]:
+        """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""
+        if len(self._rows) <= self.limit:
+            return []
+        playing, _, between = (torch.stack(x, 1) for x in list(zip(*self._rows, strict=True))[-3:])  # [S, T, N]
+        steps = (playing & ~between).cumsum(1)
+        earlier = torch.where(between, steps, 0).cummax(1).values  # steps before the game in flight
+        return (steps - earlier > self.limit).flatten(1).any(1).nonzero()[:, 0].tolist()
 
     def state_dict(self) -> dict[str, int]:
         """The state between two rollouts; each rollout draws fresh noise."""
@@ -181,32 +194,23 @@ class Player:
         return faults
 
 
-def rollout_bytes(config: Config, spaces: Spaces) -> int:
-    """Size in bytes of one rollout's observations: S·(T+1)·N images of uint8 or vectors of float32.
-
-    This is exact for segments; whole episodes take about as much or more.
-    """
-    rows = len(config.seed_list) * (config.horizon + 1) * config.lanes
-    return rows * prod(spaces.shape) * (1 if spaces.pixels else 4)
-
-
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
     """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
 
-    The seed's lanes then finish their current episodes and wait for the other lanes. A seed with an episode that goes
-    on for more than `player.limit` steps gets a fault instead of rows.
+    The seed's lanes then finish their current games and wait for the other lanes. A seed with a game of more than
+    `player.limit` steps gets a fault instead of rows.
     """
     player.env.reset()
     playing = active.unsqueeze(1).expand(-1, player.env.lanes)
     count = torch.zeros_like(active, dtype=torch.int64)
     patience = 2 * rows // player.env.lanes + 2 + player.limit  # at most every second row is a reset
-    while playing.any():
-        if patience == 0:
-            return player.rollout(endless=playing.any(1).nonzero()[:, 0].tolist()).trimmed()
+    while playing.any() and patience > 0:  # a game that is still going on then is longer than the limit
         before = player.env.now.over
         count += (playing & ~player.env.now.resetting).sum(1)
         player.step(policy, playing)
         between = player.env.now.over | before  # lanes whose game has just ended, or that are being reset
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
         patience -= 1
-    return player.rollout()
+    endless = player.overlong()
+    rollout = player.rollout(endless=endless)
+    return rollout.trimmed() if endless else rollout

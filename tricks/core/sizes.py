@@ -129,12 +129,21 @@ def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
     total, free = sum(need.bytes for need in found), free_memory(device)
     if total <= free or not found:
         return
-    most = max(found, key=lambda need: need.bytes)
-    numbers = " or ".join(switch(name) for name in most.numbers)
+    numbers = " or ".join(switch(name) for name in _largest(found).numbers)
     raise InputError(
-        f"this needs about {in_words(total)} of memory, most of it for {most.what}, and "
-        f"{device if device.startswith('cuda') else 'this machine'} has {in_words(free)} free; lower {numbers}"
+        f"{in_total(found)}, and {device if device.startswith('cuda') else 'this machine'} has {in_words(free)} free; "
+        f"lower {numbers}"
     )
+
+
+def in_total(found: Sequence[Need]) -> str:
+    """`this needs about 6.4 TB of memory, most of it for 8 stored rollouts`."""
+    total = in_words(sum(need.bytes for need in found))
+    return f"this needs about {total} of memory, most of it for {_largest(found).what}"
+
+
+def _largest(found: Sequence[Need]) -> Need:
+    return max(found, key=lambda need: need.bytes)
 
 
 def free_memory(device: str = "cpu") -> int:

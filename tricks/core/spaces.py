@@ -101,6 +101,18 @@ class Spaces:
             return torch.nn.functional.one_hot(index, self.features).float()
         return torch.from_numpy(np.asarray(obs, dtype=np.float32).reshape(*rows, self.features))
 
+    def cut_off(self, action: Tensor) -> Tensor | None:
+        """Share of a Box action's dimensions that `decode` clips: [..., A] -> [...]. None for Discrete actions."""
+        if isinstance(self.action, gym.spaces.Discrete):
+            return None
+        assert isinstance(self.action, gym.spaces.Box)
+        low, high = (
+            torch.from_numpy(bound.astype(np.float32).ravel()).to(action.device)
+            for bound in (self.action.low, self.action.high)
+        )
+        action = action.round() if np.issubdtype(self.action.dtype, np.integer) else action
+        return ((action < low) | (action > high)).float().mean(-1)
+
     def decode(self, action: Tensor) -> np.ndarray:
         """Actions [*rows] or [*rows, A] in the environment's format: Box actions are clipped, integers rounded."""
         array: np.ndarray = action.cpu().numpy()

@@ -30,6 +30,7 @@ class EnvPoolEnv:
     """
 
     resumable = False
+    masks = False
 
     def __init__(self, config: Config, purpose: str = "env") -> None:
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose

@@ -50,6 +50,7 @@ class GymnasiumEnv:
         self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._lives: Tensor | None = None
         self._reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
+        self.masks = self.spaces.discrete and any("action_mask" in info for info in self.infos.values())
 
     def state_dict(self) -> dict[str, int]:
         return {"resumed": self._resumed}

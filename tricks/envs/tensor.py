@@ -11,7 +11,7 @@ from tricks.core.devices import find_device
 from tricks.core.env import Step
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
-from tricks.worlds.world import World
+from tricks.worlds.world import World, everything_legal
 
 BLOCK = 256  # steps whose random numbers are drawn at once
 
@@ -31,6 +31,7 @@ class TensorEnv:
         self.world, self.purpose = world, purpose
         self.id, self.lanes, self.seeds = world.id, config.lanes, config.seed_list
         self.spaces = Spaces(world.id, world.observation, world.action, world.tasks)
+        self.masks = world.legal is not everything_legal
         self.device = find_device(config.device)
         self._dynamics = world.dynamics
         if config.compile:
@@ -58,9 +59,11 @@ class TensorEnv:
         """Step every lane, including those of seeds that aren't playing."""
         self._t += 1
         fresh, chance = self._chances()
-        going = ~self.now.resetting
+        resetting = self.now.resetting
+        going = ~resetting
         state, reward, terminated = self._dynamics(self._state, action, chance)
-        score = self.world.score(self._state, reward)
+        score = self.world.score(self._state, reward).masked_fill(resetting, 0)
+        reward = reward.masked_fill(resetting, 0)
         if self.world.carried:  # carried features change only in lanes that take a step
             moving = (going & playing.unsqueeze(1)).unsqueeze(-1)
             carried = torch.where(moving, state, self._state)[..., self._kept :]

@@ -15,6 +15,7 @@ class EnvWrapper:
     def __init__(self, env: Env) -> None:
         self.env = env
         self.id, self.seeds, self.lanes, self.spaces = env.id, env.seeds, env.lanes, env.spaces
+        self.masks = env.masks
         self.now = self.seen(env.now)
 
     def seen(self, step: Step) -> Step:

@@ -106,11 +106,11 @@ def play_games(
         env.reset()
         patience = config.episode_limit
         while left.any():  # one segment at a time, because a whole game may not fit in memory
-            for _ in range(config.horizon):
+            for _ in range(min(config.horizon, patience)):
                 if left.any():
                     player.step(policy, left)
                     left, patience = left & ~env.now.over, patience - 1
-            segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience <= 0 else ())
+            segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ())
             scores += segment.score.sum(1)
             for seed, fault in segment.faults.items():
                 failed[seed] = f"{config.env}: {fault}"

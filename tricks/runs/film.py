@@ -12,6 +12,7 @@ from PIL import Image
 
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
+from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
 from tricks.envs.atari import is_atari, make_game
 from tricks.errors import InputError, said
@@ -26,7 +27,8 @@ SLOWEST = 0.1  # longest time, in seconds, that a frame of a thinned-out episode
 def picture(run: Run, path: Path, greedy: bool) -> str:
     """Film one episode of a single-seed run and write it to `path`; returns a one-line summary.
 
-    Raises InputError if a rendering package is missing or fails, or if the file cannot be written.
+    Raises InputError if a rendering package is missing or fails, if the episode is longer than config.episode_limit, or
+    if the file cannot be written.
     """
     try:
         env = make_playable(run.config.env, run.env, run.config.life_ends)
@@ -114,13 +116,15 @@ class Film:
 def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
     """Play one episode of a single-seed run; returns its film, undiscounted return and length.
 
-    Raises InputError if the environment cannot be drawn.
+    Raises InputError if the environment cannot be drawn, or if the episode is longer than config.episode_limit.
     """
     rng = stream(run.config.seed_list[0], "evaluation")
     film, total, step, ended = Film(env.metadata.get("render_fps") or 30), 0.0, 0, False
     obs, info = env.reset(seed=int(rng.integers(2**31)))
     film.add(_drawn(run, env))
-    while not ended and step < run.config.episode_limit:
+    while not ended:
+        if step == run.config.episode_limit:
+            raise InputError(f"{run.config.env}: {ENDLESS.format(step)}")
         legal = info.get("action_mask") if run.tricks.action_mask else None
         action = run.agent.act(obs, legal, None if greedy else rng)
         obs, reward, terminated, truncated, info = env.step(action)

@@ -9,9 +9,10 @@ LED = (  # these come first, in the order of the stored curves
     *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
     *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
 )
+OF_BOX = ("action_std", "action_clip_fraction")  # on every rung, if actions are Box; these come last
 DIAGNOSTICS = tuple(  # the others follow, in ladder order
     sorted(
-        [*OWN, *(name for brought in ladder.DIAGNOSTICS.values() for name in brought)],
+        [*OWN, *(name for brought in ladder.DIAGNOSTICS.values() for name in brought), *OF_BOX],
         key=lambda name: LED.index(name) if name in LED else len(LED),
     )
 )

@@ -14,7 +14,9 @@ from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 from tricks.errors import InputError
-from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS
+from tricks.kl_stop import reached
+from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
+from tricks.separate_optimizers import OF_POLICY
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
@@ -53,7 +55,8 @@ class Log:
     def note(self, **diagnostics: Tensor) -> None:
         """Record diagnostics of one minibatch, [S] or, of K tasks, [S, K].
 
-        The curve shows their mean over the update and over tasks (for max_ratio, the max).
+        The curve shows their mean over the update and over tasks (for max_ratio, the max). Under kl_stop, those of the
+        policy are over the minibatches up to and including the one that stopped the seed.
 
         Raises KeyError for a diagnostic that is neither built in nor named in a trick's field in `ladder`.
         """
@@ -70,6 +73,9 @@ class Log:
         environments of all seeds have failed.
         """
         taken = rollout.valid.flatten(1).sum(1)
+        for name, played in zip(OF_BOX, (rollout.std, rollout.cut_off), strict=True):
+            if played is not None:  # NaN where a seed has no rows
+                self.note(**{name: torch.where(rollout.valid, played, 0).flatten(1).sum(1) / taken})
         self.steps += taken
         self._bar.update(int(taken.sum()))
         columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)
@@ -80,8 +86,10 @@ class Log:
         columns["update"] = torch.full_like(taken, self.update)
         table = torch.stack([columns[name].double() for name in COLUMNS], 1)
         self._rows.append(table[self.active].cpu().numpy())
-        watched = [columns[name] for name in WATCHED if name in self._notes]
-        finite = torch.stack(watched).isfinite().all(0)
+        watched = [torch.stack(self._notes[name]).isfinite().all(0) for name in WATCHED if name in self._notes]
+        finite = torch.stack(watched).all(0)
+        if rollout.faults:
+            finite = finite & ~faulty
         for i in (self.active & ~finite).nonzero()[:, 0].tolist():
             seed = self.seeds[i]
             self.diverged[seed], self.reasons[seed] = int(self.steps[i]), rollout.faults.get(seed, LOST)
@@ -130,6 +138,10 @@ class Log:
         if name not in self._notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
         notes = torch.stack([note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]).double()
+        if "steps_taken" in self._notes and name in OF_POLICY and name != "steps_taken":
+            seen = reached(torch.stack(self._notes["steps_taken"]))  # [M, S]
+            notes = notes.where(seen, 0)
+            return notes.amax(0) if name == "max_ratio" else notes.sum(0) / seen.sum(0)
         return notes.amax(0) if name == "max_ratio" else notes.mean(0)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:

@@ -4,12 +4,12 @@ import sys
 
 import gymnasium as gym
 
+from tricks.action_mask import need_masks
 from tricks.config import Config
-from tricks.core.allocator import keep_memory
 from tricks.core.compiler import find_compiler
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.sizes import Need, largest, needs, on_host, refuse_too_large
+from tricks.core.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
 from tricks.envs.atari import is_atari
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -24,6 +24,7 @@ LANE = {"tensor": (2_000, 0.0), "python": (5_000, 5e-4), "vector": (100, 0.0), "
     "atari": (5_000_000, 0.05),
 }  # at least this many bytes, and about this many seconds to make one
 PATIENCE = 5.0  # seconds after which a user wonders
+MUCH = 1_000_000_000  # bytes that a user should know of
 
 
 def open_env(
@@ -36,21 +37,24 @@ def open_env(
     """The environment for a training, if its numbers are possible and the machine has the memory that it needs.
 
     Memory is checked twice: before there are lanes, for the least that the config can mean, and once more when the
-    environment has told its spaces. On stderr, one line announces what takes more than a few seconds. Raises InputError
-    like `make_env`.
+    environment has told its spaces. On stderr, one line announces what takes more than a few seconds, and one what
+    takes more than a gigabyte. Raises InputError like `make_env`.
     """
     refuse_endless(config, tricks)
     refuse([*needs(config, tricks), lane_need(config, make)], config)
     announce(config, make)
-    keep_memory()
     env = make_env(config, make=make)
     try:
+        if tricks.action_mask:
+            need_masks(env)
         if tricks.state_norm and env.spaces.pixels:
             raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
         found = needs(config, tricks, env.spaces, own_body=body is not None)
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
         refuse(found, config)
+        if sum(need.bytes for need in found) > MUCH:
+            print(in_total(found), file=sys.stderr)
     except BaseException:
         env.close()
         raise

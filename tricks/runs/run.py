@@ -49,7 +49,8 @@ class Run:
 
     curve: one row per seed and update, with step (the seed's environment steps so far); the number, mean undiscounted
     return and mean length of the episodes that ended in the update (NaN if none did); and the diagnostics (NaN if this
-    rung does not have one), including the learning rate and, where an evaluation was due, eval_return.
+    rung does not have one), including the learning rate and, where an evaluation was due, eval_return. For Box actions,
+    action_std is the policy's σ, and action_clip_fraction the share of sampled actions' dimensions beyond the bounds.
     diverged: seed -> step at which it stopped, because its loss or gradient was not finite or its environment failed.
     reasons: seed -> which of these it was, for the diverged ones.
     seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from tricks.kl_stop import reached
 from tricks.reading.skeleton.lanes import Batch
 from tricks.reading.skeleton.settings import Config
 from tricks.reading.skeleton.switches import tricks
+from tricks.separate_optimizers import OF_POLICY
 
 
 class Log:
@@ -39,14 +41,19 @@ class Log:
         columns = {"step": self.steps, "episodes": count, "return": average[:, 0], "length": average[:, 1]}
         for name, note in self.notes.items():
             columns[name] = torch.stack(note).amax(0) if name == "max_ratio" else torch.stack(note).mean(0)
-        for seed in self.active.nonzero()[:, 0].tolist():
-            self.curve.append({"seed": seed, "update": self.update} | {x: columns[x][seed].item() for x in columns})
-        if self.update % 10 == 0:
-            print(f"{self.progress.mean():4.0%} of the budget, return {average[:, 0].nanmean():8.1f}", flush=True)
         finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
         if tricks.separate_optimizers:
             finite = finite & columns["value_grad_norm"].isfinite()
         if tricks.ppg:  # only some updates end in an auxiliary phase
             finite = finite & columns.get("auxiliary_loss", self.steps).isfinite()
+        if tricks.kl_stop:  # the policy's are over the minibatches up to the one that stopped the seed
+            seen = reached(torch.stack(self.notes["steps_taken"]))  # [M, S]
+            for name in (name for name in OF_POLICY if name in self.notes and name != "steps_taken"):
+                notes = torch.stack(self.notes[name]).where(seen, 0)
+                columns[name] = notes.amax(0) if name == "max_ratio" else notes.sum(0) / seen.sum(0)
+        for seed in self.active.nonzero()[:, 0].tolist():
+            self.curve.append({"seed": seed, "update": self.update} | {x: columns[x][seed].item() for x in columns})
+        if self.update % 10 == 0:
+            print(f"{self.progress.mean():4.0%} of the budget, return {average[:, 0].nanmean():8.1f}", flush=True)
         self.active, self.progress = self.active & finite & (self.steps < self.budget), self.steps / self.budget
         self.notes, self.update = {}, self.update + 1

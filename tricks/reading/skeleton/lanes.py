@@ -48,6 +48,8 @@ class Lanes:
         self.family, self.features, self.actions = Family(isinstance(self.acts, Discrete)), *map(flatdim, kinds)
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
         self.reset([int(stream(seed, "env").integers(2**31)) for seed in self.seeds])
+        if tricks.action_mask:
+            self.need_masks(config.env)
 
     def reset(self, seeds: Sequence[int | None]) -> None:
         """Begin a new episode in every lane."""
@@ -55,6 +57,11 @@ class Lanes:
         self.raw, self.resetting = [obs for obs, _ in first], np.zeros((len(self.seeds), self.lanes), bool)
         if tricks.action_mask:
             self.infos = [info for _, info in first]
+
+    def need_masks(self, id: str) -> None:
+        """Refuse an environment that does not say which actions are legal."""
+        if not (self.family.discrete and any("action_mask" in info for info in self.infos)):
+            raise gym.error.Error(f'{id}: action_mask needs info["action_mask"], which says which actions are legal')
 
     @torch.inference_mode()
     def step(self, policy: Callable[..., Tensor], playing: Tensor) -> None:
