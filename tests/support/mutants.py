@@ -20,7 +20,7 @@ PAIRS = (
 CONFUSED = {a: b for pair in PAIRS for a, b in (pair, pair[::-1])}
 COMMUTATIVE = {"minimum", "maximum", "min", "max", "isclose"}
 SKIPPED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)  # texts of messages, and what mypy needs
-COSMETIC = {"print", "warn", "tqdm", "set_description", "cast", "overload", "TypeVar", "isinstance"}
+COSMETIC = {"print", "warn", "tqdm", "set_description", "cast", "overload", "TypeVar", "isinstance", "default_rng"}
 
 
 class Mutant(NamedTuple):
@@ -178,7 +178,10 @@ class Maker(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         """The first two swapped, a keyword or a last constant dropped, min= for max=."""
-        arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+        named = [
+            keyword for keyword in node.keywords if keyword.arg != "strict"
+        ]  # which only guards, as an assert does
+        arguments: list[ast.expr | ast.keyword] = [*node.args, *named]
         texts = [self.text(argument) for argument in arguments]
         if arguments and not (len(arguments) == 1 and isinstance(arguments[0], ast.GeneratorExp)):
             start, end = self.span(arguments[0])[0], self.span(arguments[-1])[1]
@@ -187,10 +190,11 @@ class Maker(ast.NodeVisitor):
             kept = len(node.args) - bool(node.args and isinstance(node.args[-1], ast.Constant))
             for i in range(kept, len(texts)):  # a last argument that is a variable is hardly ever optional
                 self.put(start, end, ", ".join(texts[:i] + texts[i + 1 :]))
-        for keyword in node.keywords:
+        for keyword in named:
             if keyword.arg in CONFUSED:
                 self.put(self.span(keyword)[0], self.span(keyword.value)[0], f"{CONFUSED[keyword.arg]}=")
-        self.generic_visit(node)
+        for part in (node.func, *arguments):
+            self.visit(part)
 
 
 def called(node: ast.Call) -> str:
