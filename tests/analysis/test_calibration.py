@@ -136,6 +136,12 @@ def test_the_table_has_a_row_per_question_and_number_of_seeds(
     made = normal()
     frame = calibration(made, 5)
     assert set(frame.seeds) == set(SIZES)
+    asked = ["an arm's area", "an arm's last 10%", "a difference"]
+    nulls = ["arms as they are", "arms alike", "as they are, confirmed"]
+    assert [*frame.what.unique()] == [
+        *(f"coverage: {each}" for each in asked),
+        *(f"false alarms: leave-one-out, {each}" for each in nulls),
+    ]
     assert frame[["mean", "worst"]].to_numpy().min() >= 0
     save(made, tmp_path)
     arguments = ["calibrate", "--draws", "3", "--results", str(tmp_path), "--out", str(tmp_path / "out")]

@@ -12,7 +12,7 @@ from support.studies import study
 
 from ablations.analysis import effects as module
 from ablations.analysis.effects import MARGIN, certainly_small, effects, scores
-from ablations.analysis.estimates import holm, paired
+from ablations.analysis.estimates import LEVEL, holm, paired, second_try, unpaired
 from ablations.analysis.factors import by_factors, interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES, Study
@@ -113,6 +113,24 @@ def test_practically_nothing_is_an_interval_inside_the_margin_where_there_is_a_s
     frame = pd.DataFrame(rows, columns=["low", "high"]).assign(env="CartPole-v1")
     assert certainly_small(frame).tolist() == [True] + [False] * 5
     assert not certainly_small(frame.assign(env="Elsewhere-v0")).any()
+
+
+def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = ladder(["baseline"])
+    monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
+    assert effects(study(design, lambda on: 500 * ("baseline" in on)), design).detected.tolist() == [0]
+    row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
+    found = second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k})
+    assert found.confirmed.tolist() == [0, 1, 0]
+
+
+def test_the_last_tenth_has_an_effect_of_its_own() -> None:
+    design, spread = ladder(["baseline"]), np.arange(8.0) ** 2
+    made = study(design, lambda on: 0)
+    late = np.where(made.runs.tricks.eq(""), 1.0, 2.0) * np.tile(spread, 2)
+    found = effects(replace(made, runs=made.runs.assign(late=late)), design).iloc[0]
+    expected = unpaired(2 * spread, spread)
+    assert found[["late_difference", "late_low", "late_high"]].tolist() == pytest.approx(expected[:3])
 
 
 def test_every_arm_keeps_its_own_runs_scores() -> None:

@@ -18,6 +18,7 @@ PAIRS = (
     ("rsqrt", "sqrt"), ("ones", "zeros"), ("mean", "std"),
 )  # fmt: skip
 CONFUSED = {a: b for pair in PAIRS for a, b in (pair, pair[::-1])}
+UNSEEN = {"strict", "device"}  # arguments that only guard, as an assert does, or that a CPU can't tell apart
 COMMUTATIVE = {"minimum", "maximum", "min", "max", "isclose"}
 SKIPPED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)  # texts of messages, and what mypy needs
 COSMETIC = {"print", "warn", "tqdm", "set_description", "cast", "overload", "TypeVar", "isinstance", "default_rng"}
