@@ -179,9 +179,7 @@ class Maker(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         """The first two swapped, a keyword or a last constant dropped, min= for max=."""
-        named = [
-            keyword for keyword in node.keywords if keyword.arg != "strict"
-        ]  # which only guards, as an assert does
+        named = [keyword for keyword in node.keywords if keyword.arg not in UNSEEN]
         arguments: list[ast.expr | ast.keyword] = [*node.args, *named]
         texts = [self.text(argument) for argument in arguments]
         if arguments and not (len(arguments) == 1 and isinstance(arguments[0], ast.GeneratorExp)):

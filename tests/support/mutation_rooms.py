@@ -10,7 +10,7 @@ SLOW = " or ".join(  # tests whose laws quicker ones hold, too
     (
         *("solves_cartpole", "ruins_the_policy", "within_a_hundredth", "a_time_limit_of_one_step", "ages_are_those"),
         *("any_size_are_all_learned", "learns_from_images", "falls_on_the_time_limit", "trains_what_is_drawn"),
-        *("is_measured_again"),
+        "is_measured_again",
     )
 )
 

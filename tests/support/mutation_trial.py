@@ -67,6 +67,8 @@ class Trial:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed or not session.items:
+            raise SystemExit("the tests cannot be collected")
         if not self.reached.exists() and forked(lambda: self.baseline(session), 3600) != SURVIVED:
             raise SystemExit("the tests must pass without a mutant")
         tests = {item.nodeid: item for item in session.items}
