@@ -12,7 +12,7 @@
 # | **problem** | returns come in any size, and the value net starts near 0 and moves in small steps |
 # | **formula** | $V(s) = \sigma\, n(s) + \mu$, where the net's output $n(s)$ is fitted to $(G - \mu)/\sigma$ |
 # | **in the loop** | `value, target = normalize(value, old), normalize(target, agent.returns)` |
-# | **defaults** | `return_beta` $\beta = 0.1$, the share of each batch in $\mu$ and $\sigma$ |
+# | **defaults** | `return_beta` $\beta = 0.1$, the share of each batch in $\mu$ and $\sigma$; `return_first_batch` off, but take it for small rewards |
 # | **watch** | `explained_variance`, beside `return_mean` and `return_std`, which should settle |
 # | **skip it when** | returns are already around 1, or nearly all the same |
 # | **also called** | value (or target) normalization; ART, the first half of PopArt; *not* reward scaling, see below |
@@ -24,7 +24,7 @@ from unittest.mock import patch
 import matplotlib.pyplot as plt
 import torch
 
-from ablations import style
+from ablations import interval, style
 from book import at_best_rate, begin, best_at, curves, evidence, label_lines, planted, swept
 from exercises.return_norm import check_deviation, check_move, values_of
 from tricks import Config, diff, source, train
@@ -33,10 +33,11 @@ from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import mlp
+from tricks.core.rollout import play_episodes
 from tricks.core.seeds import stream
 from tricks.gae import gae
 from tricks.ladder import named, switched
-from tricks.return_norm import move_stats
+from tricks.return_norm import move_stats, unmoved
 from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
 
 begin()
@@ -179,9 +180,9 @@ assert delta == 99.25
 diff(named("state_norm"), named("return_norm"))
 
 # %% [markdown]
-# `agent.values` always denormalizes what enters GAE; until this trick moves them, $\mu = 0$ and $\sigma = 1$. The
-# targets are standardized with the *new* statistics. The old `value` keeps the ones it was made with; only [value
-# clipping](15_value_clip.ipynb) uses it.
+# `agent.values` always denormalizes what enters GAE; until this trick moves them, $\mu = 0$ and $\sigma = 1$.
+# (`unmoved` can have them start otherwise; we will need that below.) The targets are standardized with the *new*
+# statistics. The old `value` keeps the ones it was made with; only [value clipping](15_value_clip.ipynb) uses it.
 #
 # ## CartPole at 100 points a step
 #
@@ -253,6 +254,87 @@ assert ends[0] < 0.1 < 0.25 < ends[1]
 # An explained variance of 0 means that a constant would do as well. The value losses can't tell you: they are in
 # different units. The policy learns even without the trick, since advantage normalization still subtracts a mean. But
 # that mean is the same for every state, so the policy pays in variance.
+#
+# ## A ten-thousandth of a point a step
+#
+# So far, rewards were too large. What if they are tiny? The statistics start at $\mu = 0$ and $\sigma = 1$. Large
+# returns pull $\sigma$ up at once: if they have a deviation of 5000, one batch takes it to more than $\sqrt{0.1} \cdot
+# 5000 \approx 1600$. Small returns can't pull it down as fast. Whatever a batch holds, it takes away at most a share
+# $\beta$ of the variance:
+#
+# $$\sigma'^2 \ge (1-\beta)\,\sigma^2, \qquad\text{so after } k \text{ batches}\qquad \sigma \ge (1-\beta)^{k/2} .$$
+#
+# With $\beta = 0.1$, the way from 1 to a thousandth takes at least $2 \ln 1000 / \ln \tfrac{1}{0.9} \approx 131$
+# batches. Until then the targets $(G - \mu)/\sigma$ hardly vary, and whatever the untrained net says by chance, times
+# $\sigma$, is far larger than any reward.
+#
+# The cure is to assume nothing. With `return_first_batch`, the variance starts at 0, and where it is 0, `move_stats`
+# takes $\beta = 1$: the first batch sets $\mu$ and $\sigma$, and all later ones move them by $\beta$ as before. Until
+# then $\sigma$ is at its lower limit, so that $V \approx 0$, and the first advantages are made of rewards alone.
+
+# %%
+source(unmoved)
+
+# %% [markdown]
+# We multiply CartPole's rewards by 0.0001, 0.01, 1, 100, and 10,000, for eight agents each, and count the score as
+# usual. (Every seed is trained on its own, so one stack can hold all five scales.)
+
+# %%
+scales = (1e-4, 1e-2, 1.0, 1e2, 1e4)
+factor = torch.tensor(scales).double().repeat_interleave(8).view(-1, 1, 1)  # [S, 1, 1]
+
+
+def rescaled(*arguments):
+    rollout = play_episodes(*arguments)
+    return replace(rollout, reward=factor * rollout.reward)
+
+
+def by_scale(tricks, first_batch):
+    """The run, and each agent's mean return over training: [scales, 8]."""
+    config = Config("CartPole-v1", seeds=len(factor), steps=15_000, lr=0.003, return_first_batch=first_batch)
+    with planted(play_episodes=rescaled):
+        run = train(config, tricks)
+    return run, run.curve.groupby("seed")["return"].mean().to_numpy().reshape(len(scales), 8)
+
+
+# %% [markdown]
+# **Predict.** At which scales does `return_norm` change the score, with each start?
+
+# %% tags=["predict"]
+starts = {
+    "without": (plain, False, style.SOFT, "-"),
+    "from 0 and 1": (normed, False, style.COLORS["return_norm"], "--"),
+    "from the first batch": (normed, True, style.COLORS["return_norm"], "-"),
+}
+figure, axis = plt.subplots(figsize=(6.5, 2.8))
+scores, sigmas = {}, {}
+for shift, (name, (tricks, first_batch, color, dash)) in enumerate(starts.items()):
+    run, scores[name] = by_scale(tricks, first_batch)
+    sigmas[name] = run.agent.returns.std[:8].mean().item()  # of the smallest rewards
+    low, high = interval(scores[name].T)
+    middle, at = scores[name].mean(1), [scale * 1.3 ** (shift - 1) for scale in scales]
+    axis.errorbar(at, middle, [middle - low, high - middle], color=color, ls=dash, marker="o", ms=4, capsize=2)
+    axis.plot(at, middle, color=color, ls=dash, label=name)
+    print(f"{name:21} mean return:", *(f"{mean:4.0f}" for mean in middle))
+axis.set(xscale="log", xlabel="rewards times", ylabel="mean return over training", ylim=(0, None), xticks=scales)
+label_lines(axis)
+plt.show()
+
+before, after = sigmas["from 0 and 1"], sigmas["from the first batch"]
+print(f"rewards times 0.0001, after {run.curve['update'].max() + 1} updates: σ = {before:.4f} and {after:.4f}")
+assert before > 100 * after
+tiny_scores = {name: each[0] for name, each in scores.items()}
+assert interval(tiny_scores["from the first batch"])[0] > 1.5 * interval(tiny_scores["from 0 and 1"])[1]
+assert scores["from the first batch"].mean(1).min() > 0.8 * scores["from the first batch"].mean(1).max()
+assert abs(scores["from 0 and 1"][1:].mean() / scores["from the first batch"][1:].mean() - 1) < 0.2
+
+# %% [markdown]
+# From 0 and 1, the trick does nothing for the tiniest rewards: at the end, $\sigma$ is still more than a hundred times
+# too large. From the first batch, all five scales train alike. So take `return_first_batch=True`. (It is off only so
+# that stored results stay what they were.) Returns below 0.0001 are beyond it, too: that is $\sigma$'s lower limit.
+#
+# Why not Adam's bias correction, which gives the first batches the weights 1, ½, ⅓, ... as long as $\beta$ is small? It
+# would do, but needs a count for each seed and task. The variance of 0 needs none.
 #
 # ## Three ways to tame rewards
 #
@@ -441,7 +523,8 @@ assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 # $65\,\alpha$ per gradient step. And expect trouble from the trick itself
 #
 # - **when nearly all returns are alike,** as in a sparse task before the first success. $\sigma$ shrinks, tiny
-#   differences are blown up to size 1, and the first success is an outlier of hundreds of $\sigma$.
+#   differences are blown up to size 1, and the first success is an outlier of hundreds of $\sigma$. Starting from the
+#   first batch, $\sigma$ is that small at once.
 # - **when the statistics move fast.** What the net has learned is in the old units. If $\sigma$ doubles, so does every
 #   predicted deviation from the mean. [PopArt](12_popart.ipynb) repairs that.
 #

@@ -13,7 +13,7 @@
 # | **problem** | when $\mu$ and $\sigma$ move, every $V(s)$ changes without a single gradient step |
 # | **formula** | $W' = \frac{\sigma}{\sigma'}\, W, \qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}$ for the last layer, $n = W \cdot h + b$ |
 # | **in the loop** | `value = renormalize(value, old, agent.returns)` <br> `preserve_outputs_(agent.value_net, old, agent.returns)` |
-# | **defaults** | none of its own; `return_beta` says how fast the statistics move |
+# | **defaults** | none of its own; `return_beta` says how fast the statistics move, `return_first_batch` where they start |
 # | **watch** | `return_mean` and `return_std`: do they jump? And `explained_variance` after a jump |
 # | **skip it when** | the statistics creep, or all returns grow by one factor |
 # | **also called** | POP, "preserving outputs precisely"; together with ART (`return_norm`), *PopArt* |
@@ -38,7 +38,7 @@ from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Batch, play_episodes
 from tricks.core.seeds import stream
 from tricks.ladder import named, switched
-from tricks.popart import preserve_outputs_, renormalize
+from tricks.popart import preserve_outputs_, renormalize, with_a_scale
 from tricks.return_norm import move_stats, per_task
 from tricks.reuse import minibatches
 
@@ -130,7 +130,7 @@ source(preserve_outputs_, renormalize)
 
 # %% [markdown]
 # `renormalize` does the same to outputs stored before the move; [value clipping](15_value_clip.ipynb) compares them
-# with new ones.
+# with new ones. (`with_a_scale` changes nothing except before the first batch; we come back to it.)
 #
 # By hand: $W = 3$, $b = 1$, $\mu = 10$, $\sigma = 2$. For $h = ½$ the head says 2.5, so $V = 15$. Now $\mu' = 40$ and
 # $\sigma' = 8$. Then $W' = \tfrac{2}{8} \cdot 3 = 0.75$ and $b' = (2 \cdot 1 + 10 - 40)/8 = -3.5$. The head now says
@@ -507,6 +507,67 @@ assert explained(starts["without"])[1:5].mean() > explained(starts["popart"])[1:
 # Here POP preserves ignorance. As $\sigma$ grows from 1 to the size of the returns, POP shrinks $W$ by the same factor,
 # and gradient steps have to grow it back. A head left alone keeps its outputs around 1, where the targets are. All we
 # see is a slow start: in the stored runs, ten times as long, no harm is detected on Pendulum.
+#
+# Tiny rewards make it worse. From $\mu = 0$ and $\sigma = 1$, statistics need more than a hundred batches to come [down
+# to thousandths](08_return_norm.ipynb). All the while, POP multiplies $W$ by $\sigma/\sigma' > 1$, so that the values
+# stay what the untrained net happened to say, a few tenths, where returns are thousandths.
+#
+# With `return_first_batch`, the variance starts at 0 instead. Until the first batch there is no scale, and so nothing
+# that the net could have said in it. Then POP leaves the head alone:
+
+# %%
+source(with_a_scale)
+
+# %% [markdown]
+# **Predict.** CartPole again, with rewards times 0.0001 up to 10,000, six agents at each scale. Which start lets PopArt
+# train alike at all of them?
+
+# %%
+scales = (1e-4, 1e-2, 1.0, 1e2, 1e4)
+factor = torch.tensor(scales).double().repeat_interleave(6).view(-1, 1, 1)  # [S, 1, 1]
+plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))
+popped = switched((*plain.on, "return_norm", "popart"))
+
+
+def times_factor(*arguments):
+    rollout = play_episodes(*arguments)
+    return replace(rollout, reward=factor * rollout.reward)
+
+
+def by_scale(tricks, first_batch):
+    """Each agent's mean return over training, in CartPole's own points: [scales, 6]."""
+    config = Config("CartPole-v1", seeds=len(factor), steps=15_000, lr=0.003, return_first_batch=first_batch)
+    with planted(play_episodes=times_factor):
+        run = train(config, tricks)
+    return run.curve.groupby("seed")["return"].mean().to_numpy().reshape(len(scales), 6)
+
+
+scores = {
+    "without both": by_scale(plain, False),
+    "popart, from 0 and 1": by_scale(popped, False),
+    "popart, from the first batch": by_scale(popped, True),
+}
+
+# %% tags=["predict"]
+figure, axis = plt.subplots(figsize=(6.5, 2.8))
+looks = ((style.SOFT, "-"), (style.COLORS["popart"], "--"), (style.COLORS["popart"], "-"))
+for shift, ((name, score), (color, dash)) in enumerate(zip(scores.items(), looks, strict=True)):
+    low, high = interval(score.T)
+    middle, at = score.mean(1), [scale * 1.3 ** (shift - 1) for scale in scales]
+    axis.errorbar(at, middle, [middle - low, high - middle], color=color, ls=dash, marker="o", ms=4, capsize=2)
+    axis.plot(at, middle, color=color, ls=dash, label=name)
+    print(f"{name:28} mean return:", *(f"{mean:4.0f}" for mean in middle))
+axis.set(xscale="log", xlabel="rewards times", ylabel="mean return over training", ylim=(0, None), xticks=scales)
+label_lines(axis)
+plt.show()
+
+unit, batch = scores["popart, from 0 and 1"], scores["popart, from the first batch"]
+assert interval(batch[0])[0] > 1.5 * max(interval(unit[0])[1], interval(scores["without both"][0])[1])
+assert batch.mean(1).min() > 0.75 * batch.mean(1).max()
+
+# %% [markdown]
+# At a ten-thousandth, PopArt from 0 and 1 learns little. So does the agent without both tricks, whose value net has the
+# same untrained tenths to unlearn. From the first batch, the scale no longer matters.
 #
 # Nor will PopArt help
 

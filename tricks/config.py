@@ -82,6 +82,9 @@ class Config(Checked):
     counts alike; with more, the statistics are a moving average."""
     return_beta: Number = 0.1
     """β: how far one batch moves the return statistics (return_norm)."""
+    return_first_batch: bool = False
+    """Start the return statistics with those of the first batch, not with μ = 0 and σ = 1, which small rewards take
+    long to leave (return_norm). Take True; False is how the stored results began."""
     value_clip_range: Number = 0.2
     """ε of the clipped value loss (value_clip), in the value net's own units."""
     value_clip_anneals: bool = False

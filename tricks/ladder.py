@@ -67,7 +67,7 @@ class Tricks(Checked):
         "van Hasselt et al. 2016, arXiv:1602.07714",
         color="#0090FF",
         needs=("baseline",),
-        numbers=("return_beta",),
+        numbers=("return_beta", "return_first_batch"),
         diagnostics=("return_mean", "return_std"),
     )
     grad_clip: bool = trick(

@@ -34,7 +34,7 @@ from tricks.popart import preserve_outputs_, renormalize
 from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
 from tricks.ppg_buffers import ages, dealt_apart
 from tricks.recompute import judged_anew
-from tricks.return_norm import move_stats, per_task
+from tricks.return_norm import move_stats, per_task, unmoved
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.reward_scaling import RewardScale
 from tricks.runs.checkpoint import Checkpoints
@@ -76,6 +76,8 @@ def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody |
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
+    if tricks.return_norm:
+        agent.returns = unmoved(agent.returns, config.return_first_batch)
     if tricks.shared_trunk:
         share_trunk_(agent)
     if tricks.ppg:

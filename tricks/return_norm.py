@@ -1,6 +1,6 @@
-"""return_norm: the value net learns standardized returns (ART), so the scale of the rewards does not matter."""
+"""return_norm: the value net learns standardized returns (ART), and running statistics follow the rewards' scale."""
 
-from torch import Tensor, stack
+from torch import Tensor, stack, where, zeros_like
 
 from tricks.config import Number
 from tricks.core.moments import ReturnStats, per_row
@@ -8,12 +8,17 @@ from tricks.core.numbers import per_seed
 from tricks.core.reductions import mean
 
 
+def unmoved(unit: ReturnStats, first_batch: bool) -> ReturnStats:
+    """Where the statistics start: μ = 0 and σ² = 1, as in `unit`, or σ² = 0, which leaves it to the first batch."""
+    return unit._replace(variance=zeros_like(unit.variance)) if first_batch else unit
+
+
 def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: Number) -> ReturnStats:
     """μ ← (1 − β)μ + β·E[G], and the same for E[G²], in a numerically stable form. target, valid [S, T, N].
 
     The variance is that of a mixture of old and new, with weights 1 − β and β; computing it as E[G²] − μ² would lose
-    it to rounding when μ is large. van Hasselt et al. 2016, arXiv:1602.07714. Each task has statistics of its own:
-    Hessel et al. 2018, arXiv:1809.04474.
+    it to rounding when μ is large. Where σ² = 0, there is no scale yet to average with, and β is 1. van Hasselt et al.
+    2016, arXiv:1602.07714. Each task has statistics of its own: Hessel et al. 2018, arXiv:1809.04474.
     """
     if stats.task is not None:
         each = [ReturnStats(*column) for column in zip(stats.mean.unbind(1), stats.variance.unbind(1), strict=True)]
@@ -23,7 +28,8 @@ def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: Number) 
     target, valid = target.flatten(1).double(), valid.flatten(1)
     new = mean(target, valid)
     spread = mean((target - new.unsqueeze(1)).square(), valid)
-    weight = per_seed(beta, new) * valid.any(1).to(new)  # without valid rows, a seed's statistics stay as they are
+    weight = valid.any(1).to(new)  # without valid rows, a seed's statistics stay as they are
+    weight = where(stats.variance == 0, weight, per_seed(beta, new) * weight)
     between = weight * (1 - weight) * (new - stats.mean).square()
     return ReturnStats(
         (1 - weight) * stats.mean + weight * new, (1 - weight) * stats.variance + weight * spread + between

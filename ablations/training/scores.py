@@ -52,6 +52,7 @@ def on_grid(curve: pd.DataFrame, steps: int, diverged: Mapping[int, int]) -> pd.
 
     Linear between updates in which an episode ended, constant before the first and after the last; NaN for a seed
     in which none ended. From the step at which it diverged, a seed counts with its first return, the untrained agent's.
+    Updates weigh alike, however many episodes ended in them; docs/method.md says where that matters.
     """
     grid = np.linspace(steps / POINTS, steps, POINTS)
     seed, step, returns = (curve[name].to_numpy() for name in ("seed", "step", "return"))

@@ -28,3 +28,15 @@ def test_outputs_are_preserved_to_1e_5_also_when_the_scale_jumps(jump: float) ->
         torch.testing.assert_close(outputs(net, obs, new), before, rtol=1e-5, atol=0)
         torch.testing.assert_close(renormalize(raw, old, new), net(obs).squeeze(-1).detach(), rtol=1e-5, atol=1e-9)
         old = new
+
+
+def test_before_the_first_batch_there_is_nothing_to_preserve() -> None:
+    net = mlp([stream(seed, "init") for seed in (0, 1)], (3, 32, 1), exact=True)
+    obs = torch.randn(2, 50, 3, generator=torch.Generator().manual_seed(0))
+    old = ReturnStats(torch.tensor([0.0, 5.0]).double(), torch.tensor([0.0, 4.0]).double())  # seed 0 has no scale yet
+    new = ReturnStats(torch.tensor([3e-4, 5.0]).double(), torch.tensor([1e-6, 16.0]).double())
+    before, raw = outputs(net, obs, old), net(obs).squeeze(-1).detach()
+    preserve_outputs_(net, old, new)
+    torch.testing.assert_close(net(obs).squeeze(-1).detach()[0], raw[0], rtol=1e-12, atol=0)
+    torch.testing.assert_close(outputs(net, obs, new)[1], before[1], rtol=1e-5, atol=0)
+    torch.testing.assert_close(renormalize(raw, old, new), net(obs).squeeze(-1).detach(), rtol=1e-5, atol=1e-9)

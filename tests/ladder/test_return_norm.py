@@ -1,9 +1,13 @@
 """return_norm: the statistics are those of the mixture, cannot cancel, and invert exactly."""
 
+import pandas as pd
+import pytest
 import torch
 
+from tricks import Config, Tricks, train
 from tricks.core.moments import ReturnStats, denormalize, normalize
-from tricks.return_norm import move_stats
+from tricks.ladder import named, switched
+from tricks.return_norm import move_stats, unmoved
 
 ALL = torch.ones(1, 4, 1, dtype=torch.bool)
 
@@ -35,6 +39,42 @@ def test_only_valid_rows_count_and_none_at_all_moves_nothing() -> None:
     some = torch.tensor([[[True], [True], [False], [False]]])
     assert move_stats(stats(), target, some, beta=1.0).mean.item() == 2
     assert move_stats(stats(5.0, 2.0), target, nobody, beta=1.0) == stats(5.0, 2.0)
+
+
+def test_the_first_batch_is_all_that_is_known_and_the_second_one_moves_it() -> None:
+    start = unmoved(stats(), first_batch=True)
+    assert unmoved(stats(), first_batch=False) == stats()
+    first = move_stats(start, torch.tensor([1.0, 2.0, 4.0, 9.0]).view(1, 4, 1), ALL, beta=0.25)
+    assert (first.mean.item(), first.variance.item()) == (4, (9 + 4 + 0 + 25) / 4)
+    second = move_stats(first, torch.full((1, 4, 1), 8.0), ALL, beta=0.25)
+    assert (second.mean.item(), second.variance.item()) == (0.75 * 4 + 0.25 * 8, 0.75 * 9.5 + 0.25 * 0.75 * 16)
+
+
+def test_a_seed_or_a_task_without_rows_waits_for_its_own_first_batch() -> None:
+    zero = torch.zeros(2, 2, dtype=torch.float64)  # [S, K]
+    target = torch.tensor([[1.0, 3.0, 5.0, 5.0]] * 2).view(2, 4, 1)
+    task = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]]).view(2, 4, 1)
+    moved = move_stats(ReturnStats(zero, zero, task), target, torch.ones_like(task, dtype=torch.bool), beta=0.25)
+    assert moved.mean.tolist() == [[2, 5], [0, 3.5]]
+    assert moved.variance.tolist() == [[1, 0], [0, 2.75]]
+    again = move_stats(moved.of(torch.zeros_like(task)), target, task == 1, beta=0.25)
+    assert again.mean.tolist() == [[2.75, 5], [3.5, 3.5]]  # of seed 0, a quarter of the way to 5
+
+
+def test_from_the_first_batch_on_the_statistics_are_in_the_rewards_own_scale() -> None:
+    def std(env: str, first_batch: bool) -> float:
+        numbers = Config(env, seeds=1, steps=1, lanes=16, horizon=16, return_first_batch=first_batch)
+        return train(numbers, named("return_norm")).curve.return_std.item()
+
+    small, usual = (std(env, True) for env in ("tricks/CartPoleReward0.0001-v0", "CartPole-v1"))
+    assert small == pytest.approx(1e-4 * usual, rel=0.02)
+    assert std("tricks/CartPoleReward0.0001-v0", False) > 100 * small  # one batch takes a tenth of the variance away
+
+
+@pytest.mark.parametrize("tricks", [switched(["baseline"]), switched(["baseline", "segments", "ppg"])])
+def test_without_return_norm_it_makes_no_difference(tricks: Tricks) -> None:
+    run, other = (train(Config(seeds=1, steps=300, horizon=16, return_first_batch=x), tricks) for x in (False, True))
+    pd.testing.assert_frame_equal(run.curve, other.curve)
 
 
 def test_denormalize_inverts_normalize() -> None:

@@ -8,9 +8,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from support.training import UNMASKED
 from torch import Tensor
 
-from tricks import EVERY, PPG, Config, InputError, load, train
+from tricks import PPG, Config, InputError, load, train
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import mlp
@@ -58,7 +59,7 @@ def test_one_task_is_what_it_was_without_tasks() -> None:
 
 
 def test_one_agent_of_a_stack_normalizes_with_its_own_statistics() -> None:
-    run = train(SMALL, replace(EVERY, action_mask=False))
+    run = train(SMALL, UNMASKED)
     every = run.agent.returns
     assert every.task is not None
     value = torch.randn(every.task.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -104,7 +105,7 @@ def test_advantages_are_in_units_of_their_task() -> None:
         assert [scaled[s][mine[s]].std(correction=0).item() for s in range(2)] == pytest.approx([1, 1])
 
 
-@pytest.mark.parametrize("tricks", [EVERY, replace(PPG, return_norm=True, popart=True, ppg_buffers=True)])
+@pytest.mark.parametrize("tricks", [UNMASKED, replace(PPG, return_norm=True, popart=True, ppg_buffers=True)])
 def test_agents_of_several_tasks_train_save_load_and_do_not_share_anything(tricks: Any, tmp_path: Path) -> None:
     config = replace(SMALL, aux_every=2)
     run = train(config, tricks)
@@ -135,7 +136,7 @@ def test_gymnasium_says_how_many_tasks_there_are_in_its_metadata() -> None:
 def test_named_tasks_of_any_size_are_all_learned() -> None:
     config = replace(SMALL, seeds=3, steps=30_000, lanes=32, horizon=32, hidden=(32, 32))
     without = dict.fromkeys(("bootstrap", "value_clip", "lr_anneal", "clip_anneal", "state_norm"), False)
-    plain = replace(EVERY, **without)
+    plain = replace(UNMASKED, **without)
     named = train(config, plain).late()
     unnamed = train(replace(config, env="tricks/Tasks-v0"), plain).late()
     assert named.min() > 9.5 > unnamed.max()  # of 10 right actions

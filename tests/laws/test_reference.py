@@ -59,9 +59,7 @@ def drawn(number: int) -> tuple[Config, Tricks]:
     counts = {name: rng.randint(*bounds) for name, bounds in COUNTS.items()}
     numbers = {name: (rng.uniform(*bounds), rng.uniform(*bounds)) for name, bounds in NUMBERS.items()}
     words = {"activation": rng.choice(["tanh", "relu"]), "env": rng.choice(ENVS)}
-    switches = {
-        f.name: rng.random() < 0.5 for f in fields(Config) if f.name in ("value_clip_anneals", "aux_value_clip")
-    }
+    switches = {name: rng.random() < 0.5 for name in ("value_clip_anneals", "aux_value_clip", "return_first_batch")}
     config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
     config = replace(config, steps=5 * config.lanes * config.horizon)
     names = [name for name in NEEDS if not (name == "action_mask" and config.env == BOX)]

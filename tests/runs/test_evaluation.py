@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from support.training import SMALL, WHOLE_EPISODES
+from support.training import SMALL, UNMASKED, WHOLE_EPISODES
 
-from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Run, Tricks, resume, train
+from tricks import ATARI, PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Run, Tricks, resume, train
 from tricks.ladder import named
 from tricks.runs.log import Rows
 
 KINDS = {
     "reinforce": REINFORCE,
     "ppo": PPO,
-    "every": EVERY,
+    "every": UNMASKED,
     "whole": WHOLE_EPISODES,
     "atari": ATARI,
     "ppg": named("ppg"),
@@ -40,7 +40,7 @@ def test_an_evaluation_changes_nothing_that_is_learned(tricks: Tricks, backend: 
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
-@pytest.mark.parametrize("tricks", [PPO, EVERY], ids=["ppo", "every"])
+@pytest.mark.parametrize("tricks", [PPO, UNMASKED], ids=["ppo", "every"])
 def test_it_is_what_the_agent_then_earns_greedily(tricks: Tricks) -> None:
     run = train(SMALL, tricks, evaluation=Evaluation(1, 4))
     last = run.curve.groupby("seed")["eval_return"].last()
@@ -99,8 +99,8 @@ def test_a_resumed_run_goes_on_with_its_evaluations(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, EVERY, checkpoints=Checkpoints(tmp_path, 200), on_update=stop, evaluation=Evaluation(150, 2))
-    whole = train(SMALL, EVERY, evaluation=Evaluation(150, 2))
+        train(SMALL, UNMASKED, checkpoints=Checkpoints(tmp_path, 200), on_update=stop, evaluation=Evaluation(150, 2))
+    whole = train(SMALL, UNMASKED, evaluation=Evaluation(150, 2))
     pd.testing.assert_frame_equal(resume(tmp_path).curve, whole.curve, check_exact=True)
 
 

@@ -124,7 +124,7 @@ def rows_of(rollout: Rollout, k: int, lanes: int) -> list[Row]:
                 rollout.legal[pick].numpy(),
                 rollout.action[pick].numpy(),
                 float(rollout.reward[pick]),
-                bool(rollout.terminated[pick]),
+                bool(rollout.terminated[pick] | rollout.truncated[pick]),
                 bool(rollout.truncated[pick]),
             )
         )
@@ -149,6 +149,7 @@ def reference_of(recording: Recording, k: int) -> tuple[Reference, list[dict[str
             row = tally(rows, ongoing) | agent.update(rows, rollout.valid[k].numel(), keys)
             agent.trace |= {(len(curve), "end", name): plain(x) for name, x in state(agent).items()}
             curve.append(row)
+    assert agent.steps >= config.steps, f"seed {seed} ended after {agent.steps} of {config.steps} steps"
     return agent, curve
 
 

@@ -37,18 +37,14 @@ class Row:
     legal: np.ndarray
     action: np.ndarray
     reward: float
-    terminated: bool
-    truncated: bool
+    done: bool  # the episode ended here
+    truncated: bool  # because of a time limit
     advantage: float = 0.0
     value: float = 0.0  # what the value net predicted, in its own units
     target: float = 0.0  # what it is to predict, in its own units
     log_prob: float = 0.0  # log π_old(a|s)
     born: int = 0  # the update in which the row was collected
     uses: int = 0
-
-    @property
-    def done(self) -> bool:
-        return self.terminated or self.truncated
 
 
 @dataclass
@@ -71,7 +67,7 @@ class Adam:
 
 @dataclass
 class Statistics:
-    """Mean and variance of the returns of one task; an output n of the value net means σ·n + μ."""
+    """Mean and variance of the returns of one task, 0 before there are any; an output n of the value net is σ·n + μ."""
 
     mean: float = 0.0
     variance: float = 1.0
@@ -84,6 +80,7 @@ class Statistics:
         """Exponential moving averages of the first two moments. van Hasselt et al. 2016."""
         if not returns:
             return self
+        beta = beta if self.variance > 0 else 1.0
         center = float((1 - beta) * self.mean + beta * np.mean(returns))
         old, new = self.variance + (self.mean - center) ** 2, np.mean((np.array(returns) - center) ** 2)  # about it
         return Statistics(center, float((1 - beta) * old + beta * new))
@@ -103,15 +100,15 @@ class Reference:
         self.weights = {name: weight.double() for name, weight in weights.items()}
         kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
         self.adams = {kind: Adam(config.adam_eps) for kind in kinds}
-        self.returns = [Statistics() for _ in range(tasks)]
+        unit = float(not (tricks.return_norm and config.return_first_batch))  # or no scale before the first batch
+        self.returns = [Statistics(variance=unit) for _ in range(tasks)]
         self.seen: tuple[float, np.ndarray, np.ndarray] | None = (
             None  # weight, mean, squared deviations of observations
         )
         self.rewards = (1e-4, 0.0, 1e-4)  # the same of discounted sums of rewards, after a little of a standard normal
         self.sums = np.zeros(config.lanes)  # the sum of each lane's episode so far
         self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy
-        self.steps = self.count = 0
-        self.trace: dict[tuple[int, str, str], np.ndarray] = {}
+        self.steps, self.count, self.trace = 0, 0, dict[tuple[int, str, str], np.ndarray]()
 
     def update(self, rows: list[Row], length: int, keys: Keys) -> dict[str, float]:
         """Learn from one rollout; `length` counts its rows with filler. Returns the update's row of the curve."""
@@ -123,6 +120,9 @@ class Reference:
         self.clip = config.clip_range * (left if tricks.clip_anneal else 1)
         self.value_clip = config.value_clip_range * (left if tricks.clip_anneal and config.value_clip_anneals else 1)
         self.note(learning_rate=self.rate)
+        if not self.discrete:  # a Box within ±1
+            self.notes["action_std"] = [self.weights["log_std"].exp().mean().item()]
+            self.notes["action_clip_fraction"] = [float(np.mean(abs(row.action) > 1)) for row in rows]
         self.judge(rows, episodes)
         if tricks.ppg:
             self.remember(self.memory, rows, config.value_rollouts if tricks.ppg_buffers else config.aux_every)
@@ -249,7 +249,8 @@ class Reference:
             means, stds = [s.mean for s in self.returns], [s.std for s in self.returns]
             self.note(return_mean=float(np.mean(means)), return_std=float(np.mean(stds)))
         for row in rows:  # a prediction stays the net's own output, which popart alone translates into the new units
-            row.value = (self.returns if self.tricks.popart else old)[row.task].units(row.value)
+            new = self.tricks.popart and old[row.task].variance > 0
+            row.value = (self.returns if new else old)[row.task].units(row.value)
         if self.tricks.popart:
             for net in [VALUE] + [AUXILIARY] * self.tricks.ppg:
                 self.preserve_outputs(net, old)
@@ -266,8 +267,9 @@ class Reference:
         """w ← w·σ/σ′, b ← (σ·b + μ − μ′)/σ′ of each task's output. van Hasselt et al. 2016, proposition 1."""
         weight, bias = (self.weights[f"{net}.head.{kind}"].clone() for kind in ("weight", "bias"))
         for k, (s, t) in enumerate(zip(old, self.returns, strict=True)):
-            weight[:, k] *= s.std / t.std
-            bias[:, k] = (s.std * bias[:, k] + s.mean - t.mean) / t.std
+            if s.variance > 0:
+                weight[:, k] *= s.std / t.std
+                bias[:, k] = (s.std * bias[:, k] + s.mean - t.mean) / t.std
         self.weights |= {f"{net}.head.weight": weight, f"{net}.head.bias": bias}
 
     def see_more(self, rows: list[Row]) -> None:
@@ -325,12 +327,12 @@ class Reference:
 
     def step(self, policy: list[Row], value: list[Row], policy_turn: bool = True, value_turn: bool = True) -> None:
         """One minibatch: one step of Adam on the sum of the losses, or one for each net whose turn it is."""
-        config, tricks, weights, loss = self.config, self.tricks, self.next_minibatch(), torch.zeros(())
-        if policy_turn:
-            loss = self.policy_loss(weights, policy)
+        config, tricks, weights = self.config, self.tricks, self.next_minibatch()
+        self.note_policy = self.write if self.stopped else self.note  # the curve ends with the minibatch that stops it
+        loss = self.policy_loss(weights, policy) if policy_turn else torch.zeros(())
         if tricks.ppg_buffers:
-            for name, rows in (("policy_age", policy), ("value_age", value)):
-                self.note(**{name: average(torch.tensor([self.count - row.born for row in rows]))})
+            for note, name, rows in ((self.note_policy, "policy_age", policy), (self.note, "value_age", value)):
+                note(**{name: average(torch.tensor([self.count - row.born for row in rows]))})
         if tricks.baseline and value_turn:
             value_loss = self.value_loss(weights, value)
             self.note(value_loss=value_loss.detach())
@@ -351,12 +353,12 @@ class Reference:
         """A gradient, its norm, and a step. Clipped as by torch.nn.utils.clip_grad_norm_: Pascanu et al. 2012."""
         gradient = gradient_of(loss, {n: w for n, w in weights.items() if adam == "adam" or n.startswith(VALUE)})
         norm = float(torch.cat([g.flatten() for g in gradient.values()]).norm())
-        self.note(**{norm_name: norm})
+        (self.note if adam == "value_adam" else self.note_policy)(**{norm_name: norm})
         if self.tricks.grad_clip:
             gradient = {name: g * min(1.0, limit / (norm + 1e-6)) for name, g in gradient.items()}
         if may_step:
-            factor = self.config.value_lr_factor if adam == "value_adam" else 1
-            self.adams[adam].step(self.weights, gradient, self.rate * factor)
+            rate = self.rate * (self.config.value_lr_factor if adam == "value_adam" else 1)
+            self.adams[adam].step(self.weights, gradient, rate)
         self.write(**{f"{name} after {norm_name}": weight for name, weight in self.weights.items()})
 
     def policy_loss(self, weights: Weights, rows: list[Row]) -> Tensor:
@@ -364,28 +366,26 @@ class Reference:
         config, tricks, policy = self.config, self.tricks, self.policy(weights, rows)
         advantage = torch.tensor([row.advantage for row in rows]).double()
         if tricks.advantage_norm:
-            spread = advantage.std() if len(rows) > 1 else torch.zeros(())
-            advantage = (advantage - advantage.mean()) / (spread + 1e-8)
+            advantage = (advantage - advantage.mean()) / (advantage.std(correction=int(len(rows) > 1)) + 1e-8)
         log_prob, entropy = self.log_prob(policy, rows), average(self.joint(policy.entropy()))
         objective = log_prob * advantage
         if tricks.reuse:
             ratio = (log_prob - torch.tensor([row.log_prob for row in rows])).exp()
             objective = ratio * advantage
             kl = average(ratio - 1 - ratio.log()).item()  # Schulman 2020
-            self.note(approx_kl=kl, max_ratio=max(ratio.tolist(), default=0.0))
+            self.note_policy(approx_kl=kl, max_ratio=max(ratio.tolist(), default=0.0))
         if tricks.clip:
-            low, high = 1 - self.clip, 1 + self.clip
-            objective = torch.stack([objective, ratio.clip(low, high) * advantage]).amin(0)
-            self.note(clip_fraction=average((ratio < low) | (ratio > high)), clip_range=self.clip)
+            objective = torch.stack([objective, ratio.clip(1 - self.clip, 1 + self.clip) * advantage]).amin(0)
+            self.note_policy(clip_fraction=average((ratio - 1).abs() > self.clip), clip_range=self.clip)
         if tricks.dual_clip:
             bad, limit = advantage < 0, config.dual_clip_limit
             objective = torch.stack([objective, torch.where(bad, limit * advantage, objective)]).amax(0)
-            self.note(bounded_fraction=average((ratio > limit) & bad))
+            self.note_policy(bounded_fraction=average((ratio > limit) & bad))
         if tricks.kl_stop:
             self.stopped = self.stopped or kl > 1.5 * config.target_kl
             self.note(steps_taken=float(not self.stopped))
         loss = -average(objective)
-        self.note(policy_loss=loss.detach(), entropy=entropy.detach())
+        self.note_policy(policy_loss=loss.detach(), entropy=entropy.detach())
         return loss - config.entropy_coef * entropy if tricks.entropy else loss
 
     def value_loss(self, weights: Weights, rows: list[Row]) -> Tensor:

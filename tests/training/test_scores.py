@@ -3,8 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.probes import Probe
 
 from ablations.training.scores import area, late, on_grid
+from tricks import Config, train
+from tricks.ladder import switched
+from tricks.runs.learning_curve import late_return
 
 
 def test_curves_meet_a_common_grid() -> None:
@@ -39,3 +43,31 @@ def test_a_diverged_seed_counts_as_untrained_from_there_on() -> None:
     grid = on_grid(curve, 400, {0: 200})
     assert (grid.loc[0, 200.0:] == 10).all()
     assert grid[196.0].min() > 80
+
+
+class ShortPays(Probe):
+    """Half of the episodes take 5 steps and pay 10, the other half 400 and nothing, whatever the actions."""
+
+    def first(self) -> float:
+        self.length = int(self.np_random.choice([5, 400]))
+        return 0.0
+
+    def pay(self, action: int) -> float:
+        return 10.0 * (self.length == 5 and self.t == 4)
+
+
+@pytest.mark.parametrize(("tricks", "expected"), [((), 5), (("baseline", "segments"), 10)])
+def test_with_segments_the_first_points_are_of_episodes_that_were_short_enough_to_end(
+    tricks: tuple[str, ...], expected: float
+) -> None:
+    """The agents don't learn: their mean return is 5 from the first step to the last."""
+    config = Config(seeds=4, steps=400, lanes=8, horizon=16, hidden=(4,), lr=1e-12)
+    first = on_grid(train(config, switched(tricks), ShortPays).curve, 400, {}).iloc[:, 0]
+    assert first.mean() == pytest.approx(expected, abs=0.75)
+    assert (first == 10).all() == (expected == 10)
+
+
+def test_updates_weigh_alike_however_many_episodes_ended_in_them() -> None:
+    curve = pd.DataFrame({"seed": 0, "step": [100, 500], "return": [10.0, 0.0], "episodes": [20, 1]})
+    assert area(on_grid(curve, 500, {}))[0] == pytest.approx(np.mean([*[10] * 20, *np.linspace(9.875, 0, 80)]))
+    assert late_return(curve, 500, share=1.0)[0] == pytest.approx(200 / 21)  # by episodes

@@ -55,4 +55,4 @@ class Adam:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.m.copy_(state["m"])
         self.v.copy_(state["v"])
-        self.t.copy_(torch.as_tensor(state["t"]))  # one count for all seeds, in checkpoints of before
+        self.t.copy_(state["t"])

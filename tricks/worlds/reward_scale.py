@@ -4,10 +4,11 @@ Every step pays 100, 10, 0.1, 0.01 or 0.0001 instead of 1. The task is otherwise
 
 Why: the learning rate, the value clip's ε, the entropy bonus and the gradient norm limit all depend on the scale of the
 rewards, but none of them is adjusted. Standardized advantages are scale-free, and so is the value net's task with
-standardized returns (van Hasselt et al. 2016, arXiv:1602.07714). A value that moves 0.2 at a time never gets to 10⁴
-(Andrychowicz et al. 2020, arXiv:2006.05990). A value net with errors of 10⁴ uses up a gradient norm that the policy
-shares with it. Predicted: better with advantage_norm, return_norm, reward_scaling and separate_optimizers, worse with
-value_clip.
+standardized returns (van Hasselt et al. 2016, arXiv:1602.07714), once their statistics are in the scale of the rewards:
+those that start at σ = 1 take long to come down, so at 0.0001 they start from the first batch. A value that moves 0.2
+at a time never gets to 10⁴ (Andrychowicz et al. 2020, arXiv:2006.05990). A value net with errors of 10⁴ uses up a
+gradient norm that the policy shares with it. Predicted: better with advantage_norm, return_norm, reward_scaling and
+separate_optimizers, worse with value_clip.
 
 Seen on seeds 100 to 119: advantage_norm at 0.0001 better with; advantage_norm at 0.01 better with, though by less;
 return_norm better with; value_clip no detectable effect; reward_scaling better with; separate_optimizers better with.
