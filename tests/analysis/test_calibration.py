@@ -70,6 +70,34 @@ def test_the_best_three_rates_get_a_second_look_and_the_choice_is_made_on_both()
     assert np.mean(found.true < 0.1) == pytest.approx(0.067, abs=0.03)
 
 
+def test_every_rate_is_looked_at_with_as_many_seeds_as_the_one_with_the_fewest_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks, choices = list[list[int]](), module.choices
+
+    def counted(areas: list[np.ndarray], resamples: int) -> np.ndarray:
+        looks.append([len(each) for each in areas])
+        return choices(areas, resamples=resamples)
+
+    monkeypatch.setattr(module, "choices", counted)
+    means = (5.0, 4.0, 3.0, 0.0)
+    tuned_again([np.full(4 + k, mean) for k, mean in enumerate(means)], seeds=2, draws=3)
+    assert looks == [[8, 8, 8, 4]] * 3  # the best three are looked at twice
+
+
+def test_where_all_arms_were_tuned_the_coverage_of_tuning_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pd.DataFrame({"areas": ["190 200 210 180", "1 2 3 4"]})
+    monkeypatch.setattr(module, "rows_of", lambda *arm: rows)
+    found = calibration(normal(), 4)
+    tuned = found[found.what.str.contains("tuned")]
+    assert {*tuned.what} == {
+        f"coverage: a difference of tuned arms, {how} the noise of choosing" for how in ("with", "without")
+    }
+    assert tuned.seeds.tolist() == [10, 10, 30, 30]
+    monkeypatch.setattr(module, "rows_of", lambda *arm: rows.assign(areas=["1 2", ""]))
+    assert not calibration(normal(), 4).what.str.contains("tuned").any()
+
+
 def alarms(monkeypatch: pytest.MonkeyPatch, second: float, again: bool) -> tuple[float, list[tuple[int, int]]]:
     """How often a design of one comparison raises an alarm if every difference is seen, 1 at first and then `second`.
 
@@ -108,6 +136,12 @@ def test_the_table_has_a_row_per_question_and_number_of_seeds(
     made = normal()
     frame = calibration(made, 5)
     assert set(frame.seeds) == set(SIZES)
+    asked = ["an arm's area", "an arm's last 10%", "a difference"]
+    nulls = ["arms as they are", "arms alike", "as they are, confirmed"]
+    assert [*frame.what.unique()] == [
+        *(f"coverage: {each}" for each in asked),
+        *(f"false alarms: leave-one-out, {each}" for each in nulls),
+    ]
     assert frame[["mean", "worst"]].to_numpy().min() >= 0
     save(made, tmp_path)
     arguments = ["calibrate", "--draws", "3", "--results", str(tmp_path), "--out", str(tmp_path / "out")]

@@ -33,6 +33,16 @@ def test_half_of_the_variance_is_half() -> None:
     assert explained(level + rng.normal(size=10_000), level) == pytest.approx(0.5, abs=0.02)
 
 
+def test_what_is_explained_by_hand() -> None:
+    # between 2·3² + 6² = 54 of 56, and the error is 2 of one degree of freedom: (54 − 1·2)/(56 + 2)
+    assert explained(np.array([0.0, 2.0, 10.0]), np.array([0, 0, 1])) == pytest.approx(52 / 58)
+
+
+def test_a_choice_is_clear_if_both_its_interval_and_its_shuffles_say_so() -> None:
+    rows = pd.DataFrame({"explained_low": [0.1, 0.1, -0.1, 0.0, 0.1], "chance": [0.01, 0.2, 0.01, 0.01, 0.025]})
+    assert clear_of_zero(rows).tolist() == [True, False, False, False, False]
+
+
 def test_what_a_set_shares_is_clear_of_zero_as_rarely_as_chance_allows() -> None:
     """Scores that are alike within sets, and labels of sets that mean nothing; 4 levels, 25 sets of 10."""
     sets, clear = np.arange(250) // 10, list[bool]()

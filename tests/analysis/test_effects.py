@@ -11,8 +11,9 @@ from scipy import stats
 from support.studies import study
 
 from ablations.analysis import effects as module
-from ablations.analysis.effects import effects, scores
-from ablations.analysis.factors import interactions, main_effects
+from ablations.analysis.effects import MARGIN, certainly_small, effects, scores
+from ablations.analysis.estimates import LEVEL, holm, paired, second_try, unpaired
+from ablations.analysis.factors import by_factors, interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES, Study
 from ablations.analysis.study_files import load, refuse_another, save
@@ -91,6 +92,58 @@ def test_the_noise_of_choosing_is_in_the_units_of_the_score(monkeypatch: pytest.
         assert effects(study(design, lambda on: 0, env=env), design).choosing[0] == pytest.approx(15 / unit)
 
 
+def test_choosing_two_rates_adds_both_variances_in_units_of_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, design = list[tuple[object, ...]](), ladder(["baseline"])
+
+    def variance(*arm: object) -> float:
+        asked.append(arm)
+        return 9.0
+
+    monkeypatch.setattr(module, "choice_variance", variance)
+    assert effects(study(design, lambda on: 0), design).choosing[0] == pytest.approx(
+        18**0.5 / (SCALE.ceiling - SCALE.random)
+    )
+    assert asked == [("CartPole-v1", 100_000, "", "", 0.02), ("CartPole-v1", 100_000, "", "baseline", 0.02)]
+    assert effects(study(design, lambda on: 0, env="Elsewhere-v0"), design).choosing[0] == pytest.approx(18**0.5)
+
+
+def test_practically_nothing_is_an_interval_inside_the_margin_where_there_is_a_scale() -> None:
+    inside, on_it = MARGIN - 0.01, MARGIN
+    rows = [(-inside, inside), (-on_it, inside), (-inside, on_it), (-1, inside), (-inside, 1), (0.2, 0.3)]
+    frame = pd.DataFrame(rows, columns=["low", "high"]).assign(env="CartPole-v1")
+    assert certainly_small(frame).tolist() == [True] + [False] * 5
+    assert not certainly_small(frame.assign(env="Elsewhere-v0")).any()
+
+
+def test_a_p_value_at_the_level_is_no_effect_and_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = ladder(["baseline"])
+    monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
+    assert effects(study(design, lambda on: 500 * ("baseline" in on)), design).detected.tolist() == [0]
+    row = {"difference": 1.0, "low": 0.0, "high": 2.0, "p": LEVEL}
+    found = second_try([1, 1, -1], lambda k: row | {"p": LEVEL - 0.01 * k})
+    assert found.confirmed.tolist() == [0, 1, 0]
+
+
+def test_the_last_tenth_has_an_effect_of_its_own() -> None:
+    design, spread = ladder(["baseline"]), np.arange(8.0) ** 2
+    made = study(design, lambda on: 0)
+    late = np.where(made.runs.tricks.eq(""), 1.0, 2.0) * np.tile(spread, 2)
+    found = effects(replace(made, runs=made.runs.assign(late=late)), design).iloc[0]
+    expected = unpaired(2 * spread, spread)
+    assert found[["late_difference", "late_low", "late_high"]].tolist() == pytest.approx(expected[:3])
+
+
+def test_every_arm_keeps_its_own_runs_scores() -> None:
+    design = ladder(["baseline", "entropy", "lr_anneal", "grad_clip"])
+    made = study(design, lambda on: 500 * ("entropy" in on) + len(on))
+    for arm in design.arms:
+        found = scores(made, arm.tricks)
+        assert (
+            found.area.tolist() == found.late.tolist() == [100 + 10 * seed + found.area[0] - 100 for seed in range(8)]
+        )
+        assert found.reached.notna().tolist() == [arm.tricks.entropy] * 8
+
+
 def test_a_detected_effect_is_confirmed_if_other_seeds_show_it_again() -> None:
     design = ladder(["baseline", "entropy", "lr_anneal"])
     first = study(design, lambda on: 90 * ("baseline" in on) - 90 * ("lr_anneal" in on))
@@ -126,6 +179,27 @@ def test_a_factorial_gives_back_main_effects_interactions_and_shapley_values() -
     assert pairs.to_dict() == pytest.approx(
         {("gae", "entropy"): 6, ("gae", "grad_clip"): 0, ("entropy", "grad_clip"): 0}
     )
+
+
+def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
+    design = factorial(["gae", "entropy"])
+    made = study(design, lambda on: 90 * ("gae" in on) - 40 * ({"gae", "entropy"} <= on))
+    noise = 20 * np.random.default_rng(0).normal(size=len(made.runs))
+    made = replace(made, runs=made.runs.assign(tuned="x", **{name: made.runs[name] + noise for name in SHARES}))
+    none, gae, entropy, both = (
+        by_factors(made, design)[frozenset(on)] for on in ("", ["gae"], ["entropy"], design.names)
+    )
+    main = main_effects(made, design)
+    for row, own in zip(main.itertuples(), (gae - none + both - entropy, entropy - none + both - gae), strict=True):
+        expected = paired(own / 2)
+        assert (row.effect, row.low, row.high, row.p) == pytest.approx(expected, abs=1e-7)
+        assert (row.shapley, row.shapley_low, row.shapley_high) == pytest.approx(expected[:3], abs=1e-7)
+        assert (row.seeds, row.tuned) == (8, "x")
+    assert main.p_holm.tolist() == pytest.approx(holm(main.p.to_numpy()))
+    assert main.detected.tolist() == [1, -1]
+    found = interactions(made, design).iloc[0]
+    expected = paired(both - gae - entropy + none)
+    assert found[["interaction", "low", "high", "p"]].tolist() == pytest.approx(expected, abs=1e-7)
 
 
 def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> None:

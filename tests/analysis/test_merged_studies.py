@@ -71,6 +71,8 @@ def test_of_runs_that_two_studies_share_those_count_whose_rate_was_chosen() -> N
 def test_trials_whose_rates_were_chosen_anew_stay_apart() -> None:
     old, new = trials("worlds_from10", 10), trials("worlds_gae_from10", 10, lr=0.3)
     assert gathered([old, new]) == [old, new]
+    half = replace(new, runs=new.runs.assign(lr=new.runs.lr.where(new.runs.tricks.eq(""), 0.02)))
+    assert gathered([old, half]) == [old, half]  # one of the two arms is enough
     given = trials("worlds_gae_from10", 10, lr=0.3, tuned="fixed")
     assert len(gathered([old, given])) == 1  # a given rate is another arm
 
@@ -91,7 +93,7 @@ def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     rest = replace(rest, name=f"{whole.name}_from5")
     (both,) = merged([rest, first])
     assert both.about["seeds"] == [0, 8]
-    assert both.about["steps"] == 2.0
+    assert (both.about["steps"], both.about["seconds"]) == (2.0, 2.0)
     pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
     gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
     elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))

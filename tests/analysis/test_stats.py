@@ -95,6 +95,13 @@ def test_an_expanded_interval_of_normal_values_is_students(count: int) -> None:
     assert high == pytest.approx(7 + reach, abs=0.12 * reach)
 
 
+def test_an_interval_is_two_quantiles_of_resampled_means() -> None:
+    values, rng = np.arange(6.0) ** 2, np.random.default_rng(0)
+    means = values[rng.integers(0, 6, (5000, 6))].mean(axis=1)
+    tail = stats.norm.cdf(-2.570582 * (6 / 5) ** 0.5)  # t₀.₉₇₅ with 5 degrees of freedom
+    assert interval(values) == pytest.approx(np.quantile(means, [tail, 1 - tail]), rel=1e-6)
+
+
 def test_there_is_no_interval_of_a_nan_or_of_too_few() -> None:
     values = np.arange(FEWEST, dtype=float)
     assert all(np.isfinite(interval(values)))

@@ -16,3 +16,13 @@ def test_mean_zero_std_one_whatever_the_scale() -> None:
 def test_a_single_row_or_equal_rows_give_zero_not_nan() -> None:
     assert standardize(torch.tensor([[5.0, 3.0]]), torch.tensor([[True, False]]))[0, 0] == 0
     assert standardize(torch.tensor([[5.0, 5.0]]), torch.tensor([[True, True]])).tolist() == [[0, 0]]
+
+
+def test_two_rows_are_half_a_root_from_their_mean() -> None:
+    found = standardize(torch.tensor([[5.0, 3.0, 99.0]]), torch.tensor([[True, True, False]]))[0, :2]
+    torch.testing.assert_close(found, torch.tensor([0.5**0.5, -(0.5**0.5)]))  # the unbiased std of 5 and 3 is √2
+
+
+def test_a_deviation_as_small_as_epsilon_counts_half() -> None:
+    found = standardize(torch.tensor([[2.0, 4.0]]), torch.ones(1, 2, dtype=torch.bool), eps=2**0.5)
+    torch.testing.assert_close(found, torch.tensor([[-1.0, 1.0]]) / 8**0.5)

@@ -30,3 +30,8 @@ def test_each_seed_has_its_own_range() -> None:
 def test_clip_fraction_counts_valid_rows_outside_the_range() -> None:
     ratio, valid = torch.tensor([[1.3, 1.1, 0.7, 9.0]]), torch.tensor([[True, True, True, False]])
     torch.testing.assert_close(clip_fraction(ratio, EPSILON, valid), torch.tensor([2 / 3]))
+
+
+def test_a_ratio_at_the_edge_of_the_range_is_within_it() -> None:
+    ratio, valid = torch.tensor([[1.25, 0.75, 1.26, 0.74]]), torch.ones(1, 4, dtype=torch.bool)
+    assert clip_fraction(ratio, torch.tensor([0.25]), valid).tolist() == [0.5]

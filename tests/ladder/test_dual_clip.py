@@ -28,6 +28,12 @@ def test_the_share_counts_valid_rows_without_a_gradient() -> None:
     torch.testing.assert_close(bounded_fraction(RATIO, ADVANTAGE, 3.0, valid), torch.tensor([1 / 3]))
 
 
+def test_a_ratio_at_the_limit_and_an_action_that_is_not_bad_keep_their_gradient() -> None:
+    ratio, advantage = torch.tensor([[3.0, 9.0, 9.0]]), torch.tensor([[-1.0, 0.0, -1.0]])
+    found = bounded_fraction(ratio, advantage, 3.0, torch.ones(1, 3, dtype=torch.bool))
+    torch.testing.assert_close(found, torch.tensor([1 / 3]))
+
+
 def test_a_limit_that_is_never_reached_changes_nothing() -> None:
     config = Config("ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16, dual_clip_limit=1e9)
     bounded, free = (train(config, tricks).curve for tricks in (named("dual_clip"), PPO))

@@ -70,6 +70,10 @@ def test_a_loss_that_is_not_finite_ends_its_seed_though_it_comes_after_the_stop(
     assert log.active.tolist() == [False, True]
 
 
+def test_a_policy_that_has_not_moved_is_near_enough_whatever_the_limit() -> None:
+    assert near_enough(torch.ones(1, 2), torch.ones(1, 2, dtype=torch.bool), 0.0).tolist() == [True]
+
+
 def test_a_limit_that_is_never_reached_changes_nothing() -> None:
     stopping, free = train(replace(CONFIG, target_kl=1e9), named("kl_stop")), train(CONFIG, PPO)
     pd.testing.assert_frame_equal(stopping.curve.drop(columns="steps_taken"), free.curve.drop(columns="steps_taken"))

@@ -48,5 +48,8 @@ def test_drift_counts_valid_rows_only() -> None:
     found = drift(ratio, valid)
     assert drift(torch.zeros(1, 2), valid[:1, :2])["approx_kl"].isfinite()  # a ratio below 1e-38 rounds to 0
     assert found["max_ratio"].item() == 2
+    assert (
+        drift(torch.tensor([[0.5, 0.75, 9.0]]), valid)["max_ratio"].item() == 0.75
+    )  # what is not valid is no 1, either
     # ((2 − 1 − ln 2) + (0.5 − 1 + ln 2))/2
     torch.testing.assert_close(found["approx_kl"], torch.tensor([0.25]))

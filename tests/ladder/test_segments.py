@@ -2,9 +2,10 @@
 
 import torch
 
-from tricks import Config
+from tricks import Config, train
 from tricks.core.rollout import Player
 from tricks.envs.make import make_env
+from tricks.ladder import closed, switched
 from tricks.segments import play_segment
 
 
@@ -17,3 +18,11 @@ def test_a_segment_is_cut_at_its_last_row_unless_an_episode_ends_there() -> None
     assert rollout.cut[:, -1].any()
     assert torch.equal(rollout.cut[:, -1], rollout.valid[:, -1] & ~ended)
     assert not rollout.cut[:, :-1].any()
+
+
+def test_no_update_has_more_steps_than_rows_with_it_and_none_has_fewer_without() -> None:
+    config = Config(env="ShortCartPole-v0", seeds=2, steps=200, lanes=3, horizon=7)
+    cut, whole = (train(config, switched(flags)).curve for flags in (closed(["segments"]), ["baseline"]))
+    assert cut.groupby("seed").step.diff().max() == 3 * 7
+    assert whole.groupby("seed").step.diff().min() >= 3 * 7  # and on to the end of the episode in flight
+    assert whole.groupby("seed").step.diff().nunique() > 1

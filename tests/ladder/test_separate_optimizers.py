@@ -73,7 +73,7 @@ def test_each_net_has_its_number_of_epochs(epochs: int, value_epochs: int, monke
         taken[self] = taken.get(self, 0) + any(moved)
 
     monkeypatch.setattr(Adam, "step", counting)
-    config = replace(CONFIG, steps=1, epochs=epochs, value_epochs=value_epochs)
+    config = replace(CONFIG, steps=1, epochs=epochs, value_epochs=value_epochs, minibatches=2)
     train(config, named("separate_optimizers"))
     counts = {len(optimizer.parameters): count // config.minibatches for optimizer, count in taken.items()}
     nets = train(config, PPO).agent

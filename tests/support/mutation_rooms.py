@@ -1,0 +1,73 @@
+"""The parts of the code that mutation testing goes through, and the tests that hold each of them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loop", "restore", "values")
+NO_NUMBERS = ("__init__", "allocator", "asked", "compiler", "devices", "env", "extras", "orphans", "sizes")
+SLOW = " or ".join(  # tests whose laws quicker ones hold, too
+    (
+        *("solves_cartpole", "ruins_the_policy", "within_a_hundredth", "a_time_limit_of_one_step", "ages_are_those"),
+        *("any_size_are_all_learned", "learns_from_images", "falls_on_the_time_limit", "trains_what_is_drawn"),
+        "is_measured_again",
+    )
+)
+
+
+class Room(NamedTuple):
+    """A part of the code: its name on the command line, its title, its files, and its tests."""
+
+    name: str
+    title: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def within(folder: str, *but: str) -> tuple[str, ...]:
+    """The files of a folder, but for those of these names."""
+    paths = sorted((ROOT / folder).glob("*.py"))
+    return tuple(f"{folder}/{path.name}" for path in paths if path.stem not in (*but, "__init__"))
+
+
+LADDER = (*within("tests/ladder", "test_ladder", "test_values"), "tests/laws/test_reference.py")
+ROOMS = (
+    Room("loop", "`tricks/loop.py`", ("tricks/loop.py",), (*LADDER, "tests/laws/test_laws.py")),
+    Room("tricks", "the trick files", within("tricks", *NO_TRICKS), LADDER),
+    Room(
+        "core",
+        "`tricks/core`, what computes",
+        within("tricks/core", *NO_NUMBERS),
+        (
+            *within("tests/core", "test_sizes", "test_orphans", "test_devices"),
+            *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/laws/test_one_seed_fails.py"),
+            *("tests/envs/test_contract.py", "tests/envs/test_faults.py", "tests/runs/test_run.py"),
+        ),
+    ),
+    Room(
+        "analysis",
+        "`ablations/analysis`",
+        within("ablations/analysis"),
+        (
+            *within("tests/analysis"),
+            *("tests/report/test_trials_section.py", "tests/report/test_claims.py", "tests/report/test_results.py"),
+            *(
+                "tests/design/test_trials.py",
+                "tests/training/test_stored_files.py",
+                "tests/experiments/test_confirm.py",
+            ),
+        ),
+    ),
+    Room(
+        "training",
+        "`ablations/training`: rates, tuning, table, plan",
+        tuple(f"ablations/training/{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
+        tuple(f"tests/training/test_{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
+    ),
+    Room(
+        "worlds",
+        "`ablations/experiments/worlds.py`",
+        ("ablations/experiments/worlds.py",),
+        ("tests/experiments/test_worlds_command.py", "tests/experiments/test_confirm.py"),
+    ),
+)
