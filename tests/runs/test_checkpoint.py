@@ -25,7 +25,7 @@ KINDS = {
     "ppo": PPO,
     "every": EVERY,
     "reinforce": REINFORCE,
-    "whole": WHOLE_EPISODES,
+    "whole": replace(EVERY, segments=False),
     "ppg_buffers": named("ppg_buffers"),
     "atari": ATARI,
     "two optimizers": named("ppg+separate_optimizers+kl_stop"),
