@@ -59,4 +59,4 @@ def fork_kernels() -> None:
     def launch(cmd: list[str], env: Mapping[str, str], cwd: str = ".", **rest: Any) -> Forked:
         return Forked(cmd[cmd.index("ipykernel_launcher") + 1 :], cwd, env)
 
-    local_provisioner.launch_kernel = launch
+    local_provisioner.launch_kernel = launch  # type: ignore[assignment]
