@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import tricks.loop as loop
-from tricks import PPG, PPO, Config, Run, train
+from tricks import PPG, PPO, Config, Run, ppg, train
 from tricks.action_mask import mask_logits
 from tricks.core.adam import gradient
 from tricks.core.agent import Agent
@@ -18,7 +18,8 @@ from tricks.core.reductions import mean
 from tricks.core.rollout import AgentPolicy, Batch
 from tricks.envs.make import make_env
 from tricks.ladder import named, switched
-from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss
+from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
+from tricks.reuse import minibatches
 
 CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), aux_every=2)
 # found on seeds 1000 to 1002
@@ -62,18 +63,38 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
     b.obs, b.old = b.obs.clone(), b.old + torch.tensor([1.0, 0.0])
     _, kl, _ = auxiliary_errors(agent, policy, Categorical, b, CONFIG)
     assert gradient(mean(kl, b.valid), agent.parameters()).abs().max() > 0.01
+    torch.testing.assert_close(kl, Categorical.kl(b.old, agent.policy(b.obs)))  # not that of the new from the old
 
 
-def test_the_auxiliary_value_loss_may_be_clipped_around_the_old_prediction() -> None:
-    agent, b = Agent(make_env(CONFIG).spaces, CONFIG), rows()
-    add_auxiliary_head_(agent)
-    policy = lambda obs, legal: agent.policy(obs)  # noqa: E731
-    b.old, b.value = agent.policy(b.obs).detach(), b.target + 100.0  # predictions that were far off
-    clipped, _, value = auxiliary_errors(agent, policy, Categorical, b, replace(CONFIG, aux_value_clip=True))
-    free, _, same = auxiliary_errors(agent, policy, Categorical, b, CONFIG)
-    torch.testing.assert_close(clipped, torch.full_like(clipped, 0.5 * 99.8**2))  # 0.2 nearer than they were
-    assert (free < clipped).all()
-    assert torch.equal(value, same)
+def test_the_loss_of_a_phase_by_hand() -> None:
+    errors = tuple(torch.tensor([[x, x, 99.0], [2 * x, 2 * x, 2 * x]]) for x in (1.0, 2.0, 3.0))
+    valid = torch.tensor([[True, True, False], [True, True, True]])
+    assert auxiliary_loss(errors, valid, 0.5).tolist() == [1 + 0.5 * 2 + 3, 2 + 0.5 * 4 + 6]
+    assert auxiliary_loss(errors, valid, (0.5, 4.0)).tolist() == [5, 2 + 4 * 4 + 6]
+
+
+def phase(memory: Memory) -> Batch:
+    """The one minibatch of a phase of one epoch."""
+    config = replace(CONFIG, aux_every=1, aux_epochs=1, minibatches=1)
+    (b,) = auxiliary_minibatches(memory, IDENTITY, lambda obs, legal: obs[..., :2] * legal, config, 0)
+    return b
+
+
+def test_a_policy_is_asked_about_a_memory_in_parts_and_each_row_keeps_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ppg, "CHUNK", 6)
+    memory = Memory(1)
+    memory.add(rows(), IDENTITY, 0)
+    b = phase(memory)
+    assert torch.equal(b.old, b.obs[..., :2])
+
+
+def test_the_auxiliary_phase_shuffles_in_its_own_way() -> None:
+    memory = Memory(1)
+    memory.add(rows(), IDENTITY, 0)
+    (other,) = minibatches(memory.batch(IDENTITY), CONFIG.seed_list, 0, 1, 1)
+    assert not torch.equal(phase(memory).target, other.target)
 
 
 def test_kl_equals_that_of_torch_distributions() -> None:

@@ -35,6 +35,19 @@ def test_a_running_sum_by_hand_starts_anew_where_an_episode_does_and_goes_on_fro
     fresh = torch.tensor([False, False, True, False]).view(1, -1, 1)
     found = running_sums(column(1, 2, 3, 4), fresh, torch.tensor([[10.0]]).double(), 0.5)
     torch.testing.assert_close(found, column(1 + 5, 2 + 3, 3, 4 + 1.5))
+    fresh = torch.tensor([True, False]).view(1, -1, 1)
+    torch.testing.assert_close(running_sums(column(1, 2), fresh, torch.tensor([[10.0]]).double(), 0.5), column(1, 2.5))
+
+
+def test_where_nothing_varies_the_deviation_is_the_root_of_epsilon() -> None:
+    scale, no = RewardScale(1, 1), torch.zeros(1, 1, 1).bool()
+    scale.moments = torch.tensor([[1e9, 0, 0]]).double()
+    assert scale(column(0), no, ~no, 0.5).item() == 0
+    assert scale.std.item() == pytest.approx(1e-4)
+
+
+def test_before_the_first_reward_nothing_is_divided_by() -> None:
+    assert RewardScale(2, 3).std.tolist() == [1, 1]
 
 
 def test_the_variance_by_hand_counts_all_rows_so_far_and_only_valid_ones() -> None:

@@ -26,7 +26,7 @@ LIBRARIES = "torch numpy pandas scipy.stats gymnasium tyro msgspec hypothesis li
 OPTIONS = ["-x", "-pno:terminal", "-pno:cacheprovider", "-pno:nbval", "-pno:xdist", "-oaddopts=-m 'not slow'"]
 
 
-def try_room(room: Room, tried: list[Mutant], note: Note) -> None:
+def try_room(room: Room, tried: list[Mutant], patience: float, note: Note) -> None:
     """Try mutants with a room's tests."""
     reached = RESULTS.with_name(f"mutation_{room.name}.json")
     changed = max(
@@ -44,11 +44,11 @@ def try_room(room: Room, tried: list[Mutant], note: Note) -> None:
                 note(mutant, code, test)
 
         arguments = [*options, f"-knot ({SLOW})", *room.tests]
-        if forked(lambda: int(pytest.main(arguments, [Trial(tried, reached, heard)])), 10**6) not in (0, 5):
+        if forked(lambda: int(pytest.main(arguments, [Trial(tried, reached, patience, heard)])), 10**6) not in (0, 5):
             raise SystemExit("pytest ended early")
         left = [int(index) for index in outcomes.read_text().split()] if outcomes.exists() else []
         for mutant in (tried[index] for index in left):
-            names, seconds = nearest(json.loads(reached.read_text()), mutant)
+            names, seconds = nearest(json.loads(reached.read_text()), mutant, patience)
 
             def work(mutant: Mutant = mutant, names: list[str] = names) -> int:
                 sys.meta_path.insert(0, Finder(mutant))  # type: ignore[arg-type]
@@ -93,6 +93,7 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", help="files or rooms")
     parser.add_argument("--table", action="store_true", help="print what is known of every room")
+    parser.add_argument("--patience", type=float, default=20, help="seconds of tests that a mutant must survive")
     options = parser.parse_args()
     os.chdir(ROOT)
     if options.table:
@@ -117,7 +118,7 @@ def main() -> None:
         tried = [m for f in files for m in mutants(ROOT, f) if done.get((f, digest(m)), "survived") == "survived"]
         tried.sort(key=digest)  # so that what is tried first is a fair sample
         if tried:
-            try_room(room, tried, note)
+            try_room(room, tried, options.patience, note)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,16 @@ def within(folder: str, *but: str) -> tuple[str, ...]:
 
 LADDER = (*within("tests/ladder", "test_ladder", "test_values"), "tests/laws/test_reference.py")
 ROOMS = (
-    Room("loop", "`tricks/loop.py`", ("tricks/loop.py",), (*LADDER, "tests/laws/test_laws.py")),
+    Room(
+        "loop",
+        "`tricks/loop.py`",
+        ("tricks/loop.py",),
+        (
+            *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/ladder/test_segments.py"),
+            *("tests/ladder/test_orthogonal_init.py", "tests/ladder/test_action_mask.py", "tests/ladder/test_ppg.py"),
+            *("tests/runs/test_checkpoint.py", "tests/runs/test_evaluation.py", "tests/runs/test_listeners.py"),
+        ),
+    ),
     Room("tricks", "the trick files", within("tricks", *NO_TRICKS), LADDER),
     Room(
         "core",

@@ -24,9 +24,6 @@ from support.mutants import Mutant
 
 ROOT = Path(__file__).parents[2]
 KILLED, SURVIVED, ON_IMPORT = 1, 0, 77
-PATIENCE = float(
-    __import__("os").environ.get("PATIENCE", 60)
-)  # seconds of tests: what none has noticed by then survives
 Note = Callable[[Mutant, int, str], None]
 Reached = list[tuple[str, float, dict[str, list[int]]]]  # each test's id, its seconds, and the lines it ran
 
@@ -43,9 +40,11 @@ def forked(work: Callable[[], int], seconds: float) -> int:
         except BaseException:
             traceback.print_exc()
             os._exit(KILLED)
-    status = os.waitpid(pid, 0)[1]
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)  # processes that it left behind
+    try:
+        status = os.waitpid(pid, 0)[1]
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # processes that it left behind
     return os.waitstatus_to_exitcode(status)
 
 
@@ -61,8 +60,8 @@ def run(session: pytest.Session, items: Sequence[pytest.Item]) -> Iterator[pytes
 class Trial:
     """A pytest plugin that runs, for every mutant, the tests that reach it. Those that need an import are left over."""
 
-    def __init__(self, tried: Sequence[Mutant], reached: Path, note: Note) -> None:
-        self.tried, self.reached, self.note = tried, reached, note
+    def __init__(self, tried: Sequence[Mutant], reached: Path, patience: float, note: Note) -> None:
+        self.tried, self.reached, self.patience, self.note = tried, reached, patience, note
         self.paths = {str(ROOT / mutant.file): mutant.file for mutant in tried}
 
     @pytest.hookimpl(tryfirst=True)
@@ -77,7 +76,7 @@ class Trial:
         functions = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__.co_filename in self.paths]
         gc.freeze()  # else every fork would copy what its garbage collector looks at
         for mutant in self.tried:
-            names, seconds = nearest(places, mutant)
+            names, seconds = nearest(places, mutant, self.patience)
             killer = self.reached.with_suffix(".killer")
             killer.write_text("")
 
@@ -111,13 +110,15 @@ class Trial:
             lines.clear()
             sys.settrace(enter)
         sys.settrace(None)
+        if session.testsfailed:
+            print(f"fails without a mutant: {last}", flush=True)
+            return KILLED
         self.reached.write_text(json.dumps(reached[1:]))
-        print(f"fails without a mutant: {last}\n" if session.testsfailed else "", end="", flush=True)
-        return KILLED if session.testsfailed else SURVIVED
+        return SURVIVED
 
 
-def nearest(reached: Reached, mutant: Mutant) -> tuple[list[str], float]:
-    """The tests that run the mutant's lines, and then others of the same modules; their seconds, at most PATIENCE.
+def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str], float]:
+    """The tests that run the mutant's lines, and then others of the same modules; their seconds, up to `patience`.
 
     The others may reach the mutant through what an earlier test has cached. The file's own tests come first, then the
     law that compares every update with a reference, then modules that take little time.
@@ -140,7 +141,7 @@ def nearest(reached: Reached, mutant: Mutant) -> tuple[list[str], float]:
 
     near.sort(key=turn)  # in a module, the rest comes in any order but that of how much a test does
     ends = list(accumulate(seconds for *_, seconds in near))
-    names = [name for (name, *_), end in zip(near, ends, strict=True) if end <= PATIENCE or end == ends[0]]
+    names = [name for (name, *_), end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
     return names, sum(ends[len(names) - 1 : len(names)])
 
 
