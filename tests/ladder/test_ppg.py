@@ -67,10 +67,10 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
 
 
 def test_the_loss_of_a_phase_by_hand() -> None:
-    errors = tuple(torch.tensor([[x, x, 99.0], [2 * x, 2 * x, 2 * x]]) for x in (1.0, 2.0, 3.0))
+    one, two, three = (torch.tensor([[x, x, 99.0], [2 * x, 2 * x, 2 * x]]) for x in (1.0, 2.0, 3.0))
     valid = torch.tensor([[True, True, False], [True, True, True]])
-    assert auxiliary_loss(errors, valid, 0.5).tolist() == [1 + 0.5 * 2 + 3, 2 + 0.5 * 4 + 6]
-    assert auxiliary_loss(errors, valid, (0.5, 4.0)).tolist() == [5, 2 + 4 * 4 + 6]
+    assert auxiliary_loss((one, two, three), valid, 0.5).tolist() == [1 + 0.5 * 2 + 3, 2 + 0.5 * 4 + 6]
+    assert auxiliary_loss((one, two, three), valid, (0.5, 4.0)).tolist() == [5, 2 + 4 * 4 + 6]
 
 
 def phase(memory: Memory) -> Batch:
