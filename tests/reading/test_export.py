@@ -75,6 +75,11 @@ def test_the_numbers_are_the_library_s() -> None:
     assert all(getattr(config, field.name) == getattr(Config(), field.name) for field in fields(config))
 
 
+def test_return_statistics_that_start_from_the_first_batch_too() -> None:
+    numbers: dict[str, Any] = {"env": "ShortCartPole-v0", "seeds": 2, "steps": 250, "lanes": 2, "horizon": 16}
+    assert_same_curve(switched(closed(["popart"])), **numbers, return_first_batch=True)
+
+
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])
 def test_box_actions_too(tricks: Tricks) -> None:
     assert_same_curve(tricks, env="Pendulum-v1", seeds=2, steps=450, lanes=2, horizon=32)
