@@ -12,6 +12,8 @@ from ipykernel.kernelapp import launch_new_instance
 from jupyter_client.provisioning import local_provisioner
 from support.waiting import until
 
+from tricks.core.orphans import follow_parent
+
 # What every chapter imports, and what a kernel consists of.
 PRELOAD = ("ipykernel.ipkernel", "ipykernel.kernelapp", "matplotlib.pyplot", "ablations.report.takeaways")
 
@@ -50,7 +52,8 @@ def serve(arguments: list[str], folder: str, settings: dict[str, str]) -> None:
     os.environ.update(settings)
     mpl.rcParams["backend"] = "module://matplotlib_inline.backend_inline"  # the kernel's variable would come too late
     sys.argv = ["ipykernel_launcher", *arguments]
-    launch_new_instance(argv=[*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])  # it ends with the server
+    follow_parent()  # the kernel's own watch would be over the server, which lives as long as its last child
+    launch_new_instance(argv=arguments)
 
 
 def fork_kernels() -> None:
