@@ -11,10 +11,10 @@ gradient norm that the policy shares with it. Predicted: better with advantage_n
 separate_optimizers, worse with value_clip.
 
 Seen on seeds 100 to 119: advantage_norm at 0.0001 better with; advantage_norm at 0.01 better with, though by less;
-return_norm better with; value_clip no detectable effect; reward_scaling better with; separate_optimizers better with.
-Adam cancels much of a factor of 0.01, so there a batch's advantages may still outweigh the entropy bonus, unlike at
-0.0001. Why value_clip shows nothing, these runs do not say; we suspect that without return_norm neither value net gets
-near 10⁴.
+return_norm at 100 better with; return_norm at 0.0001 better with; value_clip no detectable effect; reward_scaling
+better with; separate_optimizers better with. Adam cancels much of a factor of 0.01, so there a batch's advantages may
+still outweigh the entropy bonus, unlike at 0.0001. Why value_clip shows nothing, these runs do not say; we suspect that
+without return_norm neither value net gets near 10⁴.
 """
 
 from dataclasses import replace
