@@ -60,7 +60,8 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
 
 
 def test_the_loss_of_a_phase_by_hand() -> None:
-    errors = tuple(torch.tensor([[x, x, 99.0], [2 * x, 2 * x, 2 * x]]) for x in (1.0, 2.0, 3.0))
+    one = torch.tensor([[1.0, 1.0, 99.0], [2.0, 2.0, 2.0]])
+    errors = one, 2 * one, 3 * one
     valid = torch.tensor([[True, True, False], [True, True, True]])
     assert auxiliary_loss(errors, valid, 0.5).tolist() == [1 + 0.5 * 2 + 3, 2 + 0.5 * 4 + 6]
     assert auxiliary_loss(errors, valid, (0.5, 4.0)).tolist() == [5, 2 + 4 * 4 + 6]

@@ -51,7 +51,7 @@ def try_room(room: Room, tried: list[Mutant], patience: float, note: Note) -> No
             names, seconds = nearest(json.loads(reached.read_text()), mutant, patience)
 
             def work(mutant: Mutant = mutant, names: list[str] = names) -> int:
-                sys.meta_path.insert(0, Finder(mutant))  # type: ignore[arg-type]
+                sys.meta_path.insert(0, Finder(mutant))
                 return min(KILLED, int(pytest.main([*options, *names])))
 
             note(mutant, forked(work, 30 + 4 * seconds) if names else SURVIVED, "")
