@@ -1,5 +1,6 @@
 """value_clip: the larger of the two errors, so that a far value has no gradient left only where it errs less."""
 
+import pytest
 import torch
 
 from tricks.value_clip import clipped_error
@@ -26,3 +27,8 @@ def test_each_seed_may_have_a_range_of_its_own() -> None:
     both = clipped_error(value, old, target, torch.tensor([[0.2], [2.0]]))
     for seed, limit in enumerate((0.2, 2.0)):
         torch.testing.assert_close(both[seed], clipped_error(value, old, target, limit)[seed])
+
+
+def test_the_range_is_as_precise_as_the_values() -> None:
+    value, old, target = (torch.tensor([[x]]).double() for x in (1.0, 0.0, 2.0))
+    assert clipped_error(value, old, target, 0.3).item() == pytest.approx(0.5 * 1.7**2, rel=1e-12)
