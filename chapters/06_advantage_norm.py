@@ -218,7 +218,7 @@ torch.testing.assert_close(centered, torch.tensor([-0.25, 0.0, 0.25]), atol=0.01
 # %% [markdown]
 # ## Which half does the work?
 #
-# Four groups of thirty agents learn CartPole with REINFORCE, at one learning rate: with raw returns, only divided by
+# Four groups of fifteen agents learn CartPole with REINFORCE, at one learning rate: with raw returns, only divided by
 # $\sigma$, only centered, and both. (`switched` turns flags on by name.)
 #
 # **Predict.** Put the four in order.
@@ -235,7 +235,7 @@ def only_centered(advantage, valid):
     return advantage - mean(advantage, valid).unsqueeze(1)
 
 
-alone = Config("CartPole-v1", seeds=30, steps=40_000, lr=0.01)
+alone = Config("CartPole-v1", seeds=15, steps=40_000, lr=0.01)
 runs = {"raw": train(alone, REINFORCE)}
 for name, half in (("divided", only_divided), ("centered", only_centered), ("both", standardize)):
     with planted(standardize=half):
@@ -261,7 +261,7 @@ assert min(means["centered"], means["both"]) > max(means["raw"], means["divided"
 assert abs(means["centered"] - means["both"]) < 30 and abs(means["divided"] - means["raw"]) < 30
 
 # %% [markdown]
-# As far as thirty agents can tell, centering alone is as good as both, and dividing alone gains nothing, which fits
+# As far as fifteen agents can tell, centering alone is as good as both, and dividing alone gains nothing, which fits
 # what Adam does with a factor. Without a value net, CartPole's returns are all positive, so the zero is far off.
 #
 # ## What stays in the old currency

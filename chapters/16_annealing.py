@@ -221,7 +221,7 @@ assert stopped > 2 * planned
 # %%
 plain = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
 arms = {"constant": plain, "lr_anneal": replace(plain, lr_anneal=True), "clip_anneal": replace(plain, clip_anneal=True)}
-world = Config("tricks/Tightrope-v0", seeds=5, steps=60_000, lanes=32, horizon=32, hidden=(32, 32))
+world = Config("tricks/Tightrope-v0", seeds=5, steps=36_000, lanes=32, horizon=32, hidden=(32, 32))
 config = replace(world, epochs=16, clip_range=1.0, lr=0.01)
 runs = {name: train(config, tricks) for name, tricks in arms.items()}
 
@@ -236,14 +236,14 @@ def by_step(run):
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 2.8))
 for name, run in runs.items():
     for axis, column in zip(axes, ("return", "approx_kl"), strict=True):
-        axis.plot(by_step(run)[column].loc[:60], color=style.COLORS.get(name, style.SOFT), lw=1.4, label=name)
-        axis.set(xlabel="environment steps (thousands)", xlim=(0, 60))
+        axis.plot(by_step(run)[column].loc[:36], color=style.COLORS.get(name, style.SOFT), lw=1.4, label=name)
+        axis.set(xlabel="environment steps (thousands)", xlim=(0, 36))
 axes[0].set(ylabel="episode return")
 axes[1].set(ylabel="approx_kl (nats)", yscale="log")
 label_lines(axes[1])
 plt.show()
 
-moved = {name: run.curve.approx_kl[run.curve.step > 48_000].mean() for name, run in runs.items()}
+moved = {name: run.curve.approx_kl[run.curve.step > 0.8 * config.steps].mean() for name, run in runs.items()}
 for name, run in runs.items():
     print(f"{name:11} last fifth: {moved[name]:.4f} nats per update; last tenth: {run.late().mean():.0f} of 200")
 assert max(moved["lr_anneal"], moved["clip_anneal"]) < moved["constant"] / 2

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
+from support import kernels
 from support.probes import PROBES, AllLegal, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
@@ -19,7 +20,8 @@ os.environ["OMP_NUM_THREADS"] = "1"  # of the commands and notebooks that the te
 if "forkserver" in multiprocessing.get_all_start_methods():
     # No worker has to import PyTorch again. A command in a process of its own, as in test_running, spawns its workers.
     pools.METHOD = "forkserver"
-    multiprocessing.set_forkserver_preload([workers.__name__, tricks.loop.__name__])
+    multiprocessing.set_forkserver_preload([workers.__name__, tricks.loop.__name__, *kernels.PRELOAD])
+    kernels.fork_kernels()
 
 for name, probe in PROBES.items():
     register(name, probe)

@@ -114,14 +114,6 @@ DOSED = (
         dose="reward",
     ),
     Trial(
-        "return_norm",
-        NORMED,
-        tiny_rewards((2, 4), steps=30_000, return_first_batch=True),
-        1,
-        "returns of a thousandth are nothing beside what an untrained value net says, until a batch has set its scale",
-        dose="zeros in front of the reward",
-    ),
-    Trial(
         "grad_clip",
         PLAIN,
         shock_pairs((1e3, 1e4, 1e5)),

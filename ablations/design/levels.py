@@ -35,12 +35,11 @@ def large_loans() -> tuple[Level, ...]:
     return levels((0, 3, 30), lambda loan: world(f"Loan{loan:g}Pay0.3", 40_000, epochs=20), 3)
 
 
-def tiny_rewards(doses: Sequence[float] = (1, 2, 4), **numbers: Any) -> tuple[Level, ...]:
+def tiny_rewards() -> tuple[Level, ...]:
     """CartPole that pays 0.1, 0.01 or 0.0001 a step."""
-    given = {"steps": 50_000, "lanes": 32, "horizon": 32, **numbers}
     return levels(
-        doses,
-        lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", **given),
+        (1, 2, 4),
+        lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
         lambda zeros: 500 * 10**-zeros,
     )
 

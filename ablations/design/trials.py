@@ -65,6 +65,13 @@ UNDOSED = (
         "the rewards of four tasks differ a thousandfold, and each has statistics of its own",
     ),
     Trial(
+        "return_norm",
+        NORMED,
+        once(Config("tricks/CartPoleReward0.0001-v0", steps=30_000, lanes=32, horizon=32, return_first_batch=True)),
+        1,
+        "returns of a thousandth are nothing beside what an untrained value net says, until a batch has set its scale",
+    ),
+    Trial(
         "grad_clip",
         PLAIN,
         once(Config("tricks/CartPoleShocks-v0", steps=100_000, lanes=32, horizon=32)),

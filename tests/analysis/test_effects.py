@@ -1,8 +1,6 @@
-"""Effects are Welch's, corrected for their number, and exact in a factorial; studies survive a round trip."""
+"""Effects are Welch's, corrected for their number, and confirmed by other seeds."""
 
-import gzip
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,14 +10,10 @@ from support.studies import study
 
 from ablations.analysis import effects as module
 from ablations.analysis.effects import MARGIN, certainly_small, effects, scores
-from ablations.analysis.estimates import LEVEL, holm, paired, second_try, unpaired
-from ablations.analysis.factors import by_factors, interactions, main_effects
+from ablations.analysis.estimates import LEVEL, second_try, unpaired
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES, Study
-from ablations.analysis.study_files import load, refuse_another, save
-from ablations.design.crossed import factorial, screen
 from ablations.design.designs import ladder
-from tricks import Config, InputError
 from tricks.ladder import Tricks
 
 SCALE = SCALES["CartPole-v1"]
@@ -165,108 +159,3 @@ def test_a_comparison_without_runs_is_left_out_and_one_with_fewer_seeds_takes_th
     found = effects(partly, design)
     assert found[["trick", "seeds"]].to_numpy().tolist() == [["baseline", 6]]
     assert partly.missing(design) == ["+ baseline", "+ entropy"]
-
-
-def test_a_factorial_gives_back_main_effects_interactions_and_shapley_values() -> None:
-    unit = SCALE.ceiling - SCALE.random
-    design = factorial(["gae", "entropy", "grad_clip"])
-    value = lambda on: 10 * ("gae" in on) + 4 * ("entropy" in on) + 6 * ({"gae", "entropy"} <= on)  # noqa: E731
-    main = main_effects(study(design, value), design).set_index("trick")
-    assert (main.effect * unit).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
-    assert (main.shapley * unit).to_dict() == pytest.approx({"gae": 13, "entropy": 7, "grad_clip": 0})
-    assert main.shapley.sum() * unit == pytest.approx(20)  # efficiency: what all of them add together
-    pairs = interactions(study(design, value), design).set_index(["a", "b"]).interaction * unit
-    assert pairs.to_dict() == pytest.approx(
-        {("gae", "entropy"): 6, ("gae", "grad_clip"): 0, ("entropy", "grad_clip"): 0}
-    )
-
-
-def test_a_factorials_intervals_are_students_over_the_seeds() -> None:
-    design = factorial(["gae", "entropy"])
-    made = study(design, lambda on: 90 * ("gae" in on) - 40 * ({"gae", "entropy"} <= on))
-    noise = 20 * np.random.default_rng(0).normal(size=len(made.runs))
-    made = replace(made, runs=made.runs.assign(tuned="x", **{name: made.runs[name] + noise for name in SHARES}))
-    none, gae, entropy, both = (
-        by_factors(made, design)[frozenset(on)] for on in ("", ["gae"], ["entropy"], design.names)
-    )
-    main = main_effects(made, design)
-    for row, own in zip(main.itertuples(), (gae - none + both - entropy, entropy - none + both - gae), strict=True):
-        expected = paired(own / 2)
-        assert (row.effect, row.low, row.high, row.p) == pytest.approx(expected, abs=1e-7)
-        assert (row.shapley, row.shapley_low, row.shapley_high) == pytest.approx(expected[:3], abs=1e-7)
-        assert (row.seeds, row.tuned) == (8, "x")
-    assert main.p_holm.tolist() == pytest.approx(holm(main.p.to_numpy()))
-    assert main.detected.tolist() == [1, -1]
-    found = interactions(made, design).iloc[0]
-    expected = paired(both - gae - entropy + none)
-    assert found[["interaction", "low", "high", "p"]].tolist() == pytest.approx(expected, abs=1e-7)
-
-
-def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> None:
-    unit = SCALE.ceiling - SCALE.random
-    design = factorial(["baseline", "gae", "entropy"])
-    made = study(design, lambda on: 10 * ("gae" in on) + 2 * ("baseline" in on))
-    main = main_effects(made, design).set_index("trick")
-    assert (main.effect * unit).to_dict() == pytest.approx({"baseline": 2, "gae": 10, "entropy": 0})
-    assert main.shapley.isna().all()
-    assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
-    assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
-
-
-def test_a_screen_finds_main_effects_through_pairwise_interactions() -> None:
-    unit = SCALE.ceiling - SCALE.random
-    design = screen(["gae", "entropy", "grad_clip", "state_norm", "lr_anneal"])
-    value = lambda on: 10 * ("gae" in on) + 8 * (("entropy" in on) == ("grad_clip" in on))  # noqa: E731
-    for missing in (0, 2):  # whole, and with runs of two arms missing
-        made = study(replace(design, arms=design.arms[missing:]), value)
-        main = (main_effects(made, design).set_index("trick").effect * unit).round(6)
-        assert main["gae"] == pytest.approx(10, abs=1e-6 if missing == 0 else 4)
-        assert missing or (main.drop("gae") == 0).all()
-
-
-def test_a_study_is_read_back_as_it_was_saved_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    design = ladder(["baseline", "entropy"])
-    made = study(design, lambda on: 1 / 3)
-    saved, path = save(made, tmp_path)
-    assert saved.designs == (design,)
-    assert saved.runs.late[0] == 100.33
-    again, _ = save(saved, tmp_path)
-    pd.testing.assert_frame_equal(again.runs, saved.runs)
-    assert saved.runs.tricks[0] == ""  # not NaN
-    whole = path.read_bytes()
-    told = gzip.decompress(whole).replace(b'"command"', b'"comment"')
-    for damage in (whole[: len(whole) // 2], whole[:90] + bytes(20) + whole[110:], gzip.compress(told), b"", b"x"):
-        path.write_bytes(damage)
-        with pytest.raises(InputError, match="is damaged or not a run file"):
-            load(path)
-    with pytest.raises(InputError, match="nothing"):
-        load(tmp_path / "nothing")
-
-
-def test_what_is_stored_gives_way_to_more_seeds_and_to_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    design = ladder(["baseline"])
-    few, many = (study(design, lambda on: 0, seeds=seeds) for seeds in (5, 8))
-    _, path = save(few, tmp_path)
-    save(many, tmp_path)
-    assert capsys.readouterr().out == ""
-    asked, _ = save(few, tmp_path)
-    assert capsys.readouterr().out == f"kept {path}, which has seeds 0 to 7\n"
-    assert (len(asked.runs), len(load(path).runs)) == (10, 16)
-    refuse_another(path, Config())
-    refuse_another(tmp_path / "nothing", Config(gamma=0.9))
-    refuse_another(path, Config(), [arm.tricks for arm in design.arms])
-    with pytest.raises(InputError, match="holds another study, with arms that this one lacks; choose another --out"):
-        refuse_another(path, Config(), [arm.tricks for arm in design.arms[:-1]])
-    with pytest.raises(
-        InputError, match="holds another study, with the usual numbers, backend auto; choose another --"
-    ):
-        refuse_another(path, Config(gamma=0.9))
-    save(replace(many, about=many.about | {"made with": {"backend": ["gymnasium"]}}), tmp_path)
-    with pytest.raises(InputError, match="with the usual numbers, backend gymnasium; choose another --out"):
-        refuse_another(path, Config())
-    path.write_bytes(b"x")
-    refuse_another(path, Config(gamma=0.9))  # what is damaged is no loss
-    save(few, tmp_path)
-    assert len(load(path).runs) == 10

@@ -1,12 +1,17 @@
 """Stopped at any moment and given again, a command ends in what an undisturbed one leaves."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 from support.attack.kills import COMMANDS, OUT, attack, content, kills
-from support.commands import begin, ended
 
+from ablations.cli import main as ablations
+from tricks.cli.main import main as tricks
+
+MAIN = {"tricks": tricks, "ablations": ablations}
 Survives = Callable[..., None]
 
 
@@ -17,9 +22,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dic
 
     def left(command: str) -> dict[str, object]:
         if command not in known:
-            folder = tmp_path_factory.mktemp(command)
-            assert ended(begin(*COMMANDS[command], folder))[0] == 0
-            known[command] = content(folder / OUT)
+            module, arguments = COMMANDS[command]
+            with contextlib.chdir(tmp_path_factory.mktemp(command)):
+                assert MAIN[module]([*arguments]) == 0
+                known[command] = content(Path(OUT))
         return known[command]
 
     return left

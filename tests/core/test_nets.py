@@ -144,7 +144,10 @@ register("Dim-v0", Dim)
 
 
 BASELINE = switched(["baseline"])
-LEARNED = [("Bright-v0", PPO), ("Bright-v0", ATARI), ("Bright-v0", BASELINE), ("Dim-v0", PPG), ("Dim-v0", ATARI)]
+LEARNED = [
+    pytest.param("Bright-v0", PPO, marks=pytest.mark.slow),  # two nets, as `baseline` has, at ATARI's epochs
+    *[("Bright-v0", ATARI), ("Bright-v0", BASELINE), ("Dim-v0", PPG), ("Dim-v0", ATARI)],
+]
 
 
 @pytest.mark.parametrize(("env", "tricks"), LEARNED, ids=lambda x: x if isinstance(x, str) else x.on[-1])

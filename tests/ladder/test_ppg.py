@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import tricks.loop as loop
-from tricks import PPG, PPO, Config, ppg, train
+from tricks import PPG, PPO, Config, Run, ppg, train
 from tricks.action_mask import mask_logits
 from tricks.core.adam import gradient
 from tricks.core.agent import Agent
@@ -25,6 +25,7 @@ CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16,
 # found on seeds 1000 to 1002
 SHORT = Config("CartPole-v0", seeds=3, steps=20_000, lanes=8, horizon=32, lr=0.005, aux_every=4)
 SHORT_PPG = replace(PPG, value_clip=False, return_norm=True, bootstrap=True)
+QUARTER = replace(SHORT, steps=5_000)
 IDENTITY = ReturnStats(torch.zeros(2).double(), torch.ones(2).double())
 
 
@@ -35,6 +36,12 @@ def rows(count: int = 20) -> Batch:
     batch = Batch(obs=torch.randn(2, count, 4), action=action, legal=legal, value=value, target=target)
     batch.valid = torch.arange(count).expand(2, -1) < torch.tensor([[count], [count - 3]])
     return batch
+
+
+@pytest.fixture(scope="module")
+def cloned() -> Run:
+    """A quarter of the budget, with the cloning term as it should be."""
+    return train(QUARTER, SHORT_PPG)
 
 
 def test_without_auxiliary_epochs_it_is_ppo() -> None:
@@ -60,11 +67,10 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
 
 
 def test_the_loss_of_a_phase_by_hand() -> None:
-    one = torch.tensor([[1.0, 1.0, 99.0], [2.0, 2.0, 2.0]])
-    errors = one, 2 * one, 3 * one
+    one, two, three = (torch.tensor([[x, x, 99.0], [2 * x, 2 * x, 2 * x]]) for x in (1.0, 2.0, 3.0))
     valid = torch.tensor([[True, True, False], [True, True, True]])
-    assert auxiliary_loss(errors, valid, 0.5).tolist() == [1 + 0.5 * 2 + 3, 2 + 0.5 * 4 + 6]
-    assert auxiliary_loss(errors, valid, (0.5, 4.0)).tolist() == [5, 2 + 4 * 4 + 6]
+    assert auxiliary_loss((one, two, three), valid, 0.5).tolist() == [1 + 0.5 * 2 + 3, 2 + 0.5 * 4 + 6]
+    assert auxiliary_loss((one, two, three), valid, (0.5, 4.0)).tolist() == [5, 2 + 4 * 4 + 6]
 
 
 def phase(memory: Memory) -> Batch:
@@ -108,11 +114,9 @@ def test_kl_of_masked_logits_counts_legal_actions_only() -> None:
     torch.testing.assert_close(masked, Categorical.kl(old[:, legal], new[:, legal]))
 
 
-def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat() -> None:
-    config = replace(SHORT, steps=10_000)
-    kept, free = (train(replace(config, clone_coef=beta), SHORT_PPG).curve.clone_kl.max() for beta in (1.0, 0.0))
-    assert kept < 0.01
-    assert free > 0.02
+def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat(cloned: Run) -> None:
+    assert cloned.curve.clone_kl.max() < 0.01
+    assert train(replace(QUARTER, clone_coef=0.0), SHORT_PPG).curve.clone_kl.max() > 0.02
 
 
 def test_only_auxiliary_phases_move_the_auxiliary_head() -> None:
@@ -193,15 +197,15 @@ def test_solves_cartpole_of_200_steps_within_20_thousand() -> None:
     assert best.min() >= 195  # means of five updates' means
 
 
-def test_a_cloning_term_of_taken_actions_only_ruins_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cloning_term_of_taken_actions_only_ruins_the_policy(cloned: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def faulty(agent: Agent, policy: AgentPolicy, family: Family, b: Batch, config: Config) -> tuple[Tensor, ...]:
         auxiliary, _, value = auxiliary_errors(agent, policy, family, b, config)
         new, old = (family.log_prob(logits, b.action) for logits in (policy(b.obs, b.legal), b.old))
         return auxiliary, -old * new, value  # all of F.kl_div(new, old) that has a gradient
 
     monkeypatch.setattr(loop, "auxiliary_errors", faulty)
-    run = train(SHORT, SHORT_PPG)
-    assert run.late().mean() < 150
+    run = train(QUARTER, SHORT_PPG)
+    assert run.late().mean() < 100 < 150 < cloned.late().mean()
     assert run.curve[run.curve["update"] == 5].entropy.max() < 0.1  # nats, of ln 2: the actions are certain, not right
 
 

@@ -61,14 +61,14 @@ def test_policy_and_value_rows_are_drawn_independently() -> None:
         memory.add(rollout(0), STATS, 0)
     pairs = list(dealt_apart(one, other, STATS, config, 0))
     assert len(pairs) == 4 * config.minibatches
-    assert all(torch.equal(b.critic.policy_turn, b.valid.any(1)) for b in pairs)
-    assert not all(torch.equal(b.valid.all(1), b.valid.any(1)) for b in pairs)  # some are partly filler
+    assert all(torch.equal(torch.as_tensor(b.critic.policy_turn), b.valid.any(1)) for b in pairs)
+    assert not all(b.valid.all(1).equal(b.valid.any(1)) for b in pairs)  # some are partly filler
     same = [set(b.action[0].tolist()) == set(b.critic.action[0].tolist()) for b in pairs]
     assert not any(same)
 
 
 def test_ages_are_those_of_the_two_buffers() -> None:
-    curve = train(replace(CONFIG, policy_rollouts=2, value_rollouts=5), named("ppg_buffers")).curve
+    curve = train(replace(CONFIG, steps=800, policy_rollouts=2, value_rollouts=5), named("ppg_buffers")).curve
     settled = curve[curve["update"] >= 5]
     assert curve[curve["update"] == 0][["policy_age", "value_age"]].to_numpy().max() == 0
     assert settled.policy_age.between(0.2, 0.6).all()  # newer rows have uses left more often than older ones

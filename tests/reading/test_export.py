@@ -57,7 +57,7 @@ def assert_same_curve(tricks: Tricks, **numbers: Any) -> None:
 
 @EACH
 def test_an_export_trains_the_same_curve(tricks: Tricks) -> None:
-    assert_same_curve(tricks, env="ShortCartPole-v0", seeds=2, steps=250, lanes=2, horizon=16, epochs=2, minibatches=2)
+    assert_same_curve(tricks, env="ShortCartPole-v0", seeds=2, steps=150, lanes=2, horizon=16, epochs=2, minibatches=2)
 
 
 def test_a_seed_whose_auxiliary_loss_is_not_finite_ends_in_the_export_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +73,11 @@ def test_a_seed_whose_auxiliary_loss_is_not_finite_ends_in_the_export_too(monkey
 def test_the_numbers_are_the_library_s() -> None:
     config = executed(EVERY)["Config"]()
     assert all(getattr(config, field.name) == getattr(Config(), field.name) for field in fields(config))
+
+
+def test_return_statistics_that_start_from_the_first_batch_too() -> None:
+    numbers: dict[str, Any] = {"env": "ShortCartPole-v0", "seeds": 2, "steps": 250, "lanes": 2, "horizon": 16}
+    assert_same_curve(switched(closed(["popart"])), **numbers, return_first_batch=True)
 
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["reinforce", "ppo"])

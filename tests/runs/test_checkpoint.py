@@ -11,7 +11,7 @@ import pytest
 import torch
 from support.training import SMALL, UNMASKED, WHOLE_EPISODES, Power, fail, interrupted, same
 
-from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, InputError, Tricks, resume, train
+from tricks import ATARI, EVERY, PPO, REINFORCE, Checkpoints, InputError, resume, train
 from tricks.core.adam import Adam
 from tricks.core.rollout import Player, Rollout
 from tricks.envs.make import make_env
@@ -21,25 +21,27 @@ from tricks.runs.folder import CHECKPOINT
 from tricks.runs.log import Log
 
 WORLDS = ["CartPole-v1", "Pendulum-v1", "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0"]
+KINDS = {
+    "ppo": PPO,
+    "every": EVERY,
+    "reinforce": REINFORCE,
+    "whole": replace(EVERY, segments=False),
+    "ppg_buffers": named("ppg_buffers"),
+    "atari": ATARI,
+    "two optimizers": named("ppg+separate_optimizers+kl_stop"),
+}
+PAIRS = [  # what an environment keeps and what a trick keeps are saved apart, so each is seen once; all pairs are slow
+    pytest.param(env, kind, marks=() if env == WORLDS[0] or kind in ("every", "whole") else pytest.mark.slow)
+    for env in WORLDS
+    for kind in KINDS
+]
 
 
-@pytest.mark.parametrize("env", WORLDS)
-@pytest.mark.parametrize(
-    "tricks",
-    [
-        PPO,
-        EVERY,
-        REINFORCE,
-        replace(EVERY, segments=False),
-        named("ppg_buffers"),
-        ATARI,
-        named("ppg+separate_optimizers+kl_stop"),
-    ],
-    ids=["ppo", "every", "reinforce", "whole", "ppg_buffers", "atari", "two optimizers"],
-)
+@pytest.mark.parametrize(("env", "kind"), PAIRS)
 def test_a_resumed_run_is_to_the_bit_the_run_that_nothing_interrupted(
-    env: str, tricks: Tricks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    env: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tricks = KINDS[kind]
     if env != "tricks/Trading-v0":  # the others have no illegal actions
         tricks = replace(tricks, action_mask=False)
     config = replace(SMALL, env=env)

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -126,7 +125,7 @@ def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str
     first, last = mutant.reach
     places = [(name, name.split("::")[0], seconds, lines.get(mutant.file, [])) for name, seconds, lines in reached]
     hits = {name for name, _, _, at in places if any(first <= x <= last or not mutant.body for x in at)}
-    modules: Counter[str] = Counter()
+    modules = dict.fromkeys((module for _, module, _, _ in places), 0.0)
     for name, module, seconds, _ in places:
         modules[module] += seconds * (name in hits)
     near = [(name, module, seconds) for name, module, seconds, at in places if at and modules[module]]
@@ -177,5 +176,5 @@ class Finder:
         spec = PathFinder.find_spec(name, path) if name == self.module else None
         if spec is not None:
             code = compile(self.mutant.source, str(ROOT / self.mutant.file), "exec")
-            spec.loader.get_code = lambda _: code  # type: ignore[union-attr, attr-defined]
+            spec.loader.get_code = lambda _: code  # type: ignore[union-attr]
         return spec

@@ -43,7 +43,8 @@ def test_after_kill_9_no_worker_survives_and_the_same_command_runs_just_what_is_
     tmp_path: Path, reference: Store
 ) -> None:
     command = [sys.executable, "-c", "import sys, test_running; test_running.run_all(sys.argv[1])", str(tmp_path)]
-    here, env = Path(__file__).parent, os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    here = Path(__file__).parent  # and the tree that this process tests
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[1:3]))}
     parent = subprocess.Popen(command, cwd=here, env=env, stderr=subprocess.DEVNULL)
     until(lambda: list(tmp_path.glob("*.csv")))
     children = psutil.Process(parent.pid).children(recursive=True)
@@ -55,11 +56,11 @@ def test_after_kill_9_no_worker_survives_and_the_same_command_runs_just_what_is_
     done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
     assert 1 <= len(done) < len(JOBS)
     stale = tmp_path / f".{JOBS[0].key}.csv.{HOST}.{parent.pid}"  # as if killed while it wrote
-    writing = tmp_path / f".{JOBS[1].key}.csv.{HOST}.{os.getpid()}"
+    writing = tmp_path / f".{JOBS[1].key}.csv.{HOST}.{os.getppid()}"  # as if another process were at it
     elsewhere = tmp_path / f".{JOBS[1].key}.csv.elsewhere.{parent.pid}"
     for path in (stale, writing, elsewhere):
         path.write_text("half")
-    subprocess.run(command, cwd=here, env=env, check=True)
+    run_all(str(tmp_path))
     assert {path: path.stat().st_mtime_ns for path in done} == done
     assert {path.name for path in tmp_path.iterdir()} == {f"{job.key}.csv" for job in JOBS} | {
         writing.name,
