@@ -19,6 +19,7 @@ from ablations.analysis.calibration import (
     population,
     tuned_again,
 )
+from ablations.analysis.choosing import choices
 from ablations.analysis.estimates import Estimate
 from ablations.analysis.studies import SHARES, Study
 from ablations.analysis.study_files import save
@@ -73,7 +74,7 @@ def test_the_best_three_rates_get_a_second_look_and_the_choice_is_made_on_both()
 def test_every_rate_is_looked_at_with_as_many_seeds_as_the_one_with_the_fewest_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looks, choices = list[list[int]](), module.choices  # type: ignore[attr-defined]
+    looks = list[list[int]]()
 
     def counted(areas: list[np.ndarray], resamples: int) -> np.ndarray:
         looks.append([len(each) for each in areas])

@@ -14,3 +14,8 @@ def test_equals_torch_on_one_seed_alone_and_does_not_move_another() -> None:
         torch.nn.utils.clip_grad_norm_([parameter], 0.5)
         torch.testing.assert_close(found[seed], parameter.grad)
     torch.testing.assert_close(found[0], gradient[0])  # a short gradient stays as it is
+
+
+def test_a_norm_as_small_as_the_constant_beside_it_is_halved() -> None:
+    found = shorten(torch.tensor([[1e-6, 0.0]]), torch.tensor([1e-6]), 1e-6)
+    torch.testing.assert_close(found, torch.tensor([[5e-7, 0.0]]), rtol=1e-5, atol=0)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ import tricks.recompute
 from tricks import PPO, Config, train
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
-from tricks.core.moments import denormalize
+from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.rollout import Rollout
 from tricks.gae import gae
 from tricks.ladder import named, switched
@@ -38,7 +39,7 @@ def test_a_value_net_that_does_not_move_gives_the_same_advantages_again() -> Non
 def test_every_further_epoch_has_the_advantages_and_targets_of_its_own_value_net(
     more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged, found = tricks.recompute.judged, []
+    judged, step, found, taken, steps = tricks.recompute.judged, Adam.step, [], 0, list[int]()
 
     def recording(agent: Agent, rollout: Rollout, reward: Tensor, dead: Tensor, config: Config) -> dict[str, Any]:
         value, next_value = agent.values(rollout)
@@ -49,11 +50,18 @@ def test_every_further_epoch_has_the_advantages_and_targets_of_its_own_value_net
         torch.testing.assert_close(columns["advantage"], expected.float())
         torch.testing.assert_close(denormalize(columns["target"], agent.returns), value + expected)
         found.append(expected)
+        steps.append(taken)
         return columns
 
+    def counting(*given: Any, **named: Any) -> None:
+        nonlocal taken
+        taken += 1
+        step(*given, **named)
+
     monkeypatch.setattr(tricks.recompute, "judged", recording)
-    train(replace(CONFIG, steps=1), switched([*PPO.on, "recompute", *more]))
-    assert len(found) == CONFIG.epochs - 1
+    monkeypatch.setattr(Adam, "step", counting)
+    train(replace(CONFIG, steps=1, minibatches=3), switched([*PPO.on, "recompute", *more]))
+    assert steps == [3, 6, 9]  # at the start of each of four epochs but the first
     assert all(not torch.equal(a, b) for a, b in pairwise(found))
 
 
@@ -72,3 +80,17 @@ def test_a_value_net_with_more_epochs_takes_them_all(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Adam, "step", counting)
     train(config, switched([*PPO.on, "recompute", "separate_optimizers"]))
     assert taken[0] == (2 + 5) * config.minibatches
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_of_several_tasks_each_has_advantages_in_its_own_units(tasks: int) -> None:
+    zero, no = torch.zeros(1, 2, 1).double(), torch.zeros(1, 2, 1).bool()
+    task = torch.tensor([[[0], [1]]]) if tasks == 2 else None
+    stats = ReturnStats(torch.zeros(1, 2).double(), torch.tensor([[4.0, 9.0]]).double(), task)
+    if tasks == 1:
+        stats = ReturnStats(torch.zeros(1).double(), torch.tensor([4.0]).double())
+    agent: Any = SimpleNamespace(values=lambda _: (zero, zero), returns=stats, spaces=SimpleNamespace(tasks=tasks))
+    rollout: Any = SimpleNamespace(terminated=no, truncated=no)
+    found = tricks.recompute.judged(agent, rollout, zero + 1, no, Config(gamma=0.5, gae_lambda=1.0))
+    units = torch.tensor([2.0, 3.0]) if tasks == 2 else torch.ones(2)
+    torch.testing.assert_close(found["advantage"].flatten(), torch.tensor([1.5, 1.0]) / units)

@@ -46,6 +46,12 @@ def test_where_nothing_varies_the_deviation_is_the_root_of_epsilon() -> None:
     assert scale.std.item() == pytest.approx(1e-4)
 
 
+def test_the_deviation_that_it_shows_is_that_of_the_last_step() -> None:
+    scale, no = RewardScale(1, 1), torch.zeros(1, 4, 1).bool()
+    found = scale(column(1, -2, 3, 0.5), no, ~no, 0.5)
+    assert scale.std.item() == pytest.approx(0.5 / found[0, -1, 0].item())
+
+
 def test_before_the_first_reward_nothing_is_divided_by() -> None:
     assert RewardScale(2, 3).std.tolist() == [1, 1]
 

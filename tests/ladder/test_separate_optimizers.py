@@ -120,3 +120,16 @@ def test_a_value_net_whose_gradient_is_not_finite_ends_its_seed_and_no_other(mon
     run = train(CONFIG, switched(apart(*(name for name in PPO.on if name != "value_clip"))))
     assert run.diverged == {1: int(run.curve[run.curve.seed == 1].step.iloc[0])}
     assert run.curve[run.curve.seed == 0].step.max() >= CONFIG.steps
+
+
+def test_the_curve_shows_each_nets_own_steps() -> None:
+    config = replace(CONFIG, steps=1)
+    even, longer_policy, longer_value = (
+        train(replace(config, epochs=epochs, value_epochs=value_epochs), named("separate_optimizers")).curve
+        for epochs, value_epochs in ((1, 1), (3, 1), (1, 3))
+    )
+    of_policy, of_value = ["policy_loss", "entropy", "approx_kl", "grad_norm"], ["value_loss", "value_grad_norm"]
+    pd.testing.assert_frame_equal(longer_value[of_policy], even[of_policy])
+    pd.testing.assert_frame_equal(longer_policy[of_value], even[of_value])
+    assert not np.allclose(longer_policy[of_policy], even[of_policy])
+    assert not np.allclose(longer_value[of_value], even[of_value])

@@ -48,6 +48,15 @@ def test_a_seed_without_new_rows_keeps_its_moments(decay: float) -> None:
         assert torch.equal(before, after)
 
 
+def test_a_seed_with_new_rows_leaves_the_moments_of_another_without_alone() -> None:
+    rows, some = torch.randn(2, 20, 3), torch.ones(2, 20, dtype=torch.bool)
+    before = merge_moments(Moments.empty(2, 3), rows, some)
+    after = merge_moments(before, rows + 1, some & torch.tensor([[True], [False]]), decay=0.5)
+    for old, new in zip(before, after, strict=True):
+        assert torch.equal(old[1], new[1])
+        assert not torch.equal(old[0], new[0])
+
+
 def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     config = Config(seeds=2, lanes=1)
     agent = Agent(make_env(config).spaces, config)

@@ -1,7 +1,12 @@
 """value_clip: the larger of the two errors, so that a far value has no gradient left only where it errs less."""
 
+import pytest
 import torch
+from torch import Tensor
 
+import tricks.loop as loop
+from tricks import Config, train
+from tricks.ladder import closed, switched
 from tricks.value_clip import clipped_error
 
 
@@ -26,3 +31,21 @@ def test_each_seed_may_have_a_range_of_its_own() -> None:
     both = clipped_error(value, old, target, torch.tensor([[0.2], [2.0]]))
     for seed, limit in enumerate((0.2, 2.0)):
         torch.testing.assert_close(both[seed], clipped_error(value, old, target, limit)[seed])
+
+
+def test_the_range_is_as_precise_as_the_values() -> None:
+    value, old, target = (torch.tensor([[x]]).double() for x in (1.0, 0.0, 2.0))
+    assert clipped_error(value, old, target, 0.3).item() == pytest.approx(0.5 * 1.7**2, rel=1e-12)
+
+
+def test_the_loop_hands_the_range_on_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranges = list[Tensor]()
+
+    def recording(value: Tensor, old: Tensor, target: Tensor, clip_range: Tensor) -> Tensor:
+        ranges.append(clip_range)
+        return clipped_error(value, old, target, clip_range)
+
+    monkeypatch.setattr(loop, "clipped_error", recording)
+    config = Config("ShortCartPole-v0", seeds=2, steps=1, lanes=2, horizon=8, value_clip_range=(0.3, 0.7))
+    train(config, switched(closed(["value_clip"])))
+    assert ranges[0].tolist() == [[0.3], [0.7]]

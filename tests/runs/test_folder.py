@@ -112,6 +112,18 @@ def test_a_resumed_run_asks_for_what_it_was_started_with(tmp_path: Path) -> None
     assert resume(tmp_path, env=make, body=body).curve["step"].max() >= 900
 
 
+def test_a_run_that_was_started_with_its_own_net_asks_for_that_alone(tmp_path: Path) -> None:
+    def stop(rows: object) -> None:
+        if (tmp_path / CHECKPOINT).exists():
+            raise Power
+
+    with pytest.raises(Power):
+        train(SMALL, PPO, body=body, checkpoints=Checkpoints(tmp_path, 100), on_update=stop)
+    with pytest.raises(InputError, match="was started with a custom body"):
+        resume(tmp_path)
+    assert resume(tmp_path, body=body).curve["step"].max() >= 900
+
+
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

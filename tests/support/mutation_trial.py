@@ -119,8 +119,8 @@ class Trial:
 def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str], float]:
     """The tests that run the mutant's lines, and then others of the same modules; their seconds, up to `patience`.
 
-    The others may reach the mutant through what an earlier test has cached. The file's own tests come first, then the
-    law that compares every update with a reference, then modules that take little time.
+    The others may reach the mutant through what an earlier test has cached. The file's own tests come first, then
+    modules of less than a second, then the law that compares every update with a reference, then the others.
     """
     first, last = mutant.reach
     places = [(name, name.split("::")[0], seconds, lines.get(mutant.file, [])) for name, seconds, lines in reached]
@@ -131,14 +131,15 @@ def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str
     near = [(name, module, seconds) for name, module, seconds, at in places if at and modules[module]]
     near.sort(key=lambda test: test[2])
     quick = {name for module in modules for name in [n for n, m, _ in near if m == module and n in hits][:3]}
-    own = f"test_{Path(mutant.file).name}", "test_reference.py"
+    own, law = f"test_{Path(mutant.file).name}", "test_reference.py"
 
     def turn(test: tuple[str, str, float]) -> tuple[object, ...]:
         name, module, _ = test
-        given = [not module.endswith(end) for end in own]
-        return name not in hits, *given, modules[module], module, name not in quick, sha256(name.encode()).digest()
+        long = modules[module] > 1 and not module.endswith(law)
+        order = sha256(name.encode()).digest()  # in a module, any but that of how much a test does
+        return name not in hits, not module.endswith(own), long, modules[module], module, name not in quick, order
 
-    near.sort(key=turn)  # in a module, the rest comes in any order but that of how much a test does
+    near.sort(key=turn)
     ends = list(accumulate(seconds for *_, seconds in near))
     names = [name for (name, *_), end in zip(near, ends, strict=True) if end <= patience or end == ends[0]]
     return names, sum(ends[len(names) - 1 : len(names)])
