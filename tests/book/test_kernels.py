@@ -4,12 +4,15 @@ import os
 
 import psutil
 from jupyter_client.manager import start_new_kernel
+from jupyter_client.provisioning import LocalProvisioner
 from support.waiting import alive, until
 
 
 def test_a_forked_kernel_has_imported_pytorch_draws_inline_and_ends_alone() -> None:
     manager, client = start_new_kernel(kernel_name="python3")
-    pid = manager.provisioner.pid  # type: ignore[union-attr]
+    assert isinstance(manager.provisioner, LocalProvisioner)
+    pid = manager.provisioner.pid
+    assert pid
     asked = {"torch": "'torch' in __import__('sys').modules", "drawn": "__import__('matplotlib').get_backend()"}
     try:
         found = client.execute("", user_expressions=asked, reply=True)["content"]["user_expressions"]

@@ -57,9 +57,9 @@ def serve(arguments: list[str], folder: str, settings: dict[str, str]) -> None:
 
 
 def fork_kernels() -> None:
-    """From now on, Jupyter's kernels in this process are forked, where that exists."""
+    """From now on, the kernels that Jupyter starts from this process are forked."""
 
     def launch(cmd: list[str], env: Mapping[str, str], cwd: str = ".", **rest: Any) -> Forked:
         return Forked(cmd[cmd.index("ipykernel_launcher") + 1 :], cwd, env)
 
-    local_provisioner.launch_kernel = launch  # type: ignore[assignment]
+    local_provisioner.launch_kernel = launch  # type: ignore[assignment] # of a Popen, only what `Forked` has is used
