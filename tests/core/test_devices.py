@@ -114,7 +114,8 @@ def test_an_environment_of_the_host_plays_the_same_when_it_is_carried() -> None:
     assert here.truncated.any()
     assert here.faults == carried.faults == {}
     for name, column in vars(here).items():
-        assert name in ("task", "faults") or torch.equal(column, getattr(carried, name)), name
+        if isinstance(column, torch.Tensor):
+            assert torch.equal(column, getattr(carried, name)), name
 
 
 def test_a_device_that_is_not_there_is_named() -> None:

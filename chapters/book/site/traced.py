@@ -10,9 +10,9 @@ import torch
 
 from tricks import Config, Tricks, listing
 
-S, T, N, H = 3, 5, 7, 13  # unlike each other, and unlike CartPole's 4 features and 2 actions
-LETTERS = {N: "N", H: "H", 4: "D", 2: "A"}
-TINY = Config(seeds=S, lanes=N, horizon=T, hidden=(H,), steps=N * T, minibatches=1, epochs=1)
+S, T, N, H = 3, 5, 7, 13  # unlike each other, and unlike the 2 features and 14 actions of this world, which has masks
+LETTERS = {N: "N", H: "H", 2: "D", 14: "A"}
+TINY = Config("tricks/Grid10-v0", seeds=S, lanes=N, horizon=T, hidden=(H,), steps=N * T, minibatches=1, epochs=1)
 
 
 def shapes(tricks: Tricks) -> dict[int, str]:
