@@ -38,7 +38,7 @@ def test_the_shapes_are_those_that_the_comments_give() -> None:
 
 
 def test_letters() -> None:
-    assert [in_letters(shape) for shape in ((3,), (3, 35), (3, 5, 7), (3, 5, 7, 4), (3, 35, 2))] == [
+    assert [in_letters(shape) for shape in ((3,), (3, 35), (3, 5, 7), (3, 5, 7, 2), (3, 35, 14))] == [
         *("[S]", "[S, B]", "[S, T, N]", "[S, T, N, D]", "[S, B, A]")
     ]
     assert in_letters((3, 172), parameters=172) == "[S, P]"

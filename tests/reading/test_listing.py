@@ -64,7 +64,7 @@ def test_listings_are_formatted(setting: Tricks, tmp_path: Path) -> None:
 def test_each_rung_changes_a_few_lines() -> None:
     for before, after in pairwise(rungs()):
         changed = [line[0] for line in diff(before, after).splitlines()[2:] if line[0] in "+-"]
-        most = {"baseline": 11, "reuse": 11, "return_norm": 6}.get(after.on[-1], 3)  # two are for tasks, one for the start
+        most = {"baseline": 11, "reuse": 11, "return_norm": 6}.get(after.on[-1], 3)  # two for tasks, one for the start
         assert 1 <= changed.count("+") <= most, after.on[-1]
         assert changed.count("-") <= min(2, changed.count("+")), after.on[-1]
 
