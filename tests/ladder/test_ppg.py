@@ -66,6 +66,14 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
     torch.testing.assert_close(kl, Categorical.kl(b.old, agent.policy(b.obs)))  # not that of the new from the old
 
 
+def test_the_second_head_is_drawn_apart_from_the_first_layer() -> None:
+    agent = Agent(make_env(CONFIG).spaces, CONFIG)
+    add_auxiliary_head_(agent)
+    head, first = agent.auxiliary_net.head.weight[0].flatten(), agent.policy_net.layers[0][0][0].flatten()
+    units = head * 8**0.5, first[: len(head)] * 4**0.5  # uniform within ±1 both: one over the root of the inputs
+    assert not torch.allclose(*units, atol=0.01)
+
+
 def test_the_loss_of_a_phase_by_hand() -> None:
     one, two, three = (torch.tensor([[x, x, 99.0], [2 * x, 2 * x, 2 * x]]) for x in (1.0, 2.0, 3.0))
     valid = torch.tensor([[True, True, False], [True, True, True]])
