@@ -69,9 +69,8 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
 def test_the_second_head_is_drawn_apart_from_the_first_layer() -> None:
     agent = Agent(make_env(CONFIG).spaces, CONFIG)
     add_auxiliary_head_(agent)
-    head, first = agent.auxiliary_net.head.weight[0].flatten(), agent.policy_net.layers[0][0][0].flatten()
-    units = head * 8**0.5, first[: len(head)] * 4**0.5  # uniform within ±1 both: one over the root of the inputs
-    assert not torch.allclose(*units, atol=0.01)
+    head, first = (w[0].flatten()[:8] for w in (agent.auxiliary_net.head.weight, agent.policy_net.layers[0][0]))
+    assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
 
 
 def test_the_loss_of_a_phase_by_hand() -> None:
@@ -94,8 +93,7 @@ def test_a_policy_is_asked_about_a_memory_in_parts_and_each_row_keeps_its_answer
     monkeypatch.setattr(ppg, "CHUNK", 6)
     memory = Memory(1)
     memory.add(rows(), IDENTITY, 0)
-    b = phase(memory)
-    assert torch.equal(b.old, b.obs[..., :2])
+    assert torch.equal((b := phase(memory)).old, b.obs[..., :2])
 
 
 def test_the_auxiliary_phase_shuffles_in_its_own_way() -> None:
