@@ -66,6 +66,13 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
     torch.testing.assert_close(kl, Categorical.kl(b.old, agent.policy(b.obs)))  # not that of the new from the old
 
 
+def test_the_second_head_is_drawn_apart_from_the_first_layer() -> None:
+    agent = Agent(make_env(CONFIG).spaces, CONFIG)
+    add_auxiliary_head_(agent)
+    head, first = (w[0].flatten()[:8] for w in (agent.auxiliary_net.head.weight, agent.policy_net.layers[0][0]))
+    assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
+
+
 def test_the_loss_of_a_phase_by_hand() -> None:
     one, two, three = (torch.tensor([[x, x, 99.0], [2 * x, 2 * x, 2 * x]]) for x in (1.0, 2.0, 3.0))
     valid = torch.tensor([[True, True, False], [True, True, True]])
@@ -86,8 +93,7 @@ def test_a_policy_is_asked_about_a_memory_in_parts_and_each_row_keeps_its_answer
     monkeypatch.setattr(ppg, "CHUNK", 6)
     memory = Memory(1)
     memory.add(rows(), IDENTITY, 0)
-    b = phase(memory)
-    assert torch.equal(b.old, b.obs[..., :2])
+    assert torch.equal((b := phase(memory)).old, b.obs[..., :2])
 
 
 def test_the_auxiliary_phase_shuffles_in_its_own_way() -> None:

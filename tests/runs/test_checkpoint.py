@@ -49,6 +49,12 @@ def test_a_resumed_run_is_to_the_bit_the_run_that_nothing_interrupted(
     same(resume(tmp_path), train(config, tricks))
 
 
+def test_the_auxiliary_phases_optimizer_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(SMALL, aux_every=1)  # so that it has taken steps before the interruption
+    interrupted(tmp_path, config, named("ppg"), 2, monkeypatch)
+    same(resume(tmp_path), train(config, named("ppg")))
+
+
 def write_and_fail(path: Path, content: bytes) -> None:
     files.write_whole(path, content)
     fail()
