@@ -92,7 +92,7 @@ def test_a_rollout_of_pixels_keeps_every_frame_and_blanks_what_nobody_saw() -> N
 def test_a_batch_of_pixels_is_no_copy_and_its_minibatches_are_bytes() -> None:
     rollout = played([True, True])
     batch = Batch.of(rollout)
-    columns = {name: column[:1] for name, column in vars(rollout).items() if isinstance(column, torch.Tensor)}
+    columns: dict[str, Any] = {name: x[:1] for name, x in vars(rollout).items() if isinstance(x, Tensor)}
     lone = Batch.of(Rollout(**columns))
     assert lone.obs.data_ptr() == rollout.obs.data_ptr()
     batch.add(born=rollout.obs[:, :-1, :, 0, 0, 0].long())
