@@ -21,7 +21,7 @@ FIRST = torch.tensor([[True], [False]])
 def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[list[bool]]]:
     """How many minibatches had no rows of the second seed, and which seeds took each step of any optimizer.
 
-    both: whether its rows are missing in the value net's buffer, too.
+    both: also drop its rows from the value net's buffer.
     """
     deal, step, emptied, moved = getattr(loop, dealer), Adam.step, 0, list[list[bool]]()
 
