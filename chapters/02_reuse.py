@@ -227,7 +227,7 @@ diff(named("baseline"), named("reuse"))
 # reuse at its own best rate.
 
 # %%
-config = Config(seeds=10, steps=40_000)
+config = Config(seeds=10, steps=20_000)
 alone = at_best_rate(config, named("baseline"))
 chosen = at_best_rate(config, named("reuse"))
 runs = {

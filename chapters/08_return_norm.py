@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import interval, style
-from book import at_best_rate, begin, best_at, curves, evidence, label_lines, planted, swept
+from book import at_best_rate, at_each_scale, begin, best_at, curves, draw_scales, evidence, label_lines, planted, swept
 from exercises.return_norm import check_deviation, check_move, values_of
 from tricks import Config, diff, source, train
 from tricks.baseline import explained_variance
@@ -33,7 +33,6 @@ from tricks.core.adam import Adam, gradient
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import mlp
-from tricks.core.rollout import play_episodes
 from tricks.core.seeds import stream
 from tricks.gae import gae
 from tricks.ladder import named, switched
@@ -276,52 +275,21 @@ assert ends[0] < 0.1 < 0.25 < ends[1]
 source(unmoved)
 
 # %% [markdown]
-# We multiply CartPole's rewards by 0.0001, 0.01, 1, 100, and 10,000, for eight agents each, and count the score as
-# usual. (Every seed is trained on its own, so one stack can hold all five scales.)
-
-# %%
-scales = (1e-4, 1e-2, 1.0, 1e2, 1e4)
-factor = torch.tensor(scales).double().repeat_interleave(8).view(-1, 1, 1)  # [S, 1, 1]
-
-
-def rescaled(*arguments):
-    rollout = play_episodes(*arguments)
-    return replace(rollout, reward=factor * rollout.reward)
-
-
-def by_scale(tricks, first_batch):
-    """The run, and each agent's mean return over training: [scales, 8]."""
-    config = Config("CartPole-v1", seeds=len(factor), steps=15_000, lr=0.003, return_first_batch=first_batch)
-    with planted(play_episodes=rescaled):
-        run = train(config, tricks)
-    return run, run.curve.groupby("seed")["return"].mean().to_numpy().reshape(len(scales), 8)
-
-
-# %% [markdown]
+# We multiply CartPole's rewards by 0.0001, 0.01, 1, 100, and 10,000, for six agents each, and count the score as usual.
+#
 # **Predict.** At which scales does `return_norm` change the score, with each start?
 
 # %% tags=["predict"]
 starts = {
-    "without": (plain, False, style.SOFT, "-"),
-    "from 0 and 1": (normed, False, style.COLORS["return_norm"], "--"),
-    "from the first batch": (normed, True, style.COLORS["return_norm"], "-"),
+    "without": at_each_scale(plain),
+    "from 0 and 1": at_each_scale(normed),
+    "from the first batch": at_each_scale(normed, first_batch=True),
 }
-figure, axis = plt.subplots(figsize=(6.5, 2.8))
-scores, sigmas = {}, {}
-for shift, (name, (tricks, first_batch, color, dash)) in enumerate(starts.items()):
-    run, scores[name] = by_scale(tricks, first_batch)
-    sigmas[name] = run.agent.returns.std[:8].mean().item()  # of the smallest rewards
-    low, high = interval(scores[name].T)
-    middle, at = scores[name].mean(1), [scale * 1.3 ** (shift - 1) for scale in scales]
-    axis.errorbar(at, middle, [middle - low, high - middle], color=color, ls=dash, marker="o", ms=4, capsize=2)
-    axis.plot(at, middle, color=color, ls=dash, label=name)
-    print(f"{name:21} mean return:", *(f"{mean:4.0f}" for mean in middle))
-axis.set(xscale="log", xlabel="rewards times", ylabel="mean return over training", ylim=(0, None), xticks=scales)
-label_lines(axis)
-plt.show()
+scores = draw_scales(starts, "return_norm")
 
-before, after = sigmas["from 0 and 1"], sigmas["from the first batch"]
-print(f"rewards times 0.0001, after {run.curve['update'].max() + 1} updates: σ = {before:.4f} and {after:.4f}")
+before, after = (starts[name].agent.returns.std[:6].mean() for name in ("from 0 and 1", "from the first batch"))
+updates = starts["from 0 and 1"].curve["update"].max() + 1
+print(f"rewards times 0.0001, after {updates} updates: σ = {before:.4f} and {after:.4f}")
 assert before > 100 * after
 tiny_scores = {name: each[0] for name, each in scores.items()}
 assert interval(tiny_scores["from the first batch"])[0] > 1.5 * interval(tiny_scores["from 0 and 1"])[1]

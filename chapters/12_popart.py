@@ -26,7 +26,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import interval, style
-from book import begin, curves, evidence, label_lines, planted
+from book import at_each_scale, begin, curves, draw_scales, evidence, label_lines, planted
 from exercises.popart import check_rescaled, rescale_head_
 from tricks import REINFORCE, Config, diff, source, train
 from tricks.baseline import squared_error
@@ -523,43 +523,16 @@ source(with_a_scale)
 # train alike at all of them?
 
 # %%
-scales = (1e-4, 1e-2, 1.0, 1e2, 1e4)
-factor = torch.tensor(scales).double().repeat_interleave(6).view(-1, 1, 1)  # [S, 1, 1]
 plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))
 popped = switched((*plain.on, "return_norm", "popart"))
-
-
-def times_factor(*arguments):
-    rollout = play_episodes(*arguments)
-    return replace(rollout, reward=factor * rollout.reward)
-
-
-def by_scale(tricks, first_batch):
-    """Each agent's mean return over training, in CartPole's own points: [scales, 6]."""
-    config = Config("CartPole-v1", seeds=len(factor), steps=15_000, lr=0.003, return_first_batch=first_batch)
-    with planted(play_episodes=times_factor):
-        run = train(config, tricks)
-    return run.curve.groupby("seed")["return"].mean().to_numpy().reshape(len(scales), 6)
-
-
-scores = {
-    "without both": by_scale(plain, False),
-    "popart, from 0 and 1": by_scale(popped, False),
-    "popart, from the first batch": by_scale(popped, True),
+starts = {
+    "without both": at_each_scale(plain),
+    "popart, from 0 and 1": at_each_scale(popped),
+    "popart, from the first batch": at_each_scale(popped, first_batch=True),
 }
 
 # %% tags=["predict"]
-figure, axis = plt.subplots(figsize=(6.5, 2.8))
-looks = ((style.SOFT, "-"), (style.COLORS["popart"], "--"), (style.COLORS["popart"], "-"))
-for shift, ((name, score), (color, dash)) in enumerate(zip(scores.items(), looks, strict=True)):
-    low, high = interval(score.T)
-    middle, at = score.mean(1), [scale * 1.3 ** (shift - 1) for scale in scales]
-    axis.errorbar(at, middle, [middle - low, high - middle], color=color, ls=dash, marker="o", ms=4, capsize=2)
-    axis.plot(at, middle, color=color, ls=dash, label=name)
-    print(f"{name:28} mean return:", *(f"{mean:4.0f}" for mean in middle))
-axis.set(xscale="log", xlabel="rewards times", ylabel="mean return over training", ylim=(0, None), xticks=scales)
-label_lines(axis)
-plt.show()
+scores = draw_scales(starts, "popart")
 
 unit, batch = scores["popart, from 0 and 1"], scores["popart, from the first batch"]
 assert interval(batch[0])[0] > 1.5 * max(interval(unit[0])[1], interval(scores["without both"][0])[1])

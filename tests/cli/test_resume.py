@@ -30,7 +30,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT], ids=["killed", "ctrl-c"])
+SIGINT = pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.slow)  # tests/attack and test_ablations stop others
+
+
+@pytest.mark.parametrize("kill", [pytest.param(signal.SIGKILL, id="killed"), SIGINT])
 def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
     kill: signal.Signals, tmp_path: Path, whole: Path
 ) -> None:

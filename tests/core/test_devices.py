@@ -48,7 +48,11 @@ def refuse(*_: object) -> None:
     raise AssertionError("a copy to the host waits for the device")
 
 
-@pytest.mark.parametrize("id", [*CLASSIC, *GAMES, "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0"])
+QUICK = ("CartPole-v1", "Pendulum-v1", "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0")
+OTHERS = [pytest.param(id, marks=pytest.mark.slow) for id in (*CLASSIC, *GAMES) if id not in QUICK]
+
+
+@pytest.mark.parametrize("id", [*QUICK, *OTHERS])
 def test_a_step_of_sixty_four_agents_waits_for_nothing(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = Config(env=id, seeds=S, lanes=N, horizon=T, hidden=(8,))
     env = make_env(config)

@@ -146,7 +146,9 @@ register("Dim-v0", Dim)
 BASELINE = switched(["baseline"])
 LEARNED = [
     pytest.param("Bright-v0", PPO, marks=pytest.mark.slow),  # two nets, as `baseline` has, at ATARI's epochs
-    *[("Bright-v0", ATARI), ("Bright-v0", BASELINE), ("Dim-v0", PPG), ("Dim-v0", ATARI)],
+    pytest.param("Bright-v0", BASELINE, marks=pytest.mark.slow),
+    pytest.param("Dim-v0", PPG, marks=pytest.mark.slow),
+    *[("Bright-v0", ATARI), ("Dim-v0", ATARI)],
 ]
 
 

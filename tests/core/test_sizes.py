@@ -91,8 +91,8 @@ print(status("VmHWM:") - before)
     ("rung", "numbers"),
     [
         ("reinforce", '{"steps": 4000, "lanes": 64, "horizon": 256}'),
-        ("ppo", '{"steps": 20000, "lanes": 64, "horizon": 256}'),
-        ("ppo", '{"steps": 1024, "hidden": [512, 512], "epochs": 1}'),
+        pytest.param("ppo", '{"steps": 20000, "lanes": 64, "horizon": 256}', marks=pytest.mark.slow),
+        pytest.param("ppo", '{"steps": 1024, "hidden": [512, 512], "epochs": 1}', marks=pytest.mark.slow),
     ],
 )
 def test_the_estimate_is_near_the_measured_peak(rung: str, numbers: str) -> None:
