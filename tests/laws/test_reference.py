@@ -15,7 +15,7 @@ from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
 
 register("Restless-v0", Restless)
 register("RestlessBox-v0", Restless, discrete=False)
-register("RestlessTasks-v0", Restless, tasks=3)
+register("RestlessTasks-v0", Restless, tasks=2)
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0")
 SMALL = Config(seeds=(3, 8), steps=90, lanes=2, horizon=8, hidden=(5, 4), epochs=2, minibatches=2, aux_every=2)
 NUMBERS = {  # ranges in which each matters: ratios leave the clip range, gradients are too long, the KL is too large
