@@ -21,7 +21,7 @@ FIRST = torch.tensor([[True], [False]])
 def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[list[bool]]]:
     """How many minibatches had no rows of the second seed, and which seeds took each step of any optimizer.
 
-    both: also drop its rows from the value net's buffer.
+    both: also drop its rows from the value net's buffer, of which otherwise only the first row is dropped.
     """
     deal, step, emptied, moved = getattr(loop, dealer), Adam.step, 0, list[list[bool]]()
 
@@ -31,8 +31,9 @@ def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPat
             if k % 2:
                 emptied += 1
                 b.valid = b.valid & FIRST
-                if both and tricks.ppg_buffers:
-                    b.critic.valid = b.critic.valid & FIRST
+                if tricks.ppg_buffers:
+                    rows = torch.arange(b.critic.valid.shape[1]) > 0
+                    b.critic.valid = b.critic.valid & (FIRST if both else rows)
             yield b
 
     def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
@@ -67,3 +68,22 @@ def test_with_buffers_rows_of_either_net_are_enough(monkeypatch: pytest.MonkeyPa
     emptied, moved = steps("dealt_apart", named("ppg_buffers"), False, monkeypatch)
     assert emptied > 2
     assert set(map(tuple, moved)) == {(True, True)}
+
+
+def test_an_auxiliary_gradient_that_is_not_finite_stops_its_own_seed_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors, step, moved = loop.auxiliary_errors, Adam.step, list[list[bool]]()
+
+    def infinite(*given: Any) -> tuple[Tensor, ...]:
+        return tuple(error * torch.where(FIRST, 1.0, torch.inf) for error in errors(*given))
+
+    def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        moved.append(moving.tolist())
+        step(self, gradient, learning_rate, moving)
+
+    monkeypatch.setattr(loop, "auxiliary_errors", infinite)
+    monkeypatch.setattr(Adam, "step", recording)
+    run = train(replace(CONFIG, aux_every=1, aux_epochs=1), PPG)
+    assert [True, False] in moved
+    assert all(first for first, _ in moved)
+    assert list(run.diverged) == [1]
+    assert all(p.isfinite().all() for p in run.agent.parameters())
