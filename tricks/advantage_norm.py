@@ -1,4 +1,4 @@
-"""advantage_norm: advantages are standardized per minibatch, so the scale of the rewards does not matter."""
+"""advantage_norm: advantages are standardized per minibatch, so their scale does not reach the policy's gradient."""
 
 from torch import Tensor
 
