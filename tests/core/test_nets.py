@@ -167,6 +167,6 @@ def test_images_that_are_too_small_are_refused() -> None:
     assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
     with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
         Nature(generators(1), (1, 36, 35))
-    assert Shallow(generators(1), (2, 3, 3)).layers[-1][0].shape == (1, 8, 64)
+    assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
     with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
-        Shallow(generators(1), (1, 3, 2))
+        Shallow(generators(1), (1, 3, 2), 255)

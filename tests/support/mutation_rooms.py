@@ -57,6 +57,10 @@ ROOMS = (
             *within("tests/core", "test_sizes", "test_orphans", "test_devices"),
             *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/laws/test_one_seed_fails.py"),
             *("tests/envs/test_contract.py", "tests/envs/test_faults.py", "tests/runs/test_run.py"),
+            *("tests/runs/test_doors.py", "tests/runs/test_evaluation.py", "tests/runs/test_checkpoint.py"),
+            *("tests/ladder/test_action_mask.py", "tests/ladder/test_segments.py", "tests/ladder/test_tasks.py"),
+            *("tests/ladder/test_state_norm.py", "tests/ladder/test_reward_scaling.py"),
+            "tests/ladder/test_shared_trunk.py",
         ),
     ),
     Room(
