@@ -42,7 +42,9 @@ def test_what_is_remembered_survives_a_checkpoint() -> None:
     memory, again = Memory(rollouts=2), Memory(rollouts=2)
     for update in range(3):
         memory.add(rows(), STATS, update)
+    assert again.length == 0
     again.load_state_dict(memory.state_dict())
+    assert again.length == 6
     again.add(rows(), STATS, 3)
     assert again.rows.born.tolist() == [[2] * 6 + [3] * 6]
     assert again.rows.target[0, :3].tolist() == [3, 23, 43]  # 2·10k + 3

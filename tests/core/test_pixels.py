@@ -61,6 +61,7 @@ def played(playing: list[bool]) -> Rollout:
         (Box(0, 255, (4, 84, 84), np.uint8), True),
         (Box(0, 255, (1, 10, 12), np.uint8), True),
         (Box(0, 255, (96, 96, 3), np.uint8), False),  # channels last
+        (Box(0, 255, (8, 9, 8), np.uint8), False),  # as many channels as columns
         (Box(0, 255, (128,), np.uint8), False),
         (Box(0, 1, (4, 84, 84), np.float32), False),
         (Discrete(7), False),
@@ -69,7 +70,7 @@ def played(playing: list[bool]) -> Rollout:
 )
 def test_pixels_are_bytes_with_their_channels_first(space: gym.Space, pixels: bool) -> None:
     rows = np.stack([space.sample() for _ in range(6)])
-    encoded = spaces(space).encode(rows, (2, 3))
+    encoded = spaces(space).encode(rows.astype(rows.dtype if rows.dtype.kind == "f" else np.int64), (2, 3))
     assert spaces(space).pixels == pixels
     assert encoded.dtype == (torch.uint8 if pixels else torch.float32)
     assert encoded.shape == (2, 3, *spaces(space).shape)
