@@ -81,7 +81,7 @@ ROOMS = (
         "training",
         "`ablations/training`: rates, tuning, table, plan",
         tuple(f"ablations/training/{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
-        tuple(f"tests/training/test_{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
+        tuple(f"tests/training/test_{name}.py" for name in ("plan", "plan_names", "rate_table", "rates", "tuning")),
     ),
     Room(
         "worlds",
