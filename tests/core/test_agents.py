@@ -8,6 +8,7 @@ import torch
 from tricks import Config
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments, ReturnStats
+from tricks.core.nets import Seen
 from tricks.core.spaces import Spaces
 from tricks.ppg import add_auxiliary_head_
 
@@ -40,6 +41,13 @@ def test_one_of_a_stack_sees_with_its_own_moments(k: int) -> None:
     agent, obs = seasoned(), torch.randn(2, 5, 4)
     assert agent[k].seeds == (agent.seeds[k],)
     torch.testing.assert_close(agent[k].policy(obs[[k]]), agent.policy(obs)[[k]])
+
+
+def test_heads_on_the_policys_body_read_what_it_has_seen_without_looking_again() -> None:
+    agent, obs = seasoned(), torch.randn(2, 5, 4)
+    kept = Seen(torch.full_like(obs, torch.nan), agent.see(obs).hidden)
+    assert torch.equal(agent.policy(kept), agent.policy(obs))
+    assert agent.value(kept).isnan().all()  # the value net has a body of its own
 
 
 def test_values_and_statistics_have_the_digits_of_float64() -> None:

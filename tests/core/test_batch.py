@@ -22,6 +22,7 @@ def rows() -> Batch:
 
 def test_columns_given_as_steps_and_lanes_become_rows() -> None:
     assert rows().action.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert (rows().policy_turn, rows().value_turn) == (True, True)  # unless told otherwise, both nets learn from it
     assert list(rows().columns) == ["action", "valid", "value", "target"]
 
 

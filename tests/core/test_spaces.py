@@ -80,3 +80,27 @@ def test_the_first_features_say_which_task_an_observation_belongs_to() -> None:
     for space, tasks in ((two, 3), (images, 2), (gym.spaces.Box(0, 1, (1,)), 2), (two, 0), (two, 1.5)):
         with pytest.raises(InputError, match="task"):
             Spaces("x", space, SPACES["discrete"], tasks)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("space", "pixels"),
+    [
+        (gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), True),
+        (gym.spaces.Box(0, 255, (1, 10, 12), np.uint8), True),
+        (gym.spaces.Box(0, 255, (96, 96, 3), np.uint8), False),  # channels last
+        (gym.spaces.Box(0, 255, (8, 9, 8), np.uint8), False),  # as many channels as columns
+        (gym.spaces.Box(0, 255, (128,), np.uint8), False),
+        (gym.spaces.Box(0, 1, (4, 84, 84), np.float32), False),
+        (gym.spaces.Discrete(7), False),
+    ],
+    ids=str,
+)
+def test_pixels_are_bytes_with_their_channels_first(space: gym.Space, pixels: bool) -> None:
+    spaces = Spaces("x", space, SPACES["discrete"])
+    rows = np.stack([space.sample() for _ in range(6)])
+    encoded = spaces.encode(rows.astype(rows.dtype if rows.dtype.kind == "f" else np.int64), (2, 3))
+    assert spaces.pixels == pixels
+    assert encoded.dtype == (torch.uint8 if pixels else torch.float32)
+    assert encoded.shape == (2, 3, *spaces.shape)
+    if isinstance(space, gym.spaces.Box):
+        np.testing.assert_array_equal(encoded.numpy().reshape(rows.shape), rows)
