@@ -52,5 +52,7 @@ def test_what_is_tried_beforehand_is_one_lane_of_one_seed_on_the_cpu(monkeypatch
     assert plan.config.device == "cuda:7"
 
 
-def test_unless_told_as_many_workers_as_cores_put_results_into_a_folder_of_runs() -> None:
-    assert (What().workers, What().out) == (0, Path("runs/ablations"))
+def test_unless_told_a_ladder_is_trained_on_every_core_into_a_folder_of_runs() -> None:
+    chosen = What()
+    (plan,) = plans(chosen, "10")
+    assert (plan.name, chosen.workers, chosen.out) == ("ladder_CartPole-v1", 0, Path("runs/ablations"))
