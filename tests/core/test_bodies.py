@@ -53,7 +53,9 @@ def test_a_body_of_ones_own_is_shown_images_as_bytes_and_vectors_as_floats(
 
 def test_the_logits_of_a_few_rows_lie_row_by_row() -> None:
     with torch.no_grad():
-        assert Head(DRAWS, 2 * FEWEST, 3)(torch.ones(2, 5, 2 * FEWEST)).is_contiguous()
+        logits = Head(DRAWS, 2 * FEWEST, 3)(torch.ones(2, 5, 2 * FEWEST))
+    assert logits.is_contiguous()
+    assert logits.dtype == torch.float32
 
 
 def test_weights_and_biases_begin_uniformly_within_one_over_the_root_of_the_inputs() -> None:
