@@ -66,9 +66,9 @@ class Plan:
     config: Config
     designs: tuple[Design, ...]
     seeds: Sequence[int]
-    fixed: bool = False
+    fixed: bool
     """Whether all arms run at the config's learning rate."""
-    all_tricks: bool = True
+    all_tricks: bool
     """Whether the designs are about every trick that can have an effect."""
     left_out: tuple[str, ...] = ()
     """Environments of the suite that cannot be made here, each with the reason."""

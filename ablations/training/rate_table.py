@@ -93,7 +93,7 @@ def _fault(scores: pd.DataFrame) -> str:
         return "a budget or a number of seeds is not a positive whole number"
     if not scores.lr.between(0, 1, inclusive="right").all():
         return "a learning rate is not between 0 and 1"
-    if np.isinf(scores[["area", "late"]].to_numpy(dtype=float)).any() or scores.env.eq("").any():
+    if np.isinf(scores[["area", "late"]].to_numpy()).any() or scores.env.eq("").any():
         return "a score is infinite, or an environment has no name"
     if scores.duplicated(KEY).any():
         return "a row is there twice"

@@ -22,6 +22,7 @@ def rows() -> Batch:
 
 def test_columns_given_as_steps_and_lanes_become_rows() -> None:
     assert rows().action.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert (rows().policy_turn, rows().value_turn) == (True, True)  # unless told otherwise, both nets learn from it
     assert list(rows().columns) == ["action", "valid", "value", "target"]
 
 
@@ -42,7 +43,9 @@ def test_what_is_remembered_survives_a_checkpoint() -> None:
     memory, again = Memory(rollouts=2), Memory(rollouts=2)
     for update in range(3):
         memory.add(rows(), STATS, update)
+    assert again.length == 0
     again.load_state_dict(memory.state_dict())
+    assert again.length == 6
     again.add(rows(), STATS, 3)
     assert again.rows.born.tolist() == [[2] * 6 + [3] * 6]
     assert again.rows.target[0, :3].tolist() == [3, 23, 43]  # 2·10k + 3

@@ -22,7 +22,7 @@ def generators(seeds: int) -> list[np.random.Generator]:
 
 
 def test_each_seed_of_an_mlp_is_a_net_of_torch() -> None:
-    net, x = mlp(generators(2), (3, 8, 8, 2)), torch.randn(2, 5, 3)
+    net, x = mlp(generators(2), (3, 8, 7, 6, 2)), torch.randn(2, 5, 3)
     for seed in range(2):
         layers: list[nn.Module] = []
         for weight, bias in net.layers:
@@ -71,13 +71,15 @@ def test_each_seed_of_shallow_is_the_net_of_torch() -> None:
 
 
 def test_images_too_small_for_nature_get_shallow_with_the_brightness_of_their_space() -> None:
-    def body(low: int, high: int, *shape: int) -> Any:
+    def body(low: int, high: int | np.ndarray, *shape: int) -> Any:
         return image_body(
             generators(1), Spaces("x", gym.spaces.Box(low, high, shape, np.uint8), gym.spaces.Discrete(2))
         )
 
     assert isinstance(body(0, 255, 4, 36, 36), Nature)
     assert [body(0, high, 2, 36, 35).brightest for high in (1, 255)] == [1, 255]
+    assert isinstance(body(0, 255, 4, 35, 36), Shallow)
+    assert body(0, np.arange(18, dtype=np.uint8).reshape(2, 3, 3), 2, 3, 3).brightest == 17
     dark, bright = (
         torch.zeros(1, 1, 2, 10, 10, dtype=torch.uint8),
         torch.full((1, 1, 2, 10, 10), 255, dtype=torch.uint8),
@@ -105,6 +107,8 @@ def test_the_layers_own_gradients_are_the_derivatives() -> None:
     shapes = (2, 5, 3), (2, 3, 4), (2, 1, 4), (2, 4, 1)
     x, weight, bias, narrow = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
     assert torch.autograd.gradcheck(TanhLayer.apply, (x, weight, bias))
+    frozen = weight.detach(), bias.detach()
+    assert torch.autograd.gradcheck(lambda x: TanhLayer.apply(x, *frozen), (x,))
     assert torch.autograd.gradcheck(NarrowProduct.apply, (torch.randn(2, 5, 4).double().requires_grad_(), narrow))
 
 
@@ -167,6 +171,6 @@ def test_images_that_are_too_small_are_refused() -> None:
     assert Nature(generators(1), (1, 36, 36)).layers[-1][0].shape == (1, 64, 512)
     with pytest.raises(InputError, match="at least 36×36 pixels, not 36×35"):
         Nature(generators(1), (1, 36, 35))
-    assert Shallow(generators(1), (2, 3, 3)).layers[-1][0].shape == (1, 8, 64)
+    assert Shallow(generators(1), (2, 3, 3), 255).layers[-1][0].shape == (1, 8, 64)
     with pytest.raises(InputError, match="at least 3×3 pixels, not 3×2"):
-        Shallow(generators(1), (1, 3, 2))
+        Shallow(generators(1), (1, 3, 2), 255)

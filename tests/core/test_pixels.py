@@ -12,7 +12,6 @@ from torch import Tensor
 
 from tricks import Config
 from tricks.core.rollout import Batch, Player, Rollout
-from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.reuse import minibatches
 from tricks.segments import play_segment
@@ -43,38 +42,12 @@ register("Screen-v0", Screen)
 CONFIG = Config(env="Screen-v0", seeds=2, lanes=3, horizon=9)
 
 
-def spaces(observation: gym.Space) -> Spaces:
-    return Spaces("x", observation, Discrete(2))
-
-
 def at_random(obs: Tensor, legal: Tensor) -> Tensor:
     return torch.zeros(*obs.shape[:2], 2)
 
 
 def played(playing: list[bool]) -> Rollout:
     return play_segment(Player(make_env(CONFIG), 16), at_random, CONFIG.horizon, torch.tensor(playing))
-
-
-@pytest.mark.parametrize(
-    ("space", "pixels"),
-    [
-        (Box(0, 255, (4, 84, 84), np.uint8), True),
-        (Box(0, 255, (1, 10, 12), np.uint8), True),
-        (Box(0, 255, (96, 96, 3), np.uint8), False),  # channels last
-        (Box(0, 255, (128,), np.uint8), False),
-        (Box(0, 1, (4, 84, 84), np.float32), False),
-        (Discrete(7), False),
-    ],
-    ids=str,
-)
-def test_pixels_are_bytes_with_their_channels_first(space: gym.Space, pixels: bool) -> None:
-    rows = np.stack([space.sample() for _ in range(6)])
-    encoded = spaces(space).encode(rows, (2, 3))
-    assert spaces(space).pixels == pixels
-    assert encoded.dtype == (torch.uint8 if pixels else torch.float32)
-    assert encoded.shape == (2, 3, *spaces(space).shape)
-    if isinstance(space, Box):
-        np.testing.assert_array_equal(encoded.numpy().reshape(rows.shape), rows)
 
 
 def test_a_rollout_of_pixels_keeps_every_frame_and_blanks_what_nobody_saw() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tricks import InputError
 from tricks.core.spaces import Spaces, from_plain, to_plain
 
 BIG = 2**62 + 1  # no float64 is this number
@@ -64,5 +65,42 @@ def test_integer_actions_are_rounded_and_clipped() -> None:
 
 def test_discrete_observations_become_one_hot() -> None:
     spaces = Spaces("x", gym.spaces.Discrete(5, start=2), gym.spaces.Discrete(3, start=-1))
-    assert spaces.encode(np.array([2, 6]), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
+    for kind in (np.int64, np.int32, np.float32):
+        assert spaces.encode(np.array([2, 6], kind), (2,)).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
+    for bad in (1, 7):
+        with pytest.raises(InputError, match=rf"x: the observation {bad} is not in Discrete\(5, start=2\)"):
+            spaces.encode(np.array([2, bad]), (2,))
     assert spaces.decode(torch.tensor([0, 2])).tolist() == [-1, 1]
+
+
+def test_the_first_features_say_which_task_an_observation_belongs_to() -> None:
+    two, images = gym.spaces.Box(0, 1, (2,)), gym.spaces.Box(0, 255, (1, 8, 8), np.uint8)
+    spaces = Spaces("x", two, SPACES["discrete"], tasks=2)
+    assert spaces.task(torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])).tolist() == [[1, 0]]  # type: ignore[union-attr]
+    for space, tasks in ((two, 3), (images, 2), (gym.spaces.Box(0, 1, (1,)), 2), (two, 0), (two, 1.5)):
+        with pytest.raises(InputError, match="task"):
+            Spaces("x", space, SPACES["discrete"], tasks)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("space", "pixels"),
+    [
+        (gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), True),
+        (gym.spaces.Box(0, 255, (1, 10, 12), np.uint8), True),
+        (gym.spaces.Box(0, 255, (96, 96, 3), np.uint8), False),  # channels last
+        (gym.spaces.Box(0, 255, (8, 9, 8), np.uint8), False),  # as many channels as columns
+        (gym.spaces.Box(0, 255, (128,), np.uint8), False),
+        (gym.spaces.Box(0, 1, (4, 84, 84), np.float32), False),
+        (gym.spaces.Discrete(7), False),
+    ],
+    ids=str,
+)
+def test_pixels_are_bytes_with_their_channels_first(space: gym.Space, pixels: bool) -> None:
+    spaces = Spaces("x", space, SPACES["discrete"])
+    rows = np.stack([space.sample() for _ in range(6)])
+    encoded = spaces.encode(rows.astype(rows.dtype if rows.dtype.kind == "f" else np.int64), (2, 3))
+    assert spaces.pixels == pixels
+    assert encoded.dtype == (torch.uint8 if pixels else torch.float32)
+    assert encoded.shape == (2, 3, *spaces.shape)
+    if isinstance(space, gym.spaces.Box):
+        np.testing.assert_array_equal(encoded.numpy().reshape(rows.shape), rows)

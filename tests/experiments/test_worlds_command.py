@@ -13,12 +13,13 @@ from ablations.analysis.choosing import chosen_means
 from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.design.flag_sets import flags, numbers
-from ablations.design.trial import Trial, once
+from ablations.design.trial import Level, Trial, once
 from ablations.experiments import worlds
 from ablations.report import trials_section
 from ablations.training import rate_table
 from ablations.training.seed_ranges import ONCE_TUNED
-from tricks import Config
+from tricks import Config, InputError
+from tricks.runs.files import HOST
 
 TRIAL = Trial("baseline", (), once(Config("tricks/OffsetReward-v0", steps=400, lanes=2, horizon=10)), 1, "why")
 
@@ -100,8 +101,9 @@ def test_the_trials_in_a_world_have_files_of_its_whole_name(tmp_path: Path, monk
     for module in (worlds, trials_section):
         monkeypatch.setattr(module, "TRIALS", (trial,))
     given = ["--seeds", "10:12", "--env", trial.env, "--workers", "1", "--out", str(tmp_path)]
-    assert main(["worlds", *given]) == 0
-    name = "worlds_tricks_Loan0Pay0.1-v0_from10"
+    (tmp_path / f".worlds.csv.{HOST}.999999999").touch()  # what a process that was killed has left is removed
+    assert main(["worlds", "--tricks", "baseline", *given]) == 0
+    name = "worlds_baseline_tricks_Loan0Pay0.1-v0_from10"
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
         f"{name}.{kind}" for kind in ("runs.csv.gz", "csv", "md", "png", "svg")
     }
@@ -116,16 +118,35 @@ def test_trials_are_picked_by_trick_and_by_the_environment_of_any_dose() -> None
     assert len(worlds.picked("entropy")) == 3
 
 
+@pytest.mark.parametrize(("count", "said"), [(2, "A, B"), (3, "A, B, C"), (4, "A, B, C and 1 others")])
+def test_three_environments_are_named_where_none_is_meant(
+    count: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tuple(replace(TRIAL, levels=once(replace(TRIAL.config, env=env))) for env in "ABCD"[:count])
+    monkeypatch.setattr(worlds, "TRIALS", known)
+    with pytest.raises(InputError, match=rf"there is no trial in Elsewhere; there are trials in {said}$"):
+        worlds.picked("", "Elsewhere")
+
+
+def test_a_trial_is_trained_on_the_device_that_was_asked_for_and_nothing_is_tried_again_unasked() -> None:
+    assert {level.config.device for level in worlds.placed(TRIAL, "cuda:7").levels} == {"cuda:7"}
+    usual = worlds.Options()
+    assert (usual.confirm, usual.device, usual.workers, usual.out) == (False, "cpu", 0, Path("runs/ablations"))
+
+
 def test_the_command_tries_again_what_it_has_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    weaker = Level(0.5, replace(TRIAL.config, horizon=20))
     for module in (worlds, trials_section):
-        monkeypatch.setattr(module, "TRIALS", (TRIAL,))
+        monkeypatch.setattr(module, "TRIALS", (replace(TRIAL, levels=(weaker, *TRIAL.levels), dose="x"),))
     monkeypatch.setattr(worlds, "judged", lambda found: pd.DataFrame({"seen": [1] * len(found)}))
     assert main(["worlds", "--seeds", "5", "--confirm", "--workers", "1", "--out", str(tmp_path)]) == 0
     (study,) = load_all(tmp_path)
     assert study.again is not None
     assert set(study.again.runs.seed) == {*range(5, 10)}
+    assert set(study.runs.numbers) == {"lanes=2 horizon=10", "lanes=2 horizon=20"}
+    assert set(study.again.runs.numbers) == {"lanes=2 horizon=10"}  # at its largest dose
 
 
 def store_rates(path: Path, monkeypatch: pytest.MonkeyPatch, areas: str) -> None:

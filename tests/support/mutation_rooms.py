@@ -57,6 +57,10 @@ ROOMS = (
             *within("tests/core", "test_sizes", "test_orphans", "test_devices"),
             *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/laws/test_one_seed_fails.py"),
             *("tests/envs/test_contract.py", "tests/envs/test_faults.py", "tests/runs/test_run.py"),
+            *("tests/runs/test_doors.py", "tests/runs/test_evaluation.py", "tests/runs/test_checkpoint.py"),
+            *("tests/ladder/test_action_mask.py", "tests/ladder/test_segments.py", "tests/ladder/test_tasks.py"),
+            *("tests/ladder/test_state_norm.py", "tests/ladder/test_reward_scaling.py"),
+            "tests/ladder/test_shared_trunk.py",
         ),
     ),
     Room(
@@ -77,7 +81,7 @@ ROOMS = (
         "training",
         "`ablations/training`: rates, tuning, table, plan",
         tuple(f"ablations/training/{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
-        tuple(f"tests/training/test_{name}.py" for name in ("plan", "rate_table", "rates", "tuning")),
+        tuple(f"tests/training/test_{name}.py" for name in ("plan", "plan_names", "rate_table", "rates", "tuning")),
     ),
     Room(
         "worlds",

@@ -12,6 +12,7 @@ from ablations.training import rate_table
 from ablations.training.rate_table import COLUMNS, GRID, store_table, table
 from ablations.training.tagged_csv import tagged
 from tricks import InputError
+from tricks.runs.files import HOST
 
 
 @pytest.fixture
@@ -73,3 +74,40 @@ def test_a_table_that_was_tuned_has_a_checksum_and_loses_no_row(rates: Path) -> 
         table.cache_clear()
         with pytest.raises(InputError, match="is damaged or not a table"):
             table()
+
+
+GOOD = {"env": "x", "steps": 9, "numbers": "", "tricks": "", "lr": 1.0, "area": 2.0, "late": 2.5, "seeds": 2}
+ROWS = pd.DataFrame([GOOD | {"areas": "1 3"}, GOOD | {"env": "y", "areas": ""}])[COLUMNS]
+
+
+@pytest.mark.usefixtures("rates")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"steps": 0}, "a budget or a number of seeds is not a positive whole number"),
+        ({"seeds": 0, "areas": ""}, "a budget or a number of seeds is not a positive whole number"),
+        ({"lr": 0.0}, "a learning rate is not between 0 and 1"),
+        ({"lr": 1.5}, "a learning rate is not between 0 and 1"),
+        ({"area": float("inf"), "areas": ""}, "a score is infinite, or an environment has no name"),
+        ({"late": -float("inf")}, "a score is infinite, or an environment has no name"),
+        ({"env": ""}, "a score is infinite, or an environment has no name"),
+        ({"env": "y"}, "a row is there twice"),
+        ({"areas": "1 2 3"}, "the areas of a row are not those of its seeds"),
+        ({"area": 1.0}, "the areas of a row are not those of its seeds"),
+    ],
+    ids=str,
+)
+def test_one_impossible_row_is_enough_to_refuse_a_table(wrong: dict[str, Any], said: str) -> None:
+    store_table(ROWS)
+    assert table().areas.tolist() == ["1 3", ""]
+    store_table(pd.DataFrame([ROWS.loc[0].to_dict() | wrong, ROWS.loc[1].to_dict()]))
+    with pytest.raises(InputError, match=said):
+        table()
+
+
+def test_a_seed_without_an_episode_has_no_area_and_neither_has_its_row(rates: Path) -> None:
+    left = rates.parent / f".rates.csv.{HOST}.999999999"  # by a process that was killed
+    left.touch()
+    store_table(ROWS.assign(area=[float("nan"), 2.0], areas=["nan 3", ""]))
+    assert table().area.isna().tolist() == [True, False]
+    assert not left.exists()

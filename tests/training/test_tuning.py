@@ -1,17 +1,19 @@
 """Tuning: seven rates at first, past the edge if the best lies there, the best three again, on seeds of their own."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.training import rate_table
+from ablations.training import rate_table, tuning
+from ablations.training.jobs import Job
 from ablations.training.rate_table import GRID, split
 from ablations.training.rates import at_edge, best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
-from ablations.training.tuning import EVERY, Seen, next_jobs, still_wanted, tune
+from ablations.training.tuning import Seen, next_jobs, still_wanted, tune
 from tricks import PPO, REINFORCE, Config
 
 TINY = Config(steps=200, lanes=2, horizon=16)
@@ -42,7 +44,7 @@ def test_where_the_best_rate_is_at_the_edge_the_grid_grows_until_it_is_not() -> 
     assert [list(wanted) for wanted in rounds[1:-1]] == [[1e-4], [3e-5], [1e-5]]
     assert {rate for rate, count in low.items() if count == 8} == {1e-5, 3e-5, 1e-4}
     high, _ = race(50.0)
-    assert max(high) == max(EVERY)  # there is an end to it
+    assert max(high) == 1  # there is an end to it
 
 
 def test_a_rate_at_which_no_episode_ends_in_some_seed_is_never_best() -> None:
@@ -59,12 +61,24 @@ def test_the_finalists_are_those_of_the_first_look_whatever_the_second_says_of_t
     assert still_wanted(seen, 4) == dict.fromkeys((0.01, 0.03, 0.1), range(4, 8))
     seen |= {0.01: Seen((9.0,) * 4 + (-99.0,) * 4, ())} | {rate: Seen((first[rate],) * 8, ()) for rate in (0.03, 0.1)}
     assert still_wanted(seen, 4) == {}
+    seen |= {rate: Seen((first[rate],) * 4 + (-99.0,) * 4, ()) for rate in (0.03, 0.1)}
+    seen |= {0.0003: Seen((6.5,) * 4, ())}
+    assert still_wanted(seen, 4) == {}  # though the lowest rate is now ahead, at a first look
+
+
+def test_where_a_second_look_puts_the_best_rate_at_the_edge_the_next_one_gets_both_looks_at_once() -> None:
+    first = dict(zip(GRID, (8.0, 9.0, 7.0, 0.0, 0.0, 0.0, 0.0), strict=True))
+    seen = {rate: Seen((score,) * 4, ()) for rate, score in first.items()}
+    second = {0.0003: 8.0, 0.001: 1.0, 0.003: 7.0}
+    seen |= {rate: Seen((first[rate],) * 4 + (score,) * 4, ()) for rate, score in second.items()}
+    assert still_wanted(seen, 4) == {1e-4: range(8)}
 
 
 def test_no_two_rates_share_a_seed_and_none_is_ever_reported() -> None:
     (first,) = next_jobs((TINY, PPO), {}, 4)
     assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
     assert len(set(first.config.seed_list)) == 4 * len(GRID)
+    assert first.config.seed_list[:5] == (*range(1_000_060_000, 1_000_060_004), 1_000_080_000)  # as they ever were
     (again,) = next_jobs((TINY, PPO), {rate: Seen((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}, 4)
     assert set(again.config.rates) == {1e-5, 3e-5, 1e-4}
     assert min(first.config.seed_list + again.config.seed_list) >= FIRST_TUNING_SEED
@@ -89,6 +103,29 @@ def test_tuning_keeps_every_seed_s_score_and_replaces_what_was_known_of_the_arm(
     tune(arms[:1], store, workers=1, seeds=1)
     assert rate_table.table().groupby("tricks").seeds.max().to_dict() == {"": 2, scores.tricks.iloc[-1]: 4}
     rate_table.table.cache_clear()
+
+
+class Told:
+    """A store that holds whatever is asked for: the nearer a rate is to 0.01, the better, and the end is 100 better."""
+
+    def scored(self, job: Job) -> SimpleNamespace:
+        score = -abs(np.log10(job.config.rates) + 2)
+        return SimpleNamespace(table=lambda seeds: pd.DataFrame({"score": score, "late": score + 100}, list(seeds)))
+
+
+def test_a_first_look_is_at_ten_seeds_and_a_second_at_ten_more_of_three_rates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
+    monkeypatch.setattr(tuning, "run_jobs", lambda jobs, store, workers: {})
+    rate_table.table.cache_clear()
+    tune([(TINY, PPO)], Told(), workers=1)  # type: ignore[arg-type]
+    rows = rate_table.table().set_index("lr")
+    rate_table.table.cache_clear()
+    assert rows.seeds.to_dict() == dict.fromkeys(GRID, 10) | dict.fromkeys((0.003, 0.01, 0.03), 20)
+    assert rows.area[[0.001, 0.01, 0.1]].tolist() == [-1, 0, -1]
+    assert rows.late[[0.001, 0.01, 0.1]].tolist() == [99, 100, 99]
+    assert rows.areas[0.1] == " ".join(["-1"] * 10)
 
 
 def test_tuning_keeps_what_another_process_stored_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

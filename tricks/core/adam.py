@@ -42,7 +42,7 @@ class Adam:
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()
         rate = moving * learning_rate.unsqueeze(1) * root / (1 - beta1**t)
-        gradient = torch.nan_to_num(gradient, 0, 0, 0, out=self.change).mul_(moving)  # NaN·0 would be NaN
+        gradient = torch.nan_to_num(gradient, out=self.change).mul_(moving)  # NaN·0 would be NaN
         self.m.lerp_(gradient, moving * (1 - beta1))
         self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
         torch.sqrt(self.v, out=self.change).add_((per_seed(self.eps, root) * root).float())

@@ -59,9 +59,8 @@ class Agent(nn.Module):
         ):
             self.register_buffer(name, moment)
         self.standardizes = False
-        self.register_buffer("_task", None, persistent=False)
-        for name in ("obs_mean", "obs_scale"):  # derived from the moments
-            self.register_buffer(name, torch.empty(0), persistent=False)
+        for name in ("obs_mean", "obs_scale", "_task"):  # derived from the moments, and from a rollout
+            self.register_buffer(name, None, persistent=False)
         self.register_load_state_dict_post_hook(_see_again)
         shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)
         self.register_buffer("return_mean", torch.zeros(shape, dtype=torch.float64))
@@ -181,7 +180,7 @@ class Agent(nn.Module):
     def __getitem__(self, k: int) -> "Agent":
         """The k-th agent of the stack, as a copy."""
         k = fitted("k", int, k)
-        pick = slice(k, k + 1) if k >= 0 else slice(k, k + 1 or None)
+        pick = slice(k, k + 1 or None)
         alone = deepcopy(self)
         alone.seeds = (self.seeds[k],)
         for parameter in alone.parameters():

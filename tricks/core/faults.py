@@ -1,6 +1,5 @@
 """What an environment must not return. A seed whose environment does stops there, and the other seeds go on."""
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -12,9 +11,7 @@ def seen(valid: Tensor) -> Tensor:
     return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
 
 
-def find_faults(
-    obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor, first: int = 0
-) -> dict[int, tuple[str, str]]:
+def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor, first: int) -> dict[int, tuple[str, str]]:
     """The fault of each seed that has one in its valid rows: index of the seed -> what is wrong, and where.
 
     obs [S, T+1, N, ...], legal [S, T, N, A], reward and valid [S, T, N], first: the number of the first row.
@@ -35,6 +32,7 @@ def find_faults(
 
 def without(faulty: list[int], *columns: Tensor) -> list[Tensor]:
     """Copies of bool columns [S, T, N] that are False for the faulty seeds."""
-    healthy = torch.ones(len(columns[0]), dtype=torch.bool, device=columns[0].device)
-    healthy[faulty] = False
-    return [column & healthy.view(-1, 1, 1) for column in columns]
+    copies = [column.clone() for column in columns]
+    for copy in copies:
+        copy[faulty] = False
+    return copies

@@ -36,7 +36,7 @@ class Shallow(nn.Module):
     2019, arXiv:1903.03176, at half its width.
     """
 
-    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int], brightest: float = 255) -> None:
+    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int], brightest: float) -> None:
         super().__init__()
         channels, *sides = shape
         if min(sides) < KERNEL:

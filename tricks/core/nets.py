@@ -53,7 +53,7 @@ class Net(nn.Module):
         """Weight [S, in, out] and bias [S, 1, out] of every layer; the last one is the head."""
         return [*self.body.layers, self.head.layer]
 
-    def with_value_head(self, generators: Sequence[np.random.Generator], tasks: int = 1) -> "Net":
+    def with_value_head(self, generators: Sequence[np.random.Generator], tasks: int) -> "Net":
         """A net that shares this one's body and has a head of its own, for V(s) of each task."""
         head = Head(generators, self.body.width, tasks, exact=True)
         return Net(self.body, head.to(self.head.weight.device))

@@ -173,7 +173,8 @@ class Player:
         playing, _, between = (torch.stack(x, 1) for x in list(zip(*self._rows, strict=True))[-3:])  # [S, T, N]
         steps = (playing & ~between).cumsum(1)
         earlier = torch.where(between, steps, 0).cummax(1).values  # steps before the game in flight
-        return (steps - earlier > self.limit).flatten(1).any(1).nonzero()[:, 0].tolist()
+        overlong: list[int] = (steps - earlier > self.limit).nonzero()[:, 0].unique().tolist()
+        return overlong
 
     def state_dict(self) -> dict[str, int]:
         """The state between two rollouts; each rollout draws fresh noise."""
