@@ -14,12 +14,13 @@ from ablations.design.designs import ladder, leave_one_out
 from ablations.design.flag_sets import flags
 
 
-def test_studies_come_in_the_order_in_which_the_suites_name_their_environments(tmp_path: Path) -> None:
+def test_studies_come_in_the_order_in_which_the_suites_name_their_environments_worlds_last(tmp_path: Path) -> None:
     envs = ["CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3", "Hopper-v5", "A-v0"]
     for env in envs[::-1]:
         made = study(ladder(["baseline"]), lambda on: 0, env)
         save(replace(made, name=f"ladder_{env}"), tmp_path)
-    assert [found.env for found in load_all(tmp_path)] == envs
+    save(trials("worlds_from10", 10), tmp_path)
+    assert [found.env for found in load_all(tmp_path)] == [*envs, "CartPole-v1"]
 
 
 def test_seeds_that_two_parts_of_a_study_share_are_counted_once() -> None:
