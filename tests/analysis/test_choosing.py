@@ -81,6 +81,10 @@ def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_s
     assert np.isnan(choice_variance(*ARM, 0.01))
     assert np.isnan(choice_variance("y", 9, "", "gae", 0.03))
     assert choice_variance(*ARM, 0.03) >= 0
+    rows = [(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")]  # known of one of two rates
+    store_table(pd.DataFrame(rows, columns=COLUMNS))
+    choice_variance.cache_clear()
+    assert np.isnan(choice_variance(*ARM, 0.03))
     store_table(pd.DataFrame([(*ARM, 0.03, 1.0, 1.0, 5, "")], columns=COLUMNS))
     choice_variance.cache_clear()
     assert np.isnan(choice_variance(*ARM, 0.03))
