@@ -74,6 +74,8 @@ def test_the_second_look_is_for_the_three_that_did_best_at_the_first() -> None:
     """Without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins."""
     looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
     assert set(choices([np.repeat(each, 5) for each in looks])) == {1}
+    worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
+    assert set(choices([np.repeat(each, 5) for each in worse])) == {1}
 
 
 def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
@@ -85,6 +87,7 @@ def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_s
     store_table(pd.DataFrame(rows, columns=COLUMNS))
     choice_variance.cache_clear()
     assert np.isnan(choice_variance(*ARM, 0.03))
+    assert chosen_means(*ARM, 0.03) is None
     store_table(pd.DataFrame([(*ARM, 0.03, 1.0, 1.0, 5, "")], columns=COLUMNS))
     choice_variance.cache_clear()
     assert np.isnan(choice_variance(*ARM, 0.03))
