@@ -5,9 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy import stats
+from support.studies import study
 
 from ablations.analysis.estimates import known, paired, unpaired
-from ablations.analysis.stats import improvement, interval
+from ablations.analysis.game_scores import mean_score
+from ablations.analysis.stats import FEWEST, improvement, interval
+from ablations.design.designs import ladder
 
 
 def test_a_difference_of_known_variance_is_normal() -> None:
@@ -37,6 +40,15 @@ def test_an_interval_is_of_the_statistic_that_is_asked_for(statistic: Callable[.
     found = statistic(values[rng.integers(0, 6, (5000, 6))], axis=1)
     tail = stats.norm.cdf(-stats.t.ppf(0.975, 5) * (6 / 5) ** 0.5)
     assert interval(values, statistic) == pytest.approx(np.quantile(found, [tail, 1 - tail]), rel=1e-6)
+
+
+@pytest.mark.parametrize(("agents", "over"), [(FEWEST, "agents"), (FEWEST - 1, "games")])
+def test_scores_of_games_are_averaged_over_enough_agents_and_else_over_all_games(agents: int, over: str) -> None:
+    scores = [[10.0 * k, 10.0 * k + 1] for k in range(agents)]
+    made = study(ladder(["baseline"]), lambda on: 0)
+    made.about["games"] = {"trained": scores, "random": [[1.0]]}
+    values = np.array(scores).mean(axis=1) if over == "agents" else np.array(scores).ravel()
+    assert mean_score(made, "trained") == paired(values)
 
 
 def test_a_nan_in_either_arm_leaves_no_improvement() -> None:
