@@ -44,7 +44,9 @@ def try_room(room: Room, tried: list[Mutant], patience: float, note: Note) -> No
                 note(mutant, code, test)
 
         arguments = [*options, f"-knot ({SLOW})", *room.tests]
-        if forked(lambda: int(pytest.main(arguments, [Trial(tried, reached, patience, heard)])), 10**6) not in (0, 5):
+        if forked(
+            lambda: int(pytest.main(arguments, [Trial(room.files, tried, reached, patience, heard)])), 10**6
+        ) not in (0, 5):
             raise SystemExit("pytest ended early")
         left = [int(index) for index in outcomes.read_text().split()] if outcomes.exists() else []
         for mutant in (tried[index] for index in left):

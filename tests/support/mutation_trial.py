@@ -59,9 +59,11 @@ def run(session: pytest.Session, items: Sequence[pytest.Item]) -> Iterator[pytes
 class Trial:
     """A pytest plugin that runs, for every mutant, the tests that reach it. Those that need an import are left over."""
 
-    def __init__(self, tried: Sequence[Mutant], reached: Path, patience: float, note: Note) -> None:
+    def __init__(
+        self, files: Sequence[str], tried: Sequence[Mutant], reached: Path, patience: float, note: Note
+    ) -> None:
         self.tried, self.reached, self.patience, self.note = tried, reached, patience, note
-        self.paths = {str(ROOT / mutant.file): mutant.file for mutant in tried}
+        self.paths = {str(ROOT / file): file for file in files}  # all of the room's: `reached` is kept for other calls
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
