@@ -89,6 +89,16 @@ def test_a_rate_that_was_chosen_anew_is_not_confirmed_by_runs_at_the_old_one(tmp
     assert load_all(tmp_path)[0].again is None
 
 
+def test_some_of_the_arms_tried_again_are_a_second_try(tmp_path: Path) -> None:
+    first = study(ladder(["baseline", "entropy"]), lambda on: 0)
+    runs = first.runs[first.runs.tricks.ne("")].assign(seed=first.runs.seed + 8)
+    save(first, tmp_path)
+    save_again(replace(first, runs=runs, about=first.about | {"seeds": [8, 16]}), first, tmp_path)
+    again = load_all(tmp_path)[0].again
+    assert again is not None
+    assert set(again.runs.tricks) == {"baseline", "baseline entropy"}
+
+
 def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     design = ladder(["baseline", "entropy"])
     whole = study(design, lambda on: len(on), seeds=8)
