@@ -62,6 +62,13 @@ def test_a_rate_at_which_an_episode_never_ended_is_never_chosen() -> None:
     assert (choices(areas) == 0).all()
 
 
+def test_every_seed_is_drawn_as_often_as_any_other() -> None:
+    """The mean of two draws of 10 and 0 is above 5.1 if both are 10, one time in four, in whichever order they are."""
+    for seeds in ([10.0, 0.0], [0.0, 10.0]):
+        found = choices([np.array(seeds), np.full(2, 5.1)], resamples=4000)
+        assert (found == 0).mean() == pytest.approx(0.25, abs=0.03)
+
+
 def test_a_rate_left_behind_after_the_first_look_can_still_win_another_time() -> None:
     noise = np.random.default_rng(0).normal(size=10)
     areas = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
