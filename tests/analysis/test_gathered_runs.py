@@ -64,6 +64,13 @@ def test_a_study_of_a_plan_is_of_what_is_finished_and_says_what_was_left_out(
     assert found.missing(design) == ["+ baseline"]
 
 
+def test_the_subject_is_that_of_a_design_that_is_not_about_the_ladder() -> None:
+    design = ladder(["baseline"])
+    made = study(design, lambda on: 0)
+    assert made.subject == replace(made, designs=()).subject == "ladder"
+    assert replace(made, designs=(design, replace(design, subject="beyond"))).subject == "beyond"
+
+
 def test_a_seed_past_those_that_were_asked_for_does_not_stand_in_for_one_that_is_missing() -> None:
     made = study(ladder(["baseline"]), lambda on: 0)
     late = replace(made, runs=made.runs.assign(seed=made.runs.seed + made.runs.tricks.eq("baseline")))
