@@ -68,7 +68,7 @@ def test_the_subject_is_that_of_a_design_that_is_not_about_the_ladder() -> None:
     design = ladder(["baseline"])
     made = study(design, lambda on: 0)
     assert made.subject == replace(made, designs=()).subject == "ladder"
-    assert replace(made, designs=(design, replace(design, subject="beyond"))).subject == "beyond"
+    assert replace(made, designs=(design, replace(design, beyond=True))).subject == "beyond"
 
 
 def test_a_seed_past_those_that_were_asked_for_does_not_stand_in_for_one_that_is_missing() -> None:
