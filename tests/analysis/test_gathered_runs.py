@@ -10,7 +10,7 @@ from support.jobs import TINY
 from support.studies import study
 
 from ablations.analysis.studies import SHARES, Done, about_runs, gather, study_of
-from ablations.design.designs import ladder
+from ablations.design.designs import DESIGNS, ladder
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan
 from ablations.training.provenance import VERSIONS
@@ -68,7 +68,7 @@ def test_the_subject_is_that_of_a_design_that_is_not_about_the_ladder() -> None:
     design = ladder(["baseline"])
     made = study(design, lambda on: 0)
     assert made.subject == replace(made, designs=()).subject == "ladder"
-    assert replace(made, designs=(design, replace(design, beyond=True))).subject == "beyond"
+    assert replace(made, designs=(design, DESIGNS["beyond"](["huber", "dual_clip"]))).subject == "beyond"
 
 
 def test_a_seed_past_those_that_were_asked_for_does_not_stand_in_for_one_that_is_missing() -> None:
