@@ -20,7 +20,7 @@ def levels(values: pd.Series) -> pd.Series:
         return values.map(lambda x: "on" if x is True else "off" if x is False else f"{x:g}")
     edges = values.quantile(np.linspace(0, 1, BINS + 1)).to_numpy()
     names = [f"{low:.2g} to {high:.2g}" for low, high in pairwise(edges)]
-    place = np.searchsorted(edges[1:-1], values.to_numpy(dtype=float))
+    place = np.searchsorted(edges[1:-1], values.to_numpy())
     return pd.Series([names[k] for k in place], index=values.index)
 
 
@@ -91,9 +91,9 @@ def matters(runs: pd.DataFrame, name: str) -> np.ndarray:
     """The agents for which there is something to choose: a flag's needs are on, or a trick that reads the number."""
     if name in NEEDS:
         asked = [need for need in NEEDS[name] if need in runs]
-        return runs[asked].all(axis=1).to_numpy(dtype=bool)
+        return runs[asked].all(axis=1).to_numpy()
     readers = [trick for trick, numbers in NUMBERS.items() if name in numbers and trick in runs]
-    return runs[readers].any(axis=1).to_numpy(dtype=bool) if readers else np.ones(len(runs), dtype=bool)
+    return runs[readers].any(axis=1).to_numpy() if readers else np.ones(len(runs), dtype=bool)
 
 
 def choices(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -138,12 +138,12 @@ def _resampled(scores: np.ndarray, level: np.ndarray, sets: np.ndarray) -> tuple
 def _rows(runs: pd.DataFrame, name: str) -> list[dict[str, Any]]:
     """The rows of one choice."""
     rows = list[dict[str, Any]]()
-    sets, scores = pd.factorize(runs.set, sort=True)[0], runs.score.to_numpy(dtype=float)
+    sets, scores = pd.factorize(runs.set, sort=True)[0], runs.score.to_numpy()
     level, known = pd.factorize(levels(runs[name]))  # numbers, because text is slow to compare
     shares, quantiles = _resampled(scores, level, sets)
     share, low, high = explained(scores, level), *np.quantile(shares, (0.025, 0.975))
     chance = by_chance(scores, level, sets)
-    for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy(), kind="stable")]):
+    for each in dict.fromkeys(level[np.argsort(runs[name].to_numpy())]):
         here = level == each
         row: dict[str, Any] = {"choice": name, "level": known[each], "middle": float(runs[name][here].median())}
         row |= {"agents": int(here.sum()), "explained": share, "explained_low": low, "explained_high": high}

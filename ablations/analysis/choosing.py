@@ -76,7 +76,7 @@ def choices(
         best: np.ndarray = first.argmax(axis=1)
         return best
     late = [each[count:] if len(each) > count else each for each in areas]
-    whole = (first + np.stack([drawn(each, rng) for each, rng in zip(late, rngs, strict=True)], axis=1)) / 2
-    behind = np.argsort(np.argsort(-first, axis=1), axis=1) >= FINALISTS
-    best = np.where(behind, -np.inf, whole).argmax(axis=1)
+    both = first + np.stack([drawn(each, rng) for each, rng in zip(late, rngs, strict=True)], axis=1)
+    behind = np.argsort(np.argsort(-first)) >= FINALISTS
+    best = np.where(behind, -np.inf, both).argmax(axis=1)
     return best

@@ -81,7 +81,7 @@ def _coefficients(values: Scores, names: tuple[str, ...]) -> dict[str, np.ndarra
     flags = np.array([[1.0, *(name in on for name in names)] for on in values])  # [arms, 1 + factors]
     if np.linalg.matrix_rank(flags) < flags.shape[1]:
         return dict.fromkeys(names, np.array([np.nan]))
-    fitted = np.linalg.lstsq(flags, np.stack(list(values.values())), rcond=None)[0]
+    fitted = np.linalg.lstsq(flags, np.stack(list(values.values())))[0]
     return dict(zip(names, fitted[1:], strict=True))
 
 

@@ -78,7 +78,7 @@ def _joined(one: Study, other: Study) -> Study:
     about["seeds"] = [one.about["seeds"][0], other.about["seeds"][1]]
     both, last = one.about["made with"], other.about["made with"]
     about["made with"] = {key: sorted({*both.get(key, ()), *last.get(key, ())}) for key in both | last}
-    runs = pd.concat([one.runs, other.runs], ignore_index=True)
+    runs = pd.concat([one.runs, other.runs])
     runs = runs.sort_values("tuned", key=lambda tuned: tuned.eq(FIXED), kind="stable")  # of equal runs, the tuned stay
     runs = runs.drop_duplicates([*COLUMNS[:5], "seed"], ignore_index=True)  # a shared arm's additional seeds
     return Study(one.name, one.designs, runs, about)

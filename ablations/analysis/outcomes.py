@@ -184,7 +184,7 @@ def judged(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataF
     and p < 0.05 there, and its difference is in `again`; NaN where there was no second try.
     """
     frame = pd.DataFrame([each.row() for each in found])
-    adjusted = holm(frame.p.to_numpy(dtype=float))
+    adjusted = holm(frame.p.to_numpy())
     seen = np.where(adjusted < LEVEL, np.sign(frame.difference), 0).astype(int)
     later = {each.trial: each.row() for each in second}
     right = np.where(frame.predicted == 0, frame.small, seen == frame.predicted)

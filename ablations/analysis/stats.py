@@ -28,8 +28,8 @@ def reached(grid: pd.DataFrame, threshold: float) -> pd.Series:
     NaN (censored) if there is none. All arms are averaged over the same number of steps, because an update of short
     segments can hold a single lucky episode, while one of whole episodes is the mean of many.
     """
-    means = np.lib.stride_tricks.sliding_window_view(grid.to_numpy(dtype=float), AVERAGED, axis=1).mean(axis=-1)
-    there, ends = means >= threshold, grid.columns.to_numpy(dtype=float)[AVERAGED - 1 :]
+    means = np.lib.stride_tricks.sliding_window_view(grid.to_numpy(), AVERAGED, axis=1).mean(axis=-1)
+    there, ends = means >= threshold, grid.columns.to_numpy()[AVERAGED - 1 :]
     return pd.Series(np.where(there.any(axis=1), ends[there.argmax(axis=1)], np.nan), index=grid.index)
 
 
@@ -40,19 +40,19 @@ def restricted_mean(reached: pd.Series, budget: float) -> float:
 
 def median_reached(reached: pd.Series) -> float:
     """The step by which half of the seeds got there (the Kaplan-Meier median); NaN if fewer than half did."""
-    times = np.sort(reached.to_numpy(dtype=float))  # NaN comes last
+    times = np.sort(reached.to_numpy())  # NaN comes last
     return float(times[(len(times) - 1) // 2])
 
 
 def share_reached(reached: pd.Series, steps: np.ndarray) -> np.ndarray:
     """Share of all seeds that got there by each step; the others are censored at the budget."""
-    share: np.ndarray = (reached.to_numpy(dtype=float)[:, None] <= steps).mean(axis=0)
+    share: np.ndarray = (reached.to_numpy()[:, None] <= steps).mean(axis=0)
     return share
 
 
 def iqm(values: np.ndarray, axis: int = 0) -> np.ndarray:
     """Interquartile mean: without the lowest and highest ⌊n/4⌋ values. Agarwal et al. 2021, arXiv:2108.13264."""
-    ordered = np.sort(np.moveaxis(values, axis, -1), axis=-1)  # five times as fast as scipy's trim_mean
+    ordered = np.sort(np.moveaxis(values, axis, -1))  # five times as fast as scipy's trim_mean
     cut = ordered.shape[-1] // 4
     middle = ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
     return np.where(np.isnan(ordered[..., -1]), np.nan, middle)[()]  # NaN sorts last and would be cut off

@@ -152,7 +152,7 @@ def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> Abou
     return {
         "command": command,
         "seconds": round(sum(each.result.seconds for each in done), 1),
-        "steps": round(sum(each.result.steps for each in done), 1),
+        "steps": sum(each.result.steps for each in done),
         "made with": found | where | ({"gpu": gpus} if gpus else {}),
         "seeds": [min(seeds), max(seeds) + 1],
     }

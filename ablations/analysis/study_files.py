@@ -124,14 +124,14 @@ def _fault(runs: pd.DataFrame, about: About, designed: bool) -> str:
         x.kind not in "if" for x in numbers.dtypes
     ):
         return "a number is missing, or is none"
-    if np.isinf(numbers.to_numpy(dtype=float)).any() or (runs.diverged < 0).any():
+    if np.isinf(numbers).any(axis=None) or (runs.diverged < 0).any():
         return "a return is infinite, or a step negative"
     if not (runs.lr > 0).all() or not (runs.steps > 0).all():
         return "a learning rate or a budget is not positive"
     first, end = about["seeds"]
     if (runs.seed < first).any() or not runs.seed.between(first, end - 1).any():
         return "the seeds are not those of its first line"
-    arm = COLUMNS[:4] if designed else [*COLUMNS[:4], "lr"]  # a trial may repeat another's arm at a fixed rate
+    arm = COLUMNS[: 4 if designed else 5]  # a trial may repeat another's arm at a fixed rate
     if runs.duplicated([*arm, "seed"]).any():
         return "a run is there twice"
     if designed and (runs[COLUMNS[:3]] != runs[COLUMNS[:3]].iloc[0]).any(axis=None):

@@ -1,6 +1,7 @@
 """Effects by learning rate: of the seeds that every rate has, at each rate, over all, and with each arm at its best."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -30,16 +31,19 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     """Fill a table of rates with six seeds a rate, and six more that are 1000 too high for the rate 0.01."""
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
 
-    def fill(value: Callable[[set[str], float], float], without: tuple[str, float] = ("", 0.0)) -> None:
+    def fill(
+        value: Callable[[set[str], float], float], without: tuple[str, float] = ("", 0.0), kept: bool = False
+    ) -> None:
         rows = []
         for arm in DESIGN.arms:
-            for lr in GRID:
+            for lr in (*GRID, 0.5):  # one more than the grid has
                 areas = NOISE + value(set(arm.tricks.on), lr)
                 areas = np.concatenate([areas, areas + 1000]) if lr == 0.01 else areas
-                if (flags(arm.tricks), lr) != without:
+                if (flags(arm.tricks), lr) != without or kept:
                     mean = float(areas.mean())
                     setting = ("CartPole-v1", 100_000, "", flags(arm.tricks))
-                    rows.append((*setting, lr, mean, mean, len(areas), joined(areas)))
+                    text = "" if (flags(arm.tricks), lr) == without else joined(areas)
+                    rows.append((*setting, lr, mean, mean, len(areas), text))
         store_table(pd.DataFrame(rows, columns=COLUMNS))
 
     yield fill
@@ -65,6 +69,8 @@ def test_each_rate_counts_with_the_seeds_of_the_first_look(tuned: Callable[..., 
 def test_the_common_rate_is_best_for_all_arms_together(tuned: Callable[..., None]) -> None:
     tuned(lambda on, lr: 50 * (lr == 0.03) + 80 * (lr == 0.1) * ("entropy" in on))
     assert common_rate(study(DESIGN, lambda on: 0)) == 0.03
+    tuned(lambda on, lr: (50 - NOISE) * (lr == 0.1))
+    assert common_rate(study(DESIGN, lambda on: 0)) == 0.1  # the best one, though all of its seeds are alike
 
 
 def test_a_comparison_whose_arm_lacks_a_rate_is_left_out(tuned: Callable[..., None], tmp_path: Path) -> None:
@@ -75,6 +81,14 @@ def test_a_comparison_whose_arm_lacks_a_rate_is_left_out(tuned: Callable[..., No
     assert common_rate(made) is None
     nowhere = effects_by_rate(study(DESIGN, lambda on: 0, env="Nowhere-v0"), DESIGN)
     assert rate_map_figure(nowhere, DESIGN, None, tmp_path) == []
+
+
+def test_an_arm_of_which_the_seeds_of_one_rate_were_not_kept_has_no_scores(tuned: Callable[..., None]) -> None:
+    tuned(lambda on, lr: 100, without=("baseline entropy", 0.3), kept=True)
+    made = study(DESIGN, lambda on: 0)
+    assert scores_by_rate(made, DESIGN.arms[-1].tricks) == {}
+    assert tuple(scores_by_rate(made, DESIGN.arms[0].tricks)) == GRID
+    assert tuple(scores_by_rate(replace(made, runs=made.runs[:1]), DESIGN.arms[0].tricks)) == GRID  # however few runs
 
 
 def test_the_map_has_a_cell_for_each_trick_and_rate_and_a_sentence_says_it(

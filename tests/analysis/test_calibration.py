@@ -81,9 +81,9 @@ def test_every_rate_is_looked_at_with_as_many_seeds_as_the_one_with_the_fewest_h
         return choices(areas, resamples=resamples)
 
     monkeypatch.setattr(module, "choices", counted)
-    means = (5.0, 4.0, 3.0, 0.0)
+    means = (0.0, 5.0, 4.0, 3.0)
     tuned_again([np.full(4 + k, mean) for k, mean in enumerate(means)], seeds=2, draws=3)
-    assert looks == [[8, 8, 8, 4]] * 3  # the best three are looked at twice
+    assert looks == [[4, 8, 8, 8]] * 3  # the best three are looked at twice
 
 
 def test_where_all_arms_were_tuned_the_coverage_of_tuning_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,15 @@ def test_what_is_explained_by_hand() -> None:
     assert explained(np.array([0.0, 2.0, 10.0]), np.array([0, 0, 1])) == pytest.approx(52 / 58)
 
 
+def test_what_is_explained_does_not_depend_on_the_unit_or_the_zero_of_the_scores() -> None:
+    rng = np.random.default_rng(0)
+    level, sets = rng.integers(0, 3, 60), np.arange(60) // 6
+    scores = level + rng.normal(size=60)
+    for other in (scores * 1e-3, scores * 1e3, scores + 50):
+        assert explained(other, level) == pytest.approx(explained(scores, level))
+        assert by_chance(other, level, sets) == by_chance(scores, level, sets)
+
+
 def test_a_choice_is_clear_if_both_its_interval_and_its_shuffles_say_so() -> None:
     rows = pd.DataFrame({"explained_low": [0.1, 0.1, -0.1, 0.0, 0.1], "chance": [0.01, 0.2, 0.01, 0.01, 0.025]})
     assert clear_of_zero(rows).tolist() == [True, False, False, False, False]
@@ -61,6 +70,8 @@ def test_a_shuffle_that_explains_exactly_as_much_counts_against_the_choice() -> 
     assert by_chance(two * 10.0 + np.tile([0.1, 0.3], 10), two, two) == 1
     four, odd = np.repeat(np.arange(4), 10), np.repeat([0, 1, 1, 0], 10)  # one in three of the splits of four sets
     assert by_chance(odd * 10.0, odd, four) == pytest.approx(1 / 3, abs=0.05)
+    own = np.array([0, 1, 0, 1])  # not shared by the two sets, so shuffled over agents: two in six of their splits
+    assert by_chance(own * 10.0, own, np.array([0, 0, 1, 1])) == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:
@@ -70,6 +81,8 @@ def test_numbers_from_a_range_come_in_ranges_with_equally_many_draws() -> None:
     assert found.iloc[0] == "0 to 0.2"
     assert levels(pd.Series([True, False, True])).tolist() == ["on", "off", "on"]
     assert levels(pd.Series([1.0, 4.0, 1.0])).tolist() == ["1", "4", "1"]
+    assert levels(pd.Series([16, 4, 8, 1, 2])).tolist() == ["16", "4", "8", "1", "2"]  # as many values as ranges
+    assert levels(pd.Series(np.linspace(0, 1, 101), index=range(7, 108))).index.tolist() == [*range(7, 108)]
 
 
 def test_a_choice_is_judged_where_it_matters() -> None:
@@ -78,6 +91,8 @@ def test_a_choice_is_judged_where_it_matters() -> None:
     assert matters(runs, "gae_lambda").tolist() == [False, False, True, True]
     assert matters(runs, "lr").all()
     assert matters(runs, "baseline").all()
+    either = pd.DataFrame({"value_clip": [False, True, False], "clip_anneal": [False, False, True]})
+    assert matters(either, "value_clip_anneals").tolist() == [False, True, True]  # any trick that reads it
 
 
 def test_quantiles_are_of_the_agents_with_the_level() -> None:
@@ -111,6 +126,16 @@ def test_the_interval_is_what_drawing_whole_sets_again_gives() -> None:
         drawn = np.concatenate([np.flatnonzero(sets == each) for each in rng.integers(0, 12, 12)])
         found.append(explained(score[drawn], flag[drawn]))
     assert [row.explained_low, row.explained_high] == pytest.approx(np.quantile(found, (0.025, 0.975)), rel=1e-9)
+    assert row.chance == by_chance(score, flag, sets)
+
+
+def test_the_order_of_the_agents_changes_no_interval_and_a_choice_without_alternatives_has_none() -> None:
+    rng = np.random.default_rng(0)
+    runs = pd.DataFrame({"set": np.arange(80) // 10, "flag": np.arange(80) // 10 % 2 == 1, "lr": 0.1})
+    runs["score"] = rng.normal(size=80) + runs.flag
+    found, other = choices(runs, ["flag", "lr"]), choices(runs[::-1], ["flag", "lr"])
+    assert found.choice.tolist() == ["flag", "flag"]
+    pd.testing.assert_frame_equal(found.drop(columns="chance"), other.drop(columns="chance"))
 
 
 def test_the_command_trains_what_is_drawn_and_goes_on_where_it_was(

@@ -62,6 +62,13 @@ def test_a_rate_at_which_an_episode_never_ended_is_never_chosen() -> None:
     assert (choices(areas) == 0).all()
 
 
+def test_every_seed_is_drawn_as_often_as_any_other() -> None:
+    """The mean of two draws of 10 and 0 is above 5.1 if both are 10, one time in four, in whichever order they are."""
+    for seeds in ([10.0, 0.0], [0.0, 10.0]):
+        found = choices([np.array(seeds), np.full(2, 5.1)], resamples=4000)
+        assert (found == 0).mean() == pytest.approx(0.25, abs=0.03)
+
+
 def test_a_rate_left_behind_after_the_first_look_can_still_win_another_time() -> None:
     noise = np.random.default_rng(0).normal(size=10)
     areas = [np.concatenate([noise, noise]) + k for k in (0.2, 0.1, 0.0)] + [noise + 0.05]
@@ -74,6 +81,8 @@ def test_the_second_look_is_for_the_three_that_did_best_at_the_first() -> None:
     """Without noise, every draw finds the same: second, third, and fifth get the second look, and the second wins."""
     looks = ([3.0], [5.0, 20.0], [9.0, 0.0], [2.0], [7.0, 0.0])
     assert set(choices([np.repeat(each, 5) for each in looks])) == {1}
+    worse = ([3.0], [5.0, 0.0], [9.0, -5.0], [2.0], [7.0, -4.0])  # the fourth would win, but had no second look
+    assert set(choices([np.repeat(each, 5) for each in worse])) == {1}
 
 
 def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_said() -> None:
@@ -81,6 +90,11 @@ def test_where_the_seeds_scores_are_not_known_or_chose_another_rate_nothing_is_s
     assert np.isnan(choice_variance(*ARM, 0.01))
     assert np.isnan(choice_variance("y", 9, "", "gae", 0.03))
     assert choice_variance(*ARM, 0.03) >= 0
+    rows = [(*ARM, 0.01, 1.0, 1.0, 2, ""), (*ARM, 0.03, 3.5, 3.5, 2, "3 4")]  # known of one of two rates
+    store_table(pd.DataFrame(rows, columns=COLUMNS))
+    choice_variance.cache_clear()
+    assert np.isnan(choice_variance(*ARM, 0.03))
+    assert chosen_means(*ARM, 0.03) is None
     store_table(pd.DataFrame([(*ARM, 0.03, 1.0, 1.0, 5, "")], columns=COLUMNS))
     choice_variance.cache_clear()
     assert np.isnan(choice_variance(*ARM, 0.03))

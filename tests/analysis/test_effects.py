@@ -9,7 +9,7 @@ from scipy import stats
 from support.studies import study
 
 from ablations.analysis import effects as module
-from ablations.analysis.effects import MARGIN, certainly_small, effects, scores
+from ablations.analysis.effects import MARGIN, certainly_small, detected_arms, effects, scores
 from ablations.analysis.estimates import LEVEL, second_try, unpaired
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES, Study
@@ -41,6 +41,9 @@ def test_an_effect_is_welchs_and_corrected_for_how_many_there_are() -> None:
     assert found.p["lr_anneal"] < 0.05 < found.p_holm["lr_anneal"]  # alone it would be detected
     assert found.p_holm["lr_anneal"] == pytest.approx(2 * found.p["lr_anneal"])
     assert found.improvement["entropy"] == 0.5
+    assert found.improvement["baseline"] == 1
+    means = [(value - SCALE.random) / unit for value in (135, 225, 225, 225)]  # of eight seeds, 100 to 170
+    assert found[["without", "with"]].to_numpy().ravel().tolist()[:4] == pytest.approx(means)
 
 
 def test_an_effect_helps_or_hurts_or_is_practically_nothing_or_unknown() -> None:
@@ -136,6 +139,31 @@ def test_every_arm_keeps_its_own_runs_scores() -> None:
             found.area.tolist() == found.late.tolist() == [100 + 10 * seed + found.area[0] - 100 for seed in range(8)]
         )
         assert found.reached.notna().tolist() == [arm.tricks.entropy] * 8
+
+
+def test_an_arm_of_which_one_seed_has_no_score_has_no_mean() -> None:
+    design = ladder(["baseline", "entropy"])
+    made = study(design, lambda on: 0)
+    broken = made.runs.tricks.eq("baseline") & made.runs.seed.eq(3)
+    found = effects(
+        replace(made, runs=made.runs.assign(**{name: made.runs[name].mask(broken) for name in SHARES})), design
+    )
+    assert found[["without", "with"]].isna().to_numpy().tolist() == [[False, True], [True, False]]
+
+
+def test_both_arms_of_what_is_detected_are_tried_again_and_no_others() -> None:
+    design = ladder(["baseline", "entropy", "lr_anneal"])
+    found = detected_arms(study(design, lambda on: 90 * ("baseline" in on)))
+    assert found == {arm.tricks for arm in design.arms[:2]}
+    apart = replace(study(design, lambda on: 90 * ("baseline" in on)), designs=(ladder(["gae"]), design))
+    assert detected_arms(apart) == found  # of the other design there are no runs
+    assert detected_arms(study(design, lambda on: 0)) == frozenset()
+
+
+def test_a_single_seed_has_a_difference_and_no_interval() -> None:
+    found = effects(study(ladder(["baseline"]), lambda on: 5.0 * len(on), seeds=1), ladder(["baseline"])).iloc[0]
+    assert found.difference == pytest.approx(5 / (SCALE.ceiling - SCALE.random))
+    assert np.isnan([found.low, found.high, found.p]).all()
 
 
 def test_a_detected_effect_is_confirmed_if_other_seeds_show_it_again() -> None:

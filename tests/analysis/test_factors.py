@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.studies import study
 
-from ablations.analysis.estimates import holm, paired
+from ablations.analysis import factors as module
+from ablations.analysis.estimates import LEVEL, holm, paired
 from ablations.analysis.factors import by_factors, interactions, main_effects
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import SHARES
@@ -59,6 +60,37 @@ def test_where_arms_were_dropped_effects_come_from_those_that_are_there() -> Non
     assert main.shapley.isna().all()
     assert (main.effect["entropy"], main.detected["entropy"]) == (0, 0)  # not what rounding leaves of 0
     assert np.isnan(interactions(made, design).set_index(["a", "b"]).interaction["baseline", "gae"])
+
+
+@pytest.mark.parametrize("missing", range(4))
+def test_an_interaction_needs_all_four_arms(missing: int) -> None:
+    design = factorial(["gae", "entropy"])
+    made = study(replace(design, arms=design.arms[:missing] + design.arms[missing + 1 :]), lambda on: 0)
+    assert np.isnan(interactions(made, design).interaction[0])
+
+
+def test_effects_of_half_a_billionth_are_rounding_errors() -> None:
+    unit, design = SCALE.ceiling - SCALE.random, factorial(["gae", "entropy"])
+    main = main_effects(
+        study(design, lambda on: unit * 4e-10 * ("gae" in on) + unit * 6e-10 * ("entropy" in on)), design
+    )
+    assert main.effect.tolist() == [0, 1e-9]
+
+
+def test_a_screen_of_too_few_arms_has_no_effects() -> None:
+    design = screen(["gae", "entropy", "grad_clip"])
+    main = main_effects(study(replace(design, arms=design.arms[:3]), lambda on: 0), design)
+    assert main.trick.tolist() == list(design.names)
+    assert main[["effect", "low", "high", "p"]].isna().all(axis=None)
+    assert main.detected.eq(0).all()
+
+
+def test_an_adjusted_p_value_at_the_level_is_no_main_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = factorial(["gae", "entropy"])
+    made = study(design, lambda on: 90 * ("gae" in on))
+    assert main_effects(made, design).detected.tolist() == [1, 0]
+    monkeypatch.setattr(module, "holm", lambda p: np.full(len(p), LEVEL))
+    assert main_effects(made, design).detected.tolist() == [0, 0]
 
 
 def test_a_screen_finds_main_effects_through_pairwise_interactions() -> None:

@@ -14,12 +14,13 @@ from ablations.design.designs import ladder, leave_one_out
 from ablations.design.flag_sets import flags
 
 
-def test_studies_come_in_the_order_in_which_the_suites_name_their_environments(tmp_path: Path) -> None:
+def test_studies_come_in_the_order_in_which_the_suites_name_their_environments_worlds_last(tmp_path: Path) -> None:
     envs = ["CartPole-v1", "Acrobot-v1", "Pendulum-v1", "Taxi-v4", "LunarLander-v3", "Hopper-v5", "A-v0"]
     for env in envs[::-1]:
         made = study(ladder(["baseline"]), lambda on: 0, env)
         save(replace(made, name=f"ladder_{env}"), tmp_path)
-    assert [found.env for found in load_all(tmp_path)] == envs
+    save(trials("worlds_from10", 10), tmp_path)
+    assert [found.env for found in load_all(tmp_path)] == [*envs, "CartPole-v1"]
 
 
 def test_seeds_that_two_parts_of_a_study_share_are_counted_once() -> None:
@@ -66,6 +67,9 @@ def test_of_runs_that_two_studies_share_those_count_whose_rate_was_chosen() -> N
     given, chosen = trials("worlds_from10", 10, tuned="fixed"), trials("worlds_gae_from10", 10)
     (one,) = gathered([given, chosen])
     assert (len(one.runs), set(one.runs.tuned)) == (len(chosen.runs), {""})
+    (one,) = gathered([given, trials("worlds_gae_from10", 10, tuned="tuned at 9 steps")])
+    assert set(one.runs.tuned) == {"tuned at 9 steps"}
+    assert one.runs.index.tolist() == [*range(len(given.runs))]
 
 
 def test_trials_whose_rates_were_chosen_anew_stay_apart() -> None:
@@ -85,6 +89,16 @@ def test_a_rate_that_was_chosen_anew_is_not_confirmed_by_runs_at_the_old_one(tmp
     assert load_all(tmp_path)[0].again is None
 
 
+def test_some_of_the_arms_tried_again_are_a_second_try(tmp_path: Path) -> None:
+    first = study(ladder(["baseline", "entropy"]), lambda on: 0)
+    runs = first.runs[first.runs.tricks.ne("")].assign(seed=first.runs.seed + 8)
+    save(first, tmp_path)
+    save_again(replace(first, runs=runs, about=first.about | {"seeds": [8, 16]}), first, tmp_path)
+    again = load_all(tmp_path)[0].again
+    assert again is not None
+    assert set(again.runs.tricks) == {"baseline", "baseline entropy"}
+
+
 def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     design = ladder(["baseline", "entropy"])
     whole = study(design, lambda on: len(on), seeds=8)
@@ -95,11 +109,28 @@ def test_seeds_of_today_and_of_tomorrow_are_one_study() -> None:
     assert both.about["seeds"] == [0, 8]
     assert (both.about["steps"], both.about["seconds"]) == (2.0, 2.0)
     pd.testing.assert_frame_equal(effects(both, design), effects(whole, design))
+    pd.testing.assert_frame_equal(both.runs, pd.concat([first.runs, rest.runs], ignore_index=True))
     gap = replace(rest, about=rest.about | {"seeds": [6, 8]})
-    elsewhere = replace(rest, runs=rest.runs.assign(lr=0.1))
+    elsewhere = replace(rest, runs=rest.runs.assign(lr=rest.runs.lr.where(rest.runs.tricks.eq(""), 0.1)))  # one arm
     stepped = replace(rest, about=rest.about | {"made with": {"backend": ["gymnasium"]}})
     for other in (gap, elsewhere, stepped):
         assert merged([first, other]) == [first, other]
+
+
+def test_a_joined_study_says_how_both_parts_were_made() -> None:
+    first, rest = trials("worlds", 0), trials("worlds_from4", 4)
+    made = {"torch": ["2.1", "2"], "numpy": ["2"]}
+    (both,) = merged([first, replace(rest, about=rest.about | {"command": "y", "made with": made})])
+    assert both.about["command"] == "x; y"
+    assert both.about["made with"] == {"torch": ["2", "2.1"], "numpy": ["2"]}
+    other = replace(first, about=first.about | {"made with": {"gpu": ["H"]}})
+    assert merged([other, rest])[0].about["made with"] == {"gpu": ["H"], "torch": ["2"]}
+
+
+def test_studies_that_stay_apart_come_in_the_order_of_their_first_seeds() -> None:
+    short, long = trials("worlds_gae_from2", 2), trials("worlds", 0)
+    long = replace(long, about=long.about | {"seeds": [0, 9]})
+    assert merged([short, long]) == [long, short]
 
 
 def test_seeds_that_have_joined_a_study_confirm_nothing_in_it(tmp_path: Path) -> None:

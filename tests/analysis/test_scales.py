@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ablations.analysis.scales import SCALES
+from ablations.analysis.scales import SCALES, threshold
 from ablations.design.suites import PUBLISHED, SUITES
 from tricks import Config
 from tricks.envs.make import make_env
@@ -74,6 +74,30 @@ def test_the_robots_ceilings_are_what_is_published_rounded_up(id: str) -> None:
     assert SCALES[id].ceiling - 500 < published <= SCALES[id].ceiling
     assert SCALES[id].ceiling % 500 == 0
     assert (gym.spec(id).reward_threshold or np.inf) > SCALES[id].ceiling
+
+
+def test_the_published_effects_are_shares_of_these_scales() -> None:
+    """A scale that changes, changes every normalized score that was ever published."""
+    published: dict[str, tuple[float, float, float | None]] = {
+        "CartPole-v1": (22.3, 500, 475),
+        "Acrobot-v1": (-499, -60, -100),
+        "Pendulum-v1": (-1226, -140, -200),
+        "Taxi-v4": (-772, 7.93, 7),
+        "LunarLander-v3": (-179, 280, 200),
+        "MiniGrid-DoorKey-5x5-v0": (0.039, 1, None),
+        "MiniGrid-Unlock-v0": (0.019, 1, None),
+        "MiniGrid-SimpleCrossingS9N1-v0": (0.021, 1, None),
+        "Hopper-v5": (18.1, 2500, None),
+        "Walker2d-v5": (1.5, 2500, None),
+        "HalfCheetah-v5": (-284, 1500, None),
+        "tricks/Bricks-v0": (0.209, 60, None),
+        "tricks/BricksByRow-v0": (0.353, 2220, None),
+        "tricks/Treasure-v0": (1.04, 64, None),
+        "tricks/Squadron-v0": (4.32, 54, None),
+    }
+    assert {env: (scale.random, scale.ceiling, threshold(env)) for env, scale in SCALES.items()} == published
+    assert threshold("tricks/Corridor-v0") is None
+    assert threshold("MountainCar-v0") == -110  # Gymnasium's own
 
 
 def test_the_ceilings_of_the_games_in_pixels_are_what_they_are_said_to_be() -> None:

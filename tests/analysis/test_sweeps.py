@@ -7,7 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations.analysis.sweeps import best_of_each, good_spans, held, share_lost, varied
+from ablations.analysis.scales import SCALES
+from ablations.analysis.sweeps import (
+    best_of_each,
+    floor_score,
+    good_spans,
+    held,
+    means,
+    nearly_as_good,
+    share_lost,
+    varied,
+)
 from ablations.cli import main
 from ablations.experiments.sweep import in_words, ranges
 
@@ -26,10 +36,18 @@ def test_each_value_stands_at_the_best_of_the_others() -> None:
     np.testing.assert_allclose([found[0].low, found[0].high], [5 - half, 5 + half], rtol=1e-6)
 
 
-def test_a_combination_with_a_failed_seed_is_never_the_best() -> None:
+@pytest.mark.parametrize(("failed", "best"), [(10, 20), (20, 10)])
+def test_a_combination_with_a_failed_seed_is_never_the_best(failed: int, best: int) -> None:
     broken = runs()
-    broken.loc[(broken.a == 2) & (broken.b == 20), "score"] = [100.0, 100, 100, 100, np.nan]
-    assert best_of_each(broken, "a")[1].others == {"b": 10}
+    broken.loc[(broken.a == 2) & (broken.b == failed), "score"] = [100.0, 100, 100, 100, np.nan]
+    assert best_of_each(broken, "a")[1].others == {"b": best}
+    assert means(broken, ["a", "b"]).round(6).fillna(-1)[2].to_dict() == {failed: -1, best: 8 if best == 20 else 4}
+
+
+def test_the_floor_is_the_random_policys_score_or_else_the_worst_mean() -> None:
+    assert floor_score(runs()) == 3
+    assert floor_score(runs().head(1)) == 3  # a single run is its own mean
+    assert floor_score(runs().assign(env="CartPole-v1")) == SCALES["CartPole-v1"].random
 
 
 @pytest.mark.parametrize(
@@ -52,6 +70,9 @@ def test_a_value_is_nearly_as_good_if_it_loses_at_most_a_twentieth_of_the_way(
 def test_what_is_lost_is_a_share_of_the_way_from_the_floor_to_the_best() -> None:
     assert share_lost(pd.Series([-100.0, -60, -20]), floor=-100).tolist() == [1, 0.5, 0]
     assert share_lost(pd.Series([-100.0, -60, -20]), floor=0).tolist() == [1, 1, 0]  # none is above the floor
+    assert share_lost(pd.Series([-100.0, -60, -20]), floor=-20).tolist() == [1, 1, 0]  # nor here
+    assert share_lost(pd.Series([0.0, 0.25, 0.5]), floor=0).tolist() == [1, 0.5, 0]
+    assert nearly_as_good(pd.Series([94.0, 95, 100], index=[1, 2, 4]), floor=0) == [2, 4]
 
 
 def test_the_command_trains_every_combination_and_goes_on_where_it_was(

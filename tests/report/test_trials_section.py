@@ -13,16 +13,16 @@ from ablations.report import trials_section
 def test_a_chosen_rate_at_the_edge_of_those_that_were_tried_is_marked_and_a_given_one_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tried: list[tuple[str, float]] = []
+    tried: list[tuple[object, ...]] = []
 
-    def at_edge(env: str, steps: int, numbers: str, tricks: str, lr: float) -> bool:
-        tried.append((tricks, lr))
+    def at_edge(*arm: object) -> bool:
+        tried.append(arm)
         return True
 
     monkeypatch.setattr(outcomes, "at_edge", at_edge)
     base = dict.fromkeys(range(6), 0.5)
     chosen, given = (outcome_of(replace(TRIAL, rate=rate), base, base) for rate in (None, 0.1))
-    assert set(tried) == {("", 0.1), ("baseline", 0.1)}
+    assert set(tried) == {(TRIAL.env, 400, "lanes=2 horizon=10", tricks, 0.1) for tricks in ("", "baseline")}
     assert [trials_section.arm(row, "with") for row in (chosen, given)] == ["0.5 (0.1, edge)", "0.5 (0.1)"]
 
 

@@ -130,7 +130,8 @@ def nearest(reached: Reached, mutant: Mutant, patience: float) -> tuple[list[str
     modules = dict.fromkeys((module for _, module, _, _ in places), 0.0)
     for name, module, seconds, _ in places:
         modules[module] += seconds * (name in hits)
-    near = [(name, module, seconds) for name, module, seconds, at in places if at and modules[module]]
+    touched = {module for name, module, _, _ in places if name in hits}  # even if its tests take no time at all
+    near = [(name, module, seconds) for name, module, seconds, at in places if at and module in touched]
     near.sort(key=lambda test: test[2])
     quick = {name for module in modules for name in [n for n, m, _ in near if m == module and n in hits][:3]}
     own, law = f"test_{Path(mutant.file).name}", "test_reference.py"
