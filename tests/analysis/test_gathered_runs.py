@@ -54,7 +54,9 @@ def test_a_study_of_a_plan_is_of_what_is_finished_and_says_what_was_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = ladder(["baseline"])
-    plan = Plan(replace(TINY, seeds=1), (design,), (3, 4), fixed=True, left_out=("Atari: not installed",))
+    plan = Plan(
+        replace(TINY, seeds=1), (design,), (3, 4), fixed=True, all_tricks=True, left_out=("Atari: not installed",)
+    )
     first = next(iter(plan.jobs))
     monkeypatch.setattr(Store, "scored", lambda _, job: done((3, 4), {}).result if job == first else None)
     found = study_of(plan, Store(tmp_path), "run")
