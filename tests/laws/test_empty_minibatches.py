@@ -13,6 +13,7 @@ from tricks import PPG, PPO, Config, Tricks, train
 from tricks.core.adam import Adam
 from tricks.core.rollout import Batch
 from tricks.ladder import named
+from tricks.ppg import auxiliary_errors
 
 CONFIG = Config("ShortCartPole-v0", seeds=2, steps=1, lanes=4, horizon=16, hidden=(8,), epochs=2, value_epochs=2)
 FIRST = torch.tensor([[True], [False]])
@@ -71,10 +72,10 @@ def test_with_buffers_rows_of_either_net_are_enough(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_auxiliary_gradient_that_is_not_finite_stops_its_own_seed_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors, step, moved = loop.auxiliary_errors, Adam.step, list[list[bool]]()
+    step, moved = Adam.step, list[list[bool]]()
 
     def infinite(*given: Any) -> tuple[Tensor, ...]:
-        return tuple(error * torch.where(FIRST, 1.0, torch.inf) for error in errors(*given))
+        return tuple(error * torch.where(FIRST, 1.0, torch.inf) for error in auxiliary_errors(*given))
 
     def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         moved.append(moving.tolist())
