@@ -113,7 +113,7 @@ begin()
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
-def learn(weigh, pays=PAYS, agents=50, steps=300, rate=0.05):
+def teach(weigh, pays=PAYS, agents=50, steps=300, rate=0.05):
     """Mean probability of the best machine, step by step, over some agents that start without a preference."""
     torch.manual_seed(0)
     theta, share = torch.zeros(agents, 3, requires_grad=True), []
@@ -127,7 +127,7 @@ def learn(weigh, pays=PAYS, agents=50, steps=300, rate=0.05):
     return share
 
 
-unweighted, weighted = learn(torch.ones_like), learn(lambda reward: reward)
+unweighted, weighted = teach(torch.ones_like), teach(lambda reward: reward)
 
 figure, axis = plt.subplots(figsize=(6, 2.6))
 axis.plot(unweighted, color=style.SOFT)
@@ -349,7 +349,7 @@ check_returns(my_returns)
 # </details>
 #
 # **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To
-# the spread of a single $g$? Then look: `learn(lambda reward: reward, PAYS + 100)`.
+# the spread of a single $g$? Then look: `teach(lambda reward: reward, PAYS + 100)`.
 #
 # <details><summary>Answer</summary>
 #

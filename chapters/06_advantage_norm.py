@@ -49,7 +49,7 @@ TRICK = style.COLORS["advantage_norm"]
 PAYS, BONUS = torch.tensor([1.0, 2.0, 3.0]), 0.01
 
 
-def learn(currency, normalize, agents=50, pulls=64, rounds=300):
+def teach(currency, normalize, agents=50, pulls=64, rounds=300):
     """Mean probability of the best machine after each round."""
     torch.manual_seed(0)
     theta, share = torch.zeros(agents, 3, requires_grad=True), []
@@ -72,7 +72,7 @@ figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), sharey=True)
 last = {}
 for axis, normalize in zip(axes, (False, True), strict=True):
     for currency, line in ((0.01, "-"), (1, "-"), (100, (0, (2, 2)))):
-        share = learn(currency, normalize)
+        share = teach(currency, normalize)
         color = style.INK if currency == 100 else TRICK if normalize else style.SOFT
         axis.plot(share, color=color, ls=line)
         last[currency, normalize] = share[-1]

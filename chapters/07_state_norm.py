@@ -168,7 +168,7 @@ for name, column in zip(FEATURES, odd.T, strict=True):
 # the spread between their means**. And $\sigma^2 = M / n$. (Welford 1962; for batches, Chan, Golub & LeVeque 1979.)
 
 # %%
-source(merge_moments, Moments, Agent.features)
+source(merge_moments, Moments, Agent.standardized)
 
 # %% [markdown]
 # Each of $S$ agents has its own statistics of $D$ features. By hand: $\{2, 4\}$ has $n_1 = 2$, $m_1 = 3$, $M_1 = 2$.
@@ -246,10 +246,10 @@ assert surprise > 4000
 
 # %%
 class RestlessAgent(Agent):
-    def features(self, obs):
+    def standardized(self, obs):
         everything = torch.ones(obs.shape[:2], dtype=torch.bool)
         self.obs_moments = merge_moments(self.obs_moments, obs, everything)
-        return super().features(obs)
+        return super().standardized(obs)
 
 
 one_step = Config("CartPole-v1", seeds=5, steps=6_000, lr=0.01, epochs=1, minibatches=1)
@@ -470,7 +470,7 @@ with planted(merge_moments=merge_the_batch):
 def as_seen(agent):
     """Mean and standard deviation of each feature of the coin's states, as this agent's nets see them: [2, 4]."""
     states = agent.obs_mean.new_tensor(odd.tolist()).expand(len(agent.obs_mean), -1, -1)
-    features = agent.features(states).flatten(0, 1)
+    features = agent.standardized(states).flatten(0, 1)
     return torch.stack([features.mean(0), features.std(0)])
 
 

@@ -11,7 +11,7 @@
 # |---|---|
 # | **problem** | returns come in any size, and the value net starts near 0 and moves in small steps |
 # | **formula** | $V(s) = \sigma\, n(s) + \mu$, where the net's output $n(s)$ is fitted to $(G - \mu)/\sigma$ |
-# | **in the loop** | `value, target = normalize(value, old), normalize(target, agent.returns)` |
+# | **in the loop** | `batch.add(value=normalize(value, before), target=normalize(target, stats))` |
 # | **defaults** | `return_beta` $\beta = 0.1$, the share of each batch in $\mu$ and $\sigma$; `return_first_batch` off, but take it for small rewards |
 # | **watch** | `explained_variance`, beside `return_mean` and `return_std`, which should settle |
 # | **skip it when** | returns are already around 1, or nearly all the same |
@@ -287,7 +287,7 @@ starts = {
 }
 scores = draw_scales(starts, "return_norm")
 
-before, after = (starts[name].agent.returns.std[:6].mean() for name in ("from 0 and 1", "from the first batch"))
+before, after = (starts[name].agent.return_stats.std[:6].mean() for name in ("from 0 and 1", "from the first batch"))
 updates = starts["from 0 and 1"].curve["update"].max() + 1
 print(f"rewards times 0.0001, after {updates} updates: σ = {before:.4f} and {after:.4f}")
 assert before > 100 * after

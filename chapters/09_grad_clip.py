@@ -13,7 +13,7 @@
 # |---|---|
 # | **problem** | one outlier in a batch makes a gradient that drowns out everything else |
 # | **formula** | $u = g \cdot \min\big(1,\; c / \lVert g \rVert\big)$ |
-# | **in the loop** | `norm = grad.norm(dim=1)` <br> `grad = shorten(grad, norm, config.max_grad_norm)` |
+# | **in the loop** | `optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)` <br> `log.note(grad_norm=optimizer.move(loss, learning_rate, moving))` |
 # | **defaults** | $c$ = `max_grad_norm` = 0.5, for the policy net and the value net together |
 # | **watch** | `grad_norm`, logged before clipping: is it above $c$ now and then, or always? |
 # | **skip it when** | large, rare rewards are the ones to learn from |
@@ -50,7 +50,7 @@ COLOR, OWN = style.COLORS["grad_clip"], style.COLORS["separate_optimizers"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
-def learn(longest, agents=50, pulls=300, rate=0.05):
+def teach(longest, agents=50, pulls=300, rate=0.05):
     """Mean probability of the best machine, pull by pull; at pull 100 everyone is billed 10,000."""
     torch.manual_seed(0)
     theta, share = torch.zeros(agents, 3), []
@@ -64,7 +64,7 @@ def learn(longest, agents=50, pulls=300, rate=0.05):
     return share
 
 
-plain, shortened = learn(longest=float("inf")), learn(longest=6.0)
+plain, shortened = teach(longest=float("inf")), teach(longest=6.0)
 
 # %%
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -154,7 +154,8 @@ print(own.numpy().round(4))
 diff(named("return_norm"), named("grad_clip"))
 
 # %% [markdown]
-# The norm is logged *before* it's limited. Afterward it would often just read 0.5.
+# `optimizer.move` computes the gradient, puts it through the `limit`, and takes the step. What it returns, and the log
+# keeps, is the norm *before* it's limited. Afterward it would often just read 0.5.
 #
 # ## What Adam does with a shock
 #

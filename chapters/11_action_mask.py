@@ -11,13 +11,14 @@
 # |---|---|
 # | **problem** | illegal actions waste samples, and each has to be unlearned separately |
 # | **formula** | $\pi_m(a) = \pi(a) \,/ \sum_{j \in L} \pi(j)$ for a legal action, 0 for an illegal one |
-# | **in the loop** | `policy = masked(policy)` |
+# | **in the loop** | `agent.mask = mask_logits` |
 # | **defaults** | nothing to tune; the mask comes from the environment, as in `info["action_mask"]` |
 # | **watch** | `max_ratio`: with one epoch and one minibatch, always 1; `entropy`: at most the log of the number of *legal* actions |
 # | **skip it when** | everything is legal, or "illegal" only means unwise |
 # | **also called** | invalid action masking |
 
 # %%
+from copy import deepcopy
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -50,7 +51,7 @@ COLOR = style.COLORS["action_mask"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
-def learn(dead, masked, agents=50, pulls=250, rate=0.05):
+def teach(dead, masked, agents=50, pulls=250, rate=0.05):
     """Pull by pull, the mean probability of the best machine and of all dead ones together."""
     torch.manual_seed(0)
     pays = torch.cat([PAYS, torch.full((dead,), -1.0)])
@@ -64,8 +65,8 @@ def learn(dead, masked, agents=50, pulls=250, rate=0.05):
     return torch.tensor(shares)
 
 
-unmasked = {dead: learn(dead, masked=False) for dead in (60, 10, 0)}
-masked = learn(60, masked=True)
+unmasked = {dead: teach(dead, masked=False) for dead in (60, 10, 0)}
+masked = teach(60, masked=True)
 
 # %% [markdown]
 # **Predict.** How likely is the best machine after 250 pulls, with 10 dead machines and with 60? And with 60 and a
@@ -175,7 +176,8 @@ share = mask_logits(logits, masks["two are legal"]).softmax(0)
 torch.testing.assert_close(share[0] / share[5], logits.softmax(0)[0] / logits.softmax(0)[5])  # same proportions
 
 # %% [markdown]
-# `masked` wraps the policy in `mask_logits`. Acting and learning both call this wrapped policy, so they can't disagree.
+# An agent has a place for a `mask`, and whatever is there becomes a part of its policy. Acting and learning both ask that
+# policy, so they can't disagree.
 
 # %%
 diff(named("entropy"), named("action_mask"))
@@ -275,7 +277,9 @@ evidence("action_mask")
 # %%
 config = Config("tricks/Trading-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32))
 trader = train(at_best_rate(config, masking), masking)
-kept, lost = trader.evaluate(50).mean(), replace(trader, tricks=plain).evaluate(50).mean()
+bare = deepcopy(trader.agent)
+bare.mask = None
+kept, lost = trader.evaluate(50).mean(), replace(trader, agent=bare).evaluate(50).mean()
 print(f"mean return with the mask it was trained with {kept:.1f}, without {lost:.1f}")
 assert lost < kept - 1
 

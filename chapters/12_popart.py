@@ -12,7 +12,7 @@
 # |---|---|
 # | **problem** | when $\mu$ and $\sigma$ move, every $V(s)$ changes without a single gradient step |
 # | **formula** | $W' = \frac{\sigma}{\sigma'}\, W, \qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}$ for the last layer, $n = W \cdot h + b$ |
-# | **in the loop** | `value = renormalize(value, old, agent.returns)` <br> `preserve_outputs_(agent.value_net, old, agent.returns)` |
+# | **in the loop** | `batch.value = renormalize(batch.value, before, stats)` <br> `preserve_outputs_(agent.value_net, before, stats)` |
 # | **defaults** | none of its own; `return_beta` says how fast the statistics move, `return_first_batch` where they start |
 # | **watch** | `return_mean` and `return_std`: do they jump? And `explained_variance` after a jump |
 # | **skip it when** | the statistics creep, or all returns grow by one factor |
@@ -404,7 +404,7 @@ for name, run in tried.items():
     low, high = interval(run.late().to_numpy())
     print(f"{name:16} right actions in the last tenth: {run.late().mean():.2f} [{low:.2f}, {high:.2f}]")
 per_head, one_head = tried["+ popart"], tried["one head"]
-print("σ of each task:", *(f"{sigma:.3g}" for sigma in per_head.agent.returns.std.mean(0)))
+print("σ of each task:", *(f"{sigma:.3g}" for sigma in per_head.agent.return_stats.std.mean(0)))
 
 # %%
 right = torch.tensor([[(task + cue) % 2 for cue in (0, 1)] for task in range(4)])  # [4, 2]
@@ -499,7 +499,7 @@ label_lines(axis)
 plt.show()
 
 for name, run in starts.items():
-    mu, sigma = (x.mean().item() for x in (run.agent.returns.mean, run.agent.returns.std))
+    mu, sigma = (x.mean().item() for x in (run.agent.return_stats.mean, run.agent.return_stats.std))
     print(f"{name:8} at the end μ = {mu:.1f} and σ = {sigma:.1f}; mean score {run.curve['return'].mean():,.0f}")
 assert explained(starts["without"])[1:5].mean() > explained(starts["popart"])[1:5].mean() + 0.1
 

@@ -11,7 +11,7 @@
 # |---|---|
 # | **problem** | with whole episodes, the better the agent gets, the less often it learns |
 # | **formula** | $\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1} + \gamma^{T-t}\, V(s_T)$ |
-# | **in the loop** | `rollout = play_segment(player, policy, config.horizon, log.active)` <br> `target = returns + beyond(cut, next_value, done, config.gamma)` |
+# | **in the loop** | `rollout = play_segment(player, agent.policy, config.horizon, log.active)` <br> `dead = done & ~rollout.cut` |
 # | **defaults** | $T = 128$ rows (`horizon`) in each of $N = 8$ lanes |
 # | **watch** | `explained_variance`: while $V$ knows nothing, a cut is nearly a death |
 # | **skip it when** | episodes are short, or $V$ gets only a few gradient steps |
@@ -30,7 +30,7 @@ from exercises.segments import check_targets, play_rows
 from tricks import Config, diff, source, train
 from tricks.bootstrap import beyond
 from tricks.core.returns import reward_to_go
-from tricks.core.rollout import Player, Rollout, play_episodes
+from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
 from tricks.gae import gae
 from tricks.ladder import named, switched
@@ -210,7 +210,7 @@ print(f"with λ = 0.95 a forgotten cut takes more than a tenth from the last {(m
 # the missing part.
 
 # %%
-source(play_segment, Rollout.cut.fget, beyond)
+source(play_segment, beyond)
 
 # %% [markdown]
 # Take rewards 1, 2, 1, 1 with $\gamma = ½$. The second row ends an episode; the fourth is cut, and $V(s_T) = 6$. From

@@ -11,7 +11,7 @@
 # |---|---|
 # | **problem** | the clock stops an episode, and the agent learns that its last state was a dead end |
 # | **formula** | $\hat G_t = r_t + \dots + \gamma^{c-t-1} r_{c-1} + \gamma^{c-t}\, V(s_c)$ if the clock stopped it before step $c$ |
-# | **in the loop** | `target = returns + beyond(cut, next_value, done, config.gamma)` <br> `dead = done & ~cut` |
+# | **in the loop** | `rollout = with_limits_cut(rollout)` <br> `dead = done & ~rollout.cut` |
 # | **defaults** | none: truncated rows count as cuts |
 # | **watch** | $V$ in a state that you know: it must not depend on the time |
 # | **skip it when** | the deadline is part of the task; then show the agent the time left |

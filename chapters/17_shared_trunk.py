@@ -13,7 +13,7 @@
 # |---|---|
 # | **problem** | policy and value each learn to see the same observations from scratch |
 # | **formula** | $\nabla_\phi L = \nabla_\phi L_\pi + c_1 \nabla_\phi L_V$ for the shared weights $\phi$ |
-# | **in the loop** | `share_trunk_(agent)` <br> `value = agent.value(seen)` |
+# | **in the loop** | `share_trunk_(agent)` <br> `critic, value = b, agent.value(features)` |
 # | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
 # | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
 # | **skip it when** | observations are a few numbers, or returns are large and not normalized |
@@ -220,11 +220,11 @@ assert abs(g_normed.item() + 1 / 3) < 1e-5 and round(g_value / g_policy) == 184
 # once, and the backward passes of both heads end in it.
 
 # %%
-source(share_trunk_, Agent.see)
+source(share_trunk_, Agent.features)
 
 # %% [markdown]
-# For each minibatch, the loop calls `agent.see` once and hands the result to both nets; a value net with its own body
-# uses only the observations in it. So one line is new:
+# For each minibatch, the loop calls `agent.features` once and hands the result to both nets; a value net with its own
+# body uses only the observations in it. So one line is new:
 
 # %%
 diff(PPO, named("shared_trunk"))

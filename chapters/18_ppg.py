@@ -14,7 +14,7 @@
 # |---|---|
 # | **problem** | two nets share no features, and in one net the two losses interfere |
 # | **formula** | $\mathbb{E}\big[\tfrac12 (V_{\text{aux}} - G)^2\big] + \beta_{\text{clone}}\, \mathbb{E}\big[\mathrm{KL}(\pi_{\text{old}} \Vert\, \pi)\big]$, every $N_\pi$ updates |
-# | **in the loop** | `errors = auxiliary_errors(agent, policy, family, b, config)` <br> `loss = auxiliary_loss(errors, b.valid, config.clone_coef)` |
+# | **in the loop** | `errors = auxiliary_errors(agent, b, config)` <br> `loss = auxiliary_loss(errors, b.valid, config.clone_coef)` |
 # | **defaults** | $N_\pi$ = `aux_every` = 8, $E_{\text{aux}}$ = `aux_epochs` = 6, $\beta_{\text{clone}}$ = `clone_coef` = 1 (the paper: 32, 6, 1) |
 # | **watch** | `clone_kl`: it should be small beside `approx_kl` |
 # | **skip it when** | features are easy to find, returns are large and not normalized, or compute is scarce |
@@ -36,7 +36,7 @@ from tricks.core.adam import Adam, gradient
 from tricks.core.nets import Dense, Head, Net
 from tricks.core.policies import Categorical
 from tricks.core.seeds import stream
-from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
+from tricks.ppg import AuxiliaryPhase, add_auxiliary_head_, auxiliary_errors, auxiliary_loss
 
 begin()
 
@@ -258,7 +258,7 @@ source(auxiliary_errors, auxiliary_loss)
 # phase, computed once for all rows, and not the policy that played them.
 
 # %%
-source(auxiliary_minibatches, add_auxiliary_head_)
+source(AuxiliaryPhase.minibatches, add_auxiliary_head_)
 
 # %% [markdown]
 # Without a single auxiliary pass, $E_{\text{aux}} = 0$, PPG should **be** PPO, up to rounding:

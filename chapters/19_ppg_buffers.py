@@ -14,7 +14,7 @@
 # |---|---|
 # | **problem** | PPO uses every row equally often for both nets, and a value net could use it more |
 # | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times in all |
-# | **in the loop** | `batches = dealt_apart(recent, memory, agent.returns, config, log.update)` <br> `b, seen = b.critic, Seen(b.critic.obs)` |
+# | **in the loop** | `batches = dealt_apart(policy_buffer, phase.memory, agent.return_stats, config, log.update)` <br> `critic, value = b.critic, agent.value(b.critic.obs)` |
 # | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
 # | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
 # | **skip it when** | PPO's epochs already give you what you need, which is usually |

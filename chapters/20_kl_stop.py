@@ -11,7 +11,7 @@
 # |---|---|
 # | **problem** | late steps on a batch move the policy too far from the one that played |
 # | **formula** | step only while $\operatorname{mean}(\rho - 1 - \log \rho) \le 1.5\, d$, with $d$ the target |
-# | **in the loop** | `moving = moving & near_enough(ratio, b.valid, config.target_kl)` |
+# | **in the loop** | `near = near & near_enough(ratio, b.valid, config.target_kl)` <br> `moving = moving & near` |
 # | **defaults** | `target_kl` $d$ = 0.01, so the limit is 0.015 nats |
 # | **watch** | `steps_taken`: near 100% the brake is idle; at a few percent, most of each batch is wasted |
 # | **skip it when** | the clip already keeps `approx_kl` small |
@@ -106,7 +106,7 @@ stop = replace(named("reuse"), kl_stop=True)  # without the clip
 diff(named("reuse"), stop)
 
 # %% [markdown]
-# Each seed has its own brake: `moving` is a bool per seed, and `&` can only switch it off, so a seed that has stopped
+# Each seed has its own brake: `near` is a bool per seed, and `&` can only switch it off, so a seed that has stopped
 # stays stopped until the next batch. The KL is measured *before* the step, so the step that crosses the limit is still
 # taken.
 #
@@ -214,9 +214,9 @@ class ValueGoesOn(Adam):
     """Two optimizers in one: the policy's parameters stop with their seed, the value net's always move."""
 
     def __init__(self, parameters, eps):
-        parameters = list(parameters)  # first the policy's, then as many of the value net
-        half = len(parameters) // 2
-        self.policy, self.value = Adam(parameters[:half], eps), Adam(parameters[half:], eps)
+        self.parameters = list(parameters)  # first the policy's, then as many of the value net
+        half = len(self.parameters) // 2
+        self.policy, self.value = Adam(self.parameters[:half], eps), Adam(self.parameters[half:], eps)
 
     def step(self, gradient, learning_rate, moving):
         ours = sum(self.policy.sizes)

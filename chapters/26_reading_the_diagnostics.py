@@ -10,7 +10,7 @@
 # |---|---|
 # | **problem** | the learning curve says that something is wrong, but never what |
 # | **formula** | $\mathrm{KL} = \mathbb{E}_\text{old}[(\rho - 1) - \log \rho]$, and five other numbers |
-# | **in the loop** | `log.note(**drift(ratio, b.valid))` <br> `log.note(grad_norm=norm)` |
+# | **in the loop** | `log.note(**drift(ratio, b.valid))` <br> `log.note(grad_norm=optimizer.move(loss, learning_rate, moving))` |
 # | **defaults** | always on; one value per update and seed, in `run.curve` |
 # | **watch** | the difference from a run you trust, on the same environment |
 # | **skip it when** | never |

@@ -18,10 +18,10 @@ from matplotlib.colors import ListedColormap
 from ablations import style
 from book import begin
 from tricks import PPG, Checkpoints, Config, resume, source, train
-from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch, Player
 from tricks.envs.make import make_env
+from tricks.ppg import Memory
 from tricks.segments import play_segment
 from tricks.worlds import WORLDS
 from tricks.worlds.cartpole import CARTPOLE

@@ -3,8 +3,6 @@
 from torch import Tensor
 
 from tricks.core.env import Env
-from tricks.core.nets import Seen
-from tricks.core.rollout import AgentPolicy
 from tricks.errors import InputError
 
 ILLEGAL = -1e30  # exp gives exactly 0, and 0·log 0 is 0; with −∞ the entropy would be NaN
@@ -13,18 +11,10 @@ ILLEGAL = -1e30  # exp gives exactly 0, and 0·log 0 is 0; with −∞ the entro
 def mask_logits(logits: Tensor, legal: Tensor) -> Tensor:
     """Replace the logits of illegal actions by ILLEGAL. logits [..., A], legal [..., A] bool.
 
+    As the agent's `mask`, it is a part of the policy, both where the agent plays and in the loss.
     Huang & Ontañón 2020, arXiv:2006.14171, sec. 3.
     """
     return logits.masked_fill(~legal, ILLEGAL)
-
-
-def masked(policy: AgentPolicy) -> AgentPolicy:
-    """Wrap a policy so that it never takes an illegal action, in the rollout or in the loss."""
-
-    def legal_policy(seen: Tensor | Seen, legal: Tensor) -> Tensor:
-        return mask_logits(policy(seen, legal), legal)
-
-    return legal_policy
 
 
 def need_masks(env: Env) -> None:

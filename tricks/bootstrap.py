@@ -6,10 +6,16 @@ from torch import Tensor
 from tricks.config import Number
 from tricks.core.numbers import per_seed
 from tricks.core.returns import reward_to_go
+from tricks.core.rollout import Rollout
+
+
+def with_limits_cut(rollout: Rollout) -> Rollout:
+    """The rollout with a cut at every time limit: the episode would have gone on, so its end is no death."""
+    return rollout.having(cut=rollout.cut | rollout.truncated)
 
 
 def beyond(cut: Tensor, next_value: Tensor, done: Tensor, gamma: Number) -> Tensor:
-    """γᵏ·V(s_c), where s_c is the state k steps ahead at which the row's episode is cut; 0 if it isn't. All [S, T, N].
+    """γᵏ·V(s_c), with s_c the state k steps ahead where the row's episode is cut; 0 if it isn't. All [S, T, N].
 
     Returns are linear in the rewards, so this is the reward-to-go of a reward γ·V(sₜ₊₁) paid at each cut.
     Pardo et al. 2018, arXiv:1712.00378, sec. 3.

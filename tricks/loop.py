@@ -1,26 +1,28 @@
 """The training loop: play, judge, learn."""
 
+from collections.abc import Iterable
 from contextlib import closing
+from functools import partial
 
 import torch
+from torch import Tensor
 
-from tricks.action_mask import masked
+from tricks.action_mask import mask_logits
 from tricks.advantage_norm import standardize
 from tricks.annealing import following_decay, linear_decay
 from tricks.baseline import explained_variance, squared_error
-from tricks.bootstrap import beyond
+from tricks.bootstrap import beyond, with_limits_cut
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.config import Config
-from tricks.core.adam import Adam, gradient
+from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.env import Env, MakeEnv
-from tricks.core.memory import Memory
 from tricks.core.moments import normalize
-from tricks.core.nets import MakeBody, Seen
+from tricks.core.nets import MakeBody
 from tricks.core.numbers import per_seed
 from tricks.core.reductions import mean
 from tricks.core.returns import reward_to_go
-from tricks.core.rollout import AgentPolicy, Batch, Player, play_episodes
+from tricks.core.rollout import Batch, Player, Rollout, play_episodes
 from tricks.core.spaces import Spaces
 from tricks.dual_clip import bounded_below, bounded_fraction
 from tricks.entropy import entropy_bonus
@@ -31,19 +33,19 @@ from tricks.kl_stop import near_enough
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal_
 from tricks.popart import preserve_outputs_, renormalize
-from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
+from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_net
 from tricks.ppg_buffers import ages, dealt_apart
 from tricks.recompute import judged_anew
-from tricks.return_norm import move_stats, per_task, unmoved
+from tricks.return_norm import follow_returns_, per_task, unmoved
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
-from tricks.reward_scaling import RewardScale
+from tricks.reward_scaling import add_reward_scale_, scale_rewards_
 from tricks.runs.checkpoint import Checkpoints
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
 from tricks.runs.opening import open_env
 from tricks.runs.run import Run, own
 from tricks.segments import play_segment
-from tricks.separate_optimizers import idle, in_turn
+from tricks.separate_optimizers import idle, in_turn, turns
 from tricks.shared_trunk import share_trunk_
 from tricks.state_norm import merge_moments
 from tricks.value_clip import clipped_error
@@ -62,9 +64,9 @@ def train(
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
-    A seed whose loss or gradient, or whose environment's observations or rewards, stop being finite ends there; the
-    others go on, and the run says which and why. Raises InputError if that is every seed's environment, if the
-    environment cannot be made or is not supported, or if the body does not fit.
+    A seed stops when its loss, gradient, observations or rewards are not finite. The others go on, and the run says
+    which seed stopped and why. Raises InputError if every seed's environment fails, if the environment cannot be made
+    or is not supported, or if the body does not fit.
     """
     with closing(open_env(config, tricks, env, body, evaluation)) as opened:
         return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
@@ -76,14 +78,16 @@ def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody |
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
+    if tricks.action_mask:
+        agent.mask = mask_logits
     if tricks.return_norm:
-        agent.returns = unmoved(agent.returns, config.return_first_batch)
+        agent.return_stats = unmoved(agent.return_stats, config.return_first_batch)
     if tricks.shared_trunk:
         share_trunk_(agent)
     if tricks.ppg:
         add_auxiliary_head_(agent)
     if tricks.reward_scaling:
-        agent.reward_scale = RewardScale(len(config.seed_list), config.lanes)
+        add_reward_scale_(agent, config)
     return agent
 
 
@@ -94,171 +98,82 @@ def train_in(
     make: MakeEnv | None = None,
     body: MakeBody | None = None,
     checkpoints: Checkpoints | None = None,
-    on_update: Listener | None = None,  # called after every update with its rows of the curve; may end the run
+    on_update: Listener | None = None,
     evaluation: Evaluation | None = None,
 ) -> Run:
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
-    player, family = Player(env, block=config.horizon, limit=config.episode_limit), env.spaces.family
+    player, log = Player(env, block=config.horizon, limit=config.episode_limit), Log(config)
     agent = build_agent(env.spaces, config, tricks, body).to(config.device)
-    optimizer, log = Adam(agent.parameters(), config.adam_eps), Log(config)
+    optimizer = Adam(agent.parameters(), config.adam_eps)
     if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
         parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}
         checkpoints.begin(config, tricks, evaluation, own(make, body), **parts)
-    if tricks.ppg:
-        auxiliary = Adam(agent.parameters(), config.adam_eps)
-        memory = Memory(config.aux_every)
-        if tricks.ppg_buffers:
-            recent, memory = Memory(config.policy_rollouts), Memory(config.value_rollouts)
-            if checkpoints:
-                checkpoints.add(recent=recent)
-        if checkpoints:
-            checkpoints.add(memory=memory, auxiliary=auxiliary)
+    value_optimizer = optimizer
+    if tricks.grad_clip:
+        optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)
     if tricks.separate_optimizers:
         value_optimizer = Adam(agent.value_net.parameters(), config.adam_eps)
+        if tricks.grad_clip:
+            value_optimizer.limit = partial(shorten, max_norm=config.max_value_grad_norm)
         if checkpoints:
             checkpoints.add(value_optimizer=value_optimizer)
-
-    policy: AgentPolicy = agent.policy  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A], of a Gaussian [S, B, 2A]
-    if tricks.action_mask:
-        policy = masked(policy)
+    if tricks.ppg:
+        memory = Memory(config.aux_every)
+        if tricks.ppg_buffers:
+            memory, policy_buffer = Memory(config.value_rollouts), Memory(config.policy_rollouts)
+            if checkpoints:
+                checkpoints.add(policy_buffer=policy_buffer)
+        phase = AuxiliaryPhase(agent, memory, config.adam_eps)
+        if checkpoints:
+            checkpoints.add(phase=phase)
 
     while log.active.any():
         learning_rate = log.progress.new_tensor(config.rates)  # [S]
-        clip_range = log.progress.new_tensor(config.each("clip_range"))
-        value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)
         if tricks.lr_anneal:
             learning_rate = linear_decay(learning_rate, log.progress)
-        if tricks.clip_anneal:
-            clip_range = linear_decay(clip_range, log.progress)
-            value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
         log.note(learning_rate=learning_rate)
 
         # Play: collect a rollout with the current policy.
         if tricks.segments:
-            rollout = play_segment(player, policy, config.horizon, log.active)
+            rollout = play_segment(player, agent.policy, config.horizon, log.active)
         else:
-            rollout = play_episodes(player, policy, config.horizon * config.lanes, log.active)
-        batch = Batch.of(rollout)
+            rollout = play_episodes(player, agent.policy, config.horizon * config.lanes, log.active)
+        if tricks.bootstrap:
+            rollout = with_limits_cut(rollout)
+        if tricks.reward_scaling:
+            rollout, reward_std = scale_rewards_(agent, rollout, config.gamma)
+            log.note(reward_std=reward_std)
 
         # Judge: how good was each action?
-        reward, done = rollout.reward, rollout.terminated | rollout.truncated  # [S, T, N]
-        if tricks.reward_scaling:
-            reward = agent.reward_scale(reward, done, rollout.valid, config.gamma)
-            log.note(reward_std=agent.reward_scale.std)
-        returns = reward_to_go(reward, done, config.gamma)
-        advantage = returns
-        if tricks.baseline:
-            value, next_value = agent.values(rollout)  # V(s), V(s')
-            cut = rollout.cut  # rows after which the episode continues beyond the rollout
-            if tricks.bootstrap:
-                cut = cut | rollout.truncated  # a time limit is a cut, not a death
-            target = returns + beyond(cut, next_value, done, config.gamma)
-            advantage = target - value
-            log.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the Monte Carlo return
-            if tricks.gae:
-                dead = done & ~cut
-                advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)
-                target = value + advantage
-            if tricks.return_norm:
-                old, agent.returns = agent.returns, move_stats(agent.returns, target, rollout.valid, config.return_beta)
-                value, target = normalize(value, old), normalize(target, agent.returns)
-                log.note(return_mean=agent.returns.mean, return_std=agent.returns.std)
-                if agent.spaces.tasks > 1:
-                    advantage = per_task(advantage, agent.returns)
-            if tricks.popart:
-                value = renormalize(value, old, agent.returns)
-                preserve_outputs_(agent.value_net, old, agent.returns)
-                if tricks.ppg:
-                    preserve_outputs_(agent.auxiliary_net, old, agent.returns)
-            batch.add(value=value, target=target)
-        batch.add(advantage=advantage.float())
+        batch = judge(agent, rollout, config, tricks, log)
 
         # Learn: make the actions that turned out well more likely.
-        batches = iter([batch])  # REINFORCE: one gradient step on the whole batch
         if tricks.reuse:
-            batch.log_prob = old_log_prob(policy, family, batch)
+            batch.log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
             if tricks.separate_optimizers:
                 batches = in_turn(batch, config, log.update)
+        else:
+            batches = [batch]  # REINFORCE: one gradient step on the whole batch
         if tricks.recompute:
-            batches = judged_anew(batches, batch, agent, rollout, reward, dead, config)
+            batches = judged_anew(batches, batch, agent, rollout, config)
         if tricks.ppg:
-            memory.add(batch, agent.returns, log.update)
+            phase.memory.add(batch, agent.return_stats, log.update)
         if tricks.ppg_buffers:
-            recent.add(batch, agent.returns, log.update)
-            batches = dealt_apart(recent, memory, agent.returns, config, log.update)
-        moving = log.active  # [S]: the seeds that take the next step
-        for b in batches:
-            if tricks.separate_optimizers:
-                log.quiet = idle(b)
-            seen, advantage = agent.see(b.obs), b.advantage  # [S, B, H], [S, B]
-            if tricks.advantage_norm:
-                advantage = standardize(advantage, b.valid)
-            logits = policy(seen, b.legal)
-            log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
-            objective = log_prob * advantage
-            if tricks.reuse:
-                ratio = importance_ratio(log_prob, b.log_prob)
-                log.note(**drift(ratio, b.valid))
-                objective = ratio * advantage
-            if tricks.clip:
-                objective = clipped_surrogate(ratio, advantage, clip_range)
-                log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid), clip_range=clip_range)
-            if tricks.dual_clip:
-                objective = bounded_below(objective, advantage, config.dual_clip_limit)
-                log.note(bounded_fraction=bounded_fraction(ratio, advantage, config.dual_clip_limit, b.valid))
-            if tricks.kl_stop:
-                moving = moving & near_enough(ratio, b.valid, config.target_kl)
-                log.note(steps_taken=moving.float())
-            loss = -mean(objective, b.valid)  # [S]
-            log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
-            if tricks.entropy:
-                loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
-            ready = b.valid.any(1)  # [S]: the seeds that have rows to learn from
-            if tricks.ppg_buffers:
-                log.note(**ages(b, log.update))
-                b, seen = b.critic, Seen(b.critic.obs)  # from here on: rows from the value net's buffer
-                ready = ready | b.valid.any(1)  # in either buffer
-            if tricks.baseline:
-                value = agent.value(seen)
-                error = squared_error(value, b.target)
-                if tricks.value_clip:
-                    error = clipped_error(value, b.value, b.target, value_clip_range.unsqueeze(1))
-                if tricks.huber:
-                    error = linear_beyond(error, config.huber_delta)
-                value_loss = mean(error, b.valid)
-                if tricks.separate_optimizers:  # the value net takes a step of its own
-                    value_grad = gradient(per_seed(config.value_coef, loss) * value_loss, value_optimizer.parameters)
-                    value_norm = value_grad.norm(dim=1)
-                    log.note(value_grad_norm=value_norm)
-                    if tricks.grad_clip:
-                        value_grad = shorten(value_grad, value_norm, config.max_value_grad_norm)
-                    value_rate = learning_rate * per_seed(config.value_lr_factor, loss)
-                    turn = log.active & b.value_turn & value_norm.isfinite() & b.valid.any(1)
-                    value_optimizer.step(value_grad, value_rate, moving=turn)
-                    value_loss, ready = value_loss.detach(), ready & b.policy_turn
-                loss = loss + per_seed(config.value_coef, loss) * value_loss
-                log.note(value_loss=value_loss)
-
-            grad = gradient(loss, agent.parameters())  # [S, P]
-            norm = grad.norm(dim=1)
-            log.note(grad_norm=norm)
-            if tricks.grad_clip:
-                grad = shorten(grad, norm, config.max_grad_norm)
-            optimizer.step(grad, learning_rate, moving=moving & norm.isfinite() & ready)
-
+            policy_buffer.add(batch, agent.return_stats, log.update)
+            batches = dealt_apart(policy_buffer, phase.memory, agent.return_stats, config, log.update)
+        learn(agent, batches, optimizer, value_optimizer, learning_rate, config, tricks, log)
         if tricks.ppg:
-            for b in auxiliary_minibatches(memory, agent.returns, policy, config, log.update):  # every N_π updates
-                errors = auxiliary_errors(agent, policy, family, b, config)
+            for b in phase.minibatches(agent, config, log.update):  # every N_π updates
+                errors = auxiliary_errors(agent, b, config)
                 loss = auxiliary_loss(errors, b.valid, config.clone_coef)
-                grad = gradient(loss, agent.parameters())
-                auxiliary.step(grad, learning_rate, moving=log.active & grad.norm(dim=1).isfinite() & b.valid.any(1))
+                phase.optimizer.move(loss, learning_rate, log.active & b.valid.any(1))
                 log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
 
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid, config.obs_decay)
         if evaluation:
-            log.note(eval_return=evaluation.after(rollout, config, policy, log.steps, make))
+            log.note(eval_return=evaluation.after(rollout, config, agent.policy, log.steps, make))
         log.end_update(rollout)
         if on_update:
             on_update(log.latest())
@@ -266,3 +181,109 @@ def train_in(
             checkpoints.end_update(log.steps)
 
     return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.reasons, log.seconds, make, body)
+
+
+def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: Log) -> Batch:
+    """The rows of a rollout with their advantages and, for the value net, with its predictions and targets."""
+    batch = Batch.of(rollout)
+    reward, done = rollout.reward, rollout.done  # [S, T, N]
+    if tricks.baseline:
+        value, next_value = agent.values(rollout)  # V(s), V(s')
+        target = reward_to_go(reward, done, config.gamma) + beyond(rollout.cut, next_value, done, config.gamma)
+        advantage = target - value
+        log.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the Monte Carlo return
+        if tricks.gae:
+            dead = done & ~rollout.cut
+            advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)
+            target = value + advantage
+        if tricks.return_norm:
+            before, stats = follow_returns_(agent, rollout, target, config.return_beta)
+            log.note(return_mean=stats.mean, return_std=stats.std)
+            if agent.spaces.tasks > 1:
+                advantage = per_task(advantage, stats)
+            batch.add(value=normalize(value, before), target=normalize(target, stats))  # in the value net's units
+        else:
+            batch.add(value=value, target=target)
+        if tricks.popart:
+            batch.value = renormalize(batch.value, before, stats)
+            preserve_outputs_(agent.value_net, before, stats)
+            if tricks.ppg:
+                preserve_outputs_(auxiliary_net(agent), before, stats)
+    else:
+        advantage = reward_to_go(reward, done, config.gamma)
+    batch.add(advantage=advantage.float())
+    return batch
+
+
+def learn(
+    agent: Agent,
+    batches: Iterable[Batch],
+    optimizer: Adam,
+    value_optimizer: Adam,
+    learning_rate: Tensor,
+    config: Config,
+    tricks: Tricks,
+    log: Log,
+) -> None:
+    """A gradient step on each minibatch; learning_rate [S]."""
+    family = agent.spaces.family
+    clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
+    value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)
+    if tricks.clip_anneal:
+        clip_range = linear_decay(clip_range, log.progress)
+        value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
+    if tricks.kl_stop:
+        near = log.active  # [S]: the seeds whose policy is still near the one that played
+    for b in batches:
+        moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
+        if tricks.separate_optimizers:
+            policy_turn, value_turn = turns(b)
+            log.quiet = idle(policy_turn, value_turn)
+        features, advantage = agent.features(b.obs), b.advantage  # [S, B, H], [S, B]
+        if tricks.advantage_norm:
+            advantage = standardize(advantage, b.valid)
+        logits = agent.policy(features, b.legal)  # [S, B, A], of a Gaussian [S, B, 2A]
+        log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
+        objective = log_prob * advantage
+        if tricks.reuse:
+            ratio = importance_ratio(log_prob, b.log_prob)
+            log.note(**drift(ratio, b.valid))
+            objective = ratio * advantage
+        if tricks.clip:
+            objective = clipped_surrogate(ratio, advantage, clip_range)
+            log.note(clip_fraction=clip_fraction(ratio, clip_range, b.valid), clip_range=clip_range)
+        if tricks.dual_clip:
+            objective = bounded_below(objective, advantage, config.dual_clip_limit)
+            log.note(bounded_fraction=bounded_fraction(ratio, advantage, config.dual_clip_limit, b.valid))
+        loss = -mean(objective, b.valid)  # [S]
+        log.note(policy_loss=loss, entropy=mean(entropy, b.valid))
+        if tricks.entropy:
+            loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
+        if tricks.baseline:
+            if tricks.ppg_buffers:  # the value net has minibatches of its own
+                critic, value = b.critic, agent.value(b.critic.obs)
+                log.note(**ages(b, log.update))
+            else:
+                critic, value = b, agent.value(features)
+            error = squared_error(value, critic.target)
+            if tricks.value_clip:
+                error = clipped_error(value, critic.value, critic.target, value_clip_range.unsqueeze(1))
+            if tricks.huber:
+                error = linear_beyond(error, config.huber_delta)
+            value_loss = mean(error, critic.valid)
+            log.note(value_loss=value_loss)
+            if tricks.separate_optimizers:
+                value_rate = learning_rate * per_seed(config.value_lr_factor, loss)
+                value_moving = log.active & critic.valid.any(1) & value_turn
+                weighted = per_seed(config.value_coef, loss) * value_loss
+                log.note(value_grad_norm=value_optimizer.move(weighted, value_rate, value_moving))
+                moving = moving & policy_turn
+            else:
+                loss = loss + per_seed(config.value_coef, loss) * value_loss
+                if tricks.ppg_buffers:  # one step for the rows of both nets
+                    moving = moving | (log.active & critic.valid.any(1))
+        if tricks.kl_stop:
+            near = near & near_enough(ratio, b.valid, config.target_kl)
+            moving = moving & near
+            log.note(steps_taken=near.float())
+        log.note(grad_norm=optimizer.move(loss, learning_rate, moving))

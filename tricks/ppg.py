@@ -5,20 +5,21 @@ paper's code (openai/phasic-policy-gradient) clips none at all, CleanRL's ppg_pr
 `separate_optimizers` leaves the phase alone, too: one Adam, with the policy's learning rate, moves both nets.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from tricks.baseline import squared_error
 from tricks.config import Config, Number
+from tricks.core.adam import Adam
 from tricks.core.agent import Agent
-from tricks.core.memory import Memory
-from tricks.core.moments import ReturnStats
+from tricks.core.moments import ReturnStats, denormalize, normalize
+from tricks.core.nets import Head, Net
 from tricks.core.numbers import per_seed
-from tricks.core.policies import Family
 from tricks.core.reductions import mean
-from tricks.core.rollout import AgentPolicy, Batch, Policy
+from tricks.core.rollout import Batch
 from tricks.core.seeds import stream
 from tricks.reuse import minibatches
 from tricks.value_clip import clipped_error
@@ -28,41 +29,95 @@ CHUNK = 1024  # rows per forward pass over a memory
 
 def add_auxiliary_head_(agent: Agent) -> None:
     """Add a second value head, on the body of the policy net. Only the auxiliary phase trains it."""
-    generators = [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_init uses 0 and 1
-    agent.auxiliary_net = agent.policy_net.with_value_head(generators, agent.spaces.tasks)
+    trunk, generators = agent.policy_net.body, [stream(seed, "init", 2) for seed in agent.seeds]  # orthogonal_: 0, 1
+    agent.auxiliary_net = Net(trunk, Head(generators, trunk.width, agent.spaces.tasks, exact=True))
 
 
-def auxiliary_minibatches(
-    memory: Memory, stats: ReturnStats, policy: Policy, config: Config, update: int
-) -> Iterator[Batch]:
-    """The auxiliary phase's minibatches, with π_old's logits as `old`; none unless N_π updates have passed.
+def auxiliary_net(agent: Agent) -> Net:
+    """The policy net's body with its second head, whose outputs are like those of the value net."""
+    return cast(Net, agent.auxiliary_net)
 
-    There are E_aux passes over the whole memory, in minibatches as large as those of the policy phase.
+
+class Memory:
+    """The last `rollouts` segments as one batch [S, R, ...], with each row's update of origin and number of uses.
+
+    Values and targets are stored in units of reward, whatever the value net's units were. With A discrete actions, a
+    row takes about 4·D + A + 49 bytes, or D + A + 49 if it is an image; the memory of S seeds holds at most
+    S·rollouts·T·N rows.
     """
-    if (update + 1) % config.aux_every:
-        return
-    batch = memory.batch(stats)
-    with torch.no_grad():
-        parts = zip(batch.obs.split(CHUNK, 1), batch.legal.split(CHUNK, 1), strict=True)
-        batch.old = torch.cat([policy(*part) for part in parts], 1)
-    count = config.minibatches * batch.valid.shape[1] // memory.length
-    yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
+
+    def __init__(self, rollouts: int) -> None:
+        self.rollouts, self.length = rollouts, 0  # length: rows of one rollout, T·N
+        self.rows = Batch()
+
+    def add(self, batch: Batch, stats: ReturnStats, update: int) -> None:
+        """Add a rollout whose value and target are in units of `stats`, and drop the oldest one if full."""
+        new = Batch(**batch.columns)
+        new.value = denormalize(batch.value, stats.of(batch.task))
+        new.target = denormalize(batch.target, stats.of(batch.task))
+        new.born = torch.full_like(batch.valid, update, dtype=torch.int64)
+        new.uses = torch.zeros_like(new.born)
+        self.length = batch.valid.shape[1]
+        kept = (self.rollouts - 1) * self.length
+        for name, column in new.columns.items():
+            old = self.rows.columns.get(name, column[:, :0]).to(column.device)  # loaded rows are on the host
+            setattr(self.rows, name, torch.cat([old[:, max(0, old.shape[1] - kept) :], column], 1))
+
+    def batch(self, stats: ReturnStats) -> Batch:
+        """All rows, with value and target in units of `stats`."""
+        batch = Batch(**self.rows.columns)
+        batch.value = normalize(batch.value, stats.of(batch.task))
+        batch.target = normalize(batch.target, stats.of(batch.task))
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"length": self.length, "rows": self.rows.columns}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.length, self.rows = state["length"], Batch(**state["rows"])
 
 
-def auxiliary_errors(
-    agent: Agent, policy: AgentPolicy, family: Family, b: Batch, config: Config
-) -> tuple[Tensor, Tensor, Tensor]:
+class AuxiliaryPhase:
+    """The rows that the auxiliary phase learns from, and the optimizer that it learns with."""
+
+    def __init__(self, agent: Agent, memory: Memory, adam_eps: Number) -> None:
+        self.memory, self.optimizer = memory, Adam(agent.parameters(), adam_eps)
+
+    def minibatches(self, agent: Agent, config: Config, update: int) -> Iterable[Batch]:
+        """The phase's minibatches, with π_old's logits as `old`; none unless N_π updates have passed.
+
+        There are E_aux passes over the whole memory, in minibatches as large as those of the policy phase.
+        """
+        if (update + 1) % config.aux_every:
+            return
+        batch = self.memory.batch(agent.return_stats)
+        with torch.no_grad():
+            parts = zip(batch.obs.split(CHUNK, 1), batch.legal.split(CHUNK, 1), strict=True)
+            batch.old = torch.cat([agent.policy(*part) for part in parts], 1)
+        count = config.minibatches * batch.valid.shape[1] // self.memory.length
+        yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"memory": self.memory.state_dict(), "optimizer": self.optimizer.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.memory.load_state_dict(state["memory"])
+        self.optimizer.load_state_dict(state["optimizer"])
+
+
+def auxiliary_errors(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)) over all actions, and ½(V(s) − G)². [S, B] each.
 
     Cobbe et al. 2020, sec. 2: L_joint = E[first] + β_clone·E[second] on the policy net, and L_value =
     E[third] on the value net.
     """
-    seen = agent.see(b.obs)  # one pass through the policy net's body serves both of its heads
-    auxiliary, value = agent.auxiliary_value(seen), agent.value(seen)
+    features = agent.features(b.obs)  # one pass through the policy net's body serves both of its heads
+    auxiliary, value = agent.read(auxiliary_net(agent), features), agent.value(features)
     error = squared_error(auxiliary, b.target)
     if config.aux_value_clip:
         error = clipped_error(auxiliary, b.value, b.target, per_seed(config.value_clip_range, auxiliary))
-    return error, family.kl(b.old, policy(seen, b.legal)), squared_error(value, b.target)
+    kl = agent.spaces.family.kl(b.old, agent.policy(features, b.legal))
+    return error, kl, squared_error(value, b.target)
 
 
 def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: Number) -> Tensor:

@@ -1,24 +1,24 @@
 """ppg_buffers: the policy and the value net each train on a buffer of recent rollouts, with its own size and reuse."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
 
 from tricks.config import Config
-from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
+from tricks.ppg import Memory
 from tricks.reuse import deal, random_keys
 
 
-def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Config, update: int) -> Iterator[Batch]:
+def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Config, update: int) -> Iterable[Batch]:
     """Minibatches from the policy buffer; each has as its `critic` one drawn independently from the value buffer."""
     for_policy = reused(policy, stats, config, update, config.policy_uses, "policy buffer")
     for_value = reused(value, stats, config, update, config.value_uses, "value buffer")
     for b, critic in zip(for_policy, for_value, strict=True):
-        b.critic, critic.policy_turn = critic, b.valid.any(1)
+        b.critic = critic
         yield b
 
 

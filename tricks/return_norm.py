@@ -3,14 +3,23 @@
 from torch import Tensor, stack, where, zeros_like
 
 from tricks.config import Number
+from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, per_row
 from tricks.core.numbers import per_seed
 from tricks.core.reductions import mean
+from tricks.core.rollout import Rollout
 
 
 def unmoved(unit: ReturnStats, first_batch: bool) -> ReturnStats:
     """Where the statistics start: μ = 0 and σ² = 1, as in `unit`, or σ² = 0, which leaves it to the first batch."""
     return unit._replace(variance=zeros_like(unit.variance)) if first_batch else unit
+
+
+def follow_returns_(agent: Agent, rollout: Rollout, target: Tensor, beta: Number) -> tuple[ReturnStats, ReturnStats]:
+    """Move the agent's statistics toward those of the targets [S, T, N]; returned as they were, and as they are now."""
+    before = agent.return_stats.of(rollout.task)
+    agent.return_stats = stats = move_stats(before, target, rollout.valid, beta)
+    return before, stats
 
 
 def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: Number) -> ReturnStats:

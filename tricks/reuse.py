@@ -1,6 +1,6 @@
 """reuse: several epochs of minibatches per batch, with the unclipped importance ratio."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ def old_log_prob(policy: Policy, family: Family, batch: Batch) -> Tensor:
 
 def minibatches(
     batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int, purpose: str = "minibatch"
-) -> Iterator[Batch]:
+) -> Iterable[Batch]:
     """In each epoch, shuffle every seed's valid rows and split them into `count` minibatches [S, B, ...]."""
     for epoch in range(epochs):
         yield from deal(batch, random_keys(batch.valid, seeds, purpose, update, epoch), batch.valid.sum(1), count)

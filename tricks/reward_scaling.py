@@ -1,15 +1,31 @@
 """reward_scaling: rewards are divided by the running standard deviation of the discounted return."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
-from tricks.config import Number
+from tricks.config import Config, Number
+from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT
 from tricks.core.numbers import per_seed
 from tricks.core.returns import reward_to_go
+from tricks.core.rollout import Rollout
 
 EPS = 1e-8  # under the root
 PRIOR = 1e-4  # rows of variance 1 that count as seen before the first, as in stable-baselines3 and Gymnasium
+
+
+def add_reward_scale_(agent: Agent, config: Config) -> None:
+    """Give the agent the statistics that its rewards are divided by."""
+    agent.reward_scale = RewardScale(len(config.seed_list), config.lanes)
+
+
+def scale_rewards_(agent: Agent, rollout: Rollout, gamma: Number) -> tuple[Rollout, Tensor]:
+    """The rollout with scaled rewards, and the σ [S] that the last of them was divided by. Scores stay as they are."""
+    scale = cast(RewardScale, agent.reward_scale)
+    reward = scale(rollout.reward, rollout.done, rollout.valid, gamma)
+    return rollout.having(reward=reward), scale.std
 
 
 class RewardScale(nn.Module):
@@ -27,6 +43,10 @@ class RewardScale(nn.Module):
         self.register_buffer("sums", torch.zeros(seeds, lanes, dtype=torch.float64))
         self.register_buffer("moments", torch.tensor([[PRIOR, 0, PRIOR]], dtype=torch.float64).repeat(seeds, 1))
         self.register_buffer("std", torch.ones(seeds, dtype=torch.float64))
+
+    def forget_open_episodes(self) -> None:
+        """Begin every lane's sum anew, because the environment could not resume in mid-episode."""
+        self.sums.zero_()
 
     def forward(self, reward: Tensor, done: Tensor, valid: Tensor, gamma: Number) -> Tensor:
         """clip(r/σ, ±10) with the σ of each row's own time. reward, done, valid [S, T, N] -> [S, T, N]."""

@@ -55,8 +55,8 @@ def main(chosen: Options) -> int:
     from ablations.training.provenance import provenance
     from ablations.training.store import prepare
     from ablations.training.workers import WORKER
-    from tricks.core.sizes import Need, refuse_too_large
     from tricks.runs.files import write_whole
+    from tricks.runs.sizes import Need, refuse_too_large
 
     if chosen.against not in ("", "sb3"):
         raise InputError(f"unknown peer {chosen.against!r}; the only one is sb3")

@@ -14,9 +14,9 @@ from typing import Any
 
 from ablations.training.pools import deaf_children, whole_pool
 from tricks.config import Config
-from tricks.core.allocator import keep_memory
 from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
+from tricks.fast.allocator import keep_memory
 from tricks.ladder import Tricks
 
 barrier: Any  # makes the processes of one measurement start together

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any
 
 from ablations.training.jobs import Finished, Job, compute, parse_result
-from tricks.core.allocator import keep_memory
 from tricks.core.extras import extra
 from tricks.errors import InputError
+from tricks.fast.allocator import keep_memory
 
 AHEAD = 10_000  # jobs that the scheduler knows at a time, which keeps it small and thousands of cores busy
 PATIENCE = 5.0  # seconds to wait for a scheduler's answer

@@ -12,9 +12,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
-from tricks.core.allocator import keep_memory
 from tricks.core.orphans import follow_parent
 from tricks.errors import InputError
+from tricks.fast.allocator import keep_memory
 
 METHOD = "spawn"  # forks would share PyTorch's threads and the parent's signals
 

@@ -7,15 +7,16 @@ from types import ModuleType
 from unittest.mock import patch
 
 from tricks import loop
+from tricks.core import adam
 from tricks.ladder import FILES
 from tricks.runs import log
 
 
 @contextmanager
 def planted(**faults: Callable) -> Iterator[None]:
-    """`with planted(gae=wrong): train(...)` trains with `wrong` wherever the loop, or a trick's file, calls `gae`.
+    """`with planted(gae=wrong): train(...)` trains with `wrong` where the loop, a trick's file or Adam calls `gae`.
 
-    Raises AttributeError for a name that neither knows.
+    Raises AttributeError for a name that none of them knows.
     """
     with ExitStack() as stack:
         for name, fault in faults.items():
@@ -36,6 +37,6 @@ def unwatched(diagnostic: str) -> Iterator[None]:
 
 
 def _home(name: str) -> ModuleType:
-    """The loop, if it calls a function of this name; else the trick's file that defines it."""
+    """The loop, if it calls a function of this name; else the file that defines it."""
     files = (import_module(f"tricks.{file}") for file in dict.fromkeys(FILES.values()))
-    return next((module for module in (loop, *files) if hasattr(module, name)), loop)
+    return next((module for module in (loop, *files, adam) if hasattr(module, name)), loop)

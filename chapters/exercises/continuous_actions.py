@@ -7,13 +7,13 @@ from torch import Tensor
 
 from book.exercise import Exercise
 from tricks.core.policies import Family
-from tricks.core.rollout import AgentPolicy, Batch
+from tricks.core.rollout import Batch, Policy
 from tricks.reuse import old_log_prob
 
 LIMIT = 2.0  # N·m, of Pendulum's motor
 
 
-def log_prob_of_the_torque(policy: AgentPolicy, family: Family, batch: Batch) -> Tensor:
+def log_prob_of_the_torque(policy: Policy, family: Family, batch: Batch) -> Tensor:
     """log π(a) of what the motor did, under the policy that played. -> [S, B]."""
     played = Batch(**batch.columns)
     played.action = batch.action.clamp(-LIMIT, LIMIT)

@@ -8,8 +8,8 @@ from book.exercise import Exercise
 from tricks.baseline import squared_error
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.core.policies import Family
-from tricks.core.rollout import AgentPolicy, Batch
+from tricks.core.rollout import Batch
+from tricks.ppg import auxiliary_net
 
 
 def cloning_term(old_log_prob: Tensor, log_prob: Tensor) -> Tensor:
@@ -17,13 +17,11 @@ def cloning_term(old_log_prob: Tensor, log_prob: Tensor) -> Tensor:
     return F.kl_div(log_prob, old_log_prob, reduction="none")
 
 
-def errors_of_a_phase(
-    agent: Agent, policy: AgentPolicy, family: Family, b: Batch, config: Config
-) -> tuple[Tensor, Tensor, Tensor]:
+def errors_of_a_phase(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)), and ½(V(s) − G)². [S, B] each."""
-    seen = agent.see(b.obs)
-    auxiliary, value = agent.auxiliary_value(seen), agent.value(seen)
-    old_log_prob, log_prob = (family.log_prob(logits, b.action) for logits in (b.old, policy(seen, b.legal)))
+    features, family = agent.features(b.obs), agent.spaces.family
+    auxiliary, value = agent.read(auxiliary_net(agent), features), agent.value(features)
+    old_log_prob, log_prob = (family.log_prob(x, b.action) for x in (b.old, agent.policy(features, b.legal)))
     return squared_error(auxiliary, b.target), cloning_term(old_log_prob, log_prob), squared_error(value, b.target)
 
 

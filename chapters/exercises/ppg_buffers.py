@@ -7,9 +7,9 @@ from torch import Tensor
 
 from book.exercise import Exercise
 from tricks import Config
-from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch
+from tricks.ppg import Memory
 from tricks.reuse import deal, random_keys
 
 

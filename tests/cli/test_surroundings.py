@@ -24,7 +24,7 @@ from tricks import PPO, REINFORCE, Config, export, train
 from tricks.cli.main import main
 from tricks.cli.start import start as start_command
 from tricks.cli.streams import Output
-from tricks.core import allocator
+from tricks.fast import allocator
 
 FULL = Path("/dev/full")
 SAVED = ["agent.pt", "curve.csv", "curve.png", "run.json"]

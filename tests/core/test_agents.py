@@ -8,9 +8,9 @@ import torch
 from tricks import Config
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments, ReturnStats
-from tricks.core.nets import Seen
+from tricks.core.nets import Features
 from tricks.core.spaces import Spaces
-from tricks.ppg import add_auxiliary_head_
+from tricks.ppg import add_auxiliary_head_, auxiliary_net
 
 ACTIONS = gym.spaces.Discrete(3)
 VECTORS = Spaces("x", gym.spaces.Box(-1, 1, (4,)), ACTIONS, tasks=2)
@@ -19,10 +19,10 @@ CONFIG = Config(seeds=2, hidden=(8,))
 
 
 def seasoned() -> Agent:
-    """Agents of which the second alone has seen something, and which have judged a rollout of two tasks."""
+    """Agents of which the second alone has seen something."""
     agent, third = Agent(VECTORS, CONFIG), torch.full((2, 4), 1 / 3, dtype=torch.float64)
     agent.obs_moments = Moments(torch.tensor([[0.0], [7.0]]).double(), third, 3 * third)
-    agent.returns = ReturnStats(third[:, :2], 2 * third[:, :2], torch.zeros(2, 5, 3, dtype=torch.int64))
+    agent.return_stats = ReturnStats(third[:, :2], 2 * third[:, :2])
     return agent
 
 
@@ -32,7 +32,7 @@ def test_a_loaded_agent_sees_and_values_what_the_saved_one_did() -> None:
     again.load_state_dict(agent.state_dict())
     assert torch.equal(again.policy(obs), agent.policy(obs))
     assert torch.equal(again.value(obs), agent.value(obs))
-    for mine, theirs in ((again.obs_moments, agent.obs_moments), (again.returns[:2], agent.returns[:2])):
+    for mine, theirs in ((again.obs_moments, agent.obs_moments), (again.return_stats[:2], agent.return_stats[:2])):
         assert all(torch.equal(x, y) for x, y in zip(mine, theirs, strict=True))
 
 
@@ -45,7 +45,7 @@ def test_one_of_a_stack_sees_with_its_own_moments(k: int) -> None:
 
 def test_heads_on_the_policys_body_read_what_it_has_seen_without_looking_again() -> None:
     agent, obs = seasoned(), torch.randn(2, 5, 4)
-    kept = Seen(torch.full_like(obs, torch.nan), agent.see(obs).hidden)
+    kept = Features(torch.full_like(obs, torch.nan), agent.features(obs).hidden)
     assert torch.equal(agent.policy(kept), agent.policy(obs))
     assert agent.value(kept).isnan().all()  # the value net has a body of its own
 
@@ -53,7 +53,7 @@ def test_heads_on_the_policys_body_read_what_it_has_seen_without_looking_again()
 def test_values_and_statistics_have_the_digits_of_float64() -> None:
     agent, obs = Agent(VECTORS, CONFIG), torch.zeros(2, 5, 4)
     add_auxiliary_head_(agent)
-    numbers = agent.value(obs), agent.auxiliary_value(obs), *agent.returns[:2], *agent.obs_moments
+    numbers = agent.value(obs), agent.read(auxiliary_net(agent), obs), *agent.return_stats[:2], *agent.obs_moments
     assert {x.dtype for x in numbers} == {torch.float64}
     assert agent.policy(obs).dtype == torch.float32
 

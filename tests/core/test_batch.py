@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch
+from tricks.ppg import Memory
 from tricks.reuse import minibatches
 
 STATS = ReturnStats(torch.tensor([3.0]).double(), torch.tensor([4.0]).double())
@@ -22,15 +22,12 @@ def rows() -> Batch:
 
 def test_columns_given_as_steps_and_lanes_become_rows() -> None:
     assert rows().action.tolist() == [[0, 1, 2, 3, 4, 5]]
-    assert (rows().policy_turn, rows().value_turn) == (True, True)  # unless told otherwise, both nets learn from it
     assert list(rows().columns) == ["action", "valid", "value", "target"]
 
 
-def test_a_column_that_nobody_added_cannot_be_read_and_one_that_is_unknown_cannot_be_added() -> None:
+def test_a_column_that_nobody_added_cannot_be_read() -> None:
     with pytest.raises(AttributeError, match="log_prob"):
         _ = rows().log_prob
-    with pytest.raises(TypeError, match="no column 'logprob'; it has obs, legal"):
-        rows().add(logprob=torch.zeros(1, 2, 3))
 
 
 def test_a_minibatch_has_every_column_of_its_batch_row_by_row() -> None:

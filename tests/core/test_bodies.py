@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 from tricks import Config
 from tricks.core.agent import Agent
-from tricks.core.nets import CACHED, FEWEST, Dense, Head, Layer, Nature, Net
+from tricks.core.nets import Dense, Head, Layer, Nature, Net
 from tricks.core.spaces import Spaces
+from tricks.fast.kernels import CACHED, FEWEST
 
 DRAWS = [np.random.default_rng(0), np.random.default_rng(1)]
 

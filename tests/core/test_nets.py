@@ -11,9 +11,9 @@ from torch import nn
 
 from tricks import ATARI, PPG, PPO, Config, InputError, Tricks, train
 from tricks.core.images import Shallow, image_body
-from tricks.core.layers import NarrowProduct, TanhLayer, tanh_layer
-from tricks.core.nets import CACHED, Dense, Nature, mlp
+from tricks.core.nets import Dense, Nature, mlp
 from tricks.core.spaces import Spaces
+from tricks.fast.kernels import CACHED, NarrowProduct, TanhLayer, tanh_layer
 from tricks.ladder import switched
 
 

@@ -105,7 +105,7 @@ def test_the_log_sums_scores_up_to_the_end_of_the_game_not_of_the_life() -> None
     for over in (rows(0, 0, 0), rows(0, 1, 0)):
         reward, score, dead = rows(1.0, 1.0, 1.0).double(), rows(10.0, 2.0, 3.0).double(), rows(0, 1, 0).bool()
         log.note(grad_norm=torch.ones(1), policy_loss=torch.ones(1))
-        log.end_update(Rollout(empty, empty, empty, reward, dead, no, ~no, score, over.bool()))
+        log.end_update(Rollout(empty, empty, empty, reward, dead, no, ~no, no, score, over.bool()))
     curve = log.curve()
     assert curve.episodes.tolist() == [0, 1]
     assert curve["return"].tolist()[1] == 15 + 12

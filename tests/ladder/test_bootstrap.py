@@ -26,12 +26,12 @@ def test_a_time_limit_of_one_step_hides_a_value_of_ten(flags: tuple[str, ...], t
     """Reward 1 for ever under a limit of one step: V = 1 if the limit is a death, 1/(1 − 0.9) if it is a cut."""
     config = replace(ONE_STATE, env="Endless-v0")
     agent = train(config, switched(["baseline", "reuse", *flags])).agent
-    value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.returns)
+    value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.return_stats)
     np.testing.assert_allclose(value.detach(), truth, rtol=0.1)
 
 
 def test_a_death_that_falls_on_the_time_limit_is_a_death() -> None:
     config = replace(ONE_STATE, env="DeadOnTime-v0")
     agent = train(config, switched(["baseline", "reuse", "bootstrap", "gae"])).agent
-    value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.returns)
+    value = denormalize(agent.value(torch.zeros(2, 1, 1)), agent.return_stats)
     np.testing.assert_allclose(value.detach(), 1.0, rtol=0.1)

@@ -65,7 +65,7 @@ def test_a_loss_that_is_not_finite_ends_its_seed_though_it_comes_after_the_stop(
         log.note(policy_loss=two * torch.tensor([loss, 3.0]), steps_taken=two * torch.tensor([taken, 1.0]))
     none = torch.zeros(2, 1, 1)
     no, one = none.bool(), torch.ones(2, 1, 1).bool()
-    log.end_update(Rollout(torch.zeros(2, 2, 1, 1), one, none.long(), none, no, no, one, none, no))
+    log.end_update(Rollout(torch.zeros(2, 2, 1, 1), one, none.long(), none, no, no, one, no, none, no))
     assert log.curve().policy_loss.tolist() == [1.5, 3]
     assert log.active.tolist() == [False, True]
 

@@ -11,14 +11,13 @@ from tricks import PPG, PPO, Config, Run, ppg, train
 from tricks.action_mask import mask_logits
 from tricks.core.adam import gradient
 from tricks.core.agent import Agent
-from tricks.core.memory import Memory
 from tricks.core.moments import ReturnStats, denormalize
-from tricks.core.policies import Categorical, DiagonalGaussian, Family
+from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.reductions import mean
-from tricks.core.rollout import AgentPolicy, Batch
+from tricks.core.rollout import Batch
 from tricks.envs.make import make_env
 from tricks.ladder import named, switched
-from tricks.ppg import add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_minibatches
+from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_net
 from tricks.reuse import minibatches
 
 CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=600, lanes=4, horizon=16, hidden=(8,), aux_every=2)
@@ -56,12 +55,11 @@ def test_without_auxiliary_epochs_it_is_ppo() -> None:
 def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
     agent, b = Agent(make_env(CONFIG).spaces, CONFIG), rows()
     add_auxiliary_head_(agent)
-    policy = lambda obs, legal: agent.policy(obs)  # noqa: E731
     b.old = agent.policy(b.obs).detach()
-    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b, CONFIG)
+    _, kl, _ = auxiliary_errors(agent, b, CONFIG)
     assert gradient(mean(kl, b.valid), agent.parameters()).abs().max() < 1e-7
     b.obs, b.old = b.obs.clone(), b.old + torch.tensor([1.0, 0.0])
-    _, kl, _ = auxiliary_errors(agent, policy, Categorical, b, CONFIG)
+    _, kl, _ = auxiliary_errors(agent, b, CONFIG)
     assert gradient(mean(kl, b.valid), agent.parameters()).abs().max() > 0.01
     torch.testing.assert_close(kl, Categorical.kl(b.old, agent.policy(b.obs)))  # not that of the new from the old
 
@@ -69,7 +67,7 @@ def test_the_first_gradient_of_the_cloning_term_is_zero() -> None:
 def test_the_second_head_is_drawn_apart_from_the_first_layer() -> None:
     agent = Agent(make_env(CONFIG).spaces, CONFIG)
     add_auxiliary_head_(agent)
-    head, first = (w[0].flatten()[:8] for w in (agent.auxiliary_net.head.weight, agent.policy_net.layers[0][0]))
+    head, first = (w[0].flatten()[:8] for w in (auxiliary_net(agent).head.weight, agent.policy_net.layers[0][0]))
     assert not torch.allclose(head * 8**0.5, first * 4**0.5, atol=0.01)  # uniform within ±1, both
 
 
@@ -83,7 +81,9 @@ def test_the_loss_of_a_phase_by_hand() -> None:
 def phase(memory: Memory) -> Batch:
     """The one minibatch of a phase of one epoch."""
     config = replace(CONFIG, aux_every=1, aux_epochs=1, minibatches=1)
-    (b,) = auxiliary_minibatches(memory, IDENTITY, lambda obs, legal: obs[..., :2] * legal, config, 0)
+    agent = Agent(make_env(CONFIG).spaces, CONFIG)
+    agent.policy = lambda obs, legal: obs[..., :2] * legal  # type: ignore[method-assign, assignment, misc]
+    (b,) = AuxiliaryPhase(agent, memory, 1e-5).minibatches(agent, config, 0)
     return b
 
 
@@ -126,10 +126,10 @@ def test_a_phase_learns_values_and_keeps_the_policy_within_a_hundredth_of_a_nat(
 
 
 def test_only_auxiliary_phases_move_the_auxiliary_head() -> None:
-    before = train(replace(CONFIG, steps=1, lr=1e-30), PPG).agent.auxiliary_net.head.weight
-    idle, phased = (train(replace(CONFIG, aux_every=n), PPG).agent.auxiliary_net.head.weight for n in (100, 2))
-    torch.testing.assert_close(idle, before, rtol=0, atol=0)
-    assert not torch.allclose(phased, before)
+    configs = replace(CONFIG, steps=1, lr=1e-30), replace(CONFIG, aux_every=100), CONFIG
+    first, same, other = (auxiliary_net(train(config, PPG).agent).head.weight for config in configs)
+    torch.testing.assert_close(same, first, rtol=0, atol=0)
+    assert not torch.allclose(other, first)
 
 
 def test_memory_takes_as_many_bytes_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,9 +160,9 @@ def test_popart_preserves_what_both_value_heads_predict() -> None:
     obs = torch.randn(2, 50, 4)
     run = train(config, tricks)
     agent, before = run.agent, loop.build_agent(run.agent.spaces, config, tricks)
-    assert (agent.returns.std - 1).abs().min() > 0.1
-    for predict in (Agent.value, Agent.auxiliary_value):
-        now, then = denormalize(predict(agent, obs), agent.returns), predict(before, obs)
+    assert (agent.return_stats.std - 1).abs().min() > 0.1
+    for of in (lambda agent: agent.value_net, auxiliary_net):
+        now, then = denormalize(agent.read(of(agent), obs), agent.return_stats), before.read(of(before), obs)
         torch.testing.assert_close(now, then, rtol=1e-5, atol=1e-6)
 
 
@@ -204,9 +204,9 @@ def test_solves_cartpole_of_200_steps_within_20_thousand() -> None:
 
 
 def test_a_cloning_term_of_taken_actions_only_ruins_the_policy(cloned: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(agent: Agent, policy: AgentPolicy, family: Family, b: Batch, config: Config) -> tuple[Tensor, ...]:
-        auxiliary, _, value = auxiliary_errors(agent, policy, family, b, config)
-        new, old = (family.log_prob(logits, b.action) for logits in (policy(b.obs, b.legal), b.old))
+    def faulty(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, ...]:
+        auxiliary, _, value = auxiliary_errors(agent, b, config)
+        new, old = (Categorical.log_prob(logits, b.action) for logits in (agent.policy(b.obs, b.legal), b.old))
         return auxiliary, -old * new, value  # all of F.kl_div(new, old) that has a gradient
 
     monkeypatch.setattr(loop, "auxiliary_errors", faulty)

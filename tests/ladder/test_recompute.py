@@ -41,14 +41,14 @@ def test_every_further_epoch_has_the_advantages_and_targets_of_its_own_value_net
 ) -> None:
     judged, step, found, taken, steps = tricks.recompute.judged, Adam.step, [], 0, list[int]()
 
-    def recording(agent: Agent, rollout: Rollout, reward: Tensor, dead: Tensor, config: Config) -> dict[str, Any]:
+    def recording(agent: Agent, rollout: Rollout, config: Config) -> dict[str, Any]:
         value, next_value = agent.values(rollout)
         done = rollout.terminated | rollout.truncated
-        assert torch.equal(dead, rollout.terminated | (rollout.truncated & ~rollout.cut))
-        columns = judged(agent, rollout, reward, dead, config)
+        dead = rollout.terminated | (rollout.truncated & ~rollout.cut)
+        columns = judged(agent, rollout, config)
         expected = gae(rollout.reward, value, next_value, dead, done, 0.99, 0.95)
         torch.testing.assert_close(columns["advantage"], expected.float())
-        torch.testing.assert_close(denormalize(columns["target"], agent.returns), value + expected)
+        torch.testing.assert_close(denormalize(columns["target"], agent.return_stats), value + expected)
         found.append(expected)
         steps.append(taken)
         return columns
@@ -89,8 +89,9 @@ def test_of_several_tasks_each_has_advantages_in_its_own_units(tasks: int) -> No
     stats = ReturnStats(torch.zeros(1, 2).double(), torch.tensor([[4.0, 9.0]]).double(), task)
     if tasks == 1:
         stats = ReturnStats(torch.zeros(1).double(), torch.tensor([4.0]).double())
-    agent: Any = SimpleNamespace(values=lambda _: (zero, zero), returns=stats, spaces=SimpleNamespace(tasks=tasks))
-    rollout: Any = SimpleNamespace(terminated=no, truncated=no)
-    found = tricks.recompute.judged(agent, rollout, zero + 1, no, Config(gamma=0.5, gae_lambda=1.0))
+    spaces = SimpleNamespace(tasks=tasks)
+    agent: Any = SimpleNamespace(values=lambda _: (zero, zero), return_stats=stats, spaces=spaces)
+    rollout: Any = SimpleNamespace(reward=zero + 1, done=no, cut=no, task=task)
+    found = tricks.recompute.judged(agent, rollout, Config(gamma=0.5, gae_lambda=1.0))
     units = torch.tensor([2.0, 3.0]) if tasks == 2 else torch.ones(2)
     torch.testing.assert_close(found["advantage"].flatten(), torch.tensor([1.5, 1.0]) / units)

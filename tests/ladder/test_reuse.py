@@ -28,7 +28,7 @@ def test_epochs_and_updates_shuffle_differently_and_padding_shuffles_nothing() -
     longer = torch.cat([valid, torch.zeros(1, 16, dtype=torch.bool)], 1)
 
     def first(valid: torch.Tensor, update: int) -> list[float]:
-        return next(minibatches(batch_of(valid), (5,), update, epochs=1, count=2)).target[0].tolist()
+        return next(iter(minibatches(batch_of(valid), (5,), update, epochs=1, count=2))).target[0].tolist()
 
     assert first(valid, 0) == first(longer, 0)
     assert first(valid, 0) != first(valid, 1)

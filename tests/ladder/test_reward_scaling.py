@@ -1,7 +1,7 @@
 """reward_scaling: each reward is divided by the deviation, up to its step, of the discounted return so far."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -165,8 +165,9 @@ def test_the_statistics_survive_a_checkpoint_and_a_saved_run(tmp_path: Path) -> 
     assert resumed.curve.equals(whole.curve)
     whole.save(tmp_path / "b")
     again = load(tmp_path / "b").agent
-    torch.testing.assert_close(again.reward_scale.state_dict(), whole.agent.reward_scale.state_dict())
-    assert again[1].reward_scale.moments.shape == (1, 3)
+    loaded, saved, second = (cast(RewardScale, agent.reward_scale) for agent in (again, whole.agent, again[1]))
+    torch.testing.assert_close(loaded.state_dict(), saved.state_dict())
+    assert second.moments.shape == (1, 3)
 
 
 def test_a_resumed_run_that_starts_new_episodes_starts_their_sums_anew(

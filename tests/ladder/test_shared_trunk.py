@@ -1,6 +1,7 @@
 """shared_trunk: one body, two heads, and a body that is asked once for both."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tricks.core.agent import Agent
 from tricks.core.nets import Dense
 from tricks.envs.make import make_env
 from tricks.ladder import named
-from tricks.ppg import add_auxiliary_head_
+from tricks.ppg import add_auxiliary_head_, auxiliary_net
 from tricks.shared_trunk import share_trunk_
 
 CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=200, lanes=4, horizon=16, hidden=(8,))
@@ -101,9 +102,9 @@ def test_what_is_seen_serves_every_head_as_the_observations_do() -> None:
     for shared in (True, False):
         made = agent(shared)
         add_auxiliary_head_(made)
-        seen = made.see(obs)
-        for head in (made.policy, made.value, made.auxiliary_value):
-            torch.testing.assert_close(head(seen), head(obs), rtol=0, atol=0)
+        features, auxiliary = made.features(obs), partial(made.read, auxiliary_net(made))
+        for head in (made.policy, made.value, auxiliary):
+            torch.testing.assert_close(head(features), head(obs), rtol=0, atol=0)
 
 
 def test_a_loaded_agent_still_shares(tmp_path: Path) -> None:

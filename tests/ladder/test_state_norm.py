@@ -61,9 +61,9 @@ def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     config = Config(seeds=2, lanes=1)
     agent = Agent(make_env(config).spaces, config)
     obs = torch.tensor([[[1e5, -3.0, 0.1, 1e-9]]]).expand(2, -1, -1)
-    assert torch.equal(agent.features(obs), obs)
+    assert torch.equal(agent.standardized(obs), obs)
     agent.obs_moments = merge_moments(agent.obs_moments, torch.randn(2, 50, 4), torch.ones(2, 50, dtype=torch.bool))
-    assert agent.features(obs).abs().max() == 10  # and then clips at ten standard deviations
+    assert agent.standardized(obs).abs().max() == 10  # and then clips at ten standard deviations
 
 
 def test_images_are_refused() -> None:

@@ -60,13 +60,13 @@ def test_one_task_is_what_it_was_without_tasks() -> None:
 
 def test_one_agent_of_a_stack_normalizes_with_its_own_statistics() -> None:
     run = train(SMALL, UNMASKED)
-    every = run.agent.returns
-    assert every.task is not None
-    value = torch.randn(every.task.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    task = torch.randint(run.agent.spaces.tasks, (2, 5, 3), generator=torch.Generator().manual_seed(0))
+    value = torch.randn(task.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     for k in (0, 1, -1):
-        own = value[k].unsqueeze(0)
+        own, alone = value[[k]], run.agent[k].return_stats.of(task[[k]])
         for change in (normalize, denormalize):
-            torch.testing.assert_close(change(own, run.agent[k].returns)[0], change(value, every)[k], rtol=0, atol=0)
+            every = change(value, run.agent.return_stats.of(task))
+            torch.testing.assert_close(change(own, alone)[0], every[k], rtol=0, atol=0)
 
 
 def test_every_task_s_outputs_are_preserved_when_the_statistics_move() -> None:
@@ -109,8 +109,8 @@ def test_advantages_are_in_units_of_their_task() -> None:
 def test_agents_of_several_tasks_train_save_load_and_do_not_share_anything(tricks: Any, tmp_path: Path) -> None:
     config = replace(SMALL, aux_every=2)
     run = train(config, tricks)
-    assert run.agent.returns.mean.shape == (2, 4)
-    deviations = run.agent.returns.std[0]
+    assert run.agent.return_stats.mean.shape == (2, 4)
+    deviations = run.agent.return_stats.std[0]
     assert (deviations[1:] / deviations[:-1] > 3).all()  # the tasks pay 1, 10, 100 and 1000
     last = run.curve[run.curve.seed == 0].iloc[-1]
     assert last.return_std == pytest.approx(float(deviations.mean()))

@@ -13,7 +13,7 @@ from tricks import PPG, PPO, Config, Tricks, train
 from tricks.core.adam import Adam
 from tricks.core.rollout import Batch
 from tricks.ladder import named
-from tricks.ppg import auxiliary_errors
+from tricks.ppg import AuxiliaryPhase, auxiliary_errors
 
 CONFIG = Config("ShortCartPole-v0", seeds=2, steps=1, lanes=4, horizon=16, hidden=(8,), epochs=2, value_epochs=2)
 FIRST = torch.tensor([[True], [False]])
@@ -24,7 +24,8 @@ def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPat
 
     both: also drop its rows from the value net's buffer, of which otherwise only the first row is dropped.
     """
-    deal, step, emptied, moved = getattr(loop, dealer), Adam.step, 0, list[list[bool]]()
+    owner = AuxiliaryPhase if dealer == "minibatches" and tricks.ppg else loop
+    deal, step, emptied, moved = getattr(owner, dealer), Adam.step, 0, list[list[bool]]()
 
     def some_empty(*given: Any) -> Iterator[Batch]:
         nonlocal emptied
@@ -41,9 +42,9 @@ def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPat
         moved.append(moving.tolist())
         step(self, gradient, learning_rate, moving)
 
-    monkeypatch.setattr(loop, dealer, some_empty)
+    monkeypatch.setattr(owner, dealer, some_empty)
     monkeypatch.setattr(Adam, "step", recording)
-    train(replace(CONFIG, aux_every=1 if dealer.startswith("auxiliary") else 100), tricks)
+    train(replace(CONFIG, aux_every=1 if owner is not loop else 100), tricks)
     return emptied, moved
 
 
@@ -52,7 +53,7 @@ def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPat
     [
         ("minibatches", PPO, 1),
         ("in_turn", named("separate_optimizers"), 2),
-        ("auxiliary_minibatches", PPG, 1),
+        ("minibatches", PPG, 1),
         ("dealt_apart", named("ppg_buffers"), 1),
     ],
 )

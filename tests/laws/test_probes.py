@@ -25,7 +25,7 @@ def test_finds_the_known_answer(rung: str, probe: str) -> None:
     agent = train(config, tricks).agent
     if tricks.baseline and not tricks.reward_scaling:  # which learns values in other units
         obs, value = (torch.tensor(x, dtype=torch.float32) for x in zip(*world.answers, strict=True))
-        found = denormalize(agent.value(obs.view(1, -1, 1).expand(2, -1, -1)), agent.returns)
+        found = denormalize(agent.value(obs.view(1, -1, 1).expand(2, -1, -1)), agent.return_stats)
         np.testing.assert_allclose(found.detach(), value.expand(2, -1), atol=0.15)
     for seen, action in world.best:
         logits = agent.policy(torch.full((2, 1, 1), seen))

@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 
 from tricks.reading.decide import Decide
-from tricks.reading.doors import CloseDoors, closed_doors
+from tricks.reading.doors import CloseDoors, closed_doors, without_unused
 
 CASES = {
     "taken": ("if yes:\n    a()\nelse:\n    b()", "a()"),
@@ -64,3 +64,53 @@ def test_doors_are_closed() -> None:
     close = CloseDoors({node.name.value: node for node in module.body if isinstance(node, cst.FunctionDef)})
     assert close.gone == {"train": {"tricks", "env", "checkpoints"}, "inside": {"tricks", "checkpoints"}}
     assert module.visit(Decide(closed_doors({"checkpoints"}))).visit(close).code == CLOSED
+
+
+ASKED = """
+def train(config, seeds):
+    first = second = make(seeds)
+    other = make(2)
+    return step(config, first, other, 3)
+
+
+def step(config, first, other, deep):
+    return turn(config, first, far=deep)
+
+
+def turn(config, rate, far):
+    return rate
+"""
+
+ANSWERED = """
+def train(config, seeds):
+    first = second = make(seeds)
+    return step(config, first)
+
+
+def step(config, first):
+    return turn(config, first)
+
+
+def turn(config, rate):
+    return rate
+"""
+
+
+def test_parameters_that_nobody_reads_go_with_their_arguments_and_what_was_computed_for_them() -> None:
+    """But not those of the root, nor `config`, which every function of the loop takes."""
+    module = cst.parse_module(ASKED)
+    functions = {node.name.value: node for node in module.body if isinstance(node, cst.FunctionDef)}
+    left = without_unused(functions, "train", lambda call: True)
+    assert cst.Module([*left.values()]).code.strip() == ANSWERED.strip()
+
+
+@pytest.mark.parametrize("width", [110, 130, 240])
+def test_parameters_that_are_left_stand_as_they_would_when_formatted(width: int) -> None:
+    names = [f"parameter_{k}" for k in range(width // 14)]
+    code = f"def f({', '.join([*names, 'gone'])}) -> None:\n    return {', '.join(names)}\n"
+    (function,) = cst.parse_module(code).body
+    left = without_unused({"f": cst.ensure_type(function, cst.FunctionDef)}, "", lambda call: True)["f"]
+    head = cst.Module([left]).code.split(") -> None")[0]
+    on_one_line, inside = f"def f({', '.join(names)}", f"def f(\n    {', '.join(names)}\n"
+    each = "def f(\n" + "".join(f"    {name},\n" for name in names)
+    assert head == {110: on_one_line, 130: inside, 240: each}[width]

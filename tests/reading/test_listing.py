@@ -41,7 +41,7 @@ def test_a_listing_keeps_no_checkpoints(setting: Tricks) -> None:
 
 def test_a_memory_is_made_once() -> None:
     for name in ("ppg", "ppg_buffers"):
-        assert sum("memory = " in line for line in listing(named(name)).splitlines()) == 1
+        assert sum("Memory(config" in line for line in listing(named(name)).splitlines()) == 1
 
 
 def test_comments_and_blank_lines_are_kept() -> None:
@@ -95,10 +95,10 @@ def test_no_value_is_overwritten_or_forgotten_before_it_is_read(setting: Tricks)
 
 def test_a_diff_replaces_what_is_overwritten() -> None:
     lines = diff(REINFORCE, switched(["baseline"])).splitlines()
-    assert "-        advantage = returns" in lines
-    assert "+        advantage = target - value" in lines
-    assert listing(named("ppg_buffers")).count("memory = ") == 1
-    assert "batches = iter([batch])" not in listing(PPO)
+    assert "-    advantage = reward_to_go(reward, done, config.gamma)" in lines
+    assert "+    advantage = target - value" in lines
+    assert listing(named("ppg_buffers")).count("Memory(config.aux_every)") == 0
+    assert "batches = [batch]" not in listing(PPO)
     assert "# Learn: make the actions that turned out well more likely.\n        batch.log_prob = " in listing(PPO)
 
 
@@ -106,5 +106,5 @@ def test_the_diff_of_equal_flags_is_empty_and_of_clip_is_clip() -> None:
     assert diff(PPO, PPO) == ""
     names = list(NEEDS)[:3]
     text = diff(switched(names[:2]), switched(names))
-    assert "+            objective = clipped_surrogate(ratio, advantage, clip_range)" in text.splitlines()
+    assert "+        objective = clipped_surrogate(ratio, advantage, clip_range)" in text.splitlines()
     assert diff(REINFORCE, PPO).startswith("--- reinforce\n+++ baseline, reuse, clip")

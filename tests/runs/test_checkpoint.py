@@ -119,7 +119,7 @@ def test_a_part_of_any_kind_is_kept_under_its_name(tmp_path: Path) -> None:
     again.begin(SMALL, PPO, log=Log(SMALL), env=make_env(SMALL))
     again.add(counter=other)
     assert other.seen.tolist() == [7, 7]
-    with pytest.raises(InputError, match=r"damaged \(KeyError: 'absent'\)"):
+    with pytest.raises(InputError, match=r"no part 'absent': another version"):
         again.add(absent=other)
 
 
@@ -207,3 +207,14 @@ def test_a_checkpoint_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch
         with pytest.raises(InputError, match=r"^cannot write .*file: No space left on device$"):
             files.write_whole(path, b"new")
         assert path.read_bytes() == b"old"
+
+
+def test_a_checkpoint_of_a_version_that_had_other_parts_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(tmp_path, SMALL, named("ppg"), 1, monkeypatch)
+    saved = checkpoint.read(tmp_path)
+    older = replace(saved, parts={name: part for name, part in saved.parts.items() if name != "phase"})
+    monkeypatch.setattr("tricks.restore.read", lambda folder: older)
+    with pytest.raises(InputError, match=r"checkpoint.pt has no part 'phase': another version of this package wrote"):
+        resume(tmp_path)

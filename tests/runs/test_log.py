@@ -71,8 +71,8 @@ def test_the_curve_has_the_statistics_of_the_returns() -> None:
     config = Config("ActionReward-v0", seeds=2, steps=640, lanes=4, horizon=16, hidden=(8,))
     run = train(config, switched(["baseline", "return_norm"]))
     last = run.curve.groupby("seed").last()
-    assert last["return_mean"].tolist() == run.agent.returns.mean.tolist()
-    assert last["return_std"].tolist() == run.agent.returns.std.tolist()
+    assert last["return_mean"].tolist() == run.agent.return_stats.mean.tolist()
+    assert last["return_std"].tolist() == run.agent.return_stats.std.tolist()
     first = run.curve.groupby("seed").first()  # β = 0.1 of the way from 0 to the mean return of the first batch
     assert first["return_mean"].tolist() == pytest.approx((0.1 * first["return"]).tolist())
 
@@ -124,7 +124,7 @@ def rollout_of(reward: list[list[float]], done: list[list[int]]) -> Rollout:
     """One seed; rows are steps, columns are lanes."""
     r, d = torch.tensor(reward).double()[None], torch.tensor(done).bool()[None]
     empty = torch.zeros(0)
-    return Rollout(empty, empty, empty, r, d, torch.zeros_like(d), torch.ones_like(d), r, d)
+    return Rollout(empty, empty, empty, r, d, torch.zeros_like(d), torch.ones_like(d), torch.zeros_like(d), r, d)
 
 
 def test_episodes_are_summed_across_rollouts() -> None:

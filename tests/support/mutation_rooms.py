@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 NO_TRICKS = ("__init__", "__main__", "config", "errors", "flags", "ladder", "loop", "restore", "values")
-NO_NUMBERS = ("__init__", "allocator", "asked", "compiler", "devices", "env", "extras", "orphans", "sizes")
+NO_NUMBERS = ("__init__", "asked", "compiler", "devices", "env", "extras", "orphans")
 SLOW = " or ".join(  # tests whose laws quicker ones hold, too
     (
         *("solves_cartpole", "ruins_the_policy", "within_a_hundredth", "a_time_limit_of_one_step", "ages_are_those"),
@@ -52,9 +52,9 @@ ROOMS = (
     Room(
         "core",
         "`tricks/core`, what computes",
-        within("tricks/core", *NO_NUMBERS),
+        (*within("tricks/core", *NO_NUMBERS), "tricks/fast/kernels.py"),
         (
-            *within("tests/core", "test_sizes", "test_orphans", "test_devices"),
+            *within("tests/core", "test_orphans", "test_devices"),
             *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/laws/test_one_seed_fails.py"),
             *("tests/envs/test_contract.py", "tests/envs/test_faults.py", "tests/runs/test_run.py"),
             *("tests/runs/test_doors.py", "tests/runs/test_evaluation.py", "tests/runs/test_checkpoint.py"),

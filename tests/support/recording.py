@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from tricks.core.adam import Adam
 from tricks.core.agent import MOMENTS, Agent
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import stream
+from tricks.reward_scaling import RewardScale
 from tricks.runs.log import Log
 
 Key = tuple[int, str, str]
@@ -36,14 +37,14 @@ class Recording:
         self.rollouts: list[Rollout] = []
         self.adams: list[Adam] = []
         self.update, self.place, self.minibatches = 0, "judge", 0
-        self.kinds = ["adam"] + ["auxiliary_adam"] * tricks.ppg + ["value_adam"] * tricks.separate_optimizers
+        self.kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("build_agent", "play_episodes", "play_segment"):
+            for name in ("build_agent", "play_episodes", "play_segment", "judge"):
                 patch.setattr(loop, name, self._after(getattr(loop, name), getattr(self, f"_{name}")))
             for owner, name in ((Adam, "__init__"), (Adam, "step"), (Batch, "add"), (Log, "note")):
                 heard = getattr(self, f"_{owner.__name__.lower()}_{name.strip('_')}")
                 patch.setattr(owner, name, self._after(getattr(owner, name), heard))
-            patch.setattr(Agent, "see", self._before(Agent.see, self._agent_see))
+            patch.setattr(Agent, "features", self._before(Agent.features, self._agent_features))
             patch.setattr(Log, "end_update", self._before(Log.end_update, self._log_end_update))
             self.run: Run = train(config, tricks)
 
@@ -75,6 +76,9 @@ class Recording:
 
     _play_segment = _play_episodes
 
+    def _judge(self, batch: Batch, *_: Any) -> None:
+        self._batch_add(None, batch, **batch.columns)
+
     def _adam_init(self, _: None, adam: Adam, *__: Any) -> None:
         self.adams.append(adam)
 
@@ -88,7 +92,7 @@ class Recording:
     def _log_note(self, _: None, log: Log, **diagnostics: Tensor) -> None:
         self._write(**{name: value for name, value in diagnostics.items() if name not in log.quiet})
 
-    def _agent_see(self) -> None:
+    def _agent_features(self) -> None:
         self.place, self.minibatches = f"minibatch {self.minibatches}", self.minibatches + 1
 
     def _log_end_update(self) -> None:
@@ -104,7 +108,8 @@ class Recording:
         self._write(return_mean=agent.return_mean, return_variance=agent.return_variance)
         self._write(**{name: getattr(agent, name) for name in MOMENTS})
         if self.tricks.reward_scaling:
-            self._write(reward_moments=agent.reward_scale.moments, reward_sums=agent.reward_scale.sums)
+            scale = cast(RewardScale, agent.reward_scale)
+            self._write(reward_moments=scale.moments, reward_sums=scale.sums)
         self.update, self.place, self.minibatches = self.update + 1, "judge", 0
 
 

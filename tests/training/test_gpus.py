@@ -21,7 +21,7 @@ from ablations.training.jobs import Job, compute, parse_result
 from ablations.training.scores import scored
 from ablations.training.workers import refuse_too_many, start_trainer, worker_count
 from tricks import Config, InputError
-from tricks.core import sizes
+from tricks.runs import sizes
 
 
 def on(device: str) -> Job:

@@ -10,7 +10,7 @@ from importlib import import_module
 from types import FrameType
 
 from tricks.cli.streams import Output, as_output, open_missing
-from tricks.core.allocator import keep_memory
+from tricks.fast.allocator import keep_memory
 
 STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, a polite kill, a closed terminal; Windows has no SIGHUP
 

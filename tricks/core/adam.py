@@ -1,6 +1,6 @@
 """Adam with a seed axis: each seed has its own learning rate and can be paused."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -26,6 +26,9 @@ class Adam:
     θ ← θ − α·m̂/(√v̂ + ε),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ),  with α [S] per seed.
     """
 
+    limit: Callable[[Tensor, Tensor], Tensor] | None = None
+    """What is done to gradients [S, P] of these norms [S] before the step."""
+
     def __init__(self, parameters: Iterable[Tensor], eps: Number) -> None:
         self.parameters = list(parameters)
         self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
@@ -33,6 +36,18 @@ class Adam:
         self.t = self.m.new_zeros(len(self.m), 1, dtype=torch.int64)  # steps of each seed
         self.change = torch.zeros_like(self.m)  # the last step [S, P], and as parts shaped like the parameters
         self.changes = [x.view_as(p) for p, x in zip(self.parameters, self.change.split(self.sizes, 1), strict=True)]
+
+    def move(self, loss: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
+        """Take a step down the gradient of the losses [S], with the seeds that are `moving` [S], within the `limit`.
+
+        Returns each gradient's norm [S]. A seed whose norm is not finite takes no step.
+        """
+        grad = gradient(loss, self.parameters)  # [S, P]
+        norm: Tensor = grad.norm(dim=1)
+        if self.limit:
+            grad = self.limit(grad, norm)
+        self.step(grad, learning_rate, moving & norm.isfinite())
+        return norm
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:

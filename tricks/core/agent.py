@@ -1,8 +1,8 @@
 """S agents at once: a policy net, a value net, and the running statistics that normalize their inputs and returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from tricks.config import Config
 from tricks.core.asked import asked_mask, asked_rows
 from tricks.core.images import image_body
 from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
-from tricks.core.nets import Body, Dense, Head, MakeBody, Net, Seen, checked
+from tricks.core.nets import Body, Dense, Features, Head, MakeBody, Net, checked
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
@@ -21,6 +21,15 @@ from tricks.values import fitted, shown
 if TYPE_CHECKING:
     from tricks.core.rollout import Rollout
 
+
+@runtime_checkable
+class AddsUp(Protocol):
+    """A part of an agent that adds something up within each episode."""
+
+    def forget_open_episodes(self) -> None:
+        """Start anew in every lane."""
+
+
 MOMENTS = ("obs_rows", "obs_average", "obs_squares")
 
 
@@ -28,20 +37,19 @@ class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
     Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if
-    they are small; a custom `body` replaces any of them. `obs_moments` standardize observations once `state_norm` has
-    set them; `returns` does the same for values and is the identity until `return_norm` moves it.
+    they are small; a custom `body` replaces any of them. `obs_moments` standardize observations once somebody has
+    set them; `return_stats` does the same for values and is the identity until somebody moves it.
     """
 
     policy_net: Net
     value_net: Net
-    auxiliary_net: Net  # a second value head, added by `ppg`
-    reward_scale: Any  # statistics of the rewards, added by `reward_scaling`
     obs_rows: Tensor
     obs_mean: Tensor
     obs_scale: Tensor
     return_mean: Tensor
     return_variance: Tensor
-    _task: Tensor | None  # of each row of the rollout that was judged last
+    mask: Callable[[Tensor, Tensor], Tensor] | None = None
+    """What makes illegal actions impossible: logits [..., A], legal [..., A] -> logits. Without it, all are legal."""
 
     def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
@@ -59,7 +67,7 @@ class Agent(nn.Module):
         ):
             self.register_buffer(name, moment)
         self.standardizes = False
-        for name in ("obs_mean", "obs_scale", "_task"):  # derived from the moments, and from a rollout
+        for name in ("obs_mean", "obs_scale"):  # derived from the moments
             self.register_buffer(name, None, persistent=False)
         self.register_load_state_dict_post_hook(_see_again)
         shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)
@@ -79,60 +87,55 @@ class Agent(nn.Module):
         self.obs_mean, self.obs_scale = moments.view()  # cached, because the rollout needs them at every step
 
     @property
-    def returns(self) -> ReturnStats:
-        """Mean and variance of the returns, the units of the value net's output; 0 and 1 until they move.
+    def return_stats(self) -> ReturnStats:
+        """Mean and variance of the returns, the units of the value net's output; 0 and 1 until they move."""
+        return ReturnStats(self.return_mean, self.return_variance)
 
-        With several tasks, they are for the rows of the rollout that was judged last.
-        """
-        return ReturnStats(self.return_mean, self.return_variance, self._task)
+    @return_stats.setter
+    def return_stats(self, stats: ReturnStats) -> None:
+        self.return_mean, self.return_variance, _ = stats
 
-    @returns.setter
-    def returns(self, stats: ReturnStats) -> None:
-        self.return_mean, self.return_variance, self._task = stats
-
-    def features(self, obs: Tensor) -> Tensor:
-        """Observations as the nets see them, standardized under `state_norm`: [S, B, D] or [S, B, C, H, W]."""
+    def standardized(self, obs: Tensor) -> Tensor:
+        """Observations as the nets see them, standardized once there are moments: [S, B, D] or [S, B, C, H, W]."""
         if not self.standardizes:
             return obs
         return ((obs - self.obs_mean) * self.obs_scale).clamp(-LIMIT, LIMIT)
 
-    def see(self, obs: Tensor) -> Seen:
+    def features(self, obs: Tensor) -> Features:
         """Run the policy net's body once, for all the heads that read it: [S, B, D] -> [S, B, H]."""
-        return Seen(obs, self.policy_net.body(self.features(obs)))
+        return Features(obs, self.policy_net.body(self.standardized(obs)))
 
-    def policy(self, seen: Tensor | Seen, legal: Tensor | None = None) -> Tensor:
+    def policy(self, given: Tensor | Features, legal: Tensor | None = None) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
 
-        `legal` is ignored here; `action_mask` is what rules out illegal actions.
+        legal [S, B, A] says which actions are; without a `mask`, all count as legal.
         """
-        logits = self._read(self.policy_net, seen)
-        if self.spaces.discrete:
-            return logits
-        return torch.cat([logits, self.log_std.expand_as(logits)], -1)
+        logits = self._output(self.policy_net, given)
+        if not self.spaces.discrete:
+            return torch.cat([logits, self.log_std.expand_as(logits)], -1)
+        return logits if self.mask is None or legal is None else self.mask(logits, legal)
 
-    def value(self, seen: Tensor | Seen) -> Tensor:
-        """The value net's output, V(s) in the units of `returns`: [S, B, D] -> [S, B] float64.
+    def value(self, given: Tensor | Features) -> Tensor:
+        """The value net's output, V(s) in the units of `return_stats`: [S, B, D] -> [S, B] float64.
 
         With several tasks, each has a head, and a row gets the output of its own.
         """
-        return self._of_task(self._read(self.value_net, seen), seen)
+        return self.read(self.value_net, given)
 
-    def auxiliary_value(self, seen: Tensor | Seen) -> Tensor:
-        """The output of the policy net's second head, which `ppg` adds: [S, B, D] -> [S, B] float64."""
-        return self._of_task(self._read(self.auxiliary_net, seen), seen)
-
-    def _of_task(self, outputs: Tensor, seen: Tensor | Seen) -> Tensor:
-        """Each row's output of the head of its task: [S, B, K] -> [S, B]."""
-        task = self.spaces.task(seen.obs if isinstance(seen, Seen) else seen)
+    def read(self, net: Net, given: Tensor | Features) -> Tensor:
+        """The output of a net that predicts values, like `value`: [S, B, D] -> [S, B] float64."""
+        outputs, task = self._output(net, given), self.spaces.task(given.obs if isinstance(given, Features) else given)
         return outputs.squeeze(-1) if task is None else outputs.gather(-1, task.unsqueeze(-1)).squeeze(-1)
 
-    def _read(self, net: Net, seen: Tensor | Seen) -> Tensor:
-        """The net's output; its body runs only if `seen` does not already hold its features."""
+    def _output(self, net: Net, given: Tensor | Features) -> Tensor:
+        """The net's output; its body runs only if `given` does not already hold its features."""
         out: Tensor
-        if isinstance(seen, Seen) and seen.hidden is not None and net.body is self.policy_net.body:
-            out = net.head(seen.hidden)
+        if not isinstance(given, Features):
+            out = net(self.standardized(given))
+        elif net.body is self.policy_net.body:
+            out = net.head(given.hidden)
         else:
-            out = net(self.features(seen.obs if isinstance(seen, Seen) else seen))
+            out = net(self.standardized(given.obs))
         return out
 
     @torch.no_grad()
@@ -140,8 +143,7 @@ class Agent(nn.Module):
         """V(s) and V(s') for each row, in units of reward: [S, T, N] each."""
         rows = rollout.obs.shape[:3]  # [S, T+1, N]
         obs = rollout.obs.flatten(1, 2)
-        value = denormalize(self.value(obs), self.returns.of(self.spaces.task(obs))).view(rows)
-        self._task = rollout.task
+        value = denormalize(self.value(obs), self.return_stats.of(self.spaces.task(obs))).view(rows)
         return value[:, :-1], value[:, 1:]
 
     @torch.no_grad()
@@ -174,8 +176,9 @@ class Agent(nn.Module):
 
     def forget_open_episodes(self) -> None:
         """Start anew what adds up within an episode, because the environment could not resume in mid-episode."""
-        if hasattr(self, "reward_scale"):
-            self.reward_scale.sums.zero_()
+        for part in self.children():
+            if isinstance(part, AddsUp):
+                part.forget_open_episodes()
 
     def __getitem__(self, k: int) -> "Agent":
         """The k-th agent of the stack, as a copy."""

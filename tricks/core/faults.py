@@ -6,7 +6,7 @@ from torch import Tensor
 ENDLESS = "an episode has not ended after {} steps; --episode-limit raises that limit"
 
 
-def seen(valid: Tensor) -> Tensor:
+def observed(valid: Tensor) -> Tensor:
     """Which observations [S, T+1, N] a valid row [S, T, N] starts or ends with."""
     return F.pad(valid, (0, 0, 0, 1)) | F.pad(valid, (0, 0, 1, 0))
 
@@ -22,7 +22,7 @@ def find_faults(obs: Tensor, legal: Tensor, reward: Tensor, valid: Tensor, first
     }
     if obs.is_floating_point():  # uint8 is always finite
         numbers = obs.flatten(3)
-        checks = {"the observation is not finite": seen(valid) & ~numbers.isfinite().all(-1)} | checks
+        checks = {"the observation is not finite": observed(valid) & ~numbers.isfinite().all(-1)} | checks
     found: dict[int, tuple[str, str]] = {}
     for fault, bad in checks.items():
         for i, row in bad.any(-1).nonzero().tolist() if bad.any() else ():

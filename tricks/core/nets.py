@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tricks.core.layers import NarrowProduct, TanhLayer, narrow_product, relu_layer, tanh_layer
+from tricks.core.layers import relu_layer
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
+from tricks.fast.kernels import in_passes, product, tanh_layer
 
-CACHED, FEWEST = 200_000, 64  # features, and rows, of one pass without gradients: what stays in a cache of 1 MB
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
 
@@ -32,7 +32,7 @@ class Body(Protocol):
 
     @property
     def layers(self) -> Sequence[Layer]:
-        """Weights [S, in, out] and biases [S, 1, out] that `orthogonal_init` sets; it leaves other parameters alone."""
+        """Weights [S, in, out] and biases [S, 1, out] that an initialization may set, and no other."""
 
     def __call__(self, x: Tensor, /) -> Tensor:
         """The features."""
@@ -53,28 +53,19 @@ class Net(nn.Module):
         """Weight [S, in, out] and bias [S, 1, out] of every layer; the last one is the head."""
         return [*self.body.layers, self.head.layer]
 
-    def with_value_head(self, generators: Sequence[np.random.Generator], tasks: int) -> "Net":
-        """A net that shares this one's body and has a head of its own, for V(s) of each task."""
-        head = Head(generators, self.body.width, tasks, exact=True)
-        return Net(self.body, head.to(self.head.weight.device))
-
     def forward(self, x: Tensor) -> Tensor:
-        rows = max(FEWEST, CACHED // (len(x) * self.body.width))
-        if torch.is_grad_enabled() or x.shape[1] <= rows:
-            out: Tensor = self.head(self.body(x))
-            return out
-        return torch.cat([self.head(self.body(some)) for some in x.split(rows, 1)], 1)
+        return in_passes(lambda some: self.head(self.body(some)), x, self.body.width)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Observations [S, B, ...] and, once computed, the features [S, B, H] of the policy net's body.
+class Features:
+    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H].
 
-    Heads on that body read `hidden` instead of running the body again. It is valid until the weights change.
+    Heads on that body read `hidden` instead of running the body again. It is right until the weights change.
     """
 
     obs: Tensor
-    hidden: Tensor | None = None
+    hidden: Tensor
 
 
 class Head(nn.Module):
@@ -97,13 +88,7 @@ class Head(nn.Module):
         return self.weight, self.bias
 
     def forward(self, x: Tensor) -> Tensor:
-        if torch.is_grad_enabled():
-            found: Tensor = NarrowProduct.apply(x, self.weight) + self.bias  # type: ignore[no-untyped-call]
-            return found
-        product = narrow_product(x, self.weight)
-        if x.shape[1] < FEWEST:  # as when playing; to sample from transposed logits takes several times as long
-            product = product.contiguous()
-        return product + self.bias
+        return product(x, self.weight) + self.bias
 
 
 class Dense(nn.Module):
@@ -118,11 +103,8 @@ class Dense(nn.Module):
         self.layers = registered(self, [linear(generators, *pair) for pair in pairwise(sizes)])
 
     def forward(self, x: Tensor) -> Tensor:
-        layer: Callable[[Tensor, Tensor, Tensor], Tensor] = relu_layer
-        if self.tanh:
-            layer = TanhLayer.apply if torch.is_grad_enabled() else tanh_layer
         for weight, bias in self.layers:
-            x = layer(x, weight, bias)
+            x = tanh_layer(x, weight, bias) if self.tanh else relu_layer(x, weight, bias)
         return x
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -9,14 +10,12 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import Env
-from tricks.core.faults import ENDLESS, find_faults, seen, without
-from tricks.core.nets import Seen
+from tricks.core.faults import ENDLESS, find_faults, observed, without
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.seeds import draw
 from tricks.errors import InputError
 
 Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
-AgentPolicy = Callable[[Tensor | Seen, Tensor], Tensor]  # a Policy that also takes precomputed features
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,7 @@ class Rollout:
     terminated: Tensor  # [S, T, N] bool: the episode reached a terminal state
     truncated: Tensor  # [S, T, N] bool: only a time limit ended the episode
     valid: Tensor  # [S, T, N] bool
+    cut: Tensor  # [S, T, N] bool: the episode goes on after the rollout's last row
     score: Tensor  # [S, T, N] float64: the reward as the game counts it
     over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
     task: Tensor | None = None  # [S, T, N] int64: which of several tasks the row belongs to
@@ -43,11 +43,13 @@ class Rollout:
     faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
     @property
-    def cut(self) -> Tensor:
-        """Rows after which the episode continues beyond the rollout: the last of a segment. [S, T, N] bool."""
-        cut = torch.zeros_like(self.valid)
-        cut[:, -1] = self.valid[:, -1] & ~(self.terminated | self.truncated)[:, -1]
-        return cut
+    def done(self) -> Tensor:
+        """Rows that end an episode, in whatever way: [S, T, N] bool."""
+        return self.terminated | self.truncated
+
+    def having(self, **changes: Any) -> "Rollout":
+        """The same rollout with some columns or facts replaced."""
+        return replace(self, **changes)
 
     def trimmed(self) -> "Rollout":
         """Without the rows at the end that are experience of no seed; at least one row is left."""
@@ -55,14 +57,14 @@ class Rollout:
         length = max(1, int(rows.max()))
         columns: dict[str, Any] = {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
         kept: dict[str, Any] = {name: x[:, : length + (name == "obs")] for name, x in columns.items()}
-        return replace(self, **kept)
+        return self.having(**kept)
 
 
-class Batch:
+class Batch(SimpleNamespace):
     """A table of rows, one column per quantity: [S, B, ...] each.
 
-    The first four columns always exist. A trick adds its own columns before it reads them; reading a missing column
-    raises AttributeError. Raises TypeError for a column that is not listed here.
+    The first four columns always exist. Whoever needs another one adds it; reading one that is missing raises
+    AttributeError.
     """
 
     obs: Tensor  # [S, B, D] float32, or [S, B, C, H, W] uint8
@@ -70,22 +72,7 @@ class Batch:
     action: Tensor  # [S, B] int64, or [S, B, A] float32
     valid: Tensor  # [S, B] bool: experience, not filler
     advantage: Tensor  # [S, B] float32: the weight of the row's log-probability
-    value: Tensor  # [S, B] float64: V(s) before the update, in the value net's units (baseline)
-    target: Tensor  # [S, B] float64: the regression target of V(s), in the same units (baseline)
-    log_prob: Tensor  # [S, B] float32: log π_old(a|s) (reuse)
-    old: Tensor  # [S, B, A] or [S, B, 2A]: the policy's logits before an auxiliary phase (ppg)
-    born: Tensor  # [S, B] int64: the update in which the row was collected (ppg)
-    uses: Tensor  # [S, B] int64: how many times the row has been used (ppg_buffers)
     task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
-    critic: "Batch"  # the value net's own rows (ppg_buffers)
-    policy_turn: bool | Tensor = True  # whether the policy, and the value net, take a step on this minibatch; or [S]
-    value_turn: bool = True
-
-    def __init__(self, **columns: Tensor) -> None:
-        for name, column in columns.items():
-            if name not in COLUMNS:
-                raise TypeError(f"a batch has no column {name!r}; it has {', '.join(COLUMNS)}")
-            setattr(self, name, column)
 
     @classmethod
     def of(cls, rollout: Rollout) -> "Batch":
@@ -98,16 +85,12 @@ class Batch:
 
     @property
     def columns(self) -> dict[str, Tensor]:
-        """The columns present, by name."""
-        return {name: column for name in COLUMNS if (column := getattr(self, name, None)) is not None}
+        """The columns by name."""
+        return {name: column for name, column in vars(self).items() if isinstance(column, Tensor)}
 
     def add(self, **columns: Tensor) -> None:
         """Add columns given as [S, T, N, ...]."""
-        added = Batch(**{name: column.flatten(1, 2) for name, column in columns.items()})  # [S, T*N, ...]
-        vars(self).update(added.columns)
-
-
-COLUMNS = tuple(name for name, kind in Batch.__annotations__.items() if kind in (Tensor, Tensor | None))
+        vars(self).update({name: column.flatten(1, 2) for name, column in columns.items()})  # [S, T*N, ...]
 
 
 class Player:
@@ -160,10 +143,12 @@ class Player:
         faults, self._rows = self._named(found), []
         if last:
             self.rollouts, self._row = self.rollouts + 1, 0
-        obs.masked_fill_(~seen(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
+        obs.masked_fill_(~observed(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
         spaces, logits, self._logits = self.env.spaces, self._logits, []
         std = DiagonalGaussian.std(torch.stack(logits, 1)) if logits else None
-        ends, kinds = (terminated, truncated, valid), (spaces.task(obs[:, :-1]), std, spaces.cut_off(action))
+        cut = valid & ~(terminated | truncated)
+        cut[:, :-1] = False
+        ends, kinds = (terminated, truncated, valid, cut), (spaces.task(obs[:, :-1]), std, spaces.cut_off(action))
         return Rollout(obs, legal, action, reward, *ends, score, over, *kinds, faults)
 
     def overlong(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""Docstrings in brief, for the parts of an export that are not its tricks."""
+"""Docstrings in brief, for an export."""
 
 import libcst as cst
 import libcst.matchers as m

@@ -1,23 +1,27 @@
-"""What a caller may bring, and a listing does without: an environment, a net, a listener, checkpoints."""
+"""What a listing does without: what a caller may bring (a net, a listener, ...), and parameters that nobody reads."""
 
 from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
-from tricks.reading.decide import text
+from tricks.reading.dead import Pure, without_dead_stores
+from tricks.reading.decide import reads, text
 
+WIDTH = 120  # of a line
+CONTEXT = {"agent", "config", "log"}  # parameters that stay, so that a diff shows what a trick does and no more
 DOORS = ("checkpoints", "evaluation", "on_update", "body", "make", "env")
 
 
 class CloseDoors(cst.CSTTransformer):
     """Takes from functions the parameters that they are never given here, and from calls the arguments for them.
 
-    Those are `tricks`, which has been decided, and every optional parameter of DOORS. `functions` are those that are
-    printed, by the name that they are called by.
+    Those are `tricks`, which has been decided, and every optional parameter of DOORS; or else `unused`, by function.
+    `functions` are those that are printed, by the name that they are called by.
     """
 
-    def __init__(self, functions: Mapping[str, cst.FunctionDef]) -> None:
-        self.gone = {name: gone(function) for name, function in functions.items()}
+    def __init__(self, functions: Mapping[str, cst.FunctionDef], unused: Mapping[str, set[str]] | None = None) -> None:
+        self.gone = {name: gone(function) for name, function in functions.items()} if unused is None else unused
+        self.unused = unused
         self.takes = {
             name: [param.name.value for param in function.params.params if param.name.value != "self"]
             for name, function in functions.items()
@@ -25,13 +29,16 @@ class CloseDoors(cst.CSTTransformer):
         self._here: list[set[str]] = [set()]  # of the functions that are being visited
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._here.append(self._here[-1] | gone(node))
+        self._here.append(self._here[-1] | self._closed(node))
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         self._here.pop()
-        if not gone(original_node):
+        if not self._closed(original_node):
             return updated_node
-        return updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace(""))
+        return fitted(updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace("")))
+
+    def _closed(self, function: cst.FunctionDef) -> set[str]:
+        return gone(function) if self.unused is None else self.unused.get(function.name.value, set())
 
     def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
         """A docstring without the paragraphs on parameters that are gone."""
@@ -72,6 +79,40 @@ class CloseDoors(cst.CSTTransformer):
         if len(left) < len(updated_node.args) and left:
             left[-1] = left[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
         return updated_node.with_changes(args=left)
+
+
+def without_unused(functions: Mapping[str, cst.FunctionDef], root: str, pure: Pure) -> dict[str, cst.FunctionDef]:
+    """The functions without the parameters that they do not read, those of the `root` apart; nor are these passed."""
+    functions = {name: without_dead_stores(function, pure) for name, function in functions.items()}
+    unused = {
+        name: {param.name.value for param in function.params.params} - reads(function.body) - CONTEXT
+        for name, function in functions.items()
+        if name != root
+    }
+    if not any(unused.values()):
+        return functions
+    drop = CloseDoors(functions, unused)
+    left = {name: cst.ensure_type(function.visit(drop), cst.FunctionDef) for name, function in functions.items()}
+    return without_unused(left, root, pure)
+
+
+def fitted(function: cst.FunctionDef) -> cst.FunctionDef:
+    """A function at the top of a module, its parameters on a line of their own, or each on one, if the line is full."""
+    head = cst.Module([function.with_changes(body=cst.SimpleStatementSuite([cst.Pass()]), leading_lines=())]).code
+    if len(head.splitlines()[-1].removesuffix(" pass")) <= WIDTH:
+        return function
+    params, line = function.params.params, cst.ParenthesizedWhitespace(indent=False)
+    inner = line.with_changes(last_line=cst.SimpleWhitespace("    "))
+    ends: list[cst.BaseParenthesizableWhitespace] = [cst.SimpleWhitespace(" ") for _ in params[:-1]]
+    if 4 + len(text(function.params)) > WIDTH:
+        ends = [inner] * len(params[:-1])
+    left = [p.with_changes(comma=cst.Comma(whitespace_after=end)) for p, end in zip(params, ends, strict=False)]
+    trailing = cst.Comma(whitespace_after=line) if inner in ends else cst.MaybeSentinel.DEFAULT
+    last = params[-1].with_changes(comma=trailing)
+    if inner not in ends:
+        last = last.with_changes(whitespace_after_param=line)
+    made = function.params.with_changes(params=[*left, last])
+    return function.with_changes(params=made, whitespace_before_params=inner)
 
 
 def gone(function: cst.FunctionDef) -> set[str]:

@@ -3,18 +3,19 @@
 An export is the library's own source. The loop is decided as in a listing; other modules give the definitions that are
 then still reached, and classes the members that are used. What one file does not need is taken out: devices,
 checkpoints, listeners, other backends. `skeleton/` holds what an export has of its own. Executing it defines a
-`train(config)` with the same curve, to the last bit, as the library's on the backend `gymnasium`.
+`train(config)` with the same curve, to the last bit, as the library's on the backend `gymnasium` with plain layers.
 """
 
 import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from graphlib import TopologicalSorter
 
 import libcst as cst
 
-from tricks.ladder import Tricks
+from tricks.ladder import FILES, Tricks
 from tricks.reading.decide import reads
 from tricks.reading.one_file import decided, is_trick, modules
 from tricks.reading.parts import Definition, Mentions, Part, definitions, imports, parsed
@@ -34,7 +35,7 @@ def export(tricks: Tricks) -> Code:
     """
     parts = decided(tricks)
     left = shaken(parts, ["train", "main"])
-    body = _joined("".join(_section(module, nodes) for module, nodes in _in_order(parts, left)))
+    body = _joined("".join(_section(module, nodes, tricks) for module, nodes in _in_order(parts, left)))
     body = re.sub(ERRORS, "", re.sub("  # type: ignore.*", "", body))
     named = ", ".join(tricks.on) or "none: this is REINFORCE"
     about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 116)
@@ -70,12 +71,12 @@ def _in_order(parts: Mapping[str, Part], left: Mapping[str, Definition]) -> list
     ]
 
 
-def _section(module: str, nodes: Sequence[Definition]) -> str:
-    """The definitions of one module, under the first sentence of what its docstring says of it."""
-    docstring = parsed(module).get_docstring() or ""
-    title = textwrap.fill(
-        " ".join(docstring.split("\n\n")[0].split()), 118, initial_indent="# ", subsequent_indent="# "
-    )
+def _section(module: str, nodes: Sequence[Definition], tricks: Tricks) -> str:
+    """The definitions of one module, under the first paragraph of its docstring and the sources of its tricks."""
+    said = (parsed(module).get_docstring() or "").split("\n\n")[0].split()
+    known = [f.metadata["paper"] for f in fields(tricks) if f"tricks.{FILES[f.name]}" == module and f.name in tricks.on]
+    said += [f"{'; '.join(known)}."] if known else []
+    title = textwrap.fill(" ".join(said), 118, initial_indent="# ", subsequent_indent="# ")
     lines = ["\n\n", title, "\n"] if is_trick(module) else ["\n\n"]
     for before, node in zip((None, *nodes), nodes, strict=False):
         constants = isinstance(before, cst.SimpleStatementLine) and isinstance(node, cst.SimpleStatementLine)

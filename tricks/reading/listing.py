@@ -13,9 +13,8 @@ from importlib import resources
 import libcst as cst
 
 from tricks.ladder import NEEDS, Tricks
-from tricks.reading.dead import without_dead_stores
 from tricks.reading.decide import Decide, reads, text
-from tricks.reading.doors import CloseDoors, closed_doors
+from tricks.reading.doors import CloseDoors, closed_doors, without_unused
 from tricks.reading.source import Code
 from tricks.values import checked
 
@@ -61,8 +60,9 @@ def _loop(tricks: Tricks) -> tuple[cst.FunctionDef, ...]:
         function = functions[name].visit(Decide(questions))
         function = cst.ensure_type(cst.ensure_type(function, cst.FunctionDef).visit(close), cst.FunctionDef)
         function = function.with_changes(decorators=())  # they check the arguments of a call
-        decided[name] = cst.ensure_type(without_dead_stores(function, pure).visit(_Constant()), cst.FunctionDef)
+        decided[name] = cst.ensure_type(function.visit(_Constant()), cst.FunctionDef)
         reached += [other for other in functions if other in reads(decided[name]) and other not in reached]
+    decided = without_unused(decided, "train", pure)
     return tuple(decided[name] for name in functions if name in decided)
 
 

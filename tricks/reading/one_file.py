@@ -9,15 +9,13 @@ import libcst.matchers as m
 
 from tricks.ladder import FILES, Tricks
 from tricks.reading.brief import Brief
-from tricks.reading.dead import without_dead_stores
 from tricks.reading.decide import Decide, text
-from tricks.reading.doors import DOORS, CloseDoors, closed_doors
+from tricks.reading.doors import DOORS, CloseDoors, closed_doors, without_unused
 from tricks.reading.listing import answers, pure
 from tricks.reading.parts import Definition, Part, defined, definitions
 
 SKELETON = "tricks.reading.skeleton"
 NAMES = {  # what an export has instead
-    "AgentPolicy": "Callable",
     "Player": "Lanes",
     "Policy": "Callable",
     "Rollout": "Batch",
@@ -28,7 +26,8 @@ NAMES = {  # what an export has instead
     "spaces": "env",
     "env.spaces": "env",
     "player.env": "player",
-    "env.spaces.family": "env.family",
+    "agent.spaces.family": "agent.family",
+    "agent.spaces.tasks": "1",
     "Number": "float",
     "config.rates": "[config.lr] * config.seeds",
     "config.seed_list": "range(config.seeds)",
@@ -45,11 +44,11 @@ DROPPED = ("tricks", "body")  # arguments that its functions do not take
 @cache
 def modules() -> tuple[str, ...]:
     """The modules that an export is made of, in the order in which one would read them."""
-    core = [f"tricks.core.{name}" for name in ("seeds", "returns", "moments", "adam")]
+    core = [f"tricks.core.{name}" for name in ("seeds", "returns", "moments", "adam", "layers")]
     skeleton = [f"{SKELETON}.{name}" for name in ("averages", "family", "lanes", "agents")]
     tricks = [f"tricks.{name}" for name in dict.fromkeys(FILES.values())]
     curve, program = f"{SKELETON}.curve", f"{SKELETON}.program"
-    return (f"{SKELETON}.settings", *core, *skeleton, "tricks.core.memory", *tricks, curve, "tricks.loop", program)
+    return (f"{SKELETON}.settings", *core, *skeleton, *tricks, curve, "tricks.loop", program)
 
 
 def is_trick(module: str) -> bool:
@@ -65,8 +64,12 @@ def decided(tricks: Tricks) -> dict[str, Part]:
     for name, part in parts.items():
         if part.module == "tricks.loop" or part.module.startswith(SKELETON):
             parts[name] = _changed(part, [decide])
-    for name in ("train_in", "build_agent"):
-        parts[name] = Part("tricks.loop", without_dead_stores(cst.ensure_type(parts[name].node, cst.FunctionDef), pure))
+    loop = {
+        name: cst.ensure_type(part.node, cst.FunctionDef)
+        for name, part in parts.items()
+        if part.module == "tricks.loop" and name not in ("train", "build_agent")
+    }
+    parts |= {name: Part("tricks.loop", node) for name, node in without_unused(loop, "train_in", pure).items()}
     return parts | {"train": _whole(parts["train_in"], parts["build_agent"])}
 
 
@@ -77,7 +80,7 @@ def _settled(shares: bool, masks: bool) -> Mapping[str, Part]:
     known |= {"task is None": True, "stats.task is not None": False, "agent.spaces.tasks > 1": False}
     facts = ["task", *([] if masks else ["legal"])]
     if not shares:
-        known["isinstance(seen, Seen)"] = False
+        known["isinstance(given, Features)"] = False
     plain = _plain()
     callables = {name: function for name, part in plain.items() if (function := _called(part.node)) is not None}
     changes = [Decide(known), CloseDoors(callables), _Rewritten(shares), *map(_Without, facts)]
@@ -86,12 +89,12 @@ def _settled(shares: bool, masks: bool) -> Mapping[str, Part]:
 
 @cache
 def _plain() -> Mapping[str, Part]:
-    """Every definition as it stands; in `core`, with docstrings in brief."""
+    """Every definition as it stands; in `core` and the tricks, with docstrings in brief."""
     parts: dict[str, Part] = {}
     for module in modules():
         for name, part in definitions(module).items():
             assert name not in parts, f"two definitions of {name}"
-            parts[name] = _changed(part, [Brief()]) if module.startswith("tricks.core") else part
+            parts[name] = part if module.startswith((SKELETON, "tricks.loop")) else _changed(part, [Brief()])
     config = _changed(definitions("tricks.config")["Config"], [Brief()])
     return parts | {"Config": Part(parts["Config"].module, _numbers(config.node, parts["Config"].node))}
 
@@ -157,15 +160,15 @@ class _Rewritten(cst.CSTTransformer):
             moves = func.attr.value == "to" and args and text(args[0].value).endswith("device")
             if moves or (func.attr.value == "cpu" and not args):
                 return func.value
-            if text(func) == "stats.of":
+            if text(func) in ("stats.of", "agent.return_stats.of"):
                 return func.value
-            if func.attr.value == "see" and not self.shares:
+            if func.attr.value == "features" and not self.shares:
                 return args[0].value
         left = [arg for arg in args if text(arg.value) not in DROPPED and not m.matches(arg, m.Arg(keyword=DEVICE))]
         return updated_node if len(left) == len(args) else updated_node.with_changes(args=_closed(left))
 
     def leave_Annotation(self, original_node: cst.Annotation, updated_node: cst.Annotation) -> cst.Annotation:
-        if self.shares or text(updated_node.annotation) != "Tensor | Seen":
+        if self.shares or text(updated_node.annotation) != "Tensor | Features":
             return updated_node
         return updated_node.with_changes(annotation=cst.Name("Tensor"))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
-from tricks.reading.decide import text
+from tricks.reading.decide import lead, led, text
 from tricks.reading.parts import Definition, Mentions, Part, defined
 
 ALWAYS = ("__init__", "__call__", "close", "forward", "backward")  # called by Python or PyTorch
@@ -29,6 +29,8 @@ def _pruned(node: Definition, attributes: set[str]) -> Definition:
     if not isinstance(node, cst.ClassDef):
         return node
     body = [member for member in node.body.body if _stays(member, attributes, _is_record(node))]
+    if len(body) > 1 and isinstance(body[1], cst.BaseStatement) and not lead(body[1]):
+        body[1] = led(body[1], [cst.EmptyLine(indent=False)])
     return node.with_changes(body=node.body.with_changes(body=body))
 
 

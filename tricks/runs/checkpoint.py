@@ -100,6 +100,9 @@ class Checkpoints:
         """Add parts to the checkpoint; in a resumed run, restore them."""
         self._parts |= parts
         if self._saved:
+            if missing := [name for name in parts if name not in self._saved.parts]:
+                path = self.folder / CHECKPOINT
+                raise InputError(f"{path} has no part {missing[0]!r}: another version of this package wrote it")
             try:
                 for name, part in parts.items():
                     part.load_state_dict(self._saved.parts[name])

@@ -12,10 +12,10 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.policies import certain
 from tricks.core.rollout import Player, Policy, Rollout
-from tricks.core.sizes import Need, playing_bytes, refuse_too_large
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.runs.sizes import Need, playing_bytes, refuse_too_large
 from tricks.values import Checked
 
 

@@ -9,13 +9,13 @@ from tricks.config import Config
 from tricks.core.compiler import find_compiler
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
 from tricks.envs.atari import is_atari
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import Tricks
 from tricks.runs.evaluation import Evaluation, play_needs
+from tricks.runs.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
 from tricks.worlds import WORLDS
 
 MOST_STEPS = 1_000_000  # gradient steps of one update; more take hours

@@ -9,12 +9,10 @@ from typing import NoReturn
 import numpy as np
 import pandas as pd
 
-from tricks.action_mask import masked
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.rollout import AgentPolicy
 from tricks.core.spaces import to_plain
 from tricks.errors import InputError
 from tricks.ladder import Tricks
@@ -120,11 +118,10 @@ class Run:
         """
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
-        policy: AgentPolicy = self.agent.policy
-        if self.tricks.action_mask:
-            policy = masked(policy)
         config = replace(self.config, device="cpu", compile=False)
-        scores, failed = play_games(config, policy, episodes, greedy, make=self.env, spaces=self.agent.spaces)
+        scores, failed = play_games(
+            config, self.agent.policy, episodes, greedy, make=self.env, spaces=self.agent.spaces
+        )
         if failed:
             raise InputError(next(iter(failed.values())))
         return np.asarray(scores)

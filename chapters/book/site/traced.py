@@ -25,7 +25,7 @@ def shapes(tricks: Tricks) -> dict[int, str]:
     def look(frame: FrameType, event: str, _: Any) -> Any:
         if frame.f_code.co_filename != "<loop>":
             return None
-        last = before.get(id(frame), 0)
+        last = 0 if event == "call" else before[id(frame)]
         for line in {last, frame.f_lineno} & named.keys():  # what it made, and what it is about to use
             found[line] |= _seen(named[line], frame)
         before[id(frame)] = frame.f_lineno

@@ -1,6 +1,6 @@
 """The agents: S nets at once for π(a|s), and S for V(s)."""
 
-from copy import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tricks.core.layers import product, tanh_layer
 from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
 from tricks.core.seeds import stream
 from tricks.reading.skeleton.lanes import Batch, Lanes
@@ -23,89 +24,62 @@ def linear(rngs: list[np.random.Generator], inputs: int, outputs: int, exact: bo
     return weight.float().requires_grad_(), (bias if exact else bias.float()).requires_grad_()
 
 
-class Layer(torch.autograd.Function):  # as a CPU is fast at it: tanh(xW + b) as 2σ(2(xW + b)) − 1, or xW as (WᵀXᵀ)ᵀ
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
-        y = torch.bmm(w.mT, x.mT).mT if b is None else torch.baddbmm(b, x, w, beta=2, alpha=2).sigmoid_()
-        ctx.save_for_backward(x, w, b, y if b is None else y.mul_(2).sub_(1))
-        return y
+class Dense:  # tanh layers: [S, B, D] -> [S, B, H]
+    def __init__(self, rngs: list[np.random.Generator], sizes: tuple[int, ...]) -> None:
+        self.width, self.layers = sizes[-1], [linear(rngs, *pair) for pair in pairwise(sizes)]
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        x, w, b, y = ctx.saved_tensors
-        if b is None:
-            return torch.bmm(grad, w.mT), torch.bmm(grad.mT, x).mT, None
-        grad = torch.ops.aten.tanh_backward(grad, y)
-        return torch.bmm(grad, w.mT), torch.bmm(x.mT, grad), grad.sum(1, keepdim=True)
-
-
-class Net:
-    """Tanh layers, the body, and a linear head: [S, B, D] -> [S, B, out]."""
-
-    def __init__(self, rngs: list[np.random.Generator], sizes: tuple[int, ...], exact: bool = False) -> None:
-        *body, head = pairwise(sizes)
-        self.layers = [*(linear(rngs, *pair) for pair in body), linear(rngs, *head, exact)]
-
-    def with_value_head(self, rngs: list[np.random.Generator]) -> "Net":
-        """A net on the same body, with a head of its own for V(s)."""
-        net = copy(self)
-        net.layers = [*self.body, linear(rngs, self.layers[-1][0].shape[1], 1, exact=True)]
-        return net
-
-    def __call__(self, x: Any) -> Tensor:
-        if shares:
-            return self.apply_head(self.embed(x))
-        *body, (last, offset) = self.layers
-        for weight, bias in body:
-            x = Layer.apply(x, weight, bias)  # type: ignore[no-untyped-call]
-        return Layer.apply(x, last) + offset  # type: ignore[no-untyped-call]
-
-    @property
-    def body(self) -> list[tuple[Tensor, Tensor]]:
-        """All layers but the head."""
-        return self.layers[:-1]
-
-    @body.setter
-    def body(self, layers: list[tuple[Tensor, Tensor]]) -> None:
-        self.layers[:-1] = layers
-
-    def embed(self, x: Tensor) -> Tensor:
-        """What the body makes of observations: [S, B, D] -> [S, B, H]."""
-        for weight, bias in self.body:
-            x = Layer.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    def __call__(self, x: Tensor) -> Tensor:
+        for weight, bias in self.layers:
+            x = tanh_layer(x, weight, bias)
         return x
 
-    def apply_head(self, hidden: Tensor) -> Tensor:
-        """What the head makes of that: [S, B, H] -> [S, B, out]."""
-        weight, bias = self.layers[-1]
-        return Layer.apply(hidden, weight) + bias  # type: ignore[no-untyped-call]
+
+class Head:  # a linear layer: [S, B, H] -> [S, B, out]; an exact one has a float64 bias
+    def __init__(self, rngs: list[np.random.Generator], inputs: int, outputs: int, exact: bool = False) -> None:
+        self.layer = linear(rngs, inputs, outputs, exact)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return product(x, self.layer[0]) + self.layer[1]
+
+
+class Net:  # a body and a head: [S, B, D] -> [S, B, out]
+    def __init__(self, body: Dense, head: Head) -> None:
+        self.body, self.head = body, head
+
+    @property
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        return [*self.body.layers, self.head.layer]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.head(self.body(x))
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Observations [S, B, D], and what the policy net's body made of them, [S, B, H], if it has been asked."""
+class Features:
+    """Observations [S, B, D], and what the policy net's body makes of them, [S, B, H]."""
 
     obs: Tensor
-    hidden: Tensor | None = None
+    hidden: Tensor
 
 
 class Agent:
     """π(a|s) and V(s) of S seeds, which share nothing. Of a Gaussian, log σ does not depend on the state."""
 
-    auxiliary_net: Net  # a second V(s)
+    mask: Callable[[Tensor, Tensor], Tensor]  # what makes illegal actions impossible
+    auxiliary_net: Net
+    reward_scale: Any
 
     def __init__(self, env: Lanes, config: Config) -> None:
-        rngs = [stream(seed, "init") for seed in range(config.seeds)]
-        self.policy_net = Net(rngs, (env.features, *config.hidden, env.actions))
-        self.value_net = Net(rngs, (env.features, *config.hidden, 1), exact=True)
+        self.family, self.seeds = env.family, range(config.seeds)
+        rngs, sizes = [stream(seed, "init") for seed in self.seeds], (env.inputs, *config.hidden)
+        self.policy_net = Net(Dense(rngs, sizes), Head(rngs, sizes[-1], env.actions))
+        self.value_net = Net(Dense(rngs, sizes), Head(rngs, sizes[-1], 1, exact=True))
         self.log_std = [] if env.family.discrete else [torch.zeros(config.seeds, 1, env.actions).requires_grad_()]
-        if tricks.ppg:
-            self.seeds = range(config.seeds)
         if tricks.state_norm:
-            self.obs_moments = Moments.empty(config.seeds, env.features)
+            self.obs_moments = Moments.empty(config.seeds, env.inputs)
         if tricks.return_norm or tricks.ppg:  # of the returns that the value net's outputs stand for
             zero = torch.zeros(config.seeds, dtype=torch.float64)
-            self.returns = ReturnStats(zero, zero + 1)
+            self.return_stats = ReturnStats(zero, zero + 1)
 
     def parameters(self) -> list[Tensor]:
         layers = [*self.policy_net.layers, *self.value_net.layers]
@@ -115,33 +89,32 @@ class Agent:
             return list(dict.fromkeys([*self.log_std, *(each for layer in layers for each in layer)]))
         return [*self.log_std, *(each for layer in layers for each in layer)]
 
-    def policy(self, seen: Tensor | Seen, legal: Tensor) -> Tensor:
+    def policy(self, given: Any, legal: Tensor) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian."""
-        logits = self.read(self.policy_net, seen) if reads else self.policy_net(seen)
+        logits = self.output(self.policy_net, given) if reads else self.policy_net(given)
+        if tricks.action_mask:
+            return self.mask(logits, legal)
         return torch.cat([logits, self.log_std[0].expand_as(logits)], -1) if self.log_std else logits
 
-    def value(self, seen: Tensor | Seen) -> Tensor:
+    def value(self, given: Any) -> Tensor:
         """What the value net puts out: [S, B, D] -> [S, B] float64."""
-        return (self.read(self.value_net, seen) if reads else self.value_net(seen)).squeeze(-1)
+        return (self.output(self.value_net, given) if reads else self.value_net(given)).squeeze(-1)
 
-    def auxiliary_value(self, seen: Tensor | Seen) -> Tensor:
-        """What the second V(s) puts out: [S, B, D] -> [S, B] float64."""
-        return self.read(self.auxiliary_net, seen).squeeze(-1)
+    def read(self, net: Net, given: Any) -> Tensor:
+        """What a net that predicts values puts out: [S, B, D] -> [S, B] float64."""
+        return self.output(net, given).squeeze(-1)
 
-    def see(self, obs: Tensor) -> Seen:
+    def features(self, obs: Tensor) -> Features:
         """Ask the policy net's body, once for all the heads that read it."""
-        if tricks.state_norm:
-            return Seen(obs, self.policy_net.embed(self.standardized(obs)))
-        return Seen(obs, self.policy_net.embed(obs))
+        return Features(obs, self.policy_net.body(self.standardized(obs) if tricks.state_norm else obs))
 
-    def read(self, net: Net, seen: Tensor | Seen) -> Tensor:
+    def output(self, net: Net, given: Any) -> Tensor:
         """What a net puts out; a body that has been asked already is not asked again."""
-        if isinstance(seen, Seen) and seen.hidden is not None and net.layers[0] is self.policy_net.layers[0]:
-            return net.apply_head(seen.hidden)
-        obs = seen.obs if isinstance(seen, Seen) else seen
-        if tricks.state_norm:
-            return net(self.standardized(obs))
-        return net(obs)
+        if shares:
+            if isinstance(given, Features) and net.body is self.policy_net.body:
+                return net.head(given.hidden)
+            given = given.obs if isinstance(given, Features) else given
+        return net(self.standardized(given) if tricks.state_norm else given)
 
     def standardized(self, obs: Tensor) -> Tensor:
         """Observations by the moments of those before; the first ones as they are."""
@@ -155,5 +128,5 @@ class Agent:
         """V(s) and V(s') of every row, in units of reward: [S, T, N] each."""
         value = self.value(rollout.obs.flatten(1, 2)).view(rollout.obs.shape[:3])  # [S, T+1, N]
         if tricks.return_norm:
-            value = denormalize(value, self.returns)
+            value = denormalize(value, self.return_stats)
         return value[:, :-1], value[:, 1:]

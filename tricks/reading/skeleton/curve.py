@@ -30,8 +30,8 @@ class Log:
 
     def end_update(self, rollout: Batch) -> None:
         """Turn the episodes that ended, and what was noted, into a row per active seed."""
-        done = rollout.terminated | rollout.truncated
-        tally = torch.stack([rollout.reward, rollout.valid.double()], -1)  # [S, T, N, 2]
+        done = rollout.done
+        tally = torch.stack([rollout.score, rollout.valid.double()], -1)  # [S, T, N, 2]
         later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the last end of their lane
         unfinished, ended = (tally * later.unsqueeze(-1)).sum(1), done.any(1).unsqueeze(-1)  # [S, N, 2]
         finished = torch.where(ended, self.open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]

@@ -19,9 +19,6 @@ from tricks.reading.skeleton.switches import tricks
 class Batch(SimpleNamespace):
     """Columns of rows, [S, T, N, ...] as played or [S, B, ...]; not valid where a lane waits or is being reset."""
 
-    policy_turn = True  # whether the policy, and the value net, take a step on this minibatch
-    value_turn = True
-
     @classmethod
     def of(cls, rollout: "Batch") -> "Batch":
         batch = cls()
@@ -29,8 +26,11 @@ class Batch(SimpleNamespace):
         return batch
 
     def add(self, **columns: Tensor) -> None:
-        """Add columns given as [S, T, N, ...], side by side."""
         vars(self).update({name: column.flatten(1, 2) for name, column in columns.items()})
+
+    def having(self, **columns: Tensor) -> "Batch":
+        """The same rows with other columns instead."""
+        return Batch(**(vars(self) | columns))
 
 
 class Lanes:
@@ -45,7 +45,7 @@ class Lanes:
         images = len(self.sees.shape or ()) == 3 and np.dtype(self.sees.dtype).kind == "u"
         if images or not all(isinstance(kind, Box | Discrete) for kind in kinds):
             raise gym.error.Error(f"{config.env}: this file needs Box or Discrete spaces, and no images, not {kinds}")
-        self.family, self.features, self.actions = Family(isinstance(self.acts, Discrete)), *map(flatdim, kinds)
+        self.family, self.inputs, self.actions = Family(isinstance(self.acts, Discrete)), *map(flatdim, kinds)
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
         self.reset([int(stream(seed, "env").integers(2**31)) for seed in self.seeds])
         if tricks.action_mask:
@@ -92,17 +92,18 @@ class Lanes:
         obs, *rest = zip(*self.rows, strict=True)
         legal, action, reward, terminated, truncated, valid = (torch.stack(x, 1) for x in rest)
         reward, terminated = torch.where(valid, reward, 0), terminated & valid
-        truncated, cut = truncated & valid & ~terminated, valid & ~(terminated | truncated)
+        truncated, shown = truncated & valid & ~terminated, torch.stack([*obs, self.obs], 1)
+        done, self.rows, self.rollouts = terminated | truncated, [], self.rollouts + 1
+        cut = valid & ~done  # the episode goes on after the rollout's last row
         cut[:, :-1] = False
-        seen, self.rows, self.rollouts = torch.stack([*obs, self.obs], 1), [], self.rollouts + 1
-        ends = {"terminated": terminated, "truncated": truncated, "cut": cut}
-        return Batch(obs=seen, legal=legal, action=action, reward=reward, valid=valid, **ends)
+        ends = {"truncated": truncated, "done": done, "cut": cut, "score": reward}
+        return Batch(obs=shown, legal=legal, action=action, reward=reward, valid=valid, **ends)
 
     @property
     def obs(self) -> Tensor:
         """What the lanes show, as vectors [S, N, D]; Discrete observations become one-hot."""
         if isinstance(self.sees, Discrete):
-            return torch.eye(self.features)[torch.from_numpy(np.stack(self.raw) - self.sees.start)]
+            return torch.eye(self.inputs)[torch.from_numpy(np.stack(self.raw) - self.sees.start)]
         return torch.from_numpy(np.stack(self.raw).astype(np.float32).reshape(*self.resetting.shape, -1))
 
     @property

@@ -10,13 +10,12 @@ import pytest
 
 from tricks import PPG, PPO, REINFORCE, Config, Evaluation, InputError, Tricks, train
 from tricks.cli.main import main
-from tricks.core import sizes
-from tricks.core.sizes import Need, free_memory, in_words, left_in, needs, refuse_too_large
 from tricks.envs import make
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.ladder import named
-from tricks.runs import opening
+from tricks.runs import opening, sizes
+from tricks.runs.sizes import Need, free_memory, in_words, left_in, needs, refuse_too_large
 from tricks.worlds import World
 
 TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))

@@ -15,9 +15,10 @@ import torch
 
 from tricks.config import Config
 from tricks.core.images import CHANNELS, KERNEL, WIDTH, is_small
-from tricks.core.nets import CACHED, FEWEST, NATURE, NATURE_WIDTH
+from tricks.core.nets import NATURE, NATURE_WIDTH
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
+from tricks.fast.kernels import CACHED, FEWEST
 from tricks.flags import switch
 from tricks.ladder import Tricks
 
