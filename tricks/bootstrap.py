@@ -10,7 +10,10 @@ from tricks.core.rollout import Rollout
 
 
 def with_limits_cut(rollout: Rollout) -> Rollout:
-    """The rollout with a cut at every time limit: the episode would have gone on, so its end is no death."""
+    """The rollout, with `cut` also where a time limit ended the episode, because it would have gone on.
+
+    Pardo et al. 2018, arXiv:1712.00378, sec. 3.
+    """
     return rollout.having(cut=rollout.cut | rollout.truncated)
 
 

@@ -27,7 +27,7 @@ class Adam:
     """
 
     limit: Callable[[Tensor, Tensor], Tensor] | None = None
-    """What is done to gradients [S, P] of these norms [S] before the step."""
+    """Shortens the gradients [S, P], given their norms [S], before each step; None leaves them as they are."""
 
     def __init__(self, parameters: Iterable[Tensor], eps: Number) -> None:
         self.parameters = list(parameters)

@@ -37,8 +37,8 @@ class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
     Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if
-    they are small; a custom `body` replaces any of them. `obs_moments` standardize observations once somebody has
-    set them; `return_stats` does the same for values and is the identity until somebody moves it.
+    they are small; a custom `body` replaces any of them. `obs_moments` standardize observations once they are
+    set; `return_stats` does the same for values and is the identity until it is set.
     """
 
     policy_net: Net
@@ -108,7 +108,7 @@ class Agent(nn.Module):
     def policy(self, given: Tensor | Features, legal: Tensor | None = None) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
 
-        legal [S, B, A] says which actions are; without a `mask`, all count as legal.
+        legal [S, B, A]: which actions are legal; an agent without a `mask` ignores it.
         """
         logits = self._output(self.policy_net, given)
         if not self.spaces.discrete:

@@ -35,7 +35,7 @@ class CloseDoors(cst.CSTTransformer):
         self._here.pop()
         if not self._closed(original_node):
             return updated_node
-        return fitted(updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace("")))
+        return wrapped(updated_node.with_changes(whitespace_before_params=cst.SimpleWhitespace("")))
 
     def _closed(self, function: cst.FunctionDef) -> set[str]:
         return gone(function) if self.unused is None else self.unused.get(function.name.value, set())
@@ -82,7 +82,7 @@ class CloseDoors(cst.CSTTransformer):
 
 
 def without_unused(functions: Mapping[str, cst.FunctionDef], root: str, pure: Pure) -> dict[str, cst.FunctionDef]:
-    """The functions without the parameters that they do not read, those of the `root` apart; nor are these passed."""
+    """Drop every parameter that its function does not read, with its arguments; the `root` keeps all of its own."""
     functions = {name: without_dead_stores(function, pure) for name, function in functions.items()}
     unused = {
         name: {param.name.value for param in function.params.params} - reads(function.body) - CONTEXT
@@ -96,8 +96,8 @@ def without_unused(functions: Mapping[str, cst.FunctionDef], root: str, pure: Pu
     return without_unused(left, root, pure)
 
 
-def fitted(function: cst.FunctionDef) -> cst.FunctionDef:
-    """A function at the top of a module, its parameters on a line of their own, or each on one, if the line is full."""
+def wrapped(function: cst.FunctionDef) -> cst.FunctionDef:
+    """Break a header that is too long for one line, as ruff does: after the bracket, or else after each parameter."""
     head = cst.Module([function.with_changes(body=cst.SimpleStatementSuite([cst.Pass()]), leading_lines=())]).code
     if len(head.splitlines()[-1].removesuffix(" pass")) <= WIDTH:
         return function
