@@ -108,7 +108,7 @@ class Agent(nn.Module):
     def policy(self, given: Tensor | Features, legal: Tensor | None = None) -> Tensor:
         """The parameters of π(·|s): [S, B, D] -> [S, B, A], or [S, B, 2A] for a Gaussian.
 
-        legal [S, B, A]: which actions are legal; an agent without a `mask` ignores it.
+        legal [S, B, A] says which actions are; without a `mask`, all count as legal.
         """
         logits = self._output(self.policy_net, given)
         if not self.spaces.discrete:
