@@ -258,9 +258,8 @@ assert parts[-1, 1] > 10
 diff(named("clip"), named("gae"))
 
 # %% [markdown]
-# `dead` marks the rows after which nothing counts; `gae` gets it as `terminated`. For now the loop treats a time limit
-# as a death, so `dead` equals `done`, until [segments](13_segments.ipynb) and [time limits](14_bootstrap.ipynb) tell
-# them apart.
+# `dead` marks the rows beyond which no value lies. For now the loop treats a time limit as a death, so `dead` equals
+# `done`, until [segments](13_segments.ipynb) and [time limits](14_bootstrap.ipynb) tell them apart.
 #
 # ## Pay that comes by mail
 #

@@ -13,7 +13,7 @@
 # |---|---|
 # | **problem** | features in different units: large ones saturate the net, and it can't hear small ones |
 # | **formula** | $\hat s = \operatorname{clip}\big((s - \mu) / \sqrt{\sigma^2 + \varepsilon},\, \pm 10\big)$, with $\mu$ and $\sigma^2$ of all states so far |
-# | **in the loop** | `agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid, config.obs_decay)` |
+# | **in the loop** | `follow_observations_(agent, batch, config.obs_decay)` |
 # | **defaults** | $\varepsilon = 10^{-8}$; the statistics move once per update, after the last gradient step |
 # | **watch** | `max_ratio`: with one epoch and one minibatch, it must be 1 |
 # | **skip it when** | features are around 1 already, or one-hot, or pixels, or their limits are known |
@@ -39,7 +39,7 @@ from tricks.core.seeds import stream
 from tricks.envs.make import make_env
 from tricks.ladder import named, switched
 from tricks.orthogonal_init import orthogonal_
-from tricks.state_norm import merge_moments
+from tricks.state_norm import ObsStats, merge_moments
 
 begin()
 TRICK, ODD = style.COLORS["state_norm"], "#EE7733"
@@ -168,7 +168,7 @@ for name, column in zip(FEATURES, odd.T, strict=True):
 # the spread between their means**. And $\sigma^2 = M / n$. (Welford 1962; for batches, Chan, Golub & LeVeque 1979.)
 
 # %%
-source(merge_moments, Moments, Agent.standardized)
+source(merge_moments, Moments, ObsStats.forward)
 
 # %% [markdown]
 # Each of $S$ agents has its own statistics of $D$ features. By hand: $\{2, 4\}$ has $n_1 = 2$, $m_1 = 3$, $M_1 = 2$.
@@ -245,15 +245,15 @@ assert surprise > 4000
 
 
 # %%
-class RestlessAgent(Agent):
-    def standardized(self, obs):
+class RestlessStats(ObsStats):
+    def forward(self, obs):
         everything = torch.ones(obs.shape[:2], dtype=torch.bool)
-        self.obs_moments = merge_moments(self.obs_moments, obs, everything)
-        return super().standardized(obs)
+        self.moments = merge_moments(self.moments, obs, everything)
+        return super().forward(obs)
 
 
 one_step = Config("CartPole-v1", seeds=5, steps=6_000, lr=0.01, epochs=1, minibatches=1)
-with planted(Agent=RestlessAgent):
+with planted(ObsStats=RestlessStats):
     restless = train(one_step, named("state_norm"))
 calm = train(one_step, named("state_norm"))
 
@@ -325,9 +325,9 @@ assert having.late().min() > 2 * without.late().max()
 
 # %%
 complete = having.evaluate(episodes=20).mean()
-having.agent.standardizes = False  # look at raw states, as an agent loaded without its statistics does
+stats, having.agent.obs_stats = having.agent.obs_stats, None  # look at raw states, as without its statistics
 bare = having.evaluate(episodes=20).mean()
-having.agent.standardizes = True
+having.agent.obs_stats = stats
 print(f"evaluated with its statistics: {complete:.0f} points per episode; the same weights without them: {bare:.0f}")
 assert bare < 0.3 * complete
 
@@ -469,7 +469,7 @@ with planted(merge_moments=merge_the_batch):
 
 def as_seen(agent):
     """Mean and standard deviation of each feature of the coin's states, as this agent's nets see them: [2, 4]."""
-    states = agent.obs_mean.new_tensor(odd.tolist()).expand(len(agent.obs_mean), -1, -1)
+    states = torch.tensor(odd.tolist()).expand(len(agent.seeds), -1, -1)
     features = agent.standardized(states).flatten(0, 1)
     return torch.stack([features.mean(0), features.std(0)])
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
 from support import kernels
+from support.pictures import LargePictures, SmallPictures
 from support.probes import PROBES, AllLegal, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
@@ -33,6 +34,8 @@ register("DeadEnd-v0", DeadEnd)
 register("BrokenObs-v0", Broken, what="obs")
 register("BrokenReward-v0", Broken, what="reward")
 register("ThreeLives-v0", ThreeLives)
+register("SmallPictures-v0", SmallPictures)
+register("LargePictures-v0", LargePictures)
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 

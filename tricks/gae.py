@@ -9,13 +9,14 @@ from tricks.core.returns import discounted_sum
 
 
 def gae(
-    reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, done: Tensor, gamma: Number, lam: Number
+    reward: Tensor, value: Tensor, next_value: Tensor, dead: Tensor, done: Tensor, gamma: Number, lam: Number
 ) -> Tensor:
-    """Aₜ = δₜ + γλ(1 − doneₜ)·Aₜ₊₁,  δₜ = rₜ + γ(1 − terminatedₜ)·V(sₜ₊₁) − V(sₜ). All [S, T, N].
+    """Aₜ = δₜ + γλ(1 − doneₜ)·Aₜ₊₁,  δₜ = rₜ + γ(1 − deadₜ)·V(sₜ₊₁) − V(sₜ). All [S, T, N].
 
-    Two masks: after a termination there is no more reward, so δ does not bootstrap; after any end, terminated or
-    truncated, the next row belongs to another episode, so the recursion stops. V + A is the TD(λ) target.
+    Two masks. `dead`: no value lies beyond the row, because the episode terminated there, or because its time limit
+    counts as an end; so δ does not bootstrap. `done`: the next row belongs to another episode, so the recursion stops.
+    V + A is the TD(λ) target.
     Schulman et al. 2015, arXiv:1506.02438, eq. 16.
     """
-    delta = reward + per_seed(gamma, reward) * torch.where(terminated, 0, next_value) - value
+    delta = reward + per_seed(gamma, reward) * torch.where(dead, 0, next_value) - value
     return discounted_sum(delta, per_seed(gamma, reward) * per_seed(lam, reward) * (~done).to(reward))

@@ -47,7 +47,7 @@ from tricks.runs.run import Run, own
 from tricks.segments import play_segment
 from tricks.separate_optimizers import idle, in_turn, turns
 from tricks.shared_trunk import share_trunk_
-from tricks.state_norm import merge_moments
+from tricks.state_norm import add_obs_stats_, follow_observations_
 from tricks.value_clip import clipped_error
 from tricks.values import checked
 
@@ -64,9 +64,8 @@ def train(
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
 
-    A seed stops when its loss, gradient, observations or rewards are not finite. The others go on, and the run says
-    which seed stopped and why. Raises InputError if every seed's environment fails, if the environment cannot be made
-    or is not supported, or if the body does not fit.
+    A seed stops when its loss, gradient, observations or rewards are not finite; the run says which, and why. Raises
+    InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported.
     """
     with closing(open_env(config, tricks, env, body, evaluation)) as opened:
         return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
@@ -80,6 +79,8 @@ def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody |
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
     if tricks.action_mask:
         agent.mask = mask_logits
+    if tricks.state_norm:
+        add_obs_stats_(agent)
     if tricks.return_norm:
         agent.return_stats = unmoved(agent.return_stats, config.return_first_batch)
     if tricks.shared_trunk:
@@ -171,7 +172,7 @@ def train_in(
                 log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
 
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
-            agent.obs_moments = merge_moments(agent.obs_moments, batch.obs, batch.valid, config.obs_decay)
+            follow_observations_(agent, batch, config.obs_decay)
         if evaluation:
             log.note(eval_return=evaluation.after(rollout, config, agent.policy, log.steps, make))
         log.end_update(rollout)

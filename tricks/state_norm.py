@@ -1,10 +1,68 @@
 """state_norm: observations are standardized with each seed's running mean and variance."""
 
-from torch import Tensor
+from typing import Any, cast
+
+from torch import Tensor, nn
 
 from tricks.config import Number
-from tricks.core.moments import Moments
+from tricks.core.agent import Agent
+from tricks.core.moments import LIMIT, Moments
 from tricks.core.numbers import per_seed
+from tricks.core.rollout import Batch
+
+
+def add_obs_stats_(agent: Agent) -> None:
+    """Let the agent see observations through the statistics of those before."""
+    agent.obs_stats = ObsStats(len(agent.seeds), agent.spaces.features)
+
+
+def follow_observations_(agent: Agent, batch: Batch, decay: Number) -> None:
+    """Merge a batch into the agent's statistics. Only between updates: the first minibatch's ratio must be 1."""
+    stats = cast(ObsStats, agent.obs_stats)
+    stats.moments = merge_moments(stats.moments, batch.obs, batch.valid, decay)
+
+
+class ObsStats(nn.Module):
+    """Running moments of the observations of S seeds; called, it standardizes: [S, B, D] -> [S, B, D].
+
+    The nets see clip((s − mean)/√(variance + ε), ±10), and observations as they are until there are moments.
+    Andrychowicz et al. 2020, arXiv:2006.05990, C64.
+    """
+
+    rows: Tensor
+    average: Tensor
+    squares: Tensor
+
+    def __init__(self, seeds: int, features: int) -> None:
+        super().__init__()
+        rows, average, squares = Moments.empty(seeds, features)
+        self.register_buffer("rows", rows)
+        self.register_buffer("average", average)
+        self.register_buffer("squares", squares)
+        self.register_buffer("mean", None, persistent=False)  # derived, because the rollout needs them at every step
+        self.register_buffer("scale", None, persistent=False)
+        self.register_load_state_dict_post_hook(_see_again)  # type: ignore[no-untyped-call]
+
+    @property
+    def moments(self) -> Moments:
+        """The moments; assigning others changes how the nets see observations."""
+        return Moments(self.rows, self.average, self.squares)
+
+    @moments.setter
+    def moments(self, moments: Moments) -> None:
+        self.rows, self.average, self.squares = moments
+        self.mean, self.scale = moments.view()
+
+    def forward(self, obs: Tensor) -> Tensor:
+        if self.mean is None:
+            return obs
+        return ((obs - self.mean) * self.scale).clamp(-LIMIT, LIMIT)
+
+
+def _see_again(stats: ObsStats, _: Any) -> None:
+    """After loading, standardize with the loaded moments, if there are any."""
+    if stats.rows.any():
+        stats.moments = stats.moments
 
 
 def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: Number = 0.0) -> Moments:

@@ -1,5 +1,7 @@
 """Agents: what a copy, a loaded one, and one of a stack see; and in how many digits."""
 
+from typing import cast
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from tricks.core.moments import Moments, ReturnStats
 from tricks.core.nets import Features
 from tricks.core.spaces import Spaces
 from tricks.ppg import add_auxiliary_head_, auxiliary_net
+from tricks.state_norm import ObsStats, add_obs_stats_
 
 ACTIONS = gym.spaces.Discrete(3)
 VECTORS = Spaces("x", gym.spaces.Box(-1, 1, (4,)), ACTIONS, tasks=2)
@@ -18,21 +21,33 @@ IMAGES = Spaces("x", gym.spaces.Box(0, 255, (1, 8, 8), np.uint8), ACTIONS)
 CONFIG = Config(seeds=2, hidden=(8,))
 
 
+def looking() -> Agent:
+    """Agents that standardize what they see, and have seen nothing yet."""
+    agent = Agent(VECTORS, CONFIG)
+    add_obs_stats_(agent)
+    return agent
+
+
+def moments(agent: Agent) -> Moments:
+    return cast(ObsStats, agent.obs_stats).moments
+
+
 def seasoned() -> Agent:
     """Agents of which the second alone has seen something."""
-    agent, third = Agent(VECTORS, CONFIG), torch.full((2, 4), 1 / 3, dtype=torch.float64)
-    agent.obs_moments = Moments(torch.tensor([[0.0], [7.0]]).double(), third, 3 * third)
+    agent, third = looking(), torch.full((2, 4), 1 / 3, dtype=torch.float64)
+    stats = cast(ObsStats, agent.obs_stats)
+    stats.moments = Moments(torch.tensor([[0.0], [7.0]]).double(), third, 3 * third)
     agent.return_stats = ReturnStats(third[:, :2], 2 * third[:, :2])
     return agent
 
 
 def test_a_loaded_agent_sees_and_values_what_the_saved_one_did() -> None:
-    agent, again, obs = seasoned(), Agent(VECTORS, CONFIG), torch.randn(2, 5, 4)
+    agent, again, obs = seasoned(), looking(), torch.randn(2, 5, 4)
     assert not torch.equal(again.policy(obs), agent.policy(obs))
     again.load_state_dict(agent.state_dict())
     assert torch.equal(again.policy(obs), agent.policy(obs))
     assert torch.equal(again.value(obs), agent.value(obs))
-    for mine, theirs in ((again.obs_moments, agent.obs_moments), (again.return_stats[:2], agent.return_stats[:2])):
+    for mine, theirs in ((moments(again), moments(agent)), (again.return_stats[:2], agent.return_stats[:2])):
         assert all(torch.equal(x, y) for x, y in zip(mine, theirs, strict=True))
 
 
@@ -51,14 +66,14 @@ def test_heads_on_the_policys_body_read_what_it_has_seen_without_looking_again()
 
 
 def test_values_and_statistics_have_the_digits_of_float64() -> None:
-    agent, obs = Agent(VECTORS, CONFIG), torch.zeros(2, 5, 4)
+    agent, obs = looking(), torch.zeros(2, 5, 4)
     add_auxiliary_head_(agent)
-    numbers = agent.value(obs), agent.read(auxiliary_net(agent), obs), *agent.return_stats[:2], *agent.obs_moments
+    numbers = agent.value(obs), agent.read(auxiliary_net(agent), obs), *agent.return_stats[:2], *moments(agent)
     assert {x.dtype for x in numbers} == {torch.float64}
     assert agent.policy(obs).dtype == torch.float32
 
 
-def test_agents_of_images_have_no_moments() -> None:
-    agent = Agent(IMAGES, CONFIG)
-    assert agent.policy(torch.zeros(2, 5, 1, 8, 8, dtype=torch.uint8)).shape == (2, 5, 3)
-    assert [x.numel() for x in agent.obs_moments] == [2, 0, 0]
+def test_agents_see_images_as_they_are() -> None:
+    agent, obs = Agent(IMAGES, CONFIG), torch.zeros(2, 5, 1, 8, 8, dtype=torch.uint8)
+    assert agent.standardized(obs) is obs
+    assert agent.policy(obs).shape == (2, 5, 3)

@@ -94,7 +94,7 @@ def test_a_world_works_wherever_its_state_is(id: str) -> None:
 
     state = world.initial(chances(world.reset_chances))
     shape = (2, 3) if spaces.discrete else (2, 3, spaces.actions)
-    action = torch.empty(shape, dtype=spaces.family.dtype, device="meta")
+    action = torch.empty(shape, dtype=torch.int64 if spaces.discrete else torch.float32, device="meta")
     after, reward, terminated = world.dynamics(state, action, chances(world.step_chances))
     assert (after.shape, after.dtype, after.device) == (state.shape, torch.float32, state.device)
     assert (reward.shape, reward.dtype, reward.device) == ((2, 3), torch.float64, state.device)

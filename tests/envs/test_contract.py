@@ -67,7 +67,8 @@ def test_a_row_that_only_resets_pays_nothing_and_ends_nothing(backend: str, id: 
     for _ in range(2010):  # the longest world has 2,000
         before = env.now.resetting
         shape = (2, 4) if env.spaces.discrete else (2, 4, env.spaces.actions)
-        action = torch.from_numpy(rng.integers(low, high, shape, endpoint=True)).to(env.spaces.family.dtype)
+        action = torch.from_numpy(rng.integers(low, high, shape, endpoint=True))
+        action = action if env.spaces.discrete else action.float()
         step = env.step(action, everyone)
         for column in (step.reward, step.score, step.terminated, step.truncated, step.resetting, step.over):
             assert not column[before].any()

@@ -6,11 +6,12 @@ import torch
 from tricks import Config
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments
+from tricks.core.rollout import Batch
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import named
 from tricks.runs.opening import open_env
-from tricks.state_norm import merge_moments
+from tricks.state_norm import add_obs_stats_, follow_observations_, merge_moments
 
 
 def test_merging_batches_gives_the_moments_of_all_valid_rows() -> None:
@@ -60,9 +61,10 @@ def test_a_seed_with_new_rows_leaves_the_moments_of_another_without_alone() -> N
 def test_an_agent_that_has_seen_nothing_sees_observations_as_they_are() -> None:
     config = Config(seeds=2, lanes=1)
     agent = Agent(make_env(config).spaces, config)
+    add_obs_stats_(agent)
     obs = torch.tensor([[[1e5, -3.0, 0.1, 1e-9]]]).expand(2, -1, -1)
     assert torch.equal(agent.standardized(obs), obs)
-    agent.obs_moments = merge_moments(agent.obs_moments, torch.randn(2, 50, 4), torch.ones(2, 50, dtype=torch.bool))
+    follow_observations_(agent, Batch(obs=torch.randn(2, 50, 4), valid=torch.ones(2, 50, dtype=torch.bool)), decay=0.0)
     assert agent.standardized(obs).abs().max() == 10  # and then clips at ten standard deviations
 
 

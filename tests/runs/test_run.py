@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from tricks import EVERY, PPO, Config, InputError, Run, load, restore, train
 from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
 from tricks.ladder import named
+from tricks.state_norm import ObsStats
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def test_a_saved_run_acts_the_same_and_keeps_its_statistics(run: Run, tmp_path: 
     one, other = (r.agent.act(obs, rng=np.random.default_rng(1)) for r in (run, again))
     np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(run.agent.act(obs), again.agent.act(obs))
-    assert again.agent.obs_rows.min() > 0
+    assert cast(ObsStats, again.agent.obs_stats).rows.min() > 0
     mine, theirs = run.agent.state_dict(), again.agent.state_dict()
     assert mine.keys() == theirs.keys()
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)

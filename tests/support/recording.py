@@ -12,14 +12,15 @@ from torch import Tensor
 import tricks.loop as loop
 from tricks import Config, Run, Tricks, train
 from tricks.core.adam import Adam
-from tricks.core.agent import MOMENTS, Agent
+from tricks.core.agent import Agent
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import stream
 from tricks.reward_scaling import RewardScale
 from tricks.runs.log import Log
+from tricks.state_norm import ObsStats
 
 Key = tuple[int, str, str]
-COLUMNS = ("advantage", "value", "target")
+COLUMNS, MOMENTS = ("advantage", "value", "target"), ("obs_rows", "obs_average", "obs_squares")
 SMALL = 0.1
 NONE: dict[Any, float] = {}
 AFTER = {"adam": "grad_norm", "auxiliary_adam": "auxiliary", "value_adam": "value_grad_norm"}
@@ -106,7 +107,8 @@ class Recording:
                 self._write(**{f"{kind} {moment} {n}": x for n, x in zip(owned, parts, strict=True)})
             self._write(**{f"{kind} t": adam.t})
         self._write(return_mean=agent.return_mean, return_variance=agent.return_variance)
-        self._write(**{name: getattr(agent, name) for name in MOMENTS})
+        if self.tricks.state_norm:
+            self._write(**dict(zip(MOMENTS, cast(ObsStats, agent.obs_stats).moments, strict=True)))
         if self.tricks.reward_scaling:
             scale = cast(RewardScale, agent.reward_scale)
             self._write(reward_moments=scale.moments, reward_sums=scale.sums)

@@ -80,11 +80,9 @@ def _diff(arguments: list[str]) -> None:
 
 
 def _export(arguments: list[str]) -> None:
-    from tricks.cli.parsing import parse
-    from tricks.reading.export import export
+    from tricks.cli.export_command import export
 
-    tricks, _ = parse(arguments, "export")
-    print(export(tricks), end="")
+    export(arguments)
 
 
 COMMANDS = {"train": _train, "play": _play, "list": _list, "listing": _listing, "diff": _diff, "export": _export}

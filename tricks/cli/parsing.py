@@ -15,15 +15,12 @@ ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which
 ladder up to it. The default is ppo. (In Python, Tricks() has every flag off: reinforce.) The
 defaults shown are those of ppo, or of the RUNG given before --help. The presets atari and
 continuous also change the numbers."""
-NOTES = {
-    "export": """
-The exported file trains on vectors only: it refuses images, even with the flags of atari. It has
-Config's numbers, also for continuous; to change them, edit its Config or name them when you run it."""
-}
+NOTES = {"export": "\nThe numbers become the defaults of the file's own options."}
 GROUPS = {
     "tricks": "Which tricks are on.",
     "config": "Environment, seeds, budget and hyperparameters. A number that belongs to a trick, named in parentheses, "
     "has no effect when that trick is off.",
+    "file": "What the exported file is for.",
     "output": "What to save, and what to measure during training.",
 }
 

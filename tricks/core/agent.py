@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -11,15 +11,13 @@ from torch import Tensor, nn
 from tricks.config import Config
 from tricks.core.asked import asked_mask, asked_rows
 from tricks.core.images import image_body
-from tricks.core.moments import LIMIT, Moments, ReturnStats, denormalize
+from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Features, Head, MakeBody, Net, checked
+from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 from tricks.values import fitted, shown
-
-if TYPE_CHECKING:
-    from tricks.core.rollout import Rollout
 
 
 @runtime_checkable
@@ -30,61 +28,38 @@ class AddsUp(Protocol):
         """Start anew in every lane."""
 
 
-MOMENTS = ("obs_rows", "obs_average", "obs_squares")
-
-
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
     Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if
-    they are small; a custom `body` replaces any of them. `obs_moments` standardize observations once they are
-    set; `return_stats` does the same for values and is the identity until it is set.
+    they are small; a custom `body` replaces any of them. What a trick changes about an agent is a part that it sets:
+    `mask`, `obs_stats`, `return_stats`, or a module of its own.
     """
 
-    policy_net: Net
-    value_net: Net
-    obs_rows: Tensor
-    obs_mean: Tensor
-    obs_scale: Tensor
     return_mean: Tensor
     return_variance: Tensor
     mask: Callable[[Tensor, Tensor], Tensor] | None = None
     """What makes illegal actions impossible: logits [..., A], legal [..., A] -> logits. Without it, all are legal."""
+    obs_stats: Callable[[Tensor], Tensor] | None
+    """What the nets see instead of an observation: [S, B, D] -> [S, B, D]. Without it, the observation itself."""
 
     def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
         self.spaces, self.seeds = spaces, config.seed_list
         generators = [stream(seed, "init") for seed in self.seeds]
-        self.policy_net, self.value_net = (
-            Net(features := _body(generators, spaces, config, body), Head(generators, features.width, outputs, exact))
-            for outputs, exact in ((spaces.actions, False), (spaces.tasks, True))
-        )
+
+        def net(outputs: int, exact: bool = False) -> Net:
+            features = make_body(generators, spaces, config, body)
+            return Net(features, Head(generators, features.width, outputs, exact))
+
+        self.policy_net, self.value_net = net(spaces.actions), net(spaces.tasks, exact=True)
         if not spaces.discrete:  # the standard deviation does not depend on the state
             start = torch.tensor(config.each("log_std_init")).view(-1, 1, 1)
             self.log_std = nn.Parameter(start.repeat(1, 1, spaces.actions))
-        for name, moment in zip(
-            MOMENTS, Moments.empty(len(self.seeds), 0 if spaces.pixels else spaces.features), strict=True
-        ):
-            self.register_buffer(name, moment)
-        self.standardizes = False
-        for name in ("obs_mean", "obs_scale"):  # derived from the moments
-            self.register_buffer(name, None, persistent=False)
-        self.register_load_state_dict_post_hook(_see_again)
+        self.obs_stats = None
         shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)
         self.register_buffer("return_mean", torch.zeros(shape, dtype=torch.float64))
         self.register_buffer("return_variance", torch.ones(shape, dtype=torch.float64))
-
-    @property
-    def obs_moments(self) -> Moments:
-        """Running moments of the observations; assigning them changes how the nets see observations."""
-        return Moments(*(getattr(self, name) for name in MOMENTS))
-
-    @obs_moments.setter
-    def obs_moments(self, moments: Moments) -> None:
-        for name, moment in zip(MOMENTS, moments, strict=True):
-            setattr(self, name, moment)
-        self.standardizes = True
-        self.obs_mean, self.obs_scale = moments.view()  # cached, because the rollout needs them at every step
 
     @property
     def return_stats(self) -> ReturnStats:
@@ -93,13 +68,11 @@ class Agent(nn.Module):
 
     @return_stats.setter
     def return_stats(self, stats: ReturnStats) -> None:
-        self.return_mean, self.return_variance, _ = stats
+        self.return_mean, self.return_variance = stats.mean, stats.variance
 
     def standardized(self, obs: Tensor) -> Tensor:
-        """Observations as the nets see them, standardized once there are moments: [S, B, D] or [S, B, C, H, W]."""
-        if not self.standardizes:
-            return obs
-        return ((obs - self.obs_mean) * self.obs_scale).clamp(-LIMIT, LIMIT)
+        """Observations as the nets see them: [S, B, D] or [S, B, C, H, W]."""
+        return obs if self.obs_stats is None else self.obs_stats(obs)
 
     def features(self, obs: Tensor) -> Features:
         """Run the policy net's body once, for all the heads that read it: [S, B, D] -> [S, B, H]."""
@@ -110,7 +83,7 @@ class Agent(nn.Module):
 
         legal [S, B, A] says which actions are; without a `mask`, all count as legal.
         """
-        logits = self._output(self.policy_net, given)
+        logits = self.output(self.policy_net, given)
         if not self.spaces.discrete:
             return torch.cat([logits, self.log_std.expand_as(logits)], -1)
         return logits if self.mask is None or legal is None else self.mask(logits, legal)
@@ -124,22 +97,20 @@ class Agent(nn.Module):
 
     def read(self, net: Net, given: Tensor | Features) -> Tensor:
         """The output of a net that predicts values, like `value`: [S, B, D] -> [S, B] float64."""
-        outputs, task = self._output(net, given), self.spaces.task(given.obs if isinstance(given, Features) else given)
+        outputs = self.output(net, given)  # [S, B, K]
+        task = self.spaces.task(given.obs if isinstance(given, Features) else given)
         return outputs.squeeze(-1) if task is None else outputs.gather(-1, task.unsqueeze(-1)).squeeze(-1)
 
-    def _output(self, net: Net, given: Tensor | Features) -> Tensor:
-        """The net's output; its body runs only if `given` does not already hold its features."""
-        out: Tensor
-        if not isinstance(given, Features):
-            out = net(self.standardized(given))
-        elif net.body is self.policy_net.body:
-            out = net.head(given.hidden)
+    def output(self, net: Net, given: Tensor | Features) -> Tensor:
+        """A net's output, [S, B, out]; its body runs only if `given` does not already hold its features."""
+        if isinstance(given, Features) and net.body is self.policy_net.body:
+            out: Tensor = net.head(given.hidden)
         else:
-            out = net(self.standardized(given.obs))
+            out = net(self.standardized(given.obs if isinstance(given, Features) else given))
         return out
 
     @torch.no_grad()
-    def values(self, rollout: "Rollout") -> tuple[Tensor, Tensor]:
+    def values(self, rollout: Rollout) -> tuple[Tensor, Tensor]:
         """V(s) and V(s') for each row, in units of reward: [S, T, N] each."""
         rows = rollout.obs.shape[:3]  # [S, T+1, N]
         obs = rollout.obs.flatten(1, 2)
@@ -193,7 +164,8 @@ class Agent(nn.Module):
         return alone
 
 
-def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Config, body: MakeBody | None) -> Body:
+def make_body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Config, body: MakeBody | None) -> Body:
+    """What comes before the head of one net: the user's own body, or convolutions for images, or dense layers."""
     if body is not None:
         if not callable(body):
             raise InputError(f"body= must be a function of the seeds' generators and the spaces, not {body!r}")
@@ -201,9 +173,3 @@ def _body(generators: Sequence[np.random.Generator], spaces: Spaces, config: Con
     if spaces.pixels:
         return image_body(generators, spaces)
     return Dense(generators, (spaces.features, *config.hidden), config.activation)
-
-
-def _see_again(agent: Agent, _: object) -> None:
-    """After loading, standardize with the loaded moments, if there are any."""
-    if agent.obs_rows.any():
-        agent.obs_moments = agent.obs_moments

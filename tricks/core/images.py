@@ -13,7 +13,9 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 
 SMALL = 36  # pixels: images with a shorter side are too small for `Nature`
-CHANNELS, KERNEL, WIDTH = 8, 3, 64
+CHANNELS = 8
+KERNEL = 3
+WIDTH = 64
 
 
 def image_body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Body:

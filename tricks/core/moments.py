@@ -26,11 +26,7 @@ class Moments(NamedTuple):
         return self.squares / self.rows.clamp(min=1e-12)
 
     def view(self, eps: float = 1e-8) -> tuple[Tensor, Tensor]:
-        """Mean and 1/√(variance + ε), float32 [S, 1, D] each: the nets see clip((s − mean)/√(variance + ε), ±10).
-
-        Update the moments only between rollouts: a change within one would change π, and with it the first ratio.
-        Andrychowicz et al. 2020, arXiv:2006.05990, C64.
-        """
+        """Mean and 1/√(variance + ε), float32 [S, 1, D] each."""
         scale = (self.variance + eps).rsqrt()
         return self.mean.float().unsqueeze(1), scale.float().unsqueeze(1)
 

@@ -41,33 +41,6 @@ class Body(Protocol):
 MakeBody = Callable[[Sequence[np.random.Generator], Spaces], Body]  # takes one generator per seed, and the spaces
 
 
-class Net(nn.Module):
-    """A body and a head: [S, B, ...] -> [S, B, out]. Two nets can share a body."""
-
-    def __init__(self, body: Body, head: "Head") -> None:
-        super().__init__()
-        self.body, self.head = body, head
-
-    @property
-    def layers(self) -> list[Layer]:
-        """Weight [S, in, out] and bias [S, 1, out] of every layer; the last one is the head."""
-        return [*self.body.layers, self.head.layer]
-
-    def forward(self, x: Tensor) -> Tensor:
-        return in_passes(lambda some: self.head(self.body(some)), x, self.body.width)
-
-
-@dataclass(frozen=True)
-class Features:
-    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H].
-
-    Heads on that body read `hidden` instead of running the body again. It is right until the weights change.
-    """
-
-    obs: Tensor
-    hidden: Tensor
-
-
 class Head(nn.Module):
     """One linear layer: [S, B, H] -> [S, B, out].
 
@@ -137,6 +110,33 @@ class Nature(nn.Module):
                 y = F.conv2d(y, w[s].T.unflatten(1, (-1, kernel, kernel)), b[s, 0], stride).relu_()
             seeds.append(y.flatten(1))
         return torch.baddbmm(bias, torch.stack(seeds), weight).relu_()
+
+
+class Net(nn.Module):
+    """A body and a head: [S, B, ...] -> [S, B, out]. Two nets can share a body."""
+
+    def __init__(self, body: Body, head: Head) -> None:
+        super().__init__()
+        self.body, self.head = body, head
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Weight [S, in, out] and bias [S, 1, out] of every layer; the last one is the head."""
+        return [*self.body.layers, self.head.layer]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return in_passes(lambda some: self.head(self.body(some)), x, self.body.width)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H].
+
+    Heads on that body read `hidden` instead of running the body again. It is right until the weights change.
+    """
+
+    obs: Tensor
+    hidden: Tensor
 
 
 def checked(body: Body, spaces: Spaces, seeds: int) -> Body:

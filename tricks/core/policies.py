@@ -6,7 +6,6 @@ Log-probabilities are computed once per rollout, not at every step.
 
 import math
 from collections.abc import Callable
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,8 +14,6 @@ from torch import Tensor
 
 class Categorical:
     """π(a) = softmax(logits)ₐ. logits [..., A], action [...] int64."""
-
-    dtype: ClassVar[torch.dtype] = torch.int64
 
     @staticmethod
     def noise(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -56,8 +53,6 @@ class Categorical:
 
 class DiagonalGaussian:
     """π(a) = N(μ, σ²) in each dimension. logits [..., 2A] hold μ and log σ; action [..., A]."""
-
-    dtype: ClassVar[torch.dtype] = torch.float32
 
     @staticmethod
     def noise(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

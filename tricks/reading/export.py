@@ -10,38 +10,71 @@ import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from graphlib import TopologicalSorter
 
 import libcst as cst
 
+from tricks.config import Config
+from tricks.errors import InputError
+from tricks.flags import switch
 from tricks.ladder import FILES, Tricks
 from tricks.reading.decide import reads
 from tricks.reading.one_file import decided, is_trick, modules
-from tricks.reading.parts import Definition, Mentions, Part, definitions, imports, parsed
+from tricks.reading.parts import Definition, Mentions, Part, defined, definitions, imports, parsed
 from tricks.reading.shake import shaken
 from tricks.reading.source import Code
 from tricks.values import checked
 
+NUMBERS = Config()
+RUNNING = {"backend", "device", "compile", "reward_sign", "life_ends", "episode_limit"}  # how a run is played
 ERRORS = r"\s+Raises InputError(?:[^\"]*?(?=\n *\n)|[^\"]*(?=\"))"  # the library's own
 
 
 @checked
-def export(tricks: Tricks) -> Code:
-    """One self-contained file that trains with these flags, on observations that are vectors, not images.
+def export(tricks: Tricks, config: Config = NUMBERS, images: bool = False) -> Code:
+    """One self-contained file that trains with these flags, on vectors or, with `images`, on images [C, H, W] of uint8.
 
-    It imports torch, numpy and gymnasium only; `python FILE --env CartPole-v1 --seeds 4 --steps 20000` trains, and
-    prints how it goes. An environment that cannot be made, or that shows images, is refused in one line.
+    It imports torch, numpy and gymnasium only (and ale_py for an ALE game); `python FILE --env CartPole-v1 --seeds 4
+    --steps 20000` trains, and prints how it goes. Its options are the numbers that it reads, with those of `config` as
+    defaults. An environment that cannot be made, or that does not fit, is refused in one line. If config.env is an ALE
+    game, the file is for images.
+
+    Raises InputError for what such a file cannot have: a device, another backend, numbers that differ from seed to
+    seed, or state_norm on images.
     """
-    parts = decided(tricks)
+    images = images or "ALE/" in config.env
+    if images and tricks.state_norm:
+        raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
+    parts = decided(tricks, _single(config), images)
     left = shaken(parts, ["train", "main"])
+    _refuse_left_out(config, cst.ensure_type(left["Config"], cst.ClassDef))
     body = _joined("".join(_section(module, nodes, tricks) for module, nodes in _in_order(parts, left)))
     body = re.sub(ERRORS, "", re.sub("  # type: ignore.*", "", body))
     named = ", ".join(tricks.on) or "none: this is REINFORCE"
     about = textwrap.fill(f"Deep reinforcement learning in one file, with these tricks: {named}.", 116)
-    call = "To train: python FILE --env CartPole-v1 --seeds 4 --steps 20000"
+    call = f"To train: python FILE --env {config.env} --seeds 4 --steps 20000"
     head = f'"""{about}\n\n{LETTERS}{call}\n"""\n\n{_imports(list(left.values()))}'
     return Code(f'{head}{body}\n\nif __name__ == "__main__":\n    main(train)\n')
+
+
+def _single(config: Config) -> Config:
+    """The same numbers, with seeds by their count. Raises InputError if a number differs from seed to seed."""
+    if config.seed_list != tuple(range(len(config.seed_list))):
+        raise InputError(f"an export trains seeds 0, 1, ...: give their count as --seeds, not {config.seeds}")
+    for f in fields(config):
+        if f.name not in ("seeds", "hidden") and isinstance(getattr(config, f.name), tuple):
+            raise InputError(f"an export has one {switch(f.name)} for all seeds, not {getattr(config, f.name)}")
+    return replace(config, seeds=len(config.seed_list))
+
+
+def _refuse_left_out(config: Config, numbers: cst.ClassDef) -> None:
+    """Raise InputError for a number of no trick that is not as by default, and that the file does not have."""
+    kept = {defined(member) for member in numbers.body.body}
+    for name in RUNNING - kept:
+        own = getattr(config, name)
+        if own != getattr(Config, name) and not (name == "backend" and own == "gymnasium"):
+            raise InputError(f"an export has no {switch(name)}, so it cannot be {own}")
 
 
 LETTERS = """All seeds train at once: every tensor leads with S, and seeds share nothing. In shapes, S is seeds,

@@ -1,7 +1,7 @@
 """The definitions of the library by name, and what their code mentions."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -31,8 +31,9 @@ class Mentions(cst.CSTVisitor):
         found = cls()
         for node in nodes:
             inner = [*node.decorators, *node.bases, *node.body.body] if isinstance(node, cst.ClassDef) else [node]
-            for each in inner:
-                each.visit(found)
+            for each in map(_mentioned, inner):
+                found.names |= each.names
+                found.attributes |= each.attributes
         return found
 
     def visit_Annotation(self, node: cst.Annotation) -> None:
@@ -83,6 +84,14 @@ class Mentions(cst.CSTVisitor):
 
     def visit_Name(self, node: cst.Name) -> None:
         self.names.add(node.value)
+
+
+@lru_cache(4096)
+def _mentioned(node: cst.CSTNode) -> Mentions:
+    """What one node mentions; a node never changes."""
+    found = Mentions()
+    node.visit(found)
+    return found
 
 
 def defined(node: cst.CSTNode) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
+from tricks.reading.dead import without_dead_stores
 from tricks.reading.decide import lead, led, text
 from tricks.reading.parts import Definition, Mentions, Part, defined
 
@@ -29,9 +30,30 @@ def _pruned(node: Definition, attributes: set[str]) -> Definition:
     if not isinstance(node, cst.ClassDef):
         return node
     body = [member for member in node.body.body if _stays(member, attributes, _is_record(node))]
+    body = [_filled(member, attributes) if defined(member) == "__init__" else member for member in body]
     if len(body) > 1 and isinstance(body[1], cst.BaseStatement) and not lead(body[1]):
         body[1] = led(body[1], [cst.EmptyLine(indent=False)])
     return node.with_changes(body=node.body.with_changes(body=body))
+
+
+def _filled(init: cst.CSTNode, attributes: set[str]) -> cst.FunctionDef:
+    """A constructor without the buffers and attributes that nobody has been seen to read."""
+    init = cst.ensure_type(init, cst.FunctionDef)
+    kept = [line for line in init.body.body if not (name := _attribute(line)) or name in attributes]
+    left = init.with_changes(body=init.body.with_changes(body=kept))
+    return without_dead_stores(left, pure=lambda call: True)
+
+
+def _attribute(line: cst.CSTNode) -> str:
+    """The one attribute of self that a line sets, or the buffer that it registers; "" if it does something else."""
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    call = small.value if isinstance(small, cst.Expr) else None
+    if isinstance(call, cst.Call) and text(call.func).startswith("self.register_"):
+        return text(call.args[0].value).strip('"')  # of a hook, this is no name that anybody reads
+    if isinstance(small, cst.Assign) and len(small.targets) == 1:
+        target = text(small.targets[0].target)
+        return target.removeprefix("self.") if target.startswith("self.") and target.count(".") == 1 else ""
+    return ""
 
 
 def _stays(member: cst.CSTNode, attributes: set[str], record: bool) -> bool:

@@ -6,7 +6,7 @@ from torch import Tensor
 from tricks.kl_stop import reached
 from tricks.reading.skeleton.lanes import Batch
 from tricks.reading.skeleton.settings import Config
-from tricks.reading.skeleton.switches import tricks
+from tricks.reading.skeleton.switches import images, tricks
 from tricks.separate_optimizers import OF_POLICY
 
 
@@ -15,6 +15,7 @@ class Log:
 
     def __init__(self, config: Config) -> None:
         self.update, self.curve, self.notes = 0, list[dict[str, float]](), dict[str, list[Tensor]]()
+        self.diverged = dict[int, int]()  # seed -> step, where a loss or gradient was not finite
         self.budget, self.steps = config.steps, torch.zeros(config.seeds, dtype=torch.int64)
         self.active, self.progress = self.steps == 0, self.steps / self.budget  # share of the budget that was used
         self.open = torch.zeros(config.seeds, config.lanes, 2, dtype=torch.float64)  # return, length so far
@@ -30,7 +31,7 @@ class Log:
 
     def end_update(self, rollout: Batch) -> None:
         """Turn the episodes that ended, and what was noted, into a row per active seed."""
-        done = rollout.done
+        done = rollout.over if images else rollout.done
         tally = torch.stack([rollout.score, rollout.valid.double()], -1)  # [S, T, N, 2]
         later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the last end of their lane
         unfinished, ended = (tally * later.unsqueeze(-1)).sum(1), done.any(1).unsqueeze(-1)  # [S, N, 2]
@@ -53,6 +54,7 @@ class Log:
                 columns[name] = notes.amax(0) if name == "max_ratio" else notes.sum(0) / seen.sum(0)
         for seed in self.active.nonzero()[:, 0].tolist():
             self.curve.append({"seed": seed, "update": self.update} | {x: columns[x][seed].item() for x in columns})
+        self.diverged |= {seed: int(self.steps[seed]) for seed in (self.active & ~finite).nonzero()[:, 0].tolist()}
         if self.update % 10 == 0:
             print(f"{self.progress.mean():4.0%} of the budget, return {average[:, 0].nanmean():8.1f}", flush=True)
         self.active, self.progress = self.active & finite & (self.steps < self.budget), self.steps / self.budget

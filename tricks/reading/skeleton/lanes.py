@@ -1,6 +1,7 @@
 """Playing: a vector environment of Gymnasium for each seed, and the rows that were played."""
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +11,10 @@ import torch
 from gymnasium.spaces import Box, Discrete, flatdim
 from torch import Tensor
 
+from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.seeds import draw, stream
-from tricks.reading.skeleton.family import Family
 from tricks.reading.skeleton.settings import Config
-from tricks.reading.skeleton.switches import tricks
+from tricks.reading.skeleton.switches import images, tricks
 
 
 class Batch(SimpleNamespace):
@@ -38,15 +39,22 @@ class Lanes:
 
     def __init__(self, config: Config) -> None:
         self.lanes, self.block, self.seeds = config.lanes, config.horizon, range(config.seeds)
-        self.envs: list[Any] = [gym.make_vec(config.env, num_envs=config.lanes) for _ in self.seeds]
+        self.envs: list[Any] = [games(config) if images else gym.make_vec(config.env, config.lanes) for _ in self.seeds]
         if self.envs[0].metadata.get("autoreset_mode") != gym.vector.AutoresetMode.NEXT_STEP:
             self.envs = [gym.make_vec(config.env, config.lanes, "sync") for _ in self.seeds]
         self.sees, self.acts = kinds = self.envs[0].single_observation_space, self.envs[0].single_action_space
-        images = len(self.sees.shape or ()) == 3 and np.dtype(self.sees.dtype).kind == "u"
-        if images or not all(isinstance(kind, Box | Discrete) for kind in kinds):
-            raise gym.error.Error(f"{config.env}: this file needs Box or Discrete spaces, and no images, not {kinds}")
-        self.family, self.inputs, self.actions = Family(isinstance(self.acts, Discrete)), *map(flatdim, kinds)
+        pixels = len(self.sees.shape or ()) == 3 and self.sees.dtype == np.uint8
+        fitting = pixels if images else not pixels
+        if not fitting or not all(isinstance(kind, Box | Discrete) for kind in kinds):
+            needed = "uint8 images [C, H, W]" if images else "Box or Discrete spaces, and no images"
+            raise gym.error.Error(f"{config.env}: this file needs {needed}, not {kinds}")
+        self.shape, self.inputs, self.actions = self.sees.shape, *map(flatdim, kinds)
+        self.discrete = isinstance(self.acts, Discrete)
+        self.family = Categorical if self.discrete else DiagonalGaussian
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
+        if images:
+            self.games = list[tuple[Tensor, Tensor]]()  # score of each row, and whether its game ended
+            self.life_ends, self.reward_sign, self.press = config.life_ends, config.reward_sign, fire(config)
         self.reset([int(stream(seed, "env").integers(2**31)) for seed in self.seeds])
         if tricks.action_mask:
             self.need_masks(config.env)
@@ -57,10 +65,15 @@ class Lanes:
         self.raw, self.resetting = [obs for obs, _ in first], np.zeros((len(self.seeds), self.lanes), bool)
         if tricks.action_mask:
             self.infos = [info for _, info in first]
+        if images:  # over: whose game has ended, as opposed to a life
+            self.over, self.lives = (
+                self.resetting.copy(),
+                np.stack([info.get("lives", self.resetting[0]) for _, info in first]),
+            )
 
     def need_masks(self, id: str) -> None:
         """Refuse an environment that does not say which actions are legal."""
-        if not (self.family.discrete and any("action_mask" in info for info in self.infos)):
+        if not (self.discrete and any("action_mask" in info for info in self.infos)):
             raise gym.error.Error(f'{id}: action_mask needs info["action_mask"], which says which actions are legal')
 
     @torch.inference_mode()
@@ -78,6 +91,9 @@ class Lanes:
             taken = np.clip(taken, self.acts.low, self.acts.high).astype(self.acts.dtype)
         if tricks.action_mask:
             self.infos = [{} for _ in self.seeds]
+        if images:
+            before, between, starting = self.lives.copy(), self.over.copy(), self.resetting & ~self.over
+            taken = np.where(starting & (self.press > 0), self.press, taken)
         reward, terminated, truncated = torch.zeros(valid.shape).double(), valid & False, valid & False
         for i in playing.any(1).nonzero()[:, 0].tolist():
             self.raw[i], *earned, info = self.envs[i].step(taken[i])
@@ -85,7 +101,16 @@ class Lanes:
             self.resetting[i] = earned[1] | earned[2]
             if tricks.action_mask:
                 self.infos[i] = info
+            if images:
+                self.over[i] = self.resetting[i]
+                self.lives[i] = np.where(info.get("_lives", True), info.get("lives", self.lives[i]), self.lives[i])
+                lost = self.life_ends & (self.lives[i] > 0) & (self.lives[i] < before[i]) & ~between[i]
+                terminated[i] |= torch.from_numpy(lost)  # some games show 0 lives for a few frames before they are over
+                self.resetting[i] |= lost & (self.press > 0)
         self.rows.append((obs, legal, action, reward, terminated, truncated, valid))
+        if images:
+            going = playing & ~torch.from_numpy(between)
+            self.games.append((torch.where(going, reward, 0), going & torch.from_numpy(self.over)))
 
     def rollout(self) -> Batch:
         """The rows since the last call. A death that falls on the time limit is a death."""
@@ -97,11 +122,17 @@ class Lanes:
         cut = valid & ~done  # the episode goes on after the rollout's last row
         cut[:, :-1] = False
         ends = {"truncated": truncated, "done": done, "cut": cut, "score": reward}
+        if images:
+            score, over = (torch.stack(x, 1) for x in zip(*self.games, strict=True))
+            reward, self.games = reward.sign() if self.reward_sign else reward, []
+            ends |= {"score": score, "over": over}
         return Batch(obs=shown, legal=legal, action=action, reward=reward, valid=valid, **ends)
 
     @property
     def obs(self) -> Tensor:
-        """What the lanes show, as vectors [S, N, D]; Discrete observations become one-hot."""
+        """What the lanes show, as vectors [S, N, D] or images; Discrete observations become one-hot."""
+        if images:
+            return torch.from_numpy(np.stack(self.raw))
         if isinstance(self.sees, Discrete):
             return torch.eye(self.inputs)[torch.from_numpy(np.stack(self.raw) - self.sees.start)]
         return torch.from_numpy(np.stack(self.raw).astype(np.float32).reshape(*self.resetting.shape, -1))
@@ -109,12 +140,31 @@ class Lanes:
     @property
     def legal(self) -> Tensor:
         """Which actions info["action_mask"] allows, [S, N, A]; without one, all."""
-        legal = np.ones((*self.resetting.shape, self.actions if self.family.discrete else 1), bool)
+        legal = np.ones((*self.resetting.shape, self.actions if self.discrete else 1), bool)
         for i, info in enumerate(self.infos):
             if "action_mask" in info:
                 mask = np.stack([np.asarray(row, bool) for row in info["action_mask"]])
                 legal[i] = mask | ~np.asarray(info.get("_action_mask", True)).reshape(-1, 1)
         return torch.from_numpy(legal)
+
+
+def games(config: Config) -> gym.vector.VectorEnv:
+    """Lanes that show images: ALE's games with the usual preprocessing, or any other environment."""
+    if "ALE/" not in config.env:
+        return gym.make_vec(config.env, config.lanes)
+    import_module("ale_py")  # registers them
+    seen = {"frameskip": 4, "maxpool": True, "grayscale": True, "img_height": 84, "img_width": 84, "stack_num": 4}
+    start = {"noop_max": 30, "use_fire_reset": True, "repeat_action_probability": 0.0}
+    options: dict[str, Any] = {**seen, **start, "reward_clipping": False, "episodic_life": False}
+    return gym.make_vec(config.env, config.lanes, **options)
+
+
+def fire(config: Config) -> int:
+    """The FIRE action, which starts each life of a game if it is the second action; 0 if nothing does."""
+    if "ALE/" not in config.env or not config.life_ends:
+        return 0
+    meanings: list[str] = gym.make(config.env).unwrapped.get_action_meanings()  # type: ignore[attr-defined]
+    return int(meanings[1:2] == ["FIRE"])
 
 
 def play_episodes(player: Lanes, policy: Callable[..., Tensor], rows: int, active: Tensor) -> Batch:
@@ -126,9 +176,9 @@ def play_episodes(player: Lanes, policy: Callable[..., Tensor], rows: int, activ
     playing = active.unsqueeze(1).expand(-1, player.lanes)
     count = torch.zeros_like(active, dtype=torch.int64)
     while playing.any():
-        before = torch.from_numpy(player.resetting.copy())
+        before = torch.from_numpy((player.over if images else player.resetting).copy())
+        count += (playing & ~torch.from_numpy(player.resetting)).sum(1)
         player.step(policy, playing)
-        count += (playing & ~before).sum(1)
-        between = torch.from_numpy(player.resetting) | before  # just ended an episode, or being reset after one
+        between = torch.from_numpy(player.over if images else player.resetting) | before  # ended, or being reset
         playing = playing & ~(between & (count >= rows).unsqueeze(1))
     return player.rollout()

@@ -1,6 +1,6 @@
 """The command line."""
 
-from argparse import SUPPRESS, ArgumentParser, RawTextHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawTextHelpFormatter
 from collections.abc import Callable
 from dataclasses import fields
 from types import SimpleNamespace
@@ -17,13 +17,17 @@ def main(train: Callable[[Config], SimpleNamespace]) -> None:
     """Train as the command line asks, and print what each seed earned at the end: nan if no episode ended there."""
     parser = ArgumentParser(usage=SUPPRESS, description=__doc__, formatter_class=RawTextHelpFormatter)
     for f in fields(Config):
-        kind: Any = {bool: "True".__eq__, tuple: int}.get(type(f.default), type(f.default))
-        parser.add_argument(f"--{f.name}", type=kind, nargs="+" if f.name == "hidden" else None, default=f.default)
+        some: Any = {bool: {"action": BooleanOptionalAction}, tuple: {"type": int, "nargs": "+"}}
+        kind = some.get(type(f.default), {"type": type(f.default)})
+        parser.add_argument(f"--{f.name.replace('_', '-')}", default=f.default, **kind)
     for name, x in vars(asked := parser.parse_args()).items():
-        least = int(isinstance(x, int | list | tuple) and name != "aux_epochs")
-        most = 1 if name in ("gamma", "gae_lambda", "return_beta") else 2**53
+        option, least = f"--{name.replace('_', '-')}", int(isinstance(x, int | list | tuple) and name != "aux_epochs")
+        least = -99 if name == "log_std_init" else least
+        most = 1 if name in ("gamma", "gae_lambda", "return_beta", "obs_decay") else 2**53
         if not isinstance(x, str | bool) and not least <= np.min(x) <= np.max(x) <= most:
-            parser.error(f"--{name} must be between {least} and {most}, not {x}")
+            parser.error(f"{option} must be between {least} and {most}, not {x}")
+        if name == "activation" and x not in ("tanh", "relu"):
+            parser.error(f"{option} must be tanh or relu, not {x}")
     torch.set_num_threads(1)  # tensors this small gain nothing from more
     try:
         run = train(Config(**vars(asked)))
@@ -32,4 +36,5 @@ def main(train: Callable[[Config], SimpleNamespace]) -> None:
     for seed in range(run.config.seeds):
         late = [x for x in run.curve if x["seed"] == seed and x["episodes"] and x["step"] > 0.9 * run.config.steps]
         mean = np.average([x["return"] for x in late], weights=[x["episodes"] for x in late]) if late else np.nan
-        print(f"seed {seed}: return {mean:.1f} over the last 10% of training")
+        outcome = f"return {mean:.1f} over the last 10% of training"
+        print(f"seed {seed}: {f'diverged at step {run.diverged[seed]}' if seed in run.diverged else outcome}")

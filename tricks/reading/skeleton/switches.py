@@ -3,5 +3,4 @@
 from tricks.ladder import EVERY
 
 tricks = EVERY
-shares = tricks.shared_trunk or tricks.ppg  # whether two heads read one body
-reads = shares or tricks.state_norm  # whether a net sees anything but the observations
+images = True  # whether observations are images
