@@ -28,7 +28,7 @@ from ablations import style
 from book import at_best_rate, begin, evidence, planted
 from exercises.segments import check_targets, play_rows
 from tricks import Config, diff, source, train
-from tricks.bootstrap import beyond
+from tricks.bootstrap import value_at_cut
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
@@ -182,7 +182,7 @@ assert seen[0] < 75 and seen[-1] == 1
 value = torch.full((1, T, 1), 100.0)
 forgotten = value.clone()
 forgotten[:, -1] = 0  # as if nothing came after the cut
-repaired = seen + beyond(no_end.index_fill(1, torch.tensor([T - 1]), True), value, no_end, gamma).flatten()
+repaired = seen + value_at_cut(no_end.index_fill(1, torch.tensor([T - 1]), True), value, no_end, gamma).flatten()
 with_gae = (value + gae(reward, value, forgotten, no_end, no_end, gamma, lam=0.95)).flatten()
 torch.testing.assert_close(repaired, torch.full((T,), 100.0))
 
@@ -206,11 +206,11 @@ print(f"with λ = 0.95 a forgotten cut takes more than a tenth from the last {(m
 #
 # ## The code, and four rows by hand
 #
-# A return is a sum, so $\gamma V(s_T)$ is one more reward, paid at the cut. Its reward-to-go, computed by `beyond`, is
-# the missing part.
+# A return is a sum, so $\gamma V(s_T)$ is one more reward, paid at the cut. Its reward-to-go, computed by `value_at_cut`,
+# is the missing part.
 
 # %%
-source(play_segment, beyond)
+source(play_segment, value_at_cut)
 
 # %% [markdown]
 # Take rewards 1, 2, 1, 1 with $\gamma = ½$. The second row ends an episode; the fourth is cut, and $V(s_T) = 6$. From
@@ -222,12 +222,12 @@ reward = torch.tensor([1.0, 2.0, 1.0, 1.0]).view(1, 4, 1)  # [S, T, N]
 done = torch.tensor([False, True, False, False]).view(1, 4, 1)
 cut_off = torch.tensor([False, False, False, True]).view(1, 4, 1)
 next_value = torch.tensor([7.0, 7.0, 7.0, 6.0]).view(1, 4, 1)  # only the last one may matter
-targets = reward_to_go(reward, done, 0.5) + beyond(cut_off, next_value, done, 0.5)
+targets = reward_to_go(reward, done, 0.5) + value_at_cut(cut_off, next_value, done, 0.5)
 print(targets.flatten().numpy())
 torch.testing.assert_close(targets.flatten(), torch.tensor([2.0, 2.0, 3.0, 4.0]))
 
 # %% [markdown]
-# In the loop one line changes. `beyond` was there before, but whole episodes have no cuts.
+# In the loop one line changes. `value_at_cut` was there before, but whole episodes have no cuts.
 
 # %%
 diff(named("popart"), named("segments"))

@@ -29,7 +29,7 @@ from book import begin, curves, evidence, planted
 from book.results import trials
 from exercises.bootstrap import check_targets, play_same_step
 from tricks import Config, diff, source, train
-from tricks.bootstrap import beyond
+from tricks.bootstrap import value_at_cut
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
@@ -97,7 +97,9 @@ truncated = torch.tensor([False, True, False, False]).view(1, 4, 1)
 terminated = torch.tensor([False, False, False, True]).view(1, 4, 1)
 value, next_value = torch.full((1, 4, 1), 5.0), torch.tensor([5.0, 6.0, 5.0, 8.0]).view(1, 4, 1)
 
-targets = reward_to_go(reward, truncated | terminated, 0.5) + beyond(truncated, next_value, truncated | terminated, 0.5)
+targets = reward_to_go(reward, truncated | terminated, 0.5) + value_at_cut(
+    truncated, next_value, truncated | terminated, 0.5
+)
 same = value + gae(reward, value, next_value, terminated, truncated | terminated, gamma=0.5, lam=1)
 print(targets.flatten().numpy())
 torch.testing.assert_close(targets.flatten(), torch.tensor([3.0, 4.0, 1.5, 1.0]))

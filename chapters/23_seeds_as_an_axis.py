@@ -34,7 +34,7 @@ from tricks import PPO, Config, source, train
 from tricks.core.adam import gradient
 from tricks.core.layers import tanh_layer
 from tricks.core.nets import linear, mlp
-from tricks.core.numbers import per_seed
+from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Player
 from tricks.core.seeds import draw, stream
 from tricks.envs.make import make_env

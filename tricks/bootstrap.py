@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Rollout
 
@@ -17,7 +17,7 @@ def with_limits_cut(rollout: Rollout) -> Rollout:
     return rollout.having(cut=rollout.cut | rollout.truncated)
 
 
-def beyond(cut: Tensor, next_value: Tensor, done: Tensor, gamma: Number) -> Tensor:
+def value_at_cut(cut: Tensor, next_value: Tensor, done: Tensor, gamma: PerSeed) -> Tensor:
     """γᵏ·V(s_c), with s_c the state k steps ahead where the row's episode is cut; 0 if it isn't. All [S, T, N].
 
     Returns are linear in the rewards, so this is the reward-to-go of a reward γ·V(sₜ₊₁) paid at each cut.

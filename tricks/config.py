@@ -7,7 +7,7 @@ from typing import Any
 from tricks.errors import InputError
 from tricks.values import LONGEST, Checked, shown
 
-Number = float | tuple[float, ...]  # one for all seeds, or one for each
+PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 ACTIVATIONS = ("tanh", "relu")
 SHARES = ("gamma", "gae_lambda", "return_beta", "obs_decay")  # numbers in [0, 1]
@@ -51,41 +51,41 @@ class Config(Checked):
     """Longest episode allowed, in steps, wherever whole ones are played: in training without segments, in evaluations,
     and by play. (ALE's games end after 27,000.) A longer one stops its seed in training and is an error in play; an
     evaluation during training has no result for its seed."""
-    lr: Number = 1e-3
+    lr: PerSeed = 1e-3
     """Adam's learning rate."""
-    adam_eps: Number = 1e-5
+    adam_eps: PerSeed = 1e-5
     """Adam's ε."""
-    gamma: Number = 0.99
+    gamma: PerSeed = 0.99
     """Discount γ."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers in the policy net and in the value net; not used for images."""
     activation: str = "tanh"
     """Activation of these layers: tanh or relu."""
-    log_std_init: Number = 0.0
+    log_std_init: PerSeed = 0.0
     """Log standard deviation with which a Gaussian policy starts, for Box actions."""
-    value_coef: Number = 0.5
+    value_coef: PerSeed = 0.5
     """c₁: weight of the value loss, the mean of ½(V − target)² (baseline)."""
     epochs: int = 4
     """Passes over each batch (reuse)."""
     minibatches: int = 4
     """Gradient steps per pass (reuse)."""
-    clip_range: Number = 0.2
+    clip_range: PerSeed = 0.2
     """ε of the clipped surrogate (clip)."""
-    gae_lambda: Number = 0.95
+    gae_lambda: PerSeed = 0.95
     """λ (gae)."""
-    max_grad_norm: Number = 0.5
+    max_grad_norm: PerSeed = 0.5
     """Maximum gradient norm (grad_clip)."""
-    entropy_coef: Number = 0.01
+    entropy_coef: PerSeed = 0.01
     """c₂: weight of the entropy bonus (entropy). Public code uses 0.01 for discrete actions, 0 for continuous ones."""
-    obs_decay: Number = 0.0
+    obs_decay: PerSeed = 0.0
     """Share of their weight that all earlier observations lose with each batch (state_norm). With 0, every observation
     counts alike; with more, the statistics are a moving average."""
-    return_beta: Number = 0.1
+    return_beta: PerSeed = 0.1
     """β: how far one batch moves the return statistics (return_norm)."""
     return_first_batch: bool = False
     """Start the return statistics with those of the first batch, not with μ = 0 and σ = 1, which small rewards take
     long to leave (return_norm). Take True; False is how the stored results began."""
-    value_clip_range: Number = 0.2
+    value_clip_range: PerSeed = 0.2
     """ε of the clipped value loss (value_clip), in the value net's own units."""
     value_clip_anneals: bool = False
     """Anneal the value range together with the clip range (value_clip, clip_anneal)."""
@@ -93,7 +93,7 @@ class Config(Checked):
     """N_π: updates between auxiliary phases. Each phase trains on all rollouts since the last one (ppg)."""
     aux_epochs: int = 6
     """E_aux: passes over these rollouts (ppg)."""
-    clone_coef: Number = 1.0
+    clone_coef: PerSeed = 1.0
     """β_clone: weight of the KL divergence from the policy before the phase (ppg)."""
     aux_value_clip: bool = False
     """Clip the auxiliary value loss around the value net's old prediction, with the value clip range, which does not
@@ -106,25 +106,25 @@ class Config(Checked):
     """Number of recent rollouts that the value net and the auxiliary phase train on (ppg_buffers)."""
     value_uses: int = 16
     """How many times the value net trains on each row, at most (ppg_buffers)."""
-    target_kl: Number = 0.01
+    target_kl: PerSeed = 0.01
     """How far the policy may move from the one that played, as approx_kl in nats. A seed that exceeds 1.5 times this
     takes no more steps on the batch (kl_stop)."""
-    value_lr_factor: Number = 1.0
+    value_lr_factor: PerSeed = 1.0
     """The value net's learning rate, as a multiple of the policy's (separate_optimizers)."""
-    max_value_grad_norm: Number = 0.5
+    max_value_grad_norm: PerSeed = 0.5
     """Maximum norm of the value net's own gradient, under grad_clip (separate_optimizers)."""
     value_epochs: int = 4
     """The value net's passes over each batch, if reuse is on and ppg_buffers is off; the policy makes `epochs` passes
     (separate_optimizers)."""
-    dual_clip_limit: Number = 3.0
+    dual_clip_limit: PerSeed = 3.0
     """c: ratios above it have no gradient where the advantage is negative (dual_clip)."""
-    huber_delta: Number = 1.0
+    huber_delta: PerSeed = 1.0
     """δ: errors larger than this, in the value net's own units, cost linearly (huber)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_seeds()
-        for name in (f.name for f in fields(self) if f.type in (int, float, Number)):
+        for name in (f.name for f in fields(self) if f.type in (int, float, PerSeed)):
             given = getattr(self, name)
             for number in self.each(name) if isinstance(given, tuple) else (given,):
                 _check_range(name, number)
@@ -164,7 +164,7 @@ class Config(Checked):
 
     def only(self, k: int) -> "Config":
         """The config of the k-th seed alone."""
-        own: dict[str, Any] = {f.name: self.each(f.name)[k] for f in fields(self) if f.type == Number}
+        own: dict[str, Any] = {f.name: self.each(f.name)[k] for f in fields(self) if f.type == PerSeed}
         return replace(self, seeds=(self.seed_list[k],), **own)
 
 

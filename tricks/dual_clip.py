@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 
 
-def bounded_below(objective: Tensor, advantage: Tensor, limit: Number) -> Tensor:
+def bounded_below(objective: Tensor, advantage: Tensor, limit: PerSeed) -> Tensor:
     """max(objective, c·A) where A < 0, to be maximized. objective, advantage [S, B], c > 1 -> [S, B].
 
     Ye et al. 2020, arXiv:1912.09729, eq. 5.
@@ -17,7 +17,7 @@ def bounded_below(objective: Tensor, advantage: Tensor, limit: Number) -> Tensor
     return torch.where(advantage < 0, torch.maximum(objective, floor), objective)
 
 
-def bounded_fraction(ratio: Tensor, advantage: Tensor, limit: Number, valid: Tensor) -> Tensor:
+def bounded_fraction(ratio: Tensor, advantage: Tensor, limit: PerSeed, valid: Tensor) -> Tensor:
     """Share of valid rows whose ratio exceeds c while A < 0: those without a gradient. ratio, advantage [S, B]. [S]."""
-    beyond = (ratio.detach() > per_seed(limit, ratio)) & (advantage < 0)
-    return mean(beyond.float(), valid)
+    bounded = (ratio.detach() > per_seed(limit, ratio)) & (advantage < 0)
+    return mean(bounded.float(), valid)

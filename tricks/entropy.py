@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 
 
-def entropy_bonus(entropy: Tensor, valid: Tensor, coef: Number) -> Tensor:
+def entropy_bonus(entropy: Tensor, valid: Tensor, coef: PerSeed) -> Tensor:
     """c₂·mean(H(π(·|s))), to be maximized. entropy [S, B] in nats -> [S]. Mnih et al. 2016, arXiv:1602.01783."""
     return mean(per_seed(coef, entropy) * entropy, valid)

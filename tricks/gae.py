@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 from tricks.core.returns import discounted_sum
 
 
 def gae(
-    reward: Tensor, value: Tensor, next_value: Tensor, dead: Tensor, done: Tensor, gamma: Number, lam: Number
+    reward: Tensor, value: Tensor, next_value: Tensor, dead: Tensor, done: Tensor, gamma: PerSeed, lam: PerSeed
 ) -> Tensor:
     """Aₜ = δₜ + γλ(1 − doneₜ)·Aₜ₊₁,  δₜ = rₜ + γ(1 − deadₜ)·V(sₜ₊₁) − V(sₜ). All [S, T, N].
 

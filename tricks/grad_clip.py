@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 
 
-def shorten(gradient: Tensor, norm: Tensor, max_norm: Number) -> Tensor:
+def shorten(gradient: Tensor, norm: Tensor, max_norm: PerSeed) -> Tensor:
     """g·min(1, max_norm/‖g‖), with each seed's own norm. gradient [S, P], norm [S] -> [S, P].
 
     Pascanu et al. 2012, arXiv:1211.5063, algorithm 1; the 1e-6 is that of torch.nn.utils.clip_grad_norm_.

@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 
 
-def linear_beyond(error: Tensor, delta: Number) -> Tensor:
+def linear_beyond(error: Tensor, delta: PerSeed) -> Tensor:
     """Huber's loss of a squared error: e = ½d² up to |d| = δ, then δ(|d| − ½δ). error [S, B] -> [S, B].
 
     It is the same for the larger of two squared errors, as under value_clip, since it grows with e. Huber 1964,

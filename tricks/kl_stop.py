@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 from tricks.reuse import drift
 
 
-def near_enough(ratio: Tensor, valid: Tensor, target_kl: Number) -> Tensor:
+def near_enough(ratio: Tensor, valid: Tensor, target_kl: PerSeed) -> Tensor:
     """approx_kl ≤ 1.5·target: whether a seed may take its step on this minibatch. ratio, valid [S, B] -> [S] bool.
 
     A KL that is NaN is not near. Achiam 2018, Spinning Up's ppo; Raffin et al. 2021, stable-baselines3's `target_kl`.

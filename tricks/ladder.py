@@ -264,7 +264,7 @@ def named(name: str) -> Tricks:
 
 NEEDS: dict[str, tuple[str, ...]] = {f.name: f.metadata["needs"] for f in fields(Tricks)}
 FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tricks)}
-NUMBERS: dict[str, tuple[str, ...]] = {f.name: f.metadata["numbers"] for f in fields(Tricks)}
+HYPERPARAMETERS: dict[str, tuple[str, ...]] = {f.name: f.metadata["numbers"] for f in fields(Tricks)}
 DIAGNOSTICS: dict[str, tuple[str, ...]] = {f.name: f.metadata["diagnostics"] for f in fields(Tricks)}
 COLORS: dict[str, str] = {f.name: f.metadata["color"] for f in fields(Tricks)}
 EXCLUDES: dict[str, str] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}

@@ -11,7 +11,7 @@ from tricks.action_mask import mask_logits
 from tricks.advantage_norm import standardize
 from tricks.annealing import following_decay, linear_decay
 from tricks.baseline import explained_variance, squared_error
-from tricks.bootstrap import beyond, with_limits_cut
+from tricks.bootstrap import value_at_cut, with_limits_cut
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.config import Config
 from tricks.core.adam import Adam
@@ -19,7 +19,7 @@ from tricks.core.agent import Agent
 from tricks.core.env import Env, MakeEnv
 from tricks.core.moments import normalize
 from tricks.core.nets import MakeBody
-from tricks.core.numbers import per_seed
+from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Batch, Player, Rollout, play_episodes
@@ -190,7 +190,7 @@ def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: L
     reward, done = rollout.reward, rollout.done  # [S, T, N]
     if tricks.baseline:
         value, next_value = agent.values(rollout)  # V(s), V(s')
-        target = reward_to_go(reward, done, config.gamma) + beyond(rollout.cut, next_value, done, config.gamma)
+        target = reward_to_go(reward, done, config.gamma) + value_at_cut(rollout.cut, next_value, done, config.gamma)
         advantage = target - value
         log.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the Monte Carlo return
         if tricks.gae:

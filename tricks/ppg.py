@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from tricks.baseline import squared_error
-from tricks.config import Config, Number
+from tricks.config import Config, PerSeed
 from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import Head, Net
-from tricks.core.numbers import per_seed
+from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
 from tricks.core.seeds import stream
@@ -80,7 +80,7 @@ class Memory:
 class AuxiliaryPhase:
     """The rows that the auxiliary phase learns from, and the optimizer that it learns with."""
 
-    def __init__(self, agent: Agent, memory: Memory, adam_eps: Number) -> None:
+    def __init__(self, agent: Agent, memory: Memory, adam_eps: PerSeed) -> None:
         self.memory, self.optimizer = memory, Adam(agent.parameters(), adam_eps)
 
     def minibatches(self, agent: Agent, config: Config, update: int) -> Iterable[Batch]:
@@ -120,7 +120,7 @@ def auxiliary_errors(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Te
     return error, kl, squared_error(value, b.target)
 
 
-def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: Number) -> Tensor:
+def auxiliary_loss(errors: tuple[Tensor, Tensor, Tensor], valid: Tensor, clone_coef: PerSeed) -> Tensor:
     """L_joint + L_value of each seed, from `auxiliary_errors`: [S]."""
     auxiliary, kl, value = (mean(error, valid) for error in errors)
     return auxiliary + per_seed(clone_coef, kl) * kl + value

@@ -26,7 +26,7 @@ from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
 from tricks.runs.checkpoint import Checkpoints, read, resume_command
 from tricks.runs.files import as_path
-from tricks.runs.folder import CHECKPOINT, finished, found, tidy
+from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run, Unnamed
@@ -55,7 +55,7 @@ def resume(
     if not folder.is_dir():
         read(folder)  # says what is missing
     with hold(folder):
-        tidy(folder)
+        clean_up(folder)
         saved = read(folder)
         for name, given in (("env", env), ("body", body)):
             if name in saved.own and (given is None or isinstance(given, str)):
@@ -97,7 +97,7 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     try:
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
-        agent.load_state_dict(state if about.spaces else _renamed(state))
+        agent.load_state_dict(_renamed(state, tricks.state_norm))
     except InputError:
         raise
     except Exception as error:  # a state that does not fit can raise anything
@@ -181,9 +181,10 @@ def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_b
         raise ValueError("agent.pt is too small for the agents that run.json describes")
 
 
-def _renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The agent's tensors under today's names; in runs saved without spaces, a shared body had two names."""
-    return {name.replace(".body.body.", ".body."): tensor for name, tensor in state.items()}
+def _renamed(state: dict[str, Tensor], state_norm: bool) -> dict[str, Tensor]:
+    """The agent's tensors under today's names; once, all agents had statistics of observations, used or not."""
+    names = {name: name.replace("obs_", "obs_stats.") for name in ("obs_rows", "obs_average", "obs_squares")}
+    return {names.get(name, name): x for name, x in state.items() if state_norm or name not in names}
 
 
 def _missing(message: str) -> Callable[[], NoReturn]:

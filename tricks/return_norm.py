@@ -2,10 +2,10 @@
 
 from torch import Tensor, stack, where, zeros_like
 
-from tricks.config import Number
+from tricks.config import PerSeed
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, per_row
-from tricks.core.numbers import per_seed
+from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 from tricks.core.rollout import Rollout
 
@@ -15,14 +15,14 @@ def unmoved(unit: ReturnStats, first_batch: bool) -> ReturnStats:
     return unit._replace(variance=zeros_like(unit.variance)) if first_batch else unit
 
 
-def follow_returns_(agent: Agent, rollout: Rollout, target: Tensor, beta: Number) -> tuple[ReturnStats, ReturnStats]:
+def follow_returns_(agent: Agent, rollout: Rollout, target: Tensor, beta: PerSeed) -> tuple[ReturnStats, ReturnStats]:
     """Move the agent's statistics toward those of the targets [S, T, N]; returned as they were, and as they are now."""
     before = agent.return_stats.of(rollout.task)
     agent.return_stats = stats = move_stats(before, target, rollout.valid, beta)
     return before, stats
 
 
-def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: Number) -> ReturnStats:
+def move_stats(stats: ReturnStats, target: Tensor, valid: Tensor, beta: PerSeed) -> ReturnStats:
     """μ ← (1 − β)μ + β·E[G], and the same for E[G²], in a numerically stable form. target, valid [S, T, N].
 
     The variance is that of a mixture of old and new, with weights 1 − β and β; computing it as E[G²] − μ² would lose

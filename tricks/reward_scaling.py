@@ -5,10 +5,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from tricks.config import Config, Number
+from tricks.config import Config, PerSeed
 from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT
-from tricks.core.numbers import per_seed
+from tricks.core.per_seed import per_seed
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Rollout
 
@@ -21,7 +21,7 @@ def add_reward_scale_(agent: Agent, config: Config) -> None:
     agent.reward_scale = RewardScale(len(config.seed_list), config.lanes)
 
 
-def scale_rewards_(agent: Agent, rollout: Rollout, gamma: Number) -> tuple[Rollout, Tensor]:
+def scale_rewards_(agent: Agent, rollout: Rollout, gamma: PerSeed) -> tuple[Rollout, Tensor]:
     """The rollout with scaled rewards, and the σ [S] that the last of them was divided by. Scores stay as they are."""
     scale = cast(RewardScale, agent.reward_scale)
     reward = scale(rollout.reward, rollout.done, rollout.valid, gamma)
@@ -48,7 +48,7 @@ class RewardScale(nn.Module):
         """Begin every lane's sum anew, because the environment could not resume in mid-episode."""
         self.sums.zero_()
 
-    def forward(self, reward: Tensor, done: Tensor, valid: Tensor, gamma: Number) -> Tensor:
+    def forward(self, reward: Tensor, done: Tensor, valid: Tensor, gamma: PerSeed) -> Tensor:
         """clip(r/σ, ±10) with the σ of each row's own time. reward, done, valid [S, T, N] -> [S, T, N]."""
         fresh = torch.cat([torch.zeros_like(done[:, :1]), done[:, :-1]], 1)  # the first row of an episode
         sums = running_sums(reward, fresh, self.sums, gamma)
@@ -59,7 +59,7 @@ class RewardScale(nn.Module):
         return (reward / std.unsqueeze(2)).clamp(-LIMIT, LIMIT)
 
 
-def running_sums(reward: Tensor, fresh: Tensor, before: Tensor, gamma: Number) -> Tensor:
+def running_sums(reward: Tensor, fresh: Tensor, before: Tensor, gamma: PerSeed) -> Tensor:
     """Rₜ = γ(1 − freshₜ)·Rₜ₋₁ + rₜ, forward in time. reward, fresh [S, T, N], before R₋₁ [S, N] -> [S, T, N].
 
     Engstrom et al. 2020, arXiv:2005.12729, algorithm 1; the tests hold it against stable-baselines3 and Gymnasium.

@@ -4,10 +4,10 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from tricks.config import Number
+from tricks.config import PerSeed
 from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT, Moments
-from tricks.core.numbers import per_seed
+from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Batch
 
 
@@ -16,7 +16,7 @@ def add_obs_stats_(agent: Agent) -> None:
     agent.obs_stats = ObsStats(len(agent.seeds), agent.spaces.features)
 
 
-def follow_observations_(agent: Agent, batch: Batch, decay: Number) -> None:
+def follow_observations_(agent: Agent, batch: Batch, decay: PerSeed) -> None:
     """Merge a batch into the agent's statistics. Only between updates: the first minibatch's ratio must be 1."""
     stats = cast(ObsStats, agent.obs_stats)
     stats.moments = merge_moments(stats.moments, batch.obs, batch.valid, decay)
@@ -65,7 +65,7 @@ def _see_again(stats: ObsStats, _: Any) -> None:
         stats.moments = stats.moments
 
 
-def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: Number = 0.0) -> Moments:
+def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: PerSeed = 0.0) -> Moments:
     """Update the running moments with the valid rows of x [S, B, D], valid [S, B].
 
     n ← n₀ + k,  mean ← mean + δ·k/n,  M₂ ← M₂ + Σ(x − x̄)² + δ²·n₀k/n,  with δ = x̄ − mean. Chan et al. 1979.

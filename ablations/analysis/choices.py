@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tricks.ladder import NEEDS, NUMBERS
+from tricks.ladder import HYPERPARAMETERS, NEEDS
 
 QUANTILES = (0.5, 0.75, 0.95)
 RESAMPLES = 1000
@@ -92,7 +92,7 @@ def matters(runs: pd.DataFrame, name: str) -> np.ndarray:
     if name in NEEDS:
         asked = [need for need in NEEDS[name] if need in runs]
         return runs[asked].all(axis=1).to_numpy()
-    readers = [trick for trick, numbers in NUMBERS.items() if name in numbers and trick in runs]
+    readers = [trick for trick, numbers in HYPERPARAMETERS.items() if name in numbers and trick in runs]
     return runs[readers].any(axis=1).to_numpy() if readers else np.ones(len(runs), dtype=bool)
 
 

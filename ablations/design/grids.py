@@ -5,13 +5,13 @@ from dataclasses import fields, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from tricks.config import Config, Number
+from tricks.config import Config, PerSeed
 from tricks.errors import InputError
 from tricks.flags import meant
 from tricks.values import fitted
 
 STACK = 100  # agents of one stack at most, unless one combination has more seeds: larger stacks gain nothing
-SIDE_BY_SIDE = tuple(f.name for f in fields(Config) if f.type == Number)  # these may differ from seed to seed
+SIDE_BY_SIDE = tuple(f.name for f in fields(Config) if f.type == PerSeed)  # these may differ from seed to seed
 
 Cell = Mapping[str, Any]  # a number's name -> its value
 
@@ -29,7 +29,7 @@ def parse(given: Sequence[str]) -> dict[str, tuple[Any, ...]]:
 
     Raises InputError for an unknown number, a value that does not fit it, and one that is given twice.
     """
-    kinds = {f.name: f.type for f in fields(Config) if f.type in (int, Number) and f.name != "steps"}
+    kinds = {f.name: f.type for f in fields(Config) if f.type in (int, PerSeed) and f.name != "steps"}
     grid: dict[str, tuple[Any, ...]] = {}
     for text in given:
         name, _, listed = text.partition("=")

@@ -27,7 +27,7 @@ from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load
 from tricks.runs.files import as_path
-from tricks.runs.folder import tidy
+from tricks.runs.folder import clean_up
 from tricks.runs.run import Run
 
 
@@ -58,7 +58,7 @@ def main(chosen: Options, command: str) -> int:
     if chosen.games < FEWEST:
         raise InputError(f"--games must be at least {FEWEST} for an interval, not {chosen.games}")
     folder = as_path(chosen.run[0])
-    tidy(folder)
+    clean_up(folder)
     run = load(folder, env=chosen.env)
     prepare(chosen.out)
     players = run if chosen.seed is None else run.only(chosen.seed)

@@ -11,7 +11,16 @@ import pandas as pd
 import tyro
 
 from ablations.analysis.scales import SCALES
-from ablations.analysis.sweeps import NEAR, best_of_each, best_scores, floor_score, good_spans, held, means, varied
+from ablations.analysis.sweeps import (
+    NEAR,
+    best_of_each,
+    best_scores,
+    floor_score,
+    good_spans,
+    held_fixed,
+    means,
+    varied,
+)
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
@@ -24,7 +33,7 @@ from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.ladder import NUMBERS, Tricks, named
+from tricks.ladder import HYPERPARAMETERS, Tricks, named
 from tricks.runs.files import write_whole
 from tricks.runs.opening import refuse_endless
 
@@ -105,7 +114,7 @@ def main(chosen: Options, command: str) -> int:
     write_whole(path.with_name(f"{name}.sweep.csv"), runs.to_csv(index=False, float_format="%.6g"))
     text = in_words(runs)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
-    title = f"{chosen.rung}{held(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
+    title = f"{chosen.rung}{held_fixed(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
     title += f"{chosen.seeds} seeds a combination\n"
     title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
     figures = sweep_figure(runs, title, path)
@@ -133,7 +142,7 @@ def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
     if not grid:
         raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
     for name in grid:
-        owners = [flag for flag, numbers in NUMBERS.items() if name in numbers]
+        owners = [flag for flag, numbers in HYPERPARAMETERS.items() if name in numbers]
         for needed in (owners, [ALSO[name]] if name in ALSO else []):
             if needed and not {*needed} & {*tricks.on}:
                 said = f"{name} has no effect without {' or '.join(needed)}"
@@ -176,7 +185,8 @@ def ranges(runs: pd.DataFrame, only: str = "") -> str:
     """
     said = [f"`{name}` {nearly(runs, name)}" for name in ([only] if only else varied(runs))]
     seeds = len(runs) // runs[varied(runs)].drop_duplicates().shape[0]
-    return f"`{runs.rung.iloc[0]}`{held(runs)} on {runs.env.iloc[0]}, {seeds} seeds a combination: {'; '.join(said)}."
+    setting = f"`{runs.rung.iloc[0]}`{held_fixed(runs)} on {runs.env.iloc[0]}"
+    return f"{setting}, {seeds} seeds a combination: {'; '.join(said)}."
 
 
 def nearly(runs: pd.DataFrame, name: str) -> str:
@@ -202,8 +212,8 @@ def in_words(runs: pd.DataFrame) -> str:
             lines.append((f"{best.value:g}", *(seen if best.mean == best.mean else ["–"] * len(seen))))
         parts.append(f"{markdown(lines)}\n\n`{name}` {nearly(runs, name)}.")
     diverged = int(runs.diverged.notna().sum())
-    if held(runs):
-        parts.append(f"All{held(runs)}.")
+    if held_fixed(runs):
+        parts.append(f"All{held_fixed(runs)}.")
     said = "Each value is shown at the best of the other numbers, chosen by the same scores"
     said += ", with its 95% interval (Student's t)." if runs.seed.nunique() > 1 else "."
     zero = "a random policy's" if runs.env.iloc[0] in SCALES else "the worst combination's"

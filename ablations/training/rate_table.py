@@ -12,7 +12,7 @@ from typing import TypedDict
 import numpy as np
 import pandas as pd
 
-from ablations.training.store import sweep
+from ablations.training.store import remove_partials
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.errors import InputError
 from tricks.runs.files import write_whole
@@ -65,7 +65,7 @@ def best_of(rows: pd.DataFrame, score: str = "area") -> float:
 
 def store_table(scores: pd.DataFrame) -> None:
     """Replace the table. Raises InputError if it cannot be written."""
-    sweep(TABLE.parent)
+    remove_partials(TABLE.parent)
     scores = scores.sort_values(KEY)
     write_whole(TABLE, tagged({"rows": len(scores)}, scores, digits=None))
     table.cache_clear()

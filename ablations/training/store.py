@@ -15,7 +15,7 @@ from ablations.training.jobs import Job, Result, parse_result
 from ablations.training.score_index import Index, Stamp
 from ablations.training.scores import Scored, scored
 from tricks.errors import InputError
-from tricks.runs.files import HOST, alive, make_folder, partial, write_whole
+from tricks.runs.files import HOST, alive, make_folder, partial_path, write_whole
 
 LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 
@@ -30,10 +30,10 @@ class Store:
             return
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            probe = partial(folder / "probe")
+            probe = partial_path(folder / "probe")
             probe.touch()
             probe.unlink()
-            sweep(folder)
+            remove_partials(folder)
         except OSError as error:
             raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
 
@@ -111,10 +111,10 @@ def prepare(out: Path) -> None:
     make_folder(out)
     with contextlib.suppress(OSError):  # a folder that cannot be read is no reason to stop
         for folder in (out, *(path for path in out.iterdir() if path.is_dir() and not path.is_symlink())):
-            sweep(folder)
+            remove_partials(folder)
 
 
-def sweep(folder: Path) -> None:
+def remove_partials(folder: Path) -> None:
     """Remove the half-written files, in this very folder, of writers on this machine that were killed."""
     for path in folder.iterdir():
         found = LEFTOVER.fullmatch(path.name)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from book.exercise import Exercise
-from tricks.core.numbers import per_seed
+from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 
 

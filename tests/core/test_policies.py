@@ -5,7 +5,7 @@ import torch
 
 from tricks import Config
 from tricks.core.agent import Agent
-from tricks.core.policies import Categorical, DiagonalGaussian, certain
+from tricks.core.policies import Categorical, DiagonalGaussian, deterministic
 from tricks.core.rollout import Player
 from tricks.envs.make import make_env
 from tricks.segments import play_segment
@@ -50,8 +50,10 @@ def test_a_greedy_policy_takes_the_mode_whatever_the_noise() -> None:
         (DiagonalGaussian, logits[..., :3], noise[..., :3]),
     ):
         assert torch.equal(family.mode(logits), mode)
-        assert torch.equal(family.sample(certain(lambda obs, legal: logits, family)(noise, noise), some), mode)
-    assert torch.equal(Categorical.log_prob(Categorical.certain(logits), logits.max(-1).indices), torch.zeros(2, 5))
+        assert torch.equal(family.sample(deterministic(lambda obs, legal: logits, family)(noise, noise), some), mode)
+    assert torch.equal(
+        Categorical.log_prob(Categorical.deterministic(logits), logits.max(-1).indices), torch.zeros(2, 5)
+    )
 
 
 def test_box_actions_are_clipped_for_the_world_but_not_for_the_log_probability() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tricks import Config, train
-from tricks.bootstrap import beyond
+from tricks.bootstrap import value_at_cut
 from tricks.core.moments import denormalize
 from tricks.ladder import switched
 
@@ -18,7 +18,7 @@ def test_beyond_discounts_the_cut_that_a_row_runs_into() -> None:
     cut = torch.tensor([[[False], [True], [False], [False], [False]]])
     done = torch.tensor([[[False], [True], [False], [True], [False]]])
     next_value = torch.full((1, 5, 1), 100.0)
-    assert beyond(cut, next_value, done, 0.5).flatten().tolist() == [25, 50, 0, 0, 0]
+    assert value_at_cut(cut, next_value, done, 0.5).flatten().tolist() == [25, 50, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("flags", "truth"), [((), 1.0), (("bootstrap",), 10.0)], ids=["without", "bootstrap"])

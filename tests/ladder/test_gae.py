@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tricks.bootstrap import beyond
+from tricks.bootstrap import value_at_cut
 from tricks.core.returns import reward_to_go
 from tricks.gae import gae
 
@@ -27,7 +27,7 @@ def test_lambda_zero_is_the_td_error() -> None:
 def test_lambda_one_is_the_bootstrapped_monte_carlo_return_minus_v() -> None:
     reward, value, next_value, terminated, done = episode_rows()
     cut = ~terminated & torch.tensor([0, 0, 0, 1, 1]).view(1, -1, 1).bool()
-    returns = reward_to_go(reward, done, GAMMA) + beyond(cut, next_value, done, GAMMA)
+    returns = reward_to_go(reward, done, GAMMA) + value_at_cut(cut, next_value, done, GAMMA)
     torch.testing.assert_close(gae(*episode_rows(), GAMMA, 1.0), returns - value)
     assert returns.flatten().tolist() == pytest.approx([1 + 0.9 * 2, 2, 3 + 0.9 * (4 + 0.9 * 8), 4 + 0.9 * 8, 5 + 54])
 

@@ -12,7 +12,7 @@ import torch
 import tricks
 from tricks import EVERY, PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.flags import trick
-from tricks.ladder import COLORS, DIAGNOSTICS, FILES, LADDER, NEEDS, NUMBERS, closed, named, rungs, switched
+from tricks.ladder import COLORS, DIAGNOSTICS, FILES, HYPERPARAMETERS, LADDER, NEEDS, closed, named, rungs, switched
 from tricks.reading.ladder_table import table
 from tricks.runs import learning_curve, log
 
@@ -135,8 +135,8 @@ def test_numbers_are_fields_of_config_whose_docstrings_name_their_tricks() -> No
                 name for group in words for name in group.split(", ") if name in NEEDS
             ]
     for f in fields(Config):
-        assert named_in[f.name] == [name for name in NEEDS if f.name in NUMBERS[name]], f.name
-    assert {number for numbers in NUMBERS.values() for number in numbers} <= named_in.keys()
+        assert named_in[f.name] == [name for name in NEEDS if f.name in HYPERPARAMETERS[name]], f.name
+    assert {number for numbers in HYPERPARAMETERS.values() for number in numbers} <= named_in.keys()
 
 
 def test_diagnostics_are_those_of_the_core_and_of_the_tricks_in_the_order_of_stored_curves() -> None:

@@ -10,7 +10,7 @@ from support.register import register
 from support.restless import Restless
 
 from tricks import PPO, Config, InputError, Tricks
-from tricks.config import Number
+from tricks.config import PerSeed
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
 
 register("Restless-v0", Restless)
@@ -18,7 +18,7 @@ register("RestlessBox-v0", Restless, discrete=False)
 register("RestlessTasks-v0", Restless, tasks=2)
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0")
 SMALL = Config(seeds=(3, 8), steps=90, lanes=2, horizon=8, hidden=(5, 4), epochs=2, minibatches=2, aux_every=2)
-NUMBERS = {  # ranges in which each matters: ratios leave the clip range, gradients are too long, the KL is too large
+RANGES = {  # ranges in which each matters: ratios leave the clip range, gradients are too long, the KL is too large
     "lr": (1e-3, 1e-2),
     "adam_eps": (1e-2, 1e-1),
     "gamma": (0.7, 1.0),
@@ -57,7 +57,7 @@ def drawn(number: int) -> tuple[Config, Tricks]:
     """A legal set of flags and the numbers of both seeds, all at random."""
     rng = random.Random(number)
     counts = {name: rng.randint(*bounds) for name, bounds in COUNTS.items()}
-    numbers = {name: (rng.uniform(*bounds), rng.uniform(*bounds)) for name, bounds in NUMBERS.items()}
+    numbers = {name: (rng.uniform(*bounds), rng.uniform(*bounds)) for name, bounds in RANGES.items()}
     words = {"activation": rng.choice(["tanh", "relu"]), "env": rng.choice(ENVS)}
     switches = {name: rng.random() < 0.5 for name in ("value_clip_anneals", "aux_value_clip", "return_first_batch")}
     config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ def test_every_flag_is_drawn_on_and_off_and_every_number_of_a_seed_is_drawn() ->
     sets = [drawn(number) for number in range(60)]
     for name in NEEDS:
         assert {getattr(tricks, name) for _, tricks in sets} == {True, False}, name
-    for name in (f.name for f in fields(Config) if f.type == Number):
+    for name in (f.name for f in fields(Config) if f.type == PerSeed):
         assert all(isinstance(getattr(config, name), tuple) for config, _ in sets), name
 
 

@@ -203,7 +203,7 @@ def test_a_checkpoint_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch
             files.write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     if Path("/dev/full").exists():
-        files.partial(path).symlink_to("/dev/full")
+        files.partial_path(path).symlink_to("/dev/full")
         with pytest.raises(InputError, match=r"^cannot write .*file: No space left on device$"):
             files.write_whole(path, b"new")
         assert path.read_bytes() == b"old"

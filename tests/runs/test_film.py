@@ -45,7 +45,7 @@ def test_the_policy_without_chance_takes_the_mode() -> None:
     logits = torch.randn(50, 4, generator=generator)
     for family in (Categorical, DiagonalGaussian):
         noise = torch.from_numpy(family.noise(np.random.default_rng(0), (50, 4 if family is Categorical else 2)))
-        assert torch.equal(family.sample(family.certain(logits), noise), family.mode(logits))
+        assert torch.equal(family.sample(family.deterministic(logits), noise), family.mode(logits))
         assert not torch.equal(family.sample(logits, noise), family.mode(logits))
 
 

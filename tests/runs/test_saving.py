@@ -71,7 +71,7 @@ def test_wherever_a_save_stops_one_of_the_two_runs_is_there_whole(
         found = load(folder)
         new = found.config == other.config
         assert found.curve.equals(other.curve if new else run.curve)
-        folders.tidy(folder)  # what any next command does
+        folders.clean_up(folder)  # what any next command does
         assert load(folder).config == found.config
         assert names(folder) == sorted([*FILES, "notes.txt", *([] if new else [folders.CHECKPOINT])])
         outcomes.append(new)
@@ -136,5 +136,5 @@ def test_a_link_in_a_strangers_folder_is_not_written_through(run: Run, tmp_path:
     (tmp_path / "precious").write_text("mine")
     run.save(tmp_path / "run")
     (tmp_path / "run" / ".lock").symlink_to(tmp_path / "precious")
-    folders.tidy(tmp_path / "run")
+    folders.clean_up(tmp_path / "run")
     assert (tmp_path / "precious").read_text() == "mine"

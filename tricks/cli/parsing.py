@@ -10,7 +10,7 @@ from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.ladder import NEEDS, PPO, PRESETS, Tricks, named, switched
 from tricks.reading.ladder_table import described
 
-NUMBERS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG}  # presets with their own numbers
+PRESET_CONFIGS = {"atari": ATARI_CONFIG, "continuous": CONTINUOUS_CONFIG}  # presets with their own numbers
 ABOUT = f"""RUNG sets the starting flags: {", ".join(PRESETS)}, or a flag, which means the
 ladder up to it. The default is ppo. (In Python, Tricks() has every flag off: reinforce.) The
 defaults shown are those of ppo, or of the RUNG given before --help. The presets atari and
@@ -32,7 +32,7 @@ def parse(arguments: list[str], what: str, *groups: type) -> tuple[Tricks, list[
     """
     start, numbers = PPO, Config()
     if arguments and not arguments[0].startswith("-"):
-        start, numbers = named(arguments[0]), NUMBERS.get(arguments[0].split("+")[0], numbers)
+        start, numbers = named(arguments[0]), PRESET_CONFIGS.get(arguments[0].split("+")[0], numbers)
         arguments.pop(0)
     help = {name: Annotated[bool, tyro.conf.arg(help=text)] for name, text in described().items()}
     switches = make_dataclass(  # not Tricks itself, which would check needs before all switches are parsed

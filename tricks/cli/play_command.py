@@ -52,10 +52,10 @@ def play_saved(arguments: list[str]) -> None:
     from tricks.restore import load
     from tricks.runs.files import as_path
     from tricks.runs.film import picture
-    from tricks.runs.folder import tidy
+    from tricks.runs.folder import clean_up
 
     folder = as_path(asked.folder)
-    tidy(folder)
+    clean_up(folder)
     run = load(folder, env=asked.env).only(asked.seed)
     if asked.episode_limit is not None:
         run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 
 
 def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
@@ -29,7 +29,7 @@ class Adam:
     limit: Callable[[Tensor, Tensor], Tensor] | None = None
     """Shortens the gradients [S, P], given their norms [S], before each step; None leaves them as they are."""
 
-    def __init__(self, parameters: Iterable[Tensor], eps: Number) -> None:
+    def __init__(self, parameters: Iterable[Tensor], eps: PerSeed) -> None:
         self.parameters = list(parameters)
         self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
         self.m, self.v = self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes))  # [S, P] each

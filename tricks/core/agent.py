@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tricks.config import Config
-from tricks.core.asked import asked_mask, asked_rows
 from tricks.core.images import image_body
+from tricks.core.inputs import mask_array, obs_array
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Features, Head, MakeBody, Net, checked
 from tricks.core.rollout import Rollout
@@ -128,13 +128,13 @@ class Agent(nn.Module):
         single agent, `agent[k]`. Raises InputError for observations that are not of the environment's space or of
         several agents at once, and for a mask that does not fit or leaves no action.
         """
-        obs, rows = asked_rows(self.spaces, obs, len(self.seeds))
+        obs, rows = obs_array(self.spaces, obs, len(self.seeds))
         if not isinstance(rng, np.random.Generator | None):
             raise InputError(f"rng must be a np.random.Generator or None, not {shown(rng)}")
         full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
         logits = self.policy(self.spaces.encode(obs, full))
         if legal is not None:
-            mask = torch.from_numpy(asked_mask(self.spaces, legal, rows))
+            mask = torch.from_numpy(mask_array(self.spaces, legal, rows))
             logits = logits.masked_fill(~mask.view(*full, -1), -torch.inf)
         family = self.spaces.family
         if rng is None:

@@ -29,7 +29,7 @@ class Categorical:
         return logits.argmax(-1)
 
     @staticmethod
-    def certain(logits: Tensor) -> Tensor:
+    def deterministic(logits: Tensor) -> Tensor:
         """The logits of the policy that always takes the mode."""
         return torch.full_like(logits, -torch.inf).scatter(-1, logits.argmax(-1, keepdim=True), 0)
 
@@ -68,7 +68,7 @@ class DiagonalGaussian:
         return logits.chunk(2, -1)[0]
 
     @staticmethod
-    def certain(logits: Tensor) -> Tensor:
+    def deterministic(logits: Tensor) -> Tensor:
         """The logits of the policy that always takes the mode: σ = 0."""
         mean = logits.chunk(2, -1)[0]
         return torch.cat([mean, torch.full_like(mean, -torch.inf)], -1)
@@ -107,10 +107,10 @@ def log_softmax(logits: Tensor) -> Tensor:
 Family = type[Categorical] | type[DiagonalGaussian]
 
 
-def certain(policy: Callable[[Tensor, Tensor], Tensor], family: Family) -> Callable[[Tensor, Tensor], Tensor]:
+def deterministic(policy: Callable[[Tensor, Tensor], Tensor], family: Family) -> Callable[[Tensor, Tensor], Tensor]:
     """A greedy version of a policy, which always takes its mode."""
 
     def decided(obs: Tensor, legal: Tensor) -> Tensor:
-        return family.certain(policy(obs, legal))
+        return family.deterministic(policy(obs, legal))
 
     return decided

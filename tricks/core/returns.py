@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 
 
-def reward_to_go(reward: Tensor, done: Tensor, gamma: Number) -> Tensor:
+def reward_to_go(reward: Tensor, done: Tensor, gamma: PerSeed) -> Tensor:
     """Gₜ = rₜ + γ(1 − doneₜ)·Gₜ₊₁. reward, done [S, T, N] -> [S, T, N]. Williams 1992, 10.1007/BF00992696."""
     return discounted_sum(reward, per_seed(gamma, reward) * (~done).to(reward))
 

@@ -26,13 +26,13 @@ from tricks.reading.shake import shaken
 from tricks.reading.source import Code
 from tricks.values import checked
 
-NUMBERS = Config()
+DEFAULTS = Config()
 RUNNING = {"backend", "device", "compile", "reward_sign", "life_ends", "episode_limit"}  # how a run is played
 ERRORS = r"\s+Raises InputError(?:[^\"]*?(?=\n *\n)|[^\"]*(?=\"))"  # the library's own
 
 
 @checked
-def export(tricks: Tricks, config: Config = NUMBERS, images: bool = False) -> Code:
+def export(tricks: Tricks, config: Config = DEFAULTS, images: bool = False) -> Code:
     """One self-contained file that trains with these flags, on vectors or, with `images`, on images [C, H, W] of uint8.
 
     It imports torch, numpy and gymnasium only (and ale_py for an ALE game); `python FILE --env CartPole-v1 --seeds 4

@@ -28,7 +28,7 @@ NAMES = {  # what an export has instead
     "agent.spaces.features": "agent.env.inputs",
     "Body": "nn.Module",
     "InputError": "gym.error.Error",
-    "Number": "float",
+    "PerSeed": "float",
     "config.rates": "[config.lr] * config.seeds",
     "config.seed_list": "range(config.seeds)",
 }

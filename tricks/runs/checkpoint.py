@@ -100,16 +100,17 @@ class Checkpoints:
         """Add parts to the checkpoint; in a resumed run, restore them."""
         self._parts |= parts
         if self._saved:
-            if missing := [name for name in parts if name not in self._saved.parts]:
-                path = self.folder / CHECKPOINT
-                raise InputError(f"{path} has no part {missing[0]!r}: another version of this package wrote it")
-            try:
-                for name, part in parts.items():
+            path = self.folder / CHECKPOINT
+            for name, part in parts.items():
+                if name not in self._saved.parts:
+                    raise InputError(f"{path} has no part {name!r}: another version of this package wrote it")
+                try:
                     part.load_state_dict(self._saved.parts[name])
-            except InputError:
-                raise
-            except Exception as error:  # a state that does not fit can raise anything
-                raise _damaged(self.folder, error) from error
+                except InputError:
+                    raise
+                except Exception as error:  # a state that does not fit can raise anything
+                    advice = "another version of this package wrote it, or another body"
+                    raise InputError(f"{path} has a part {name!r} that does not fit: {advice}") from error
 
     def end_update(self, steps: Tensor) -> None:
         """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed.

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
-from tricks.core.policies import certain
+from tricks.core.policies import deterministic
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
@@ -96,7 +96,7 @@ def play_games(
         )
     player = Player(env, config.horizon, "evaluation", config.episode_limit)
     if greedy:
-        policy = certain(policy, env.spaces.family)
+        policy = deterministic(policy, env.spaces.family)
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     if playing is not None:
         left = left & playing.unsqueeze(1)

@@ -42,7 +42,7 @@ def make_folder(folder: Path) -> None:
 
 def probe(folder: Path) -> None:
     """Write and remove a file. Raises InputError if that fails: the folder is read-only, or the disk is full."""
-    part = partial(folder / "probe")
+    part = partial_path(folder / "probe")
     try:
         with part.open("wb") as file:
             file.write(bytes(4096))
@@ -60,7 +60,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
     The content goes to a temporary file, which then replaces `path`. Raises InputError if that fails.
     """
-    part = partial(path)
+    part = partial_path(path)
     try:
         with part.open("wb") as file:
             file.write(content if isinstance(content, bytes) else content.encode())
@@ -74,12 +74,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
             part.unlink()
 
 
-def partial(path: Path) -> Path:
+def partial_path(path: Path) -> Path:
     """The temporary file next to `path`, named after its writer: its machine and its process."""
     return path.with_name(f".{path.name}.{HOST}.{os.getpid()}")
 
 
-def sweep(folder: Path) -> None:
+def remove_partials(folder: Path) -> None:
     """Remove what killed writers of this machine left half-written in the folder. Raises OSError if that fails."""
     for path in folder.iterdir():
         found = re.fullmatch(rf"\..+\.{re.escape(HOST)}\.(\d{{1,9}})", path.name)

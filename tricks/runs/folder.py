@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tricks.errors import InputError
-from tricks.runs.files import make_folder, partial, probe, sweep, sync, write_whole
+from tricks.runs.files import make_folder, partial_path, probe, remove_partials, sync, write_whole
 from tricks.runs.lock import hold
 
 RUN = ("agent.pt", "curve.csv", "run.json")  # a finished run; the last one completes it
@@ -37,7 +37,7 @@ def opened(folder: Path, overwrite: bool = False) -> Iterator[None]:
     """
     make_folder(folder)
     with hold(folder):
-        settle(folder)
+        complete_save(folder)
         if not overwrite:
             refuse_finished(folder)
         probe(folder)
@@ -57,11 +57,12 @@ def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
     """Write a finished run to the folder, and remove its checkpoint. Saving the same run again changes nothing.
 
     The files are written to a hidden subfolder, and one rename of that subfolder makes them the folder's run. After it,
-    they only have to be moved to their places; if a kill prevents that, `found` finds them, and `settle` moves them.
+    they only have to be moved to their places; if a kill prevents that, `found` finds them, and `complete_save` moves
+    them.
     Raises InputError as `opened` does.
     """
     with opened(folder, overwrite or _same(folder, files)):
-        part = partial(folder / SAVED)
+        part = partial_path(folder / SAVED)
         try:
             part.mkdir()
             for name, content in files.items():
@@ -73,10 +74,10 @@ def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
             raise InputError(f"cannot write to {folder}: {error.strerror}") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)  # after success there is nothing to remove
-        settle(folder)
+        complete_save(folder)
 
 
-def settle(folder: Path) -> None:
+def complete_save(folder: Path) -> None:
     """Complete a save and sweep up what a kill left in the folder. For the holder of its lock.
 
     Raises InputError if the folder cannot be written.
@@ -90,16 +91,16 @@ def settle(folder: Path) -> None:
             for name in (CHECKPOINT, PICTURE):  # of the training that has now ended, and of an earlier run
                 (folder / name).unlink(missing_ok=True)
             arriving.rmdir()
-        sweep(folder)
+        remove_partials(folder)
     except OSError as error:
         raise InputError(f"cannot write to {folder}: {error.strerror}") from error
 
 
-def tidy(folder: Path) -> None:
-    """`settle` a folder that is only read; one that is in use or read-only stays as it is."""
+def clean_up(folder: Path) -> None:
+    """`complete_save` a folder that is only read; one that is in use or read-only stays as it is."""
     if folder.is_dir():
         with contextlib.suppress(InputError), hold(folder):
-            settle(folder)
+            complete_save(folder)
 
 
 def _same(folder: Path, files: Mapping[str, bytes]) -> bool:

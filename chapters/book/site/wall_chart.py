@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from ablations import style
 from book.build import CHAPTERS
 from tricks import PPO, Config, config
-from tricks.ladder import NUMBERS
+from tricks.ladder import HYPERPARAMETERS
 
 A4 = (11.69, 8.27)  # inches, landscape
 CORE = ("lanes", "horizon", "lr", "adam_eps", "gamma", "hidden")  # numbers that belong to no trick
@@ -62,7 +62,7 @@ def wall_chart(path: Path) -> None:
 
 def numbers() -> list[Row]:
     """PPO's numbers: the name, the default, and what it is."""
-    used = [*CORE, *(name for trick in PPO.on for name in NUMBERS[trick])]
+    used = [*CORE, *(name for trick in PPO.on for name in HYPERPARAMETERS[trick])]
     told = described()
     given = {name: getattr(Config, name) for name in used}
     return [(name, f"{x}", told[name]) for name, x in given.items() if not isinstance(x, bool)]

@@ -70,7 +70,7 @@ ANYTHING: dict[str, Any] = {
     "print": print,
     "lambda: None": lambda: None,
 }
-NUMBERS = [field.name for field in fields(Config)]
+FIELDS = [field.name for field in fields(Config)]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def calls(draw: Any) -> Call:
     """One call; those with a Config's or a Tricks' field more often, since there are many fields."""
     often = [name for name in CALLS if "field" in name or "flag" in name] * 4
     what = draw(st.sampled_from([*often, *CALLS]))
-    known = NUMBERS if "field" in what else list(NEEDS) if "flag" in what else [""]
+    known = FIELDS if "field" in what else list(NEEDS) if "flag" in what else [""]
     return Call(what, draw(PAIRS), draw(st.sampled_from(known)))
 
 

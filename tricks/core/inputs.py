@@ -10,7 +10,7 @@ from tricks.errors import InputError
 from tricks.values import shown
 
 
-def asked_rows(spaces: Spaces, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int, ...]]:
+def obs_array(spaces: Spaces, obs: Any, agents: int) -> tuple[np.ndarray, tuple[int, ...]]:
     """The observations as an array, and the axes that lead: (), (N,) or (S, N).
 
     Raises InputError unless they are finite numbers, of the space's shape and, if it is Discrete, within it, and
@@ -18,7 +18,7 @@ def asked_rows(spaces: Spaces, obs: Any, agents: int) -> tuple[np.ndarray, tuple
     """
     space = spaces.observation
     shape = space.shape or ()
-    array = numbers("observations", obs)
+    array = number_array("observations", obs)
     lead = array.ndim - len(shape)
     if not 0 <= lead <= 2 or array.shape[lead:] != shape:
         raise InputError(
@@ -38,11 +38,11 @@ def asked_rows(spaces: Spaces, obs: Any, agents: int) -> tuple[np.ndarray, tuple
     return array, array.shape[:lead]
 
 
-def asked_mask(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> np.ndarray:
+def mask_array(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> np.ndarray:
     """The mask as booleans, [*rows, A]. Raises InputError if it does not fit, or leaves no action in a row."""
     if not spaces.discrete:
         raise InputError(f"{spaces.env} has Box actions, which are all legal; leave out legal")
-    array, fitting = numbers("legal", legal), (*rows, spaces.actions)
+    array, fitting = number_array("legal", legal), (*rows, spaces.actions)
     if array.shape != fitting:
         raise InputError(f"legal must be {list(fitting)}, one entry for each action, not {list(array.shape)}")
     if not array.any(-1).all():
@@ -50,7 +50,7 @@ def asked_mask(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> np.ndarray:
     return array.astype(bool)
 
 
-def numbers(name: str, given: Any) -> np.ndarray:
+def number_array(name: str, given: Any) -> np.ndarray:
     """An array of numbers. Raises InputError for anything else, such as a string or rows of different lengths."""
     try:
         array = np.asarray(given)

@@ -5,10 +5,10 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from tricks.config import Number
+from tricks.config import PerSeed
 
 
-def per_seed(number: Number, like: Tensor) -> float | Tensor:
+def per_seed(number: PerSeed, like: Tensor) -> float | Tensor:
     """A number as a factor of `like` [S, ...]: itself if all seeds share it, else one for each seed, [S, 1, ...]."""
     return _column(number, like.dtype, like.device, like.dim()) if isinstance(number, tuple) else number
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from tricks import Config, InputError
-from tricks.config import Number
-from tricks.core.numbers import per_seed
+from tricks.config import PerSeed
+from tricks.core.per_seed import per_seed
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(Config) if f.type == Number])
+@pytest.mark.parametrize("name", [f.name for f in fields(Config) if f.type == PerSeed])
 def test_as_many_numbers_as_seeds_or_one(name: str) -> None:
     usual = getattr(Config, name)
     with pytest.raises(InputError, match=f"{name} must be one number or one for each of 2 seeds"):
