@@ -3,11 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tricks.config import Config
+from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.errors import InputError
-from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks
+from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 
 if TYPE_CHECKING:
+    from tricks.core.agent import Agent
+    from tricks.core.nets import Body
+    from tricks.core.spaces import Spaces
     from tricks.loop import train
     from tricks.reading.export import export
     from tricks.reading.listing import diff, listing
@@ -19,30 +22,40 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATARI",
+    "ATARI_CONFIG",
     "CONTINUOUS",
+    "CONTINUOUS_CONFIG",
     "EVERY",
     "PPG",
     "PPO",
     "REINFORCE",
+    "Agent",
+    "Body",
     "Checkpoints",
     "Config",
     "Evaluation",
     "InputError",
     "Run",
+    "Spaces",
     "Tricks",
     "diff",
     "export",
     "listing",
     "load",
+    "named",
     "resume",
     "source",
+    "switched",
     "train",
 ]
 
 HOMES = {  # imported on first use, because torch and libcst are slow to load
+    "Agent": "tricks.core.agent",
+    "Body": "tricks.core.nets",
     "Checkpoints": "tricks.runs.checkpoint",
     "Evaluation": "tricks.runs.evaluation",
     "Run": "tricks.runs.run",
+    "Spaces": "tricks.core.spaces",
     "diff": "tricks.reading.listing",
     "export": "tricks.reading.export",
     "listing": "tricks.reading.listing",

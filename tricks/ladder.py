@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 
 from tricks.errors import InputError
 from tricks.flags import meant, trick, unmet, with_needs
-from tricks.values import Checked
+from tricks.values import Checked, checked
 
 
 @dataclass(frozen=True)
@@ -220,6 +220,7 @@ class Tricks(Checked):
         return tuple(f.name for f in fields(self) if getattr(self, f.name))
 
 
+@checked
 def switched(names: Sequence[str]) -> Tricks:
     """`Tricks` with exactly these flags on. Raises InputError for an unknown flag or an invalid combination."""
     check_known(names)
@@ -243,6 +244,7 @@ def rungs() -> list[Tricks]:
     return [switched(LADDER[:k]) for k in range(len(LADDER) + 1)]
 
 
+@checked
 def named(name: str) -> Tricks:
     """A preset, or the ladder up to and including this trick, or PPO plus this trick from beyond the ladder.
 
