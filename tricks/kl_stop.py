@@ -7,6 +7,11 @@ from tricks.config import PerSeed
 from tricks.core.per_seed import per_seed
 from tricks.reuse import drift
 
+OF_POLICY = (  # the diagnostics of the policy's own steps
+    *("policy_loss", "entropy", "grad_norm", "approx_kl", "max_ratio"),
+    *("clip_fraction", "clip_range", "bounded_fraction", "steps_taken", "policy_age"),
+)
+
 
 def near_enough(ratio: Tensor, valid: Tensor, target_kl: PerSeed) -> Tensor:
     """approx_kl ≤ 1.5·target: whether a seed may take its step on this minibatch. ratio, valid [S, B] -> [S] bool.

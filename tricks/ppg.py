@@ -2,7 +2,7 @@
 
 Cobbe et al. 2020, "Phasic Policy Gradient", arXiv:2009.04416. `grad_clip` leaves the phase's gradients alone: the
 paper's code (openai/phasic-policy-gradient) clips none at all, CleanRL's ppg_procgen clips those of both phases.
-`separate_optimizers` leaves the phase alone, too: one Adam, with the policy's learning rate, moves both nets.
+One Adam, with the policy's learning rate, moves both nets in the phase, however many there are outside it.
 """
 
 from collections.abc import Iterable

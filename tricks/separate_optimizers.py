@@ -4,12 +4,9 @@ from collections.abc import Iterable
 
 from tricks.config import Config
 from tricks.core.rollout import Batch
+from tricks.kl_stop import OF_POLICY
 from tricks.reuse import minibatches
 
-OF_POLICY = (
-    *("policy_loss", "entropy", "grad_norm", "approx_kl", "max_ratio"),
-    *("clip_fraction", "clip_range", "bounded_fraction", "steps_taken", "policy_age"),
-)
 OF_VALUES = ("value_loss", "value_grad_norm")
 
 

@@ -14,9 +14,8 @@ from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 from tricks.errors import InputError
-from tricks.kl_stop import reached
+from tricks.kl_stop import OF_POLICY, reached
 from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
-from tricks.separate_optimizers import OF_POLICY
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame

@@ -3,11 +3,10 @@
 import torch
 from torch import Tensor
 
-from tricks.kl_stop import reached
+from tricks.kl_stop import OF_POLICY, reached
 from tricks.reading.skeleton.lanes import Batch
 from tricks.reading.skeleton.settings import Config
 from tricks.reading.skeleton.switches import images, tricks
-from tricks.separate_optimizers import OF_POLICY
 
 
 class Log:
@@ -42,11 +41,8 @@ class Log:
         columns = {"step": self.steps, "episodes": count, "return": average[:, 0], "length": average[:, 1]}
         for name, note in self.notes.items():
             columns[name] = torch.stack(note).amax(0) if name == "max_ratio" else torch.stack(note).mean(0)
-        finite = columns["grad_norm"].isfinite() & columns["policy_loss"].isfinite()
-        if tricks.separate_optimizers:
-            finite = finite & columns["value_grad_norm"].isfinite()
-        if tricks.ppg:  # only some updates end in an auxiliary phase
-            finite = finite & columns.get("auxiliary_loss", self.steps).isfinite()
+        watched = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")
+        finite = torch.stack([columns[name] for name in watched if name in columns]).isfinite().all(0)
         if tricks.kl_stop:  # the policy's are over the minibatches up to the one that stopped the seed
             seen = reached(torch.stack(self.notes["steps_taken"]))  # [M, S]
             for name in (name for name in OF_POLICY if name in self.notes and name != "steps_taken"):
