@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ablations.analysis.stats import interval
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
-    from ablations.analysis.sweeps import best_scores, floor_score, held_fixed, share_lost, varied
+    from ablations.analysis.sweeps import best_scores, fixed, floor_score, share_lost, varied
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.labels import place
     from ablations.design.story import Design
@@ -68,10 +68,10 @@ __all__ = [
     "draw_number",
     "effects",
     "effects_by_rate",
+    "fixed",
     "flags",
     "floor_score",
     "games_in_words",
-    "held_fixed",
     "holm",
     "interval",
     "judged",
@@ -110,7 +110,7 @@ HOMES = {
     "analysis.stats": ("interval",),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
-    "analysis.sweeps": ("best_scores", "floor_score", "held_fixed", "share_lost", "varied"),
+    "analysis.sweeps": ("best_scores", "floor_score", "fixed", "share_lost", "varied"),
     "design.flag_sets": ("flags", "numbers"),
     "design.labels": ("place",),
     "design.story": ("Design",),

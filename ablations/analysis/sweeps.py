@@ -27,7 +27,7 @@ def varied(runs: pd.DataFrame) -> list[str]:
     return [name for name in _numbers(runs) if runs[name].nunique() > 1] or _numbers(runs)
 
 
-def held_fixed(runs: pd.DataFrame) -> str:
+def fixed(runs: pd.DataFrame) -> str:
     """The numbers that had one value in the whole sweep, as in " with gamma=0.9"; empty if there are none."""
     fixed = [f"{name}={runs[name].iloc[0]:g}" for name in _numbers(runs) if name not in varied(runs)]
     return f" with {', '.join(fixed)}" if fixed else ""

@@ -15,9 +15,9 @@ from ablations.analysis.sweeps import (
     NEAR,
     best_of_each,
     best_scores,
+    fixed,
     floor_score,
     good_spans,
-    held_fixed,
     means,
     varied,
 )
@@ -114,7 +114,7 @@ def main(chosen: Options, command: str) -> int:
     write_whole(path.with_name(f"{name}.sweep.csv"), runs.to_csv(index=False, float_format="%.6g"))
     text = in_words(runs)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
-    title = f"{chosen.rung}{held_fixed(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
+    title = f"{chosen.rung}{fixed(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
     title += f"{chosen.seeds} seeds a combination\n"
     title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
     figures = sweep_figure(runs, title, path)
@@ -185,8 +185,7 @@ def ranges(runs: pd.DataFrame, only: str = "") -> str:
     """
     said = [f"`{name}` {nearly(runs, name)}" for name in ([only] if only else varied(runs))]
     seeds = len(runs) // runs[varied(runs)].drop_duplicates().shape[0]
-    setting = f"`{runs.rung.iloc[0]}`{held_fixed(runs)} on {runs.env.iloc[0]}"
-    return f"{setting}, {seeds} seeds a combination: {'; '.join(said)}."
+    return f"`{runs.rung.iloc[0]}`{fixed(runs)} on {runs.env.iloc[0]}, {seeds} seeds a combination: {'; '.join(said)}."
 
 
 def nearly(runs: pd.DataFrame, name: str) -> str:
@@ -212,8 +211,8 @@ def in_words(runs: pd.DataFrame) -> str:
             lines.append((f"{best.value:g}", *(seen if best.mean == best.mean else ["–"] * len(seen))))
         parts.append(f"{markdown(lines)}\n\n`{name}` {nearly(runs, name)}.")
     diverged = int(runs.diverged.notna().sum())
-    if held_fixed(runs):
-        parts.append(f"All{held_fixed(runs)}.")
+    if fixed(runs):
+        parts.append(f"All{fixed(runs)}.")
     said = "Each value is shown at the best of the other numbers, chosen by the same scores"
     said += ", with its 95% interval (Student's t)." if runs.seed.nunique() > 1 else "."
     zero = "a random policy's" if runs.env.iloc[0] in SCALES else "the worst combination's"

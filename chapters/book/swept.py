@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, best_scores, draw_number, floor_score, held_fixed, ranges, share_lost, stored, varied
+from ablations import RESULTS, best_scores, draw_number, fixed, floor_score, ranges, share_lost, stored, varied
 from tricks import InputError
 
 USUAL = "ppo", "ppo+return_norm", "return_norm"  # the rungs of the sweeps that are not about Phasic Policy Gradient
@@ -30,7 +30,7 @@ def swept(*numbers: str, rungs: Sequence[str] = USUAL) -> Figure:
                 continue
             runs = each[env]
             draw_number(axis, runs, name)
-            axis.set_title(f"{env}\n{runs.rung.iloc[0]}{held_fixed(runs)}", size=9)
+            axis.set_title(f"{env}\n{runs.rung.iloc[0]}{fixed(runs)}", size=9)
             print(ranges(runs, name))
         next(axis for axis in row if axis.get_visible()).set_ylabel("area under the curve")
     return figure

@@ -10,9 +10,9 @@ import pytest
 from ablations.analysis.scales import SCALES
 from ablations.analysis.sweeps import (
     best_of_each,
+    fixed,
     floor_score,
     good_spans,
-    held_fixed,
     means,
     nearly_as_good,
     share_lost,
@@ -128,10 +128,10 @@ def test_a_value_without_a_score_has_no_best_of_the_others() -> None:
 
 
 def test_a_number_with_one_value_is_a_condition_and_no_axis() -> None:
-    assert held_fixed(runs()) == ""
+    assert fixed(runs()) == ""
     found = runs().assign(diverged=None)
     found.insert(1, "c", 0.9)
-    assert (varied(found), held_fixed(found)) == (["a", "b"], " with c=0.9")
+    assert (varied(found), fixed(found)) == (["a", "b"], " with c=0.9")
     assert ranges(found).startswith("`ppo` with c=0.9 on tricks/Corridor-v0, 5 seeds a combination: `a` is best at 2")
     assert "All with c=0.9." in in_words(found)
     one = found[(found.a == 2) & (found.b == 20)]

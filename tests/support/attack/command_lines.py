@@ -32,23 +32,7 @@ RUN, CUT, FILE, NEW = "saved", "cut", "file.txt", "new"  # in the folder of each
 LONG = "x" * 300
 WORDS = ("", " ", "x", "γ", "🎲", "-1", "--", "a/b", "a\nb", "~", "..", "%s", "{}", "'", "<b>", "NaN", "None", LONG)
 HUGE = ("1000000000", "99999999999999999999")
-NUMBERS = (
-    "0",
-    "-1",
-    "1",
-    "2.5",
-    "1e38",
-    "5e-324",
-    "nan",
-    "inf",
-    "-inf",
-    "1_0",
-    "٣",
-    "0x10",
-    "+1",
-    "1,2",
-    "True",
-)
+NUMBERS = ("0", "-1", "1", "2.5", "1e38", "5e-324", "nan", "inf", "-inf", "1_0", "٣", "0x10", "+1", "1,2", "True")
 PATHS = (RUN, CUT, FILE, NEW, f"{NEW}/deep", f"{FILE}/x", "/dev/null/x", "γ", "a]b", "a&b", "a b", "~/x", LONG)
 ENVS = ("CartPole-v1", "Pendulum-v1", "NoisyChain-v0", "Taxi-v3", "MountainCar-v0", "Taxi", "CartPole-v9", "no:No-v0")
 ARMS = ("baseline", "baseline,clip", "clip,clip", "nonsense", ",", "popart", "action_mask")
