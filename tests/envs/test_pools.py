@@ -156,7 +156,7 @@ def test_minigrid_shows_its_direction_and_its_image() -> None:
 @pytest.mark.parametrize(
     ("id", "message"),
     [
-        ("ALE/Breakout-v5", "backend envpool has no 'ALE/Breakout-v5'; did you mean Breakout-v5?"),
+        ("ALE/Breakout-v5", "backend envpool has no 'ALE/Breakout-v5' (did you mean Breakout-v5?)"),
         ("Nonsense", "backend envpool has no 'Nonsense'"),
         ("MiniGrid-Fetch-5x5-N2-v0", "the mission differs between episodes"),
         ("Backgammon-v1", "Backgammon-v1 has 2 players; only one is supported"),

@@ -1,6 +1,5 @@
 """EnvPool environments: all lanes of all seeds in one pool, stepped in C++. Weng et al. 2022, arXiv:2206.10558."""
 
-import difflib
 import warnings
 from typing import Any
 
@@ -15,6 +14,7 @@ from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
+from tricks.flags import meant
 
 
 class EnvPoolEnv:
@@ -121,8 +121,7 @@ def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Spac
     envpool = extra("envpool", "envpool")
     known = envpool.list_all_envs()
     if id not in known:
-        near = difflib.get_close_matches(id, known, n=1)
-        raise InputError(f"backend envpool has no {id!r}" + "".join(f"; did you mean {other}?" for other in near))
+        raise InputError(f"backend envpool has no {id!r}{meant(id, known)}")
     try:
         pool = envpool.make_gymnasium(id, num_envs=len(seeds), seed=seeds, num_threads=torch.get_num_threads())
     except (ImportError, RuntimeError) as error:  # a system library or an asset is missing
