@@ -78,9 +78,7 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
 def _message(box: str) -> str:
     """The first paragraph of tyro's box, below its title, in one line; what follows is detail and help."""
     lines = (line.strip("│╭╮╰╯ ") for line in box.splitlines()[1:])
-    said = itertools.dropwhile(
-        lambda line: not line.strip("─-"), lines
-    )  # without a box, a rule follows the title
+    said = itertools.dropwhile(lambda line: not line.strip("─-"), lines)  # without a box, a rule follows the title
     message = " ".join(itertools.takewhile(lambda line: line.strip("─-"), said))
     return message.removeprefix("Error parsing ").rstrip(".")
 
