@@ -5,8 +5,6 @@ the caller names it.
 """
 
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +17,6 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
-from tricks.envs.make import make_env
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
@@ -73,9 +70,8 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     """Load the run that `Run.save` wrote to the folder `path`.
 
     A run trained with a custom `body` needs it again; a run trained in a custom `env` needs it only to play. So does a
-    run trained in an environment `module:Id`: pass that id as `env` to import the module. Runs saved by older versions,
-    which have no checksums, are loaded, too. Raises InputError if the run is missing or damaged, if its custom body is
-    not given, or if `env` names another environment.
+    run trained in an environment `module:Id`: pass that id as `env` to import the module. Raises InputError if the
+    run is missing or damaged, if its custom body is not given, or if `env` names another environment.
     """
     folder = as_path(path)
     if folder.is_file():
@@ -93,11 +89,12 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
         make = _missing(f"the run in {folder} was trained in a custom environment: {_call('load', folder, 'env')}")
     else:
         make = env
-    spaces = _spaces(about, config, make)
+    observation, action = about.gym_spaces()
+    spaces = Spaces(config.env, observation, action, about.spaces.tasks)
     try:
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
-        agent.load_state_dict(state if about.spaces else _renamed(state))
+        agent.load_state_dict(state)
     except InputError:
         raise
     except Exception as error:  # a state that does not fit can raise anything
@@ -163,27 +160,12 @@ def _call(function: str, folder: Path, argument: str) -> str:
     return f"{function}({str(folder)!r}, {argument}=...)"
 
 
-def _spaces(about: About, config: Config, make: MakeEnv | None) -> Spaces:
-    """The run's spaces; an older run did not save them, so they are read from its environment."""
-    if about.spaces:
-        observation, action = about.gym_spaces()
-        return Spaces(config.env, observation, action, about.spaces.tasks)
-    one = replace(config.only(0), lanes=1, device="cpu")
-    with closing(make_env(one, make=make)) as env:
-        return env.spaces
-
-
 def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_body: bool) -> None:
     """Raise ValueError if the agents would be larger than the saved ones, before they are built."""
     widths = () if own_body or spaces.pixels else (spaces.features, *config.hidden)
     needed = len(config.seed_list) * max(1, sum(one * next for one, next in pairwise(widths)))
     if needed > sum(tensor.numel() for tensor in state.values()):
         raise ValueError("agent.pt is too small for the agents that run.json describes")
-
-
-def _renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The agent's tensors under today's names; in runs saved without spaces, a shared body had two names."""
-    return {name.replace(".body.body.", ".body."): tensor for name, tensor in state.items()}
 
 
 def _missing(message: str) -> Callable[[], NoReturn]:

@@ -1,7 +1,5 @@
 """Saving, loading, acting and evaluating."""
 
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +9,9 @@ import pytest
 import torch
 from support.pictured import untrained
 
-from tricks import EVERY, PPO, Config, InputError, Run, load, restore, train
+from tricks import EVERY, PPO, Config, InputError, Run, load, train
 from tricks.core.rollout import Player, play_episodes
 from tricks.envs.make import make_env
-from tricks.ladder import named
 
 
 @pytest.fixture(scope="module")
@@ -55,25 +52,9 @@ def test_games_are_played_without_a_compiler(run: Run, monkeypatch: pytest.Monke
 
 def test_loading_makes_no_environment(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run.save(tmp_path)
-    monkeypatch.setattr(restore, "make_env", lambda config: pytest.fail("an environment was made"))
+    monkeypatch.setattr("gymnasium.make", lambda *_, **__: pytest.fail("an environment was made"))
+    monkeypatch.setattr("gymnasium.spec", lambda *_, **__: pytest.fail("an environment was looked up"))
     assert load(tmp_path).agent.spaces == run.agent.spaces
-
-
-@pytest.mark.parametrize("name", ["ppo", "shared_trunk", "ppg"])
-def test_a_run_saved_before_runs_told_their_spaces_is_loaded(name: str, tmp_path: Path) -> None:
-    config = Config("ShortCartPole-v0", seeds=2, lr=(0.01, 0.002), steps=64, lanes=2, horizon=16, hidden=(8,))
-    run = train(config, named(name))
-    run.save(tmp_path)
-    about = json.loads((tmp_path / "run.json").read_text())
-    del about["spaces"], about["own"], about["checksum"], about["checksums"]
-    (tmp_path / "run.json").write_text(json.dumps(about))
-    shared = {"ppo": (), "shared_trunk": ("policy_net", "value_net"), "ppg": ("policy_net", "auxiliary_net")}[name]
-    state = run.agent.state_dict()  # a body with two heads was wrapped once more
-    old = {re.sub(rf"^({'|'.join(shared)}).body", r"\1.body.body", key) if shared else key: state[key] for key in state}
-    assert (old.keys() == state.keys()) == (not shared)
-    torch.save(old, tmp_path / "agent.pt")
-    obs = np.random.default_rng(0).normal(size=(2, 50, 4))
-    np.testing.assert_array_equal(load(tmp_path).agent.act(obs), run.agent.act(obs))
 
 
 def test_one_agent_of_the_stack_acts_as_the_stack_does(run: Run) -> None:

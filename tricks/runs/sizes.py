@@ -122,9 +122,10 @@ def control_groups(process: Path = Path("/proc/self/cgroup"), root: Path = Path(
 def left_in(folder: Path) -> int | None:
     """Bytes below the limit of a control group, not counting the cache of files; None if it has no limit."""
     try:
-        limit, used, stat = ((folder / f"memory.{name}").read_text() for name in ("max", "current", "stat"))
-        files = dict(line.split() for line in stat.splitlines()).get("file", 0)
-        return max(0, int(limit) - int(used) + int(files))
+        files = (folder / f"memory.{name}" for name in ("max", "current", "stat"))
+        limit, used, stat = (path.read_text(encoding="utf-8") for path in files)
+        cache = dict(line.split() for line in stat.splitlines()).get("file", 0)
+        return max(0, int(limit) - int(used) + int(cache))
     except (OSError, ValueError):
         return None
 
