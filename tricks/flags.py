@@ -1,4 +1,4 @@
-"""Metadata of a flag, and checks for unmet needs."""
+"""Metadata of a flag, checks for unmet needs, and guesses at misspelled names."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,8 +71,11 @@ def switch(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def meant(name: str, names: Iterable[str]) -> str:
-    """` (did you mean clip?)` if the name is close to one of these, otherwise an empty string."""
-    plain = {each.lower(): each for each in names}
+def meant(name: str, names: Iterable[str], before: str = "") -> str:
+    """` (did you mean clip?)` if the name is close to one of these, otherwise an empty string.
+
+    before: what stands before the name and is not to be compared, such as the module of an environment.
+    """
+    plain = {each.replace("-", "_").lower(): each for each in names}
     near = difflib.get_close_matches(name.replace("-", "_").lower(), list(plain), n=1)
-    return f" (did you mean {plain[near[0]]}?)" if near else ""
+    return f" (did you mean {before}{plain[near[0]]}?)" if near else ""

@@ -21,6 +21,7 @@ from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
 from tricks.core.seeds import stream
+from tricks.ladder import Tricks
 from tricks.reuse import minibatches
 from tricks.value_clip import clipped_error
 
@@ -36,6 +37,15 @@ def add_auxiliary_head_(agent: Agent) -> None:
 def auxiliary_net(agent: Agent) -> Net:
     """The policy net's body with its second head, whose outputs are like those of the value net."""
     return cast(Net, agent.auxiliary_net)
+
+
+def stored_rollouts(tricks: Tricks) -> tuple[str, ...]:
+    """The numbers of the config that say how many rollouts the memories hold; none without ppg."""
+    if tricks.ppg_buffers:
+        return ("policy_rollouts", "value_rollouts")
+    if tricks.ppg:
+        return ("aux_every",)
+    return ()
 
 
 class Memory:

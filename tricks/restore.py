@@ -5,8 +5,6 @@ the caller names it.
 """
 
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +17,6 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
-from tricks.envs.make import make_env
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
@@ -73,9 +70,8 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     """Load the run that `Run.save` wrote to the folder `path`.
 
     A run trained with a custom `body` needs it again; a run trained in a custom `env` needs it only to play. So does a
-    run trained in an environment `module:Id`: pass that id as `env` to import the module. Runs saved by older versions,
-    which have no checksums, are loaded, too. Raises InputError if the run is missing or damaged, if its custom body is
-    not given, or if `env` names another environment.
+    run trained in an environment `module:Id`: pass that id as `env` to import the module. Raises InputError if the
+    run is missing or damaged, if its custom body is not given, or if `env` names another environment.
     """
     folder = as_path(path)
     if folder.is_file():
@@ -93,7 +89,8 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
         make = _missing(f"the run in {folder} was trained in a custom environment: {_call('load', folder, 'env')}")
     else:
         make = env
-    spaces = _spaces(about, config, make)
+    observation, action = about.gym_spaces()
+    spaces = Spaces(config.env, observation, action, about.spaces.tasks)
     try:
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
@@ -161,16 +158,6 @@ def _named(folder: Path, config: Config, env: MakeEnv | str | None) -> MakeEnv |
 
 def _call(function: str, folder: Path, argument: str) -> str:
     return f"{function}({str(folder)!r}, {argument}=...)"
-
-
-def _spaces(about: About, config: Config, make: MakeEnv | None) -> Spaces:
-    """The run's spaces; an older run did not save them, so they are read from its environment."""
-    if about.spaces:
-        observation, action = about.gym_spaces()
-        return Spaces(config.env, observation, action, about.spaces.tasks)
-    one = replace(config.only(0), lanes=1, device="cpu")
-    with closing(make_env(one, make=make)) as env:
-        return env.spaces
 
 
 def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_body: bool) -> None:

@@ -104,7 +104,7 @@ def _parse(text: str, path: Path) -> Study:
         designs = tuple(_design(name, names) for name, names in found.pop("designs"))
         if reason := _fault(runs, found, bool(designs)):
             raise ValueError(reason)
-    except ValueError as error:
+    except (ValueError, InputError) as error:  # the latter: its tricks cannot be combined
         raise _damaged(path, error) from error
     return Study(path.name.removesuffix(SUFFIX), designs, runs, found)
 

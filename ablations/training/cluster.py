@@ -7,6 +7,7 @@ job elsewhere.
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
@@ -48,7 +49,8 @@ def _train(job: Job) -> Finished:
     """Train a job on a worker of the cluster."""
     import torch
 
-    torch.set_num_threads(1)  # this and the next line: as in a worker process of our own
+    torch.set_num_threads(1)  # this and the next two lines: as in a worker process of our own
+    os.environ["OMP_NUM_THREADS"] = "1"
     keep_memory()
     return compute(job)
 

@@ -84,7 +84,7 @@ class Header(TypedDict):
     machine: NotRequired[str | None]
     commit: NotRequired[str | None]
     gpu: NotRequired[str]
-    sha256: NotRequired[str]
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,6 @@ def parse_result(job: Job, text: str) -> Result:
         raise ValueError(f"rows are missing or damaged: {found}")
     if len(diverged) < len(about["diverged"]) or not set(diverged) <= set(seeds):
         raise ValueError("the seeds that diverged are not the job's")
-    check_sum(text, about.get("sha256"))
+    check_sum(text, about["sha256"])
     made_with = {name: about.get(name) for name in (*VERSIONS, *(["gpu"] if "gpu" in about else []))}
     return Result(curve.reindex(columns=COLUMNS), diverged, about["seconds"], about["steps"], made_with)

@@ -1,7 +1,7 @@
 """CSV files whose first line, `# {json}`, says what the rows are, how they were made, and the checksum of it all.
 
-The JSON's `sha256` is that of the whole file without these 64 digits. Files of earlier versions have no checksum, and
-still count; a file that has one must match it.
+The JSON's `sha256` is that of the whole file without these 64 digits. Some studies that ship with this package
+have none, and still count; a file that has one must match it.
 """
 
 import hashlib

@@ -1,6 +1,8 @@
 """Studies survive a round trip, and give way to more seeds only."""
 
 import gzip
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,9 +29,15 @@ def test_a_study_is_read_back_as_it_was_saved_and_a_damaged_file_is_named(tmp_pa
     assert saved.runs.tricks[0] == ""  # not NaN
     whole = path.read_bytes()
     told = gzip.decompress(whole).replace(b'"command"', b'"comment"')
-    for damage in (whole[: len(whole) // 2], whole[:90] + bytes(20) + whole[110:], gzip.compress(told), b"", b"x"):
+    first, rest = gzip.decompress(whole).split(b"\n", 1)
+    about = json.loads(first[2:])
+    del about["sha256"]
+    about["designs"] = [["ladder", ["separate_optimizers", "shared_trunk"]]]
+    impossible = gzip.compress(b"# " + json.dumps(about).encode() + b"\n" + rest)  # the two exclude each other
+    torn = (whole[: len(whole) // 2], whole[:90] + bytes(20) + whole[110:], b"", b"x")
+    for damage in (*torn, gzip.compress(told), impossible):
         path.write_bytes(damage)
-        with pytest.raises(InputError, match="is damaged or not a run file"):
+        with pytest.raises(InputError, match=f"^{re.escape(str(path))} is damaged or not a run file"):
             load(path)
     with pytest.raises(InputError, match="nothing"):
         load(tmp_path / "nothing")

@@ -150,7 +150,7 @@ def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_an_unknown_command_gets_one_line() -> None:
-    with pytest.raises(InputError, match="unknown command 'sight'; did you mean site"):
+    with pytest.raises(InputError, match=r"unknown command 'sight' \(did you mean site\?\)"):
         main(["sight"])
 
 

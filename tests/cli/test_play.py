@@ -105,7 +105,7 @@ def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, caps
         (["DIR", "--episodes", "0"], "episodes must be at least 1, not 0"),
         (["DIR", "--gif", "x.gif", "--no-gif"], "--gif and --no-gif are mutually exclusive"),
         (["DIR", "--gif", "/dev/null/x.gif"], "cannot write /dev/null/x.gif: there is no folder /dev/null"),
-        (["DIR", "--gredy"], "unknown option --gredy; did you mean --greedy?"),
+        (["DIR", "--gredy"], "unknown option --gredy (did you mean --greedy?)"),
     ],
 )
 def test_what_cannot_be_played_is_one_clear_line(

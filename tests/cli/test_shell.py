@@ -1,5 +1,6 @@
 """The command lines: what they print, and one line and exit status 2 for what they cannot do."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -49,26 +50,35 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
             "popart needs return_norm, which needs baseline: add --baseline --return-norm",
         ),
         (["train", "pppo"], "unknown rung 'pppo' (did you mean ppo?)"),
-        (["train", "--gea"], "unknown option --gea; did you mean --gae?"),
+        (["train", "--gea"], "unknown option --gea (did you mean --gae?)"),
         (["train", "--steps", "-5"], "steps must be positive and finite, not -5"),
-        (["train", "--steps", "many"], "--steps takes a whole number, not 'many'; see --help"),
-        (["train", "--seeds", "1,1"], "--seeds takes a whole number or several (--seeds 1 2 3), not '1,1'"),
-        (["train", "--lr=0.1,0.2"], "--lr takes a number or several (--lr 0.1 0.2 0.3), not '0.1,0.2'"),
-        (["train", "--eval_every", "x"], "--eval-every takes a whole number, not 'x'"),
-        (["train", "--env"], "--env takes a text; see --help"),
-        (["train", "--compile", "yes"], "unexpected argument 'yes'"),
-        (["train", "--env", "CartPole-v7"], "Did you mean CartPole-v1?"),
+        (["train", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'; see --help"),
+        (["train", "--seeds", "1,1"], "--seeds: no type matching INT|{[INT [INT ...]]} could"),
+        (["train", "--lr=0.1,0.2"], "--lr: no type matching FLOAT|{[FLOAT [FLOAT ...]]} could"),
+        (["train", "--eval_every", "x"], "--eval-every: no type matching {None}|INT could"),
+        (["train", "--env"], "Missing value for argument '--env'. Expected 1 values; see --help"),
+        (["train", "--compile", "yes"], "Unrecognized options: yes; see --help"),
+        (["train", "--env", "CartPole-v7"], "(did you mean CartPole-v1?)"),
         (["train", "--env", "Blackjack-v1"], "only Box and Discrete are supported"),
         (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),
         (["diff", "ppo"], "diff takes two rungs"),
         (["list", "x"], "list takes no arguments"),
         (["teach"], "unknown command 'teach'; the commands are train, play, list"),
-        (["trian"], "unknown command 'trian'; did you mean train?"),
-        (["difff"], "unknown command 'difff'; did you mean diff?"),
+        (["trian"], "unknown command 'trian' (did you mean train?)"),
+        (["difff"], "unknown command 'difff' (did you mean diff?)"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, refuses: Callable[..., None]) -> None:
     refuses(main, arguments, message)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_one_line_is_the_same_where_no_box_can_be_drawn(encoding: str) -> None:
+    command = [sys.executable, "-m", "tricks", "train", "--lr", "abc"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": encoding})
+    kinds = "FLOAT|{[FLOAT [FLOAT ...]]}"
+    assert ended.stderr == f"error: --lr: no type matching {kinds} could be instantiated from ['abc']; see --help\n"
+    assert ended.returncode == 2
 
 
 def test_list_does_not_wait_for_what_it_does_not_need() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
 
 from tricks import PPO, Config, load, train
@@ -39,6 +40,21 @@ def test_the_folder_holds_what_run_save_writes_and_a_figure(tmp_path: Path, caps
     with Image.open(tmp_path / "run" / "curve.png") as image:
         assert image.format == "PNG"
     pd.testing.assert_frame_equal(load(tmp_path / "run").curve, run.curve)
+
+
+@pytest.mark.parametrize(("told", "used"), [(None, 1), ("2", 2)])
+def test_the_command_uses_one_thread_unless_told_otherwise(
+    told: str | None, used: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if told:
+        monkeypatch.setenv("OMP_NUM_THREADS", told)
+    torch.set_num_threads(2)  # as PyTorch starts on two cores, or with this variable
+    try:
+        assert main([*TINY, "--seeds", "1"]) == 0
+        assert torch.get_num_threads() == used
+    finally:
+        torch.set_num_threads(1)
 
 
 def interrupted_after(rollouts: int) -> Callable[[Player], Rollout]:

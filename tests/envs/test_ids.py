@@ -55,7 +55,7 @@ def test_an_id_with_its_module_can_be_filmed() -> None:
         ),
         ("broken_one:Any-v0", "cannot make the environment 'broken_one:Any-v0': no such map"),
         ("bringing:Brougt-v0", "Did you mean: `Brought`?"),
-        ("bringing:Brought-v7", "Did you mean bringing:Brought-v0?"),
+        ("bringing:Brought-v7", "(did you mean bringing:Brought-v0?)"),
         ("Cartpole-v1", "Did you mean: `CartPole`?"),
     ],
 )
@@ -64,4 +64,4 @@ def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: st
         make_env(Config(env=id, backend=backend, seeds=1, lanes=1))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).count("Did you mean") <= 1
+    assert str(caught.value).lower().count("did you mean") <= 1

@@ -14,6 +14,7 @@ from torch import Tensor
 from tricks import PPG, PPO, REINFORCE, Config, InputError, Tricks, train
 from tricks.core.env import Env, Step
 from tricks.core.rollout import Player, Rollout
+from tricks.envs.envpool import thread_count
 from tricks.envs.make import make_env
 from tricks.segments import play_segment
 from tricks.worlds.cartpole import dynamics
@@ -156,7 +157,7 @@ def test_minigrid_shows_its_direction_and_its_image() -> None:
 @pytest.mark.parametrize(
     ("id", "message"),
     [
-        ("ALE/Breakout-v5", "backend envpool has no 'ALE/Breakout-v5'; did you mean Breakout-v5?"),
+        ("ALE/Breakout-v5", "backend envpool has no 'ALE/Breakout-v5' (did you mean Breakout-v5?)"),
         ("Nonsense", "backend envpool has no 'Nonsense'"),
         ("MiniGrid-Fetch-5x5-N2-v0", "the mission differs between episodes"),
         ("Backgammon-v1", "Backgammon-v1 has 2 players; only one is supported"),
@@ -208,3 +209,11 @@ def test_a_seed_of_ale_among_others_equals_the_seed_alone_and_its_reset_rows_ign
     stacked = watch(others, 4, 160, lambda t: [t % 3 != 1, t % 3 > 0])
     assert_same(lone, stacked)
     assert spoiled > 0
+
+
+def test_a_pool_has_a_thread_per_core_even_if_pytorch_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(5)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert thread_count() == 5
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert thread_count() == 3

@@ -1,6 +1,9 @@
 """A run's folder: one process at a time, and what an unfinished run in it says."""
 
+import errno
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -61,6 +64,57 @@ def test_one_process_may_hold_a_folder_several_times(tmp_path: Path) -> None:
     assert (tmp_path / NAME).exists()
     release()
     assert not (tmp_path / NAME).exists()
+
+
+FORKED = """
+import os, sys, time
+from pathlib import Path
+from tricks.runs.lock import take
+release = take(Path(sys.argv[1]))
+worker = os.fork()
+if not worker:
+    release()
+    os.write(1, b"released\\n")
+    time.sleep(600)
+os.write(1, b"%d\\n" % worker)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_worker_neither_releases_the_lock_nor_keeps_it(tmp_path: Path) -> None:
+    first = subprocess.Popen([sys.executable, "-c", FORKED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert first.stdout is not None
+    said = {first.stdout.readline().strip() for _ in range(2)}
+    (worker,) = said - {"released"}
+    try:
+        with pytest.raises(InputError, match=f"is in use: process {first.pid} on "):
+            take(tmp_path)
+        first.kill()
+        first.wait()
+        take(tmp_path)()
+    finally:
+        os.kill(int(worker), signal.SIGKILL)
+        first.stdout.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock is of Unix")
+def test_without_locks_nothing_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    release = take(tmp_path)
+    with hold(tmp_path):
+        pass
+    release()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    with pytest.raises(InputError, match=f"^cannot write to {re.escape(str(tmp_path))}: Is a directory$"):
+        take(tmp_path)
 
 
 def test_checkpoints_hold_their_folder_as_long_as_they_exist(tmp_path: Path) -> None:

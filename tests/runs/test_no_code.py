@@ -60,17 +60,6 @@ def test_a_loaded_run_imports_nothing(folder: Path, backend: str) -> None:
     assert "stranger" not in sys.modules
 
 
-def test_an_old_run_without_spaces_imports_nothing(folder: Path) -> None:
-    about = json.loads((folder / "run.json").read_text())
-    for name in ("spaces", "own", "checksum", "checksums"):
-        del about[name]
-    (folder / "run.json").write_text(json.dumps(about))
-    with pytest.raises(InputError, match="add --env 'stranger:Stranger-v0'"):
-        load(folder)
-    assert "stranger" not in sys.modules
-    assert load(folder, env=ID).evaluate(1).max() <= 9
-
-
 def test_a_named_module_is_imported_and_has_to_be_the_runs_own(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="was trained in 'stranger:Stranger-v0', not in 'other:Stranger-v0'"):
         load(folder, env="other:Stranger-v0")

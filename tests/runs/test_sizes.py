@@ -55,7 +55,7 @@ def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch
     monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 20 * 10**9)
     found = needs(Config(lanes=10**7, horizon=1024), PPO)
     with pytest.raises(
-        InputError, match=r"about 66.4 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
+        InputError, match=r"at least 32.2 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
     ):
         refuse_too_large(found)
     refuse_too_large([Need("a list", 20 * 10**9, ("lanes",))])  # just fits
@@ -94,7 +94,7 @@ print(status("VmHWM:") - before)
         pytest.param("ppo", '{"steps": 1024, "hidden": [512, 512], "epochs": 1}', marks=pytest.mark.slow),
     ],
 )
-def test_the_estimate_is_near_the_measured_peak(rung: str, numbers: str) -> None:
+def test_the_bound_is_never_more_than_the_measured_peak(rung: str, numbers: str) -> None:
     import json
 
     from tricks.ladder import named
@@ -103,8 +103,8 @@ def test_the_estimate_is_near_the_measured_peak(rung: str, numbers: str) -> None
     peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     config = Config(**json.loads(numbers))
     env = make_env(replace(config, seeds=1, lanes=1))
-    estimate = sum(need.bytes for need in needs(config, named(rung), env.spaces))
-    assert 0.4 < estimate / peak < 1.25
+    bound = sum(need.bytes for need in needs(config, named(rung), env.spaces))
+    assert 0.1 < bound / peak < 1
 
 
 def test_a_control_group_with_a_limit_counts(tmp_path: Path) -> None:
@@ -174,14 +174,14 @@ def test_what_takes_much_memory_is_announced_from_the_same_estimate(
 
     monkeypatch.setattr(make, "TensorEnv", counting)
     monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 10**11)
-    large = replace(TINY, steps=10**7, lanes=2000, horizon=500)
+    large = replace(TINY, steps=10**8, lanes=8000, horizon=500)
     env = opening.open_env(large, PPG)
     total = in_words(sum(need.bytes for need in needs(large, PPG, env.spaces)))
-    said = f"this needs about {total} of memory, most of it for 8 stored rollouts\n"
+    said = f"this needs at least {total} of memory, most of it for 8 stored rollouts\n"
     assert capsys.readouterr().err == said
     assert main(["train", "ppg", "--seeds", "1", "--steps", "64", "--lanes", "2", "--horizon", "16"]) == 0
     assert "memory" not in "".join(capsys.readouterr())
-    assert made == [2000, 2]  # one environment for each training
+    assert made == [8000, 2]  # one environment for each training
 
 
 def test_evaluations_that_cannot_fit_are_refused_before_training() -> None:

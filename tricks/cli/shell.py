@@ -1,19 +1,17 @@
 """What the command lines share: options from a dataclass, and one-line error messages."""
 
 import contextlib
-import difflib
 import io
 import itertools
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
-from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
 from tricks.errors import InputError, said
+from tricks.flags import meant
 
 T = TypeVar("T")
 
@@ -45,15 +43,10 @@ def _in_one_line(error: Exception) -> str:
 def chosen(name: str, commands: Mapping[str, T]) -> T:
     """Look up a command. Raises InputError, with a suggestion, for an unknown name."""
     if name not in commands:
-        known = f"the commands are {', '.join(commands)}"
-        raise InputError(f"unknown command {name!r}; {suggested(name, commands, 0.6) or known}")
+        raise InputError(
+            f"unknown command {name!r}{meant(name, commands) or '; the commands are ' + ', '.join(commands)}"
+        )
     return commands[name]
-
-
-def suggested(word: str, known: Iterable[str], cutoff: float) -> str:
-    """`did you mean ...?` with the closest known word, or an empty string if none is close."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
-    return f"did you mean {near[0]}?" if near else ""
 
 
 def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> T:
@@ -64,12 +57,13 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
     import tyro  # imported here because commands without options don't need it
 
     known = ["--help", "-h"]
-    for name, boolean in _names(kind):
-        known += [f"--{name}", f"--no-{name}"] if boolean else [f"--{name}"]
+    for field in _fields(kind):
+        name = field.name.replace("_", "-")
+        known += [f"--{name}", f"--no-{name}"] if isinstance(field.default, bool) else [f"--{name}"]
     for argument in arguments:
         option = argument.split("=")[0].replace("_", "-")
         if option.startswith("--") and option not in known:
-            raise InputError(f"unknown option {argument}; {suggested(option, known, 0.7) or 'see --help'}")
+            raise InputError(f"unknown option {argument}{meant(option, known) or '; see --help'}")
     refuse_empty_paths(kind, arguments)
     box = io.StringIO()
     try:
@@ -78,45 +72,28 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
     except SystemExit as stop:
         if not stop.code:  # --help
             raise
-        words = " ".join(line.strip("│╭╮╰╯─ ") for line in box.getvalue().splitlines())
-        raise InputError(f"{_plainly(words, kind, arguments)}; see --help") from stop
+        raise InputError(f"{_message(box.getvalue())}; see --help") from stop
+
+
+def _message(box: str) -> str:
+    """The first paragraph of tyro's box, below its title, in one line; what follows is detail and help."""
+    lines = (line.strip("│╭╮╰╯ ") for line in box.splitlines()[1:])
+    said = itertools.dropwhile(lambda line: not line.strip("─-"), lines)  # without a box, a rule follows the title
+    message = " ".join(itertools.takewhile(lambda line: line.strip("─-"), said))
+    return message.removeprefix("Error parsing ").rstrip(".")
 
 
 def refuse_empty_paths(kind: type, arguments: Sequence[str]) -> None:
     """Raise InputError for a path that is empty, as that of an unset variable is: it would mean the current folder."""
-    paths = {f"--{f.name.replace('_', '-')}" for f in _fields(kind) if _taken("", f.type) == "a path"}
+    paths = {
+        f"--{field.name.replace('_', '-')}" for field in _fields(kind) if Path in (field.type, *get_args(field.type))
+    }
     for before, argument in itertools.pairwise(["", *arguments]):
         name = before if argument == "" else argument[:-1] if argument.endswith("=") else ""
         if name.replace("_", "-") in paths:
             raise InputError(f"{name} is empty; it takes a path")
         if argument == "" and not before.startswith("-"):
             raise InputError("an argument is empty")
-
-
-def _plainly(message: str, kind: type, arguments: Sequence[str]) -> str:
-    """What tyro's message is about, in the user's words: the option, what it takes, and what it got."""
-    if found := re.search(r"(?:Error parsing|Missing value for argument) '?--([\w-]+)", message):
-        option = f"--{found[1]}"
-        hints = {f.name.replace("_", "-"): f.type for f in _fields(kind)}
-        takes = _taken(option, hints[found[1]])
-        at = max(i for i, given in enumerate(arguments) if given.split("=")[0].replace("_", "-") == option)
-        after = itertools.takewhile(lambda given: not given.startswith("--"), arguments[at + 1 :])
-        values = " ".join([*arguments[at].split("=")[1:], *after])
-        return f"{option} takes {takes}" + (f", not {values!r}" if values else "")
-    if found := re.search(r"Unrecognized options: (\S+)", message):
-        return f"unexpected argument {found[1]!r}: it is neither an option nor the value of one"
-    return message.split(" Argument helptext")[0]
-
-
-def _taken(option: str, hint: Any) -> str:
-    """What the option of a field of this type takes: `a whole number or several (--seeds 1 2 3)`."""
-    kinds = [kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)) if kind is not NoneType]
-    one = {int: "a whole number", float: "a number", str: "a text", Path: "a path"}
-    if kinds[-1] in one:
-        return one[kinds[-1]]
-    number = get_args(kinds[-1])[0] if get_args(kinds[-1]) else kinds[-1]
-    several = f"{option} {'1 2 3' if number is int else '0.1 0.2 0.3'}"
-    return f"{one[number]} or several ({several})" if number in one else "a value"
 
 
 def _fields(kind: type) -> Iterator[Field[Any]]:
@@ -127,9 +104,3 @@ def _fields(kind: type) -> Iterator[Field[Any]]:
             yield from _fields(type_)
         else:
             yield field
-
-
-def _names(kind: type) -> Iterator[tuple[str, bool]]:
-    """The options of a dataclass and of its nested dataclasses, and whether each is a switch."""
-    for field in _fields(kind):
-        yield field.name.replace("_", "-"), isinstance(field.default, bool)

@@ -1,6 +1,6 @@
 """EnvPool environments: all lanes of all seeds in one pool, stepped in C++. Weng et al. 2022, arXiv:2206.10558."""
 
-import difflib
+import os
 import warnings
 from typing import Any
 
@@ -15,6 +15,7 @@ from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
+from tricks.flags import meant
 
 
 class EnvPoolEnv:
@@ -114,17 +115,16 @@ class EnvPoolEnv:
 
 
 def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
-    """A pool with one lane per seed and as many threads as torch uses, and its two spaces.
+    """A pool with one lane per seed, and its two spaces.
 
     Raises InputError if EnvPool is not installed, does not know the id, or needs more than one player for it.
     """
     envpool = extra("envpool", "envpool")
     known = envpool.list_all_envs()
     if id not in known:
-        near = difflib.get_close_matches(id, known, n=1)
-        raise InputError(f"backend envpool has no {id!r}" + "".join(f"; did you mean {other}?" for other in near))
+        raise InputError(f"backend envpool has no {id!r}{meant(id, known)}")
     try:
-        pool = envpool.make_gymnasium(id, num_envs=len(seeds), seed=seeds, num_threads=torch.get_num_threads())
+        pool = envpool.make_gymnasium(id, num_envs=len(seeds), seed=seeds, num_threads=thread_count())
     except (ImportError, RuntimeError) as error:  # a system library or an asset is missing
         raise InputError(f"cannot make the environment {id!r}: {' '.join(str(error).split())}") from error
     if pool.config["max_num_players"] > 1:
@@ -132,3 +132,10 @@ def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Spac
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*precision lowered by casting")  # bounds given as float64
         return pool, pool.observation_space, pool.action_space
+
+
+def thread_count() -> int:
+    """OMP_NUM_THREADS, which workers that share a machine set to 1; without it, one per core open to this process."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return int(given) if given.isdecimal() and int(given) else cores or 1

@@ -1,6 +1,5 @@
 """Gymnasium environments: one vector environment per seed, in this process, in threads or in worker processes."""
 
-import difflib
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game, make_games
 from tricks.envs.processes import close_workers, in_words, make_workers, what_happened
 from tricks.errors import InputError, said
+from tricks.flags import meant
 
 
 class GymnasiumEnv:
@@ -202,5 +202,4 @@ def _hint(id: str, error: BaseException) -> str:
     unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in said(error)
     if not unknown or name in gym.registry or "Did you mean" in said(error):
         return ""  # a constructor that fails says nothing about the id
-    near = difflib.get_close_matches(name, list(gym.registry), n=1)
-    return f" Did you mean {module}{colon}{near[0]}?" if near else ""
+    return meant(name, gym.registry, before=module + colon)

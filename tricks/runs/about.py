@@ -49,30 +49,25 @@ class Both(Struct, forbid_unknown_fields=True):
 
     observation: Discrete | Box
     action: Discrete | Box
-    tasks: Annotated[int, Meta(ge=1, le=LARGEST)] = 1
+    tasks: Annotated[int, Meta(ge=1, le=LARGEST)]
 
 
 class About(Struct, forbid_unknown_fields=True):
-    """The content of run.json. Older runs have no checksums and may lack seconds, spaces and own."""
+    """The content of run.json."""
 
     config: dict[str, Any]
     tricks: list[str]
     diverged: list[tuple[Count, Count]]
     rows: Count
-    reasons: list[tuple[Count, str]] = []
-    seconds: Annotated[float, Meta(ge=0)] | None = None
-    spaces: Both | None = None
-    own: Own = []
-    checksums: dict[str, str] | None = None
-    checksum: str | None = None
-
-    def __post_init__(self) -> None:
-        if (self.checksums is None) != (self.checksum is None):
-            raise ValueError("some of its checksums are missing")
+    reasons: list[tuple[Count, str]]
+    seconds: Annotated[float, Meta(ge=0)] | None
+    spaces: Both
+    own: Own
+    checksums: dict[str, str]
+    checksum: str
 
     def gym_spaces(self) -> list[gym.Space[Any]]:
-        """The observation space and the action space, of a run that saved them."""
-        assert self.spaces is not None
+        """The observation space and the action space."""
         return [from_plain(msgspec.to_builtins(space)) for space in (self.spaces.observation, self.spaces.action)]
 
 
@@ -88,9 +83,9 @@ def write_about(about: Mapping[str, Any]) -> bytes:
 
 
 def read_about(content: bytes) -> About:
-    """Parse run.json. Raises ValueError if it is not what `write_about` wrote, now or in an older version."""
+    """Parse run.json. Raises ValueError if it is not what `write_about` wrote."""
     about = msgspec.json.decode(content, type=About)
-    if about.checksum is not None and digest(content.replace(about.checksum.encode(), b"", 1)) != about.checksum:
+    if digest(content.replace(about.checksum.encode(), b"", 1)) != about.checksum:
         raise ValueError("it does not match its checksum")
     return about
 

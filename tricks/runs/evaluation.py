@@ -15,7 +15,7 @@ from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.runs.sizes import Need, playing_bytes, refuse_too_large
+from tricks.runs.sizes import Need, refuse_too_large, rollout_bytes
 from tricks.values import Checked
 
 
@@ -62,7 +62,7 @@ class Evaluation(Checked):
 def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:
     """The memory for playing so many games of every agent at once, one horizon at a time."""
     count = len(config.seed_list) * games
-    return [Need(f"{count:,} games at once", playing_bytes(count * config.horizon, spaces), (option,))]
+    return [Need(f"{count:,} games at once", rollout_bytes(count * config.horizon, spaces), (option,))]
 
 
 class Played(NamedTuple):

@@ -1,7 +1,6 @@
-"""How much memory a run needs, before it is taken, and whether the machine has as much.
+"""The least memory that a run needs, so that numbers which cannot fit are refused before any is taken.
 
-The estimates count tensors: rows, weights, stored rollouts, lanes. They are meant to be between half of the measured
-peak and the peak itself, so that what fits is never refused.
+The bound is coarse and low on purpose: what fits is never refused.
 """
 
 from collections.abc import Sequence
@@ -14,21 +13,17 @@ import psutil
 import torch
 
 from tricks.config import Config
-from tricks.core.images import CHANNELS, KERNEL, WIDTH, is_small
-from tricks.core.nets import NATURE, NATURE_WIDTH
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
-from tricks.fast.kernels import CACHED, FEWEST
 from tricks.flags import switch
 from tricks.ladder import Tricks
+from tricks.ppg import stored_rollouts
 
-ROW = 29  # bytes of a rollout's row besides its observation, its action and its mask
-STORED = 49  # the same in `Memory`
-COPIES = 4  # of a row at a time: as played, as a rollout, as a batch, in a minibatch; measured
-STORED_COPIES = 5  # of a stored row in an auxiliary phase; measured
-PER_WEIGHT = 28  # bytes: the draw in float64, the weight, its gradient, Adam's moments and step
-CURVE_ROW = 700  # bytes of a row of the curve, which is copied into a table at the end
-LONG = 1000  # steps: episodes are assumed to be no longer in a batch of whole episodes
+NUMBERS = 24  # bytes of a row's reward, value, log-probability, advantage, target and action
+COPIES = 2  # of a row at a time, at least: as played, and as a batch
+WEIGHT = 16  # bytes of a weight, its gradient and Adam's two moments
+CURVE_ROW = 300  # bytes of a row of the curve
+LONG = 1000  # steps: a batch of whole episodes may be this long, so that there are fewer updates
 
 
 class Need(NamedTuple):
@@ -42,45 +37,36 @@ class Need(NamedTuple):
 
 
 def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body: bool = False) -> list[Need]:
-    """What a training holds at its peak. Without spaces: at least, with one feature and one action.
-
-    On CartPole, with up to 1,000,000 rows of the default nets, with nets of 2·10⁶ weights, and with ppg's stored
-    rollouts, measured peaks were 1.0 to 1.7 times the sum.
-    """
-    seeds, rows = len(config.seed_list), len(config.seed_list) * config.lanes * config.horizon
-    shape, actions = (spaces.shape, spaces.actions) if spaces else ((1,), 1)
-    pixels = spaces is not None and spaces.pixels
-    seen = prod(shape) * (1 if pixels else 4) + actions
-    widths = [prod(shape)] if own_body else layers(config, shape, pixels)
-    nets = 2 if tricks.baseline else 1
-    learned = nets * 2 * 4 * sum(widths[1:])  # bytes of a row's activations and their gradients
-    judged = 6 * max((a + b for a, b in pairwise(widths)), default=0)  # of a pass without gradients
-    judged = judged // seeds if pixels else judged  # convolutions run one seed at a time
-    pieces = config.minibatches if tricks.reuse else 1
-    passed = min(rows, max(FEWEST * seeds, CACHED // widths[-1]))  # rows of a pass without gradients
-    rollout = rows * COPIES * (seen + ROW) + max(passed * judged, rows * learned // pieces)
-    found = [
-        Need(f"rollouts of {rows:,} rows", rollout, largest(config, "lanes", "horizon", "hidden", "seeds")),
+    """What a training holds at its peak, at least. Without spaces: with one feature and one action."""
+    seeds, segment = len(config.seed_list), config.lanes * config.horizon
+    rows, updates = seeds * segment, -(-config.steps // segment)
+    dense = not own_body and not (spaces and spaces.pixels)  # the net has the layers of --hidden
+    widths = [spaces.features if spaces else 1, *config.hidden] if dense else []
+    names = stored_rollouts(tricks)
+    stored = sum(min(getattr(config, name), updates) for name in names)
+    activations = rows // config.minibatches * 8 * sum(widths[1:])  # with their gradients
+    nets = seeds * 2 * WEIGHT * sum(a * b for a, b in pairwise(widths))
+    curve = seeds * -(-config.steps // (config.lanes * max(config.horizon, LONG)))
+    return [
         Need(
-            "nets",
-            0 if own_body else seeds * net_bytes(config, shape, pixels, actions),
-            largest(config, "hidden", "seeds"),
+            f"rollouts of {rows:,} rows",
+            rollout_bytes(rows, spaces) + activations,
+            largest(config, "lanes", "horizon", "hidden", "seeds"),
         ),
+        Need("nets", nets, largest(config, "hidden", "seeds")),
+        Need(
+            f"{stored:,} stored rollouts",
+            rollout_bytes(stored * rows, spaces),
+            largest(config, *names, "lanes", "horizon", "seeds"),
+        ),
+        Need(f"a curve of {curve:,} rows", curve * CURVE_ROW, largest(config, "steps", "seeds"), on_device=False),
     ]
-    length = config.horizon if tricks.segments else max(config.horizon, LONG)
-    updates = -(-config.steps // (config.lanes * length))
-    if tricks.ppg:
-        names = ("policy_rollouts", "value_rollouts") if tricks.ppg_buffers else ("aux_every",)
-        kept = sum(min(getattr(config, name), updates) for name in names)
-        stored = kept * rows * STORED_COPIES * (seen + 4 * actions + STORED)
-        found.append(Need(f"{kept:,} stored rollouts", stored, largest(config, *names, "lanes", "horizon", "seeds")))
-    curve = Need(
-        f"a curve of {updates * seeds:,} rows",
-        updates * seeds * CURVE_ROW,
-        largest(config, "steps", "seeds"),
-        on_device=False,
-    )
-    return [*found, curve]
+
+
+def rollout_bytes(rows: int, spaces: Spaces | None = None) -> int:
+    """Bytes of so many rows of a rollout."""
+    seen = prod(spaces.shape) * (1 if spaces.pixels else 4) + spaces.actions if spaces else 5
+    return COPIES * rows * (seen + NUMBERS)
 
 
 def largest(config: Config, *names: str) -> tuple[str, ...]:
@@ -90,34 +76,7 @@ def largest(config: Config, *names: str) -> tuple[str, ...]:
         own, usual = (sum(x) if isinstance(x, tuple) else x for x in (getattr(config, name), getattr(Config, name)))
         return float((len(config.seed_list) if name == "seeds" else own) / usual)
 
-    more = [name for name in names if times(name) > 1]
-    return tuple(sorted(more, key=times, reverse=True)) or names
-
-
-def playing_bytes(rows: int, spaces: Spaces | None = None) -> int:
-    """Bytes of a rollout of so many rows that nobody learns from, as played and as a rollout."""
-    seen = prod(spaces.shape) * (1 if spaces.pixels else 4) + spaces.actions if spaces else 5
-    return 2 * rows * (seen + ROW)
-
-
-def layers(config: Config, shape: Sequence[int], pixels: bool) -> list[int]:
-    """Numbers per row in the input and in each hidden layer of a net."""
-    if not pixels:
-        return [prod(shape), *config.hidden]
-    if is_small(shape):
-        return [prod(shape), CHANNELS * prod(side - KERNEL + 1 for side in shape[1:]), WIDTH]
-    sizes, sides = [prod(shape)], list(shape[1:])
-    for out, kernel, stride in NATURE:
-        sides = [(side - kernel) // stride + 1 for side in sides]
-        sizes.append(out * prod(sides))
-    return [*sizes, NATURE_WIDTH]
-
-
-def net_bytes(config: Config, shape: Sequence[int], pixels: bool, actions: int) -> int:
-    """Bytes that the two nets of a seed take with their gradients and Adam's moments."""
-    widths = layers(config, shape, pixels)
-    body = sum(a * b for a, b in pairwise(widths[-2:] if pixels else widths))  # of images, the dense layer is the most
-    return PER_WEIGHT * (2 * body + widths[-1] * (actions + 1))
+    return tuple(name for name in sorted(names, key=times, reverse=True) if times(name) > 1) or names
 
 
 def on_host(found: Sequence[Need], device: str) -> list[Need]:
@@ -128,22 +87,19 @@ def on_host(found: Sequence[Need], device: str) -> list[Need]:
 def refuse_too_large(found: Sequence[Need], device: str = "cpu") -> None:
     """Raise InputError if these needs exceed the memory that is free; it names the options that would help most."""
     total, free = sum(need.bytes for need in found), free_memory(device)
-    if total <= free or not found:
-        return
-    numbers = " or ".join(switch(name) for name in _largest(found).numbers)
-    raise InputError(
-        f"{in_total(found)}, and {device if device.startswith('cuda') else 'this machine'} has {in_words(free)} free; "
-        f"lower {numbers}"
-    )
+    if total > free:
+        where = device if device.startswith("cuda") else "this machine"
+        numbers = " or ".join(map(switch, _most(found).numbers))
+        raise InputError(f"{in_total(found)}, and {where} has {in_words(free)} free; lower {numbers}")
 
 
 def in_total(found: Sequence[Need]) -> str:
-    """`this needs about 6.4 TB of memory, most of it for 8 stored rollouts`."""
+    """`this needs at least 6.4 TB of memory, most of it for 8 stored rollouts`."""
     total = in_words(sum(need.bytes for need in found))
-    return f"this needs about {total} of memory, most of it for {_largest(found).what}"
+    return f"this needs at least {total} of memory, most of it for {_most(found).what}"
 
 
-def _largest(found: Sequence[Need]) -> Need:
+def _most(found: Sequence[Need]) -> Need:
     return max(found, key=lambda need: need.bytes)
 
 
@@ -152,27 +108,24 @@ def free_memory(device: str = "cpu") -> int:
     if device.startswith("cuda"):
         reusable = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(torch.cuda.mem_get_info(device)[0]) + reusable
-    free: int = psutil.virtual_memory().available
-    return min([free, *(left for folder in control_groups() if (left := left_in(folder)) is not None)])
+    limits = [left for folder in control_groups() if (left := left_in(folder)) is not None]
+    return min([psutil.virtual_memory().available, *limits])
 
 
 def control_groups(process: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> list[Path]:
     """The folders of the control groups (cgroup v2) that may limit this process: its own, those above, and the root."""
-    try:
-        (own,) = (line[3:] for line in process.read_text(encoding="utf-8").splitlines() if line.startswith("0::"))
-    except (OSError, ValueError):
-        return [root]
+    own = process.read_text(encoding="utf-8").partition("0::")[2].strip() if process.exists() else ""
     here = root / own.strip("/")
     return [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
 
 
 def left_in(folder: Path) -> int | None:
     """Bytes below the limit of a control group, not counting the cache of files; None if it has no limit."""
-    names = ("memory.max", "memory.current", "memory.stat")
     try:
-        limit, used, stat = ((folder / name).read_text(encoding="utf-8") for name in names)
-        files = dict(line.split() for line in stat.splitlines()).get("file", 0)
-        return max(0, int(limit) - int(used) + int(files))
+        files = (folder / f"memory.{name}" for name in ("max", "current", "stat"))
+        limit, used, stat = (path.read_text(encoding="utf-8") for path in files)
+        cache = dict(line.split() for line in stat.splitlines()).get("file", 0)
+        return max(0, int(limit) - int(used) + int(cache))
     except (OSError, ValueError):
         return None
 
