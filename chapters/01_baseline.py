@@ -11,7 +11,7 @@
 # |---|---|
 # | **problem** | the level of the returns, which says nothing about an action, is most of the gradient's noise |
 # | **formula** | $A_t = G_t - V(s_t)$, with $V$ fitted by $\tfrac12 (V(s_t) - G_t)^2$ |
-# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, critic.target)` |
+# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, value_rows.target)` |
 # | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
 # | **watch** | `explained_variance`: it should rise toward 1 |
 # | **skip it when** | never in PPO: GAE and segments need $V$ |
@@ -257,7 +257,7 @@ torch.testing.assert_close(squared_error(torch.tensor([[3.0]]), torch.tensor([[7
 # ## What changes in the loop
 #
 # `agent.values` asks the value net without recording a gradient, because in the policy's loss the advantage is a
-# constant. Then the squared error joins the loss; `critic` holds the rows that the value net learns from, which are those
+# constant. Then the squared error joins the loss; `value_rows` holds the rows that the value net learns from, which are those
 # of the policy. (`cut` and `beyond` are for cut-off episodes, which begin with [segments](13_segments.ipynb); until
 # then `beyond` adds 0.)
 

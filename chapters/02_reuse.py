@@ -11,7 +11,7 @@
 # |---|---|
 # | **problem** | playing is slow, and one gradient step per batch gets little out of it |
 # | **formula** | maximize $\mathbb{E}_\text{old}[\rho A]$, where $\rho = \pi(a \mid s) / \pi_\text{old}(a \mid s)$ |
-# | **in the loop** | `ratio = importance_ratio(log_prob, b.log_prob)` <br> `objective = ratio * advantage` |
+# | **in the loop** | `ratio = importance_ratio(log_prob, b.old_log_prob)` <br> `objective = ratio * advantage` |
 # | **defaults** | `epochs` = 4, `minibatches` = 4: sixteen steps per batch |
 # | **watch** | `approx_kl` and `max_ratio`: how far the policy has moved from the one that played |
 # | **skip it when** | playing costs next to nothing; without a clip, keep the learning rate small |

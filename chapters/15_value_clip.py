@@ -11,7 +11,7 @@
 # |---|---|
 # | **problem** | one batch can pull the value net far toward its own noise |
 # | **formula** | $\tfrac12 \max\big((V - R)^2,\; (V_\text{near} - R)^2\big)$, with $V_\text{near} = V_\text{old} + \text{clip}(V - V_\text{old}, \pm\varepsilon)$ |
-# | **in the loop** | `error = clipped_error(value, critic.value, critic.target, value_clip_range.unsqueeze(1))` |
+# | **in the loop** | `error = clipped_error(value, value_rows.value, value_rows.target, value_clip_range.unsqueeze(1))` |
 # | **defaults** | `value_clip_range` $\varepsilon = 0.2$, in the value net's own units |
 # | **watch** | `explained_variance`: does it lag behind a run without the clip? |
 # | **skip it when** | returns are much larger than $\varepsilon$ and not normalized; otherwise, try both |

@@ -14,7 +14,7 @@
 # |---|---|
 # | **problem** | PPO uses every row equally often for both nets, and a value net could use it more |
 # | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times in all |
-# | **in the loop** | `batches = dealt_apart(policy_buffer, phase.memory, agent.return_stats, config, log.update)` <br> `critic, value = b.critic, agent.value(b.critic.obs)` |
+# | **in the loop** | `batches = dealt_apart(policy_buffer, phase.memory, agent.return_stats, config, log.update)` <br> `value_rows, value = b.value_rows, agent.value(b.value_rows.obs)` |
 # | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
 # | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
 # | **skip it when** | PPO's epochs already give you what you need, which is usually |
@@ -187,7 +187,7 @@ for net, rollouts, uses in (
 assert mean_uses(rollouts=1, uses=1, epochs=2) == 0.75
 
 # %% [markdown]
-# Each gradient step now has two unrelated minibatches: `b` is the policy's, and `b.critic` the value net's.
+# Each gradient step now has two unrelated minibatches: `b` is the policy's, and `b.value_rows` the value net's.
 
 # %%
 diff(PPG, named("ppg_buffers"))
@@ -203,7 +203,7 @@ seen = {"policy": [], "value": []}  # of every row that is dealt: its age in upd
 
 
 def listen(b, update):
-    for net, rows in (("policy", b), ("value", b.critic)):
+    for net, rows in (("policy", b), ("value", b.value_rows)):
         seen[net].append(torch.stack([update - rows.born, rows.uses])[:, rows.valid])
     return ages(b, update)
 

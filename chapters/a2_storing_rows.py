@@ -137,7 +137,7 @@ assert memory.rows.born[0].tolist() == [1, 2]  # the oldest is gone
 # %%
 batch = Batch.of(played)
 number = torch.zeros(played.reward.shape)
-batch.add(advantage=number, log_prob=number, value=number.double(), target=number.double())
+batch.add(advantage=number, old_log_prob=number, value=number.double(), target=number.double())
 memory = Memory(rollouts=8)
 memory.add(batch, stats(0.0, 1.0), update=0)
 sizes = {name: column.element_size() * column[0, 0].numel() for name, column in memory.rows.columns.items()}

@@ -168,7 +168,7 @@ class Tricks(Checked):
         chapter="return_norm",
     )
     recompute: bool = trick(
-        "advantages and value targets are computed anew before each epoch",
+        "advantages and value targets are computed anew before each epoch but the first",
         "Andrychowicz et al. 2020, arXiv:2006.05990",
         color="#9000F0",
         needs=("reuse", "gae"),

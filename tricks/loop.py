@@ -150,7 +150,7 @@ def train_in(
 
         # Learn: make the actions that turned out well more likely.
         if tricks.reuse:
-            batch.log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
+            batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
             if tricks.separate_optimizers:
                 batches = in_turn(batch, config, log.update)
@@ -192,7 +192,7 @@ def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: L
         value, next_value = agent.values(rollout)  # V(s), V(s')
         target = reward_to_go(reward, done, config.gamma) + value_at_cut(rollout.cut, next_value, done, config.gamma)
         advantage = target - value
-        log.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the Monte Carlo return
+        log.note(explained_variance=explained_variance(value, target, rollout.valid))  # of the returns, also under gae
         if tricks.gae:
             dead = done & ~rollout.cut
             advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)
@@ -239,15 +239,15 @@ def learn(
         moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
         if tricks.separate_optimizers:
             policy_turn, value_turn = turns(b)
-            log.quiet = idle(policy_turn, value_turn)
-        features, advantage = agent.features(b.obs), b.advantage  # [S, B, H], [S, B]
+            log.quiet = idle(policy_turn, value_turn)  # what the net that stands still would note
+        features, advantage = agent.features(b.obs), b.advantage  # advantage [S, B]
         if tricks.advantage_norm:
             advantage = standardize(advantage, b.valid)
         logits = agent.policy(features, b.legal)  # [S, B, A], of a Gaussian [S, B, 2A]
         log_prob, entropy = family.log_prob(logits, b.action), family.entropy(logits)
         objective = log_prob * advantage
         if tricks.reuse:
-            ratio = importance_ratio(log_prob, b.log_prob)
+            ratio = importance_ratio(log_prob, b.old_log_prob)
             log.note(**drift(ratio, b.valid))
             objective = ratio * advantage
         if tricks.clip:
@@ -262,27 +262,27 @@ def learn(
             loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)
         if tricks.baseline:
             if tricks.ppg_buffers:  # the value net has minibatches of its own
-                critic, value = b.critic, agent.value(b.critic.obs)
+                value_rows, value = b.value_rows, agent.value(b.value_rows.obs)
                 log.note(**ages(b, log.update))
             else:
-                critic, value = b, agent.value(features)
-            error = squared_error(value, critic.target)
+                value_rows, value = b, agent.value(features)
+            error = squared_error(value, value_rows.target)
             if tricks.value_clip:
-                error = clipped_error(value, critic.value, critic.target, value_clip_range.unsqueeze(1))
+                error = clipped_error(value, value_rows.value, value_rows.target, value_clip_range.unsqueeze(1))
             if tricks.huber:
                 error = linear_beyond(error, config.huber_delta)
-            value_loss = mean(error, critic.valid)
+            value_loss = mean(error, value_rows.valid)
             log.note(value_loss=value_loss)
             if tricks.separate_optimizers:
                 value_rate = learning_rate * per_seed(config.value_lr_factor, loss)
-                value_moving = log.active & critic.valid.any(1) & value_turn
+                value_moving = log.active & value_rows.valid.any(1) & value_turn
                 weighted = per_seed(config.value_coef, loss) * value_loss
                 log.note(value_grad_norm=value_optimizer.move(weighted, value_rate, value_moving))
                 moving = moving & policy_turn
             else:
                 loss = loss + per_seed(config.value_coef, loss) * value_loss
                 if tricks.ppg_buffers:  # one step for the rows of both nets
-                    moving = moving | (log.active & critic.valid.any(1))
+                    moving = moving | (log.active & value_rows.valid.any(1))
         if tricks.kl_stop:
             near = near & near_enough(ratio, b.valid, config.target_kl)
             moving = moving & near

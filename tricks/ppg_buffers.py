@@ -14,11 +14,11 @@ from tricks.reuse import deal, random_keys
 
 
 def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Config, update: int) -> Iterable[Batch]:
-    """Minibatches from the policy buffer; each has as its `critic` one drawn independently from the value buffer."""
+    """Minibatches from the policy buffer; each has one from the value buffer as its `value_rows`."""
     for_policy = reused(policy, stats, config, update, config.policy_uses, "policy buffer")
     for_value = reused(value, stats, config, update, config.value_uses, "value buffer")
-    for b, critic in zip(for_policy, for_value, strict=True):
-        b.critic = critic
+    for b, rows in zip(for_policy, for_value, strict=True):
+        b.value_rows = rows
         yield b
 
 
@@ -43,5 +43,5 @@ def ages(b: Batch, update: int) -> dict[str, Tensor]:
     """Mean age, in updates, of the rows that the policy and the value net train on: [S] each."""
     return {
         "policy_age": mean((update - b.born).double(), b.valid),
-        "value_age": mean((update - b.critic.born).double(), b.critic.valid),
+        "value_age": mean((update - b.value_rows.born).double(), b.value_rows.valid),
     }

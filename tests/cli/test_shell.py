@@ -38,7 +38,7 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
     assert "clipped_surrogate" in text
     assert "gae(" not in text
     assert main(["diff", "baseline", "reuse"]) == 0
-    assert "+        ratio = importance_ratio(log_prob, b.log_prob)" in capsys.readouterr().out
+    assert "+        ratio = importance_ratio(log_prob, b.old_log_prob)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

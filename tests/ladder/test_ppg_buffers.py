@@ -62,7 +62,7 @@ def test_policy_and_value_rows_are_drawn_independently() -> None:
     pairs = list(dealt_apart(one, other, STATS, config, 0))
     assert len(pairs) == 4 * config.minibatches
     assert not all(b.valid.all(1).equal(b.valid.any(1)) for b in pairs)  # some are partly filler
-    same = [set(b.action[0].tolist()) == set(b.critic.action[0].tolist()) for b in pairs]
+    same = [set(b.action[0].tolist()) == set(b.value_rows.action[0].tolist()) for b in pairs]
     assert not any(same)
 
 

@@ -34,8 +34,8 @@ def steps(dealer: str, tricks: Tricks, both: bool, monkeypatch: pytest.MonkeyPat
                 emptied += 1
                 b.valid = b.valid & FIRST
                 if tricks.ppg_buffers:
-                    rows = torch.arange(b.critic.valid.shape[1]) > 0
-                    b.critic.valid = b.critic.valid & (FIRST if both else rows)
+                    rows = torch.arange(b.value_rows.valid.shape[1]) > 0
+                    b.value_rows.valid = b.value_rows.valid & (FIRST if both else rows)
             yield b
 
     def recording(self: Adam, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:

@@ -99,7 +99,7 @@ def test_a_diff_replaces_what_is_overwritten() -> None:
     assert "+    advantage = target - value" in lines
     assert listing(named("ppg_buffers")).count("Memory(config.aux_every)") == 0
     assert "batches = [batch]" not in listing(PPO)
-    assert "# Learn: make the actions that turned out well more likely.\n        batch.log_prob = " in listing(PPO)
+    assert "# Learn: make the actions that turned out well more likely.\n        batch.old_log_prob = " in listing(PPO)
 
 
 def test_the_diff_of_equal_flags_is_empty_and_of_clip_is_clip() -> None:

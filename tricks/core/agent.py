@@ -75,7 +75,7 @@ class Agent(nn.Module):
         return obs if self.obs_stats is None else self.obs_stats(obs)
 
     def features(self, obs: Tensor) -> Features:
-        """Run the policy net's body once, for all the heads that read it: [S, B, D] -> [S, B, H]."""
+        """Observations [S, B, D], seen by the policy net's body once for all the heads that read it."""
         return Features(obs, self.policy_net.body(self.standardized(obs)))
 
     def policy(self, given: Tensor | Features, legal: Tensor | None = None) -> Tensor:

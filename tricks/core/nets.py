@@ -42,10 +42,9 @@ MakeBody = Callable[[Sequence[np.random.Generator], Spaces], Body]  # takes one 
 
 
 class Head(nn.Module):
-    """One linear layer: [S, B, H] -> [S, B, out].
+    """One linear layer, [S, B, H] -> [S, B, out]; an exact one has a float64 bias, for values far from 0.
 
-    With `exact`, the bias and so the output are float64: under PopArt the bias can be huge and the outputs small, which
-    float32 cannot represent together.
+    Under PopArt the bias can be huge and the outputs small, which float32 cannot represent together.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The two policy families: Categorical for Discrete actions, a diagonal Gaussian for Box actions.
 
 Both take the policy net's output, called logits even for the Gaussian, and sample by adding noise drawn in advance.
-Log-probabilities are computed once per rollout, not at every step.
+The old log-probabilities are computed once per rollout, not at every step.
 """
 
 import math

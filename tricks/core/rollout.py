@@ -34,12 +34,12 @@ class Rollout:
     terminated: Tensor  # [S, T, N] bool: the episode reached a terminal state
     truncated: Tensor  # [S, T, N] bool: only a time limit ended the episode
     valid: Tensor  # [S, T, N] bool
-    cut: Tensor  # [S, T, N] bool: the episode goes on after the rollout's last row
+    cut: Tensor  # [S, T, N] bool: the episode would go on, but no reward was collected beyond this row
     score: Tensor  # [S, T, N] float64: the reward as the game counts it
     over: Tensor  # [S, T, N] bool: the game ended, and its lane is reset next
     task: Tensor | None = None  # [S, T, N] int64: which of several tasks the row belongs to
     std: Tensor | None = None  # [S, T, N] float32: σ of a Gaussian policy, the mean over the action's dimensions
-    cut_off: Tensor | None = None  # [S, T, N] float32: share of these dimensions that the action space's bounds cut off
+    clipped: Tensor | None = None  # [S, T, N] float32: share of these dimensions that the action space's bounds cut off
     faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
     @property
@@ -148,8 +148,10 @@ class Player:
         std = DiagonalGaussian.std(torch.stack(logits, 1)) if logits else None
         cut = valid & ~(terminated | truncated)
         cut[:, :-1] = False
-        ends, kinds = (terminated, truncated, valid, cut), (spaces.task(obs[:, :-1]), std, spaces.cut_off(action))
-        return Rollout(obs, legal, action, reward, *ends, score, over, *kinds, faults)
+        played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
+        ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
+        task, clipped = spaces.task(obs[:, :-1]), spaces.clipped(action)
+        return Rollout(**played, **ends, task=task, std=std, clipped=clipped, faults=faults)
 
     def overlong(self) -> list[int]:
         """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""

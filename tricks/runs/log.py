@@ -72,7 +72,7 @@ class Log:
         environments of all seeds have failed.
         """
         taken = rollout.valid.flatten(1).sum(1)
-        for name, played in zip(OF_BOX, (rollout.std, rollout.cut_off), strict=True):
+        for name, played in zip(OF_BOX, (rollout.std, rollout.clipped), strict=True):
             if played is not None:  # NaN where a seed has no rows
                 self.note(**{name: torch.where(rollout.valid, played, 0).flatten(1).sum(1) / taken})
         self.steps += taken

@@ -88,6 +88,7 @@ class Lanes:
         taken = action.numpy() + getattr(self.acts, "start", 0)
         if isinstance(self.acts, Box):  # NaN: this policy has diverged
             taken = np.nan_to_num(taken).reshape(*valid.shape, *self.acts.shape)
+            taken = np.rint(taken) if np.issubdtype(self.acts.dtype, np.integer) else taken
             taken = np.clip(taken, self.acts.low, self.acts.high).astype(self.acts.dtype)
         if tricks.action_mask:
             self.infos = [{} for _ in self.seeds]
