@@ -80,6 +80,10 @@ def test_box_actions_too(tricks: Tricks) -> None:
     assert_same_curve(tricks, env="Pendulum-v1", seeds=2, steps=450, lanes=2, horizon=32)
 
 
+def test_box_actions_of_whole_numbers_are_rounded_too() -> None:
+    assert_same_curve(PPO, env="WholeNumbers-v0", seeds=2, steps=80, lanes=2, horizon=16)
+
+
 def test_action_masks_too() -> None:
     assert_same_curve(switched(["action_mask"]), env="Forbidding-v0", seeds=2, steps=100, lanes=2, horizon=16)
 

@@ -1,4 +1,4 @@
-"""Environments that show images, with lives."""
+"""Environments that show images, with lives, and one that takes whole numbers in a Box."""
 
 from typing import Any
 
@@ -35,3 +35,13 @@ class LargePictures(SmallPictures):
         image = np.zeros((1, 36, 36), np.uint8)
         image[:, : 9 * (self.t % 4)] = 100
         return image
+
+
+class WholeNumbers(ThreeLives):
+    """Pays the sum of two whole numbers, which a policy chooses as Box actions."""
+
+    action_space = gym.spaces.Box(-3, 3, (2,), np.int64)
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:  # type: ignore[override]
+        obs, points, *ends, info = super().step(0)
+        return obs, points + float(action.sum()), *ends, info  # type: ignore[return-value]
