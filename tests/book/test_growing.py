@@ -30,7 +30,7 @@ def test_the_shapes_are_those_that_the_comments_give() -> None:
     found = shapes(PPO)
     told = {text.strip(): found.get(n, "") for n, text in enumerate(str(listing(PPO)).splitlines(), 1)}
     line = next(text for text in told if text.startswith("features, advantage = "))
-    assert line.endswith("# [S, B, H], [S, B]")
+    assert line.endswith("# advantage [S, B]")
     assert told[line] == "b.advantage [S, B], b.obs [S, B, D], advantage [S, B]"
     assert told["loss = -mean(objective, b.valid)  # [S]"] == "objective [S, B], b.valid [S, B], loss [S]"
     assert told["dead = done & ~rollout.cut"] == "done [S, T, N], rollout.cut [S, T, N], dead [S, T, N]"
