@@ -19,6 +19,7 @@ from ablations.design.suites import SUITES
 from ablations.experiments import calibrate, design_runs, games, random_design, speed, sweep, worlds
 from ablations.training.plan import plans
 from tricks import PPO, Config, Tricks, diff
+from tricks.cli.export_command import File
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
 from tricks.cli.play_command import Playing
@@ -134,7 +135,7 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 
 
 def test_every_option_on_a_page_is_an_option() -> None:
-    known = [f for group in (Tricks, Config, Output, Playing, *KINDS.values()) for f in fields(group)]
+    known = [f for group in (Tricks, Config, File, Output, Playing, *KINDS.values()) for f in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
     assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names}
 
