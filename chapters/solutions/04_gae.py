@@ -36,8 +36,10 @@ def my_advantages(reward, value, next_value, terminated, done, gamma, lam):
 check_advantages(my_advantages)
 
 row = torch.ones(1, 1, 1)
-death = {"terminated": row.bool(), "done": row.bool(), "gamma": 0.99, "lam": 0.95}
-right, faulty = (f(row, 50 * row, 70 * row, **death).item() for f in (gae, surprising_advantages))
+numbers = {"gamma": 0.99, "lam": 0.95}
+right, faulty = (
+    f(row, 50 * row, 70 * row, row.bool(), row.bool(), **numbers).item() for f in (gae, surprising_advantages)
+)
 assert right == 1 - 50
 assert faulty > 0  # praise for falling
 print("Right: at a death A is r - V(s), and in the faulty version it isn't.")

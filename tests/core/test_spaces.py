@@ -36,11 +36,11 @@ def test_a_space_comes_back_from_json_as_it_was(name: str) -> None:
 def test_what_the_bounds_cut_off_is_a_share_of_the_dimensions() -> None:
     uneven = Spaces("x", SPACES["scalar"], SPACES["uneven"])  # in [-0.1, 1e30] and [-inf, 7]
     action = torch.tensor([[-0.2, 8.0], [-0.1, 7.0], [0.0, 7.5], [-0.3, -1e30], [torch.nan, 0.0]])
-    assert uneven.clipped(action).tolist() == [1, 0, 0.5, 0.5, 0]  # type: ignore[union-attr]
+    assert uneven.clip_share(action).tolist() == [1, 0, 0.5, 0.5, 0]  # type: ignore[union-attr]
     whole = Spaces("x", SPACES["scalar"], gym.spaces.Box(-1, 2, (2, 1), np.int64))
     action = torch.tensor([[-1.4, 2.4], [-1.6, 2.6]])  # they are rounded first
-    assert whole.clipped(action).tolist() == [0, 1]  # type: ignore[union-attr]
-    assert Spaces("x", SPACES["scalar"], SPACES["discrete"]).clipped(torch.tensor([9])) is None
+    assert whole.clip_share(action).tolist() == [0, 1]  # type: ignore[union-attr]
+    assert Spaces("x", SPACES["scalar"], SPACES["discrete"]).clip_share(torch.tensor([9])) is None
 
 
 def test_equal_bounds_are_one_number() -> None:

@@ -150,7 +150,7 @@ class Player:
         cut[:, :-1] = False
         played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
         ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
-        task, clipped = spaces.task(obs[:, :-1]), spaces.clipped(action)
+        task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(action)
         return Rollout(**played, **ends, task=task, std=std, clipped=clipped, faults=faults)
 
     def overlong(self) -> list[int]:

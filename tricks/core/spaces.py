@@ -101,7 +101,7 @@ class Spaces:
             return torch.nn.functional.one_hot(index, self.features).float()
         return torch.from_numpy(np.asarray(obs, dtype=np.float32).reshape(*rows, self.features))
 
-    def clipped(self, action: Tensor) -> Tensor | None:
+    def clip_share(self, action: Tensor) -> Tensor | None:
         """Share of a Box action's dimensions that `decode` clips: [..., A] -> [...]. None for Discrete actions."""
         if isinstance(self.action, gym.spaces.Discrete):
             return None
