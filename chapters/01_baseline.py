@@ -83,7 +83,7 @@ assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
 
 
 # %%
-def two_moments(pays, probs, baseline=0.0):
+def mean_and_variance(pays, probs, baseline=0.0):
     """Exact mean [3] of a single sample (r − b)·∇log π, and its variance, summed over the three components."""
     score = torch.eye(3) - probs  # a row a machine
     samples = (pays - baseline).unsqueeze(1) * score
@@ -93,9 +93,9 @@ def two_moments(pays, probs, baseline=0.0):
 
 uniform = torch.full((3,), 1 / 3)
 for name, pays in (("1, 2, 4", PAYS), ("101, 102, 104", PAYS + 100)):
-    mean, variance = two_moments(pays, uniform)
+    mean, variance = mean_and_variance(pays, uniform)
     print(f"{name:14} mean {mean.numpy().round(3)}  standard deviation {variance**0.5:6.2f}")
-torch.testing.assert_close(two_moments(PAYS, uniform)[0], two_moments(PAYS + 100, uniform)[0])
+torch.testing.assert_close(mean_and_variance(PAYS, uniform)[0], mean_and_variance(PAYS + 100, uniform)[0])
 
 # %% [markdown]
 # The **mean is the same**. The spread is forty times as wide, so you would need more than a thousand times the pulls to
@@ -119,11 +119,11 @@ torch.testing.assert_close(two_moments(PAYS, uniform)[0], two_moments(PAYS + 100
 # and there is nothing left to learn from; subtract 3 from the best machine only, and the second best wins.
 
 # %%
-exact, _ = two_moments(PAYS, uniform)
+exact, _ = mean_and_variance(PAYS, uniform)
 baselines = {"b = 0": 0.0, "b = 7/3": 7 / 3, "b = -1000": -1000.0}
 baselines |= {"b(a) = r(a)": PAYS, "b(a) = 0, 0, 3": torch.tensor([0.0, 0.0, 3.0])}
 for name, baseline in baselines.items():
-    mean, variance = two_moments(PAYS, uniform, baseline)
+    mean, variance = mean_and_variance(PAYS, uniform, baseline)
     print(f"{name:15} mean {mean.numpy().round(3) + 0.0}   variance {variance:10.2f}")
     unbiased = not isinstance(baseline, torch.Tensor)
     assert torch.allclose(mean, exact) == unbiased
@@ -154,7 +154,7 @@ for name, baseline in baselines.items():
 probs = torch.tensor([0.7, 0.2, 0.1])
 best, average = 1.09 / 0.46, (probs @ PAYS).item()
 heights = torch.linspace(-1, 5, 121)
-variances = [two_moments(PAYS, probs, height)[1] for height in heights.tolist()]
+variances = [mean_and_variance(PAYS, probs, height)[1] for height in heights.tolist()]
 
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 axis.plot(heights, variances, color=style.COLORS["baseline"])
@@ -163,9 +163,9 @@ for height, name, offset in (
     (average, "E[r]", (-24, -12)),
     (best, "b*", (-4, 8)),
 ):
-    axis.plot(height, two_moments(PAYS, probs, height)[1], "o", color=style.INK)
-    axis.annotate(name, (height, two_moments(PAYS, probs, height)[1]), offset, textcoords="offset points")
-    print(f"{name:12} b = {height:.2f}: variance {two_moments(PAYS, probs, height)[1]:.3f}")
+    axis.plot(height, mean_and_variance(PAYS, probs, height)[1], "o", color=style.INK)
+    axis.annotate(name, (height, mean_and_variance(PAYS, probs, height)[1]), offset, textcoords="offset points")
+    print(f"{name:12} b = {height:.2f}: variance {mean_and_variance(PAYS, probs, height)[1]:.3f}")
 axis.set(xlabel="height of the baseline b (payout)", ylabel="variance of a\nsingle gradient", ylim=(0, None))
 plt.show()
 assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05

@@ -8,7 +8,7 @@ import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
 from support import kernels
-from support.pictures import LargePictures, SmallPictures, WholeNumbers
+from support.pictures import ChannelsLast, LargePictures, SmallPictures, WholeNumbers
 from support.probes import PROBES, AllLegal, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
@@ -36,6 +36,7 @@ register("BrokenReward-v0", Broken, what="reward")
 register("ThreeLives-v0", ThreeLives)
 register("SmallPictures-v0", SmallPictures)
 register("LargePictures-v0", LargePictures)
+register("ChannelsLast-v0", ChannelsLast)
 register("WholeNumbers-v0", WholeNumbers)
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)

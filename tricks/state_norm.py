@@ -17,7 +17,10 @@ def add_obs_stats_(agent: Agent) -> None:
 
 
 def follow_observations_(agent: Agent, batch: Batch, decay: PerSeed) -> None:
-    """Merge a batch into the agent's statistics. Only between updates: the first minibatch's ratio must be 1."""
+    """Merge a batch, obs [S, B, D], into the agent's statistics.
+
+    Only after the update: if the nets saw its states differently than when they played, no ratio would begin at 1.
+    """
     stats = cast(ObsStats, agent.obs_stats)
     stats.moments = merge_moments(stats.moments, batch.obs, batch.valid, decay)
 

@@ -36,10 +36,8 @@ def my_advantages(reward, value, next_value, terminated, done, gamma, lam):
 check_advantages(my_advantages)
 
 row = torch.ones(1, 1, 1)
-numbers = {"gamma": 0.99, "lam": 0.95}
-right, faulty = (
-    f(row, 50 * row, 70 * row, row.bool(), row.bool(), **numbers).item() for f in (gae, surprising_advantages)
-)
+death = (row, 50 * row, 70 * row, row.bool(), row.bool())
+right, faulty = (f(*death, gamma=0.99, lam=0.95).item() for f in (gae, surprising_advantages))
 assert right == 1 - 50
 assert faulty > 0  # praise for falling
 print("Right: at a death A is r - V(s), and in the faulty version it isn't.")

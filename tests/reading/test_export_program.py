@@ -68,6 +68,8 @@ def test_an_export_refuses_numbers_out_of_range_in_one_line(
         ("nonsense:Cart-v0", "nonsense"),
         ("CarRacing-v3", ""),
         ("Blackjack-v1", "Tuple"),
+        ("SmallPictures-v0", "this file needs Box or Discrete spaces, and no images"),
+        ("ChannelsLast-v0", "this file needs uint8 images [C, H, W]"),
         ("CartPole-v1", "CartPole-v1: action_mask needs"),
         ("Pendulum-v1", "Pendulum-v1: action_mask needs"),
     ],
@@ -75,7 +77,7 @@ def test_an_export_refuses_numbers_out_of_range_in_one_line(
 def test_an_export_refuses_in_one_line(
     env: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    module = executed(EVERY if "mask" in said else PPO)
+    module = executed(EVERY if "mask" in said else PPO, images="[C, H, W]" in said)
     monkeypatch.setattr(sys, "argv", ["ppo.py", "--env", env])
     with pytest.raises(SystemExit) as stop:
         module["main"](module["train"])

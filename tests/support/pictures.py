@@ -26,6 +26,15 @@ class SmallPictures(ThreeLives):
         return image
 
 
+class ChannelsLast(SmallPictures):
+    """The same with the channels as the last axis."""
+
+    observation_space = gym.spaces.Box(0, 255, (8, 8, 2), np.uint8)
+
+    def image(self) -> np.ndarray:
+        return np.moveaxis(super().image(), 0, -1)
+
+
 class LargePictures(SmallPictures):
     """The same, for larger convolutions."""
 

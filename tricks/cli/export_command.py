@@ -14,7 +14,7 @@ class File:
     """What the file is for."""
 
     images: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Observations are images [C, H, W] of uint8. Of an ALE game, they are anyway."""
+    """Observations are images [C, H, W] of uint8. Those of an ALE game always are."""
 
 
 def export(arguments: list[str]) -> None:

@@ -62,7 +62,7 @@ def train(arguments: list[str]) -> None:
 def one_thread() -> None:
     """Let PyTorch compute on one thread unless OMP_NUM_THREADS is set. Environments have workers of their own.
 
-    With small nets, a second thread gains a tenth on an idle machine, and costs ten times as much on a busy one.
+    With small nets, a second thread gains little, and while another program is busy it costs a lot.
     """
     import torch
 

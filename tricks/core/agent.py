@@ -1,4 +1,4 @@
-"""S agents at once: a policy net, a value net, and the running statistics that normalize their inputs and returns."""
+"""S agents at once: a policy net, a value net, and the units of its values."""
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy

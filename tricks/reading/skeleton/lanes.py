@@ -43,17 +43,18 @@ class Lanes:
         if self.envs[0].metadata.get("autoreset_mode") != gym.vector.AutoresetMode.NEXT_STEP:
             self.envs = [gym.make_vec(config.env, config.lanes, "sync") for _ in self.seeds]
         self.sees, self.acts = kinds = self.envs[0].single_observation_space, self.envs[0].single_action_space
-        pixels = len(self.sees.shape or ()) == 3 and self.sees.dtype == np.uint8
-        fitting = pixels if images else not pixels
+        self.shape: tuple[int, ...] = self.sees.shape or ()
+        pixels = len(self.shape) == 3 and self.sees.dtype == np.uint8
+        fitting = pixels and self.shape[0] < min(self.shape[1:]) if images else not pixels
         if not fitting or not all(isinstance(kind, Box | Discrete) for kind in kinds):
             needed = "uint8 images [C, H, W]" if images else "Box or Discrete spaces, and no images"
             raise gym.error.Error(f"{config.env}: this file needs {needed}, not {kinds}")
-        self.shape, self.inputs, self.actions = self.sees.shape, *map(flatdim, kinds)
+        self.inputs, self.actions = map(flatdim, kinds)
         self.discrete = isinstance(self.acts, Discrete)
         self.family = Categorical if self.discrete else DiagonalGaussian
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
         if images:
-            self.games = list[tuple[Tensor, Tensor]]()  # score of each row, and whether its game ended
+            self.scored = list[tuple[Tensor, Tensor]]()  # score of each row, and whether its game ended
             self.life_ends, self.reward_sign, self.press = config.life_ends, config.reward_sign, fire(config)
         self.reset([int(stream(seed, "env").integers(2**31)) for seed in self.seeds])
         if tricks.action_mask:
@@ -66,10 +67,8 @@ class Lanes:
         if tricks.action_mask:
             self.infos = [info for _, info in first]
         if images:  # over: whose game has ended, as opposed to a life
-            self.over, self.lives = (
-                self.resetting.copy(),
-                np.stack([info.get("lives", self.resetting[0]) for _, info in first]),
-            )
+            self.over, none = self.resetting.copy(), np.zeros(self.lanes, int)
+            self.lives = np.stack([info.get("lives", none) for _, info in first])
 
     def need_masks(self, id: str) -> None:
         """Refuse an environment that does not say which actions are legal."""
@@ -111,7 +110,7 @@ class Lanes:
         self.rows.append((obs, legal, action, reward, terminated, truncated, valid))
         if images:
             going = playing & ~torch.from_numpy(between)
-            self.games.append((torch.where(going, reward, 0), going & torch.from_numpy(self.over)))
+            self.scored.append((torch.where(going, reward, 0), going & torch.from_numpy(self.over)))
 
     def rollout(self) -> Batch:
         """The rows since the last call. A death that falls on the time limit is a death."""
@@ -124,8 +123,8 @@ class Lanes:
         cut[:, :-1] = False
         ends = {"truncated": truncated, "done": done, "cut": cut, "score": reward}
         if images:
-            score, over = (torch.stack(x, 1) for x in zip(*self.games, strict=True))
-            reward, self.games = reward.sign() if self.reward_sign else reward, []
+            score, over = (torch.stack(x, 1) for x in zip(*self.scored, strict=True))
+            reward, self.scored = reward.sign() if self.reward_sign else reward, []
             ends |= {"score": score, "over": over}
         return Batch(obs=shown, legal=legal, action=action, reward=reward, valid=valid, **ends)
 
