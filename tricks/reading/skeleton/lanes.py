@@ -43,7 +43,7 @@ class Lanes:
         if self.envs[0].metadata.get("autoreset_mode") != gym.vector.AutoresetMode.NEXT_STEP:
             self.envs = [gym.make_vec(config.env, config.lanes, "sync") for _ in self.seeds]
         self.sees, self.acts = kinds = self.envs[0].single_observation_space, self.envs[0].single_action_space
-        self.shape: tuple[int, ...] = self.sees.shape or ()
+        self.shape = tuple(self.sees.shape or ())
         pixels = len(self.shape) == 3 and self.sees.dtype == np.uint8
         fitting = pixels and self.shape[0] < min(self.shape[1:]) if images else not pixels
         if not fitting or not all(isinstance(kind, Box | Discrete) for kind in kinds):
