@@ -10,27 +10,31 @@ if TYPE_CHECKING:
     from ablations.analysis.by_rate import common_rate, effects_by_rate
     from ablations.analysis.choices import clear_of_zero
     from ablations.analysis.choosing import areas_of
+    from ablations.analysis.compared import Frames
     from ablations.analysis.effects import effects, scores
-    from ablations.analysis.estimates import holm, paired
+    from ablations.analysis.estimates import holm, paired, unpaired
     from ablations.analysis.outcomes import AS_PREDICTED, Outcome, judged, judged_in, outcomes
     from ablations.analysis.scales import SCALES
-    from ablations.analysis.stats import interval
+    from ablations.analysis.stats import interval, iqm
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
     from ablations.analysis.sweeps import best_scores, fixed, floor_score, share_lost, varied
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.labels import place
-    from ablations.design.story import Design
+    from ablations.design.story import Arm, Comparison, Design
     from ablations.design.suites import PUBLISHED, SUITES
     from ablations.design.trials import TRIALS
+    from ablations.experiments.compare import compare
     from ablations.experiments.sweep import ranges, stored
     from ablations.figures import style
     from ablations.figures.curves import curve
+    from ablations.figures.ends import label_lines
     from ablations.figures.game_curve import draw_games
     from ablations.figures.panels import DASHED, band, thousands
     from ablations.figures.rate_map import rate_map
     from ablations.figures.strip import Panel, Seen, strip
     from ablations.figures.sweep_panels import draw_number
+    from ablations.figures.tidy import figure
     from ablations.report import sentences
     from ablations.report.claims import claim_verdicts
     from ablations.report.games_section import games_in_words
@@ -50,7 +54,10 @@ __all__ = [
     "SUFFIX",
     "SUITES",
     "TRIALS",
+    "Arm",
+    "Comparison",
     "Design",
+    "Frames",
     "Outcome",
     "Panel",
     "Seen",
@@ -63,19 +70,23 @@ __all__ = [
     "claim_verdicts",
     "clear_of_zero",
     "common_rate",
+    "compare",
     "curve",
     "draw_games",
     "draw_number",
     "effects",
     "effects_by_rate",
+    "figure",
     "fixed",
     "flags",
     "floor_score",
     "games_in_words",
     "holm",
     "interval",
+    "iqm",
     "judged",
     "judged_in",
+    "label_lines",
     "load",
     "load_all",
     "markdown",
@@ -97,23 +108,28 @@ __all__ = [
     "table",
     "takeaways",
     "thousands",
+    "unpaired",
     "varied",
 ]
 HOMES = {
+    "figures.tidy": ("figure",),
+    "figures.ends": ("label_lines",),
+    "experiments.compare": ("compare",),
+    "analysis.compared": ("Frames",),
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
     "analysis.choices": ("clear_of_zero",),
     "analysis.choosing": ("areas_of",),
     "analysis.effects": ("effects", "scores"),
     "analysis.outcomes": ("AS_PREDICTED", "Outcome", "judged", "judged_in", "outcomes"),
     "analysis.scales": ("SCALES",),
-    "analysis.estimates": ("holm", "paired"),
-    "analysis.stats": ("interval",),
+    "analysis.estimates": ("holm", "paired", "unpaired"),
+    "analysis.stats": ("interval", "iqm"),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
     "analysis.sweeps": ("best_scores", "floor_score", "fixed", "share_lost", "varied"),
     "design.flag_sets": ("flags", "numbers"),
     "design.labels": ("place",),
-    "design.story": ("Design",),
+    "design.story": ("Arm", "Comparison", "Design"),
     "design.suites": ("PUBLISHED", "SUITES"),
     "design.trials": ("TRIALS",),
     "experiments.sweep": ("ranges", "stored"),

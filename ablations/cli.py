@@ -1,4 +1,4 @@
-"""The commands of `python -m ablations [run|report|tune|worlds|sweep|random|calibrate|games|speed]`."""
+"""The commands of `python -m ablations [compare|run|report|tune|worlds|sweep|random|calibrate|games|speed]`."""
 
 import shlex
 import sys
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # each command imports its own modules, because torch is slow
 
 USAGE = """usage: python -m ablations [COMMAND] ...
 
+  compare    train any arms over many seeds, and say how they differ
   run        train a design's arms over many seeds, then write tables, figures and a report (the default)
   report     rebuild the tables, figures and report without training
   tune       choose each arm's learning rate on tuning seeds
@@ -160,7 +161,14 @@ def _speed(arguments: list[str]) -> int:
     return speed.main(options(speed.Options, arguments, "python -m ablations speed"))
 
 
+def _compare(arguments: list[str]) -> int:
+    from ablations.experiments import compare
+
+    return compare.main(arguments, again("compare", arguments))
+
+
 COMMANDS = {
+    "compare": _compare,
     "run": _run,
     "report": _report,
     "tune": _tune,

@@ -45,8 +45,11 @@ def _known(env: str, steps: int, given: str, tricks: str, lr: float) -> pd.DataF
 
 
 def _means(rows: pd.DataFrame, rngs: Sequence[np.random.Generator] = ()) -> np.ndarray:
-    """The mean area at the rate that each draw chooses. rngs: as for `choices`."""
-    areas = areas_of(rows)
+    return means_chosen(areas_of(rows), rngs)
+
+
+def means_chosen(areas: Sequence[np.ndarray], rngs: Sequence[np.random.Generator] = ()) -> np.ndarray:
+    """The mean area at the rate that each draw chooses, [RESAMPLES]. areas, rngs: as for `choices`."""
     found: np.ndarray = np.array([each.mean() for each in areas])[choices(areas, rngs)]
     return found
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from tricks.config import Config
 from tricks.envs.make import make_env
-from tricks.ladder import LADDER, NEEDS, check_known
+from tricks.ladder import HYPERPARAMETERS, LADDER, NEEDS, Tricks, check_known
+
+ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
 
 
 def tricks_named(text: str) -> list[str]:
@@ -28,3 +30,14 @@ def gives_mask(config: Config) -> bool:
         return False
     with closing(make_env(replace(config.only(0), lanes=1, device="cpu", compile=False))) as env:
         return env.masks
+
+
+def idle(number: str, tricks: Tricks) -> str:
+    """Why a number has no effect with these flags: `target_kl has no effect without kl_stop`; empty if it has one."""
+    owners = [flag for flag, numbers in HYPERPARAMETERS.items() if number in numbers]
+    for needed in (owners, [ALSO[number]] if number in ALSO else []):
+        if needed and not {*needed} & {*tricks.on}:
+            return f"{number} has no effect without {' or '.join(needed)}"
+    if number == "value_epochs" and tricks.ppg_buffers:
+        return "value_epochs has no effect with ppg_buffers, which have value_uses instead"
+    return ""

@@ -3,24 +3,63 @@
 No other code asks for a design by its name, so adding one takes a single function in designs.py.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 from ablations.design.labels import Label
+from tricks.config import Config
+from tricks.errors import InputError
 from tricks.ladder import LADDER, Tricks
+
+SHARED = ("env", "backend", "device", "compile", "seeds", "steps")  # of a Config: the same for all arms
+NUMBERS = tuple(field.name for field in fields(Config) if field.name not in SHARED)
+Pairs = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One combination of flags, and the label under which the design's tables and figures show it."""
+    """What is trained and shown under one name: flags, and the numbers that are its own.
+
+    `Arm("mine", PPO, {"target_kl": 0.02})`. A plain name becomes a `Label`. Numbers are fields of `Config`; all others
+    are those of the comparison. functions stand in for ours in this arm, by name, as for `patched`. Raises InputError
+    for a number that `Config` does not have, or that all arms share.
+    """
 
     label: Label
     tricks: Tricks
+    numbers: tuple[tuple[str, Any], ...] = ()
+    functions: tuple[tuple[str, Callable[..., Any]], ...] = ()
+
+    def __init__(
+        self,
+        name: str | Label,
+        tricks: Tricks,
+        numbers: Pairs = (),
+        functions: Pairs = (),
+    ) -> None:
+        own = dict(numbers)
+        if unknown := [each for each in own if each not in NUMBERS]:
+            why = "is the same for all arms" if unknown[0] in SHARED else "is no number"
+            raise InputError(f"arm {str(name)!r}: {unknown[0]} {why}")
+        if not isinstance(tricks, Tricks):
+            raise InputError(f"arm {str(name)!r} needs Tricks, not {type(tricks).__name__}")
+        object.__setattr__(self, "label", Label(name) if isinstance(name, str) else name)
+        object.__setattr__(self, "tricks", tricks)
+        object.__setattr__(self, "numbers", tuple(own.items()))
+        object.__setattr__(self, "functions", tuple(dict(functions).items()))
 
     @property
     def name(self) -> str:
         """The label as text, unique within a design."""
         return str(self.label)
+
+    def config(self, base: Config) -> Config:
+        """The config that it is trained with, where others have `base`. Raises InputError for an impossible number."""
+        try:
+            return replace(base, **dict(self.numbers))
+        except InputError as error:
+            raise InputError(f"arm {self.name!r}: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def choose_rates(chosen: TuneOptions) -> int:
     settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
-    store, arms, each = Store(chosen.out / "jobs"), [(p.config, t) for p, t in settings], chosen.seeds_per_rate
+    store, arms, each = Store(chosen.out / "jobs"), [Job(p.config, t) for p, t in settings], chosen.seeds_per_rate
     prepare(chosen.out)
     scores = tune(arms, store, workers, each)
     print(

@@ -21,6 +21,7 @@ from ablations.analysis.sweeps import (
     means,
     varied,
 )
+from ablations.design.choice import idle
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
@@ -33,12 +34,11 @@ from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.ladder import HYPERPARAMETERS, Tricks, named
+from tricks.ladder import Tricks, named
 from tricks.runs.files import write_whole
 from tricks.runs.opening import refuse_endless
 
 MOST = 100_000  # agents of one sweep
-ALSO = {"value_epochs": "reuse", "max_value_grad_norm": "grad_clip"}  # flags that these numbers need, too
 RATES = (0.001, 0.003, 0.01, 0.03)  # unless others are named
 
 
@@ -142,13 +142,9 @@ def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
     if not grid:
         raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
     for name in grid:
-        owners = [flag for flag, numbers in HYPERPARAMETERS.items() if name in numbers]
-        for needed in (owners, [ALSO[name]] if name in ALSO else []):
-            if needed and not {*needed} & {*tricks.on}:
-                said = f"{name} has no effect without {' or '.join(needed)}"
-                raise InputError(f"{said}; --rung {chosen.rung}+{needed[0]}")
-        if name == "value_epochs" and tricks.ppg_buffers:
-            raise InputError("value_epochs has no effect with ppg_buffers, which have value_uses instead")
+        if fault := idle(name, tricks):
+            needed = fault.partition(" without ")[2].split(" or ")[0]
+            raise InputError(f"{fault}; --rung {chosen.rung}+{needed}" if needed else fault)
     return {**grid, "lr": grid.get("lr", RATES)}
 
 

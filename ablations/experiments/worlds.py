@@ -58,7 +58,7 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
         refuse_tuned_on(config, arm, (*seeds, *later))
     untuned = [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]
     if chosen.tune and untuned:
-        tune(untuned, store, workers)
+        tune([Job(config, arm) for config, arm in untuned], store, workers)
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), chosen.env.replace("/", "_"), first=seeds[0])
     study, path = save(trained({t: t.levels for t in trials}, seeds, store, workers, command, name), chosen.out)

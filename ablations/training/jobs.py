@@ -5,7 +5,7 @@ import json
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 import msgspec
@@ -14,9 +14,11 @@ import pandas as pd
 from ablations.design.flag_sets import as_trained
 from ablations.training.curve_checks import fault
 from ablations.training.gpus import gpu_name
+from ablations.training.own import Own
 from ablations.training.provenance import VERSIONS, provenance
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
+from tricks.config import PerSeed
 from tricks.errors import InputError, said
 from tricks.runs.learning_curve import COLUMNS, DIAGNOSTICS
 
@@ -32,6 +34,12 @@ class Job:
 
     config: Config
     tricks: Tricks
+    own: Own | None = None
+    """What comes from outside the packages: an environment, a net, or other functions of the user's."""
+
+    def at(self, seeds: tuple[int, ...], lr: PerSeed) -> "Job":
+        """The same for these seeds and at this learning rate, or at these, one for each seed."""
+        return replace(self, config=replace(self.config, seeds=seeds, lr=lr))
 
     @property
     def what(self) -> dict[str, Any]:
@@ -45,6 +53,8 @@ class Job:
         own = {f.name: given[f.name] for f in fields(self.config) if given[f.name] != f.default}
         config = own | {"env": self.config.env, "steps": self.config.steps, "seeds": self.config.seed_list}
         what = {"algorithm": ALGORITHM, "config": config, "tricks": self.tricks.on}
+        if self.own is not None:
+            what["own"] = self.own.fingerprint
         as_read_back: dict[str, Any] = json.loads(json.dumps(what))  # tuples become lists
         return as_read_back
 
@@ -116,7 +126,8 @@ def compute(job: Job) -> Finished:
 
     start = time.perf_counter()
     try:
-        run = train(as_trained(job.config, job.tricks), job.tricks)
+        with (job.own or Own()).in_place() as given:
+            run = train(as_trained(job.config, job.tricks), job.tricks, **given)
         text = result_text(job, run, time.perf_counter() - start)
         parse_result(job, text)
         return Finished(text)

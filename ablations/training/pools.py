@@ -49,8 +49,14 @@ def whole_pool(size: int, initializer: Callable[..., None], *arguments: Any) -> 
 def deaf_children() -> Iterator[None]:
     """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
 
-    The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked.
+    The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked. Nor
+    do they run the user's script again, which may start them in its first line.
     """
+    with _no_script():
+        yield from _deaf()
+
+
+def _deaf() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -62,6 +68,19 @@ def deaf_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _no_script() -> Iterator[None]:
+    """Hide what is run as a script, which new processes would import: what they need of it, they get by value."""
+    main = sys.modules["__main__"]
+    before = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    try:
+        vars(main).pop("__file__", None)
+        main.__spec__ = None
+        yield
+    finally:
+        vars(main).update(before)
 
 
 def start_worker() -> None:

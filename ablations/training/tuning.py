@@ -4,8 +4,8 @@ One look at ten seeds confuses luck with quality: with so few, the best and the 
 standard error. So the best rates are trained on as many seeds again, and the choice is made on all of them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,13 +17,13 @@ from ablations.training.rate_table import COLUMNS, FINALISTS, GRID, KEY, joined,
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
 from ablations.training.workers import run_jobs
-from tricks import Config, Tricks
 from tricks.errors import InputError
 
 SEEDS_PER_RATE = 10  # at first
 MOST_SEEDS_PER_RATE = 10_000
+OTHERS = 50_000  # places for rates that are not in EVERY
 EVERY = (1e-5, 3e-5, 1e-4, *GRID, 1.0)  # the grid, and where it may be extended to
-Setting = tuple[Config, Tricks]
+Wanted = Mapping[float, range]  # rates, and which of its tuning seeds each needs, counted from 0
 
 
 class Seen(NamedTuple):
@@ -38,22 +38,15 @@ class Seen(NamedTuple):
         return -np.inf if np.isnan(self.areas).any() else float(np.mean(self.areas))
 
 
-def tune(settings: Sequence[Setting], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
+def tune(settings: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
     """Train every setting at the rates of the grid, and put the scores into the table.
 
-    seeds: tuning seeds per rate, and as many again for the best FINALISTS. All earlier scores of the setting are
-    replaced, whatever their rates and seeds. Raises InputError if a job fails.
+    settings: jobs, whose own seeds and rates don't matter. seeds: tuning seeds per rate, and as many again for the best
+    FINALISTS. All earlier scores of the setting are replaced, whatever their rates and seeds. Raises InputError if a
+    job fails.
     """
-    seen: dict[Setting, dict[float, Seen]] = {setting: {} for setting in dict.fromkeys(settings)}
-    while jobs := [(setting, job) for setting in seen for job in next_jobs(setting, seen[setting], seeds)]:
-        failed = run_jobs([job for _, job in jobs], store, workers)
-        if failed:
-            raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-        for setting, job in jobs:
-            for rate, new in _by_rate(job, store).items():
-                old = seen[setting].get(rate, Seen((), ()))
-                seen[setting][rate] = Seen(old.areas + new.areas, old.lates + new.lates)
-    rows = [_row(setting, rate, each) for setting, found in seen.items() for rate, each in found.items()]
+    found = searched(settings, store, workers, lambda seen: still_wanted(seen, seeds))
+    rows = [_row(setting, rate, each) for setting, seen in found.items() for rate, each in seen.items()]
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
     table.cache_clear()  # another process may have stored rates meanwhile
     arm, before = KEY[:-1], table()
@@ -62,26 +55,44 @@ def tune(settings: Sequence[Setting], store: Store, workers: int, seeds: int = S
     return fresh
 
 
-def next_jobs(setting: Setting, seen: Mapping[float, Seen], seeds: int) -> list[Job]:
-    """What to train next; nothing if the setting is tuned.
+def searched(
+    settings: Sequence[Job], store: Store, workers: int, wanted: Callable[[Mapping[float, Seen]], Wanted]
+) -> dict[Job, dict[float, Seen]]:
+    """Train every setting at the rates that `wanted` asks for after what was seen, until it asks for nothing.
+
+    Raises InputError if a job fails.
+    """
+    seen: dict[Job, dict[float, Seen]] = {setting: {} for setting in settings}
+    while jobs := [(setting, job) for setting in seen for job in jobs_at(setting, wanted(seen[setting]))]:
+        failed = run_jobs([job for _, job in jobs], store, workers)
+        if failed:
+            raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
+        for setting, job in jobs:
+            for rate, new in _by_rate(job, store).items():
+                old = seen[setting].get(rate, Seen((), ()))
+                seen[setting][rate] = Seen(old.areas + new.areas, old.lates + new.lates)
+    return seen
+
+
+def jobs_at(setting: Job, wanted: Wanted) -> list[Job]:
+    """The jobs that train a setting at these rates, each on these of its tuning seeds.
 
     All rates share one stack if rollouts have a fixed length. Whole episodes get a stack per rate: where some rates
     learn and others collapse, the short episodes would be padded to the long ones, and training takes twice as long.
     """
-    config, tricks = setting
-    wanted = still_wanted(seen, seeds)
-    agents = [(rate, _seed(rate, k)) for rate, places in sorted(wanted.items()) for k in places]
-    stacks = [agents] if tricks.segments else [[a for a in agents if a[0] == rate] for rate in sorted(wanted)]
+    agents = [(rate, tuning_seed(rate, k)) for rate, places in sorted(wanted.items()) for k in places]
+    apart = [[a for a in agents if a[0] == rate] for rate in sorted(wanted)]
     return [
-        Job(replace(config, seeds=tuple(seed for _, seed in some), lr=tuple(rate for rate, _ in some)), tricks)
-        for some in stacks
+        setting.at(tuple(seed for _, seed in some), tuple(rate for rate, _ in some))
+        for some in ([agents] if setting.tricks.segments else apart)
         if some
     ]
 
 
-def _seed(rate: float, k: int) -> int:
-    """The k-th tuning seed of a rate; no other rate has it."""
-    return FIRST_TUNING_SEED + EVERY.index(rate) * 2 * MOST_SEEDS_PER_RATE + k
+def tuning_seed(rate: float, k: int) -> int:
+    """The k-th tuning seed of a rate; no other rate has it (of those outside EVERY, hardly another)."""
+    place = EVERY.index(rate) if rate in EVERY else len(EVERY) + zlib.crc32(f"{rate:.6g}".encode()) % OTHERS
+    return FIRST_TUNING_SEED + place * 2 * MOST_SEEDS_PER_RATE + k
 
 
 def still_wanted(seen: Mapping[float, Seen], seeds: int) -> dict[float, range]:
@@ -119,8 +130,8 @@ def _by_rate(job: Job, store: Store) -> dict[float, Seen]:
     return {rate: Seen(tuple(found.score), tuple(found.late)) for rate, found in own.items()}
 
 
-def _row(setting: Setting, rate: float, seen: Seen) -> tuple[object, ...]:
-    config, tricks = setting
+def _row(setting: Job, rate: float, seen: Seen) -> tuple[object, ...]:
+    config, tricks = setting.config, setting.tricks
     means = (float(f"{np.mean(values):.5g}") for values in seen)
     arm = (config.env, config.steps, numbers(config), flags(tricks))
     return (*arm, rate, *means, len(seen.areas), joined(seen.areas))

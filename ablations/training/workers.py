@@ -101,6 +101,8 @@ def passes(job: Job) -> int:
 
 
 def _anywhere(jobs: list[Job], workers: int, scheduler: str) -> Generator[tuple[Job, Finished], None, None]:
+    if any(job.own is not None and not job.own.pickled for job in jobs):  # it cannot go elsewhere
+        return ((job, compute(job)) for job in jobs)
     if not scheduler:
         return in_pool(jobs, workers, compute)
     from ablations.training.cluster import on_cluster

@@ -1,18 +1,19 @@
 """Figures for the chapters, in the style of the ablations."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import torch
 from matplotlib.axes import Axes
 
-from ablations import band, best_rate, curve, on_grid, style, thousands
+from ablations import band, best_rate, curve, label_lines, on_grid, style, thousands
 from tricks import Config, Run, Tricks
+
+__all__ = ["at_best_rate", "begin", "curves", "label_lines", "learning_curve", "over_steps"]
 
 
 def begin() -> None:
@@ -55,37 +56,3 @@ def over_steps(axis: Axes) -> None:
     axis.margins(x=0)
     axis.set_xlabel("environment steps (thousands)")
     label_lines(axis)
-
-
-def label_lines(axis: Axes, size: float = 9) -> None:
-    """Write each labeled line's name at its right end, in its color, and move names apart if they would overlap."""
-    lines = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
-    ends = [_end(axis, np.asarray(line.get_ydata(), float)) for line in lines]
-    height = axis.get_window_extent().height / axis.figure.dpi * 72  # points
-    places = spread(ends, gap=1.5 * size / height)
-    for line, place in zip(lines, places, strict=True):
-        text = axis.text(1.02, place, str(line.get_label()), transform=axis.transAxes, va="center", size=size)
-        text.set(color=line.get_color(), weight="bold")
-
-
-def _end(axis: Axes, y: np.ndarray) -> float:
-    """The height at which a line ends, as a share of the axis; of a line that ends outside, the nearest edge."""
-    known = y[np.isfinite(y)]
-    last = known[-1] if len(known) else 0.0
-    ends = axis.transAxes.inverted().transform(axis.transData.transform((axis.get_xlim()[1], last)))
-    return float(np.clip(ends[1], 0, 1))
-
-
-def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Push places apart until they are at least `gap` apart, in the same order."""
-    order = np.argsort(places, kind="stable")
-    moved = np.array(places, float)[order]
-    for _ in range(100):
-        overlap = np.maximum(gap - np.diff(moved), 0)
-        if not overlap.any():
-            break
-        moved[:-1] -= overlap / 2
-        moved[1:] += overlap / 2
-    found = np.empty(len(places))
-    found[order] = moved
-    return found.tolist()

@@ -14,9 +14,9 @@ import tricks.loop
 from ablations import RESULTS, SCALES, effects, load_all
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
+from ablations.figures.ends import spread
 from book import best_at, evidence, lost_at, planted, swept, unwatched
 from book.exercise import Exercise
-from book.figures import spread
 from tricks import PPG, Config, InputError, source, train
 from tricks.gae import gae
 from tricks.ppg import auxiliary_loss
@@ -34,7 +34,7 @@ def test_a_planted_fault_is_called_by_the_loop_and_gone_afterwards() -> None:
     with planted(gae=wrong):
         assert vars(tricks.loop)["gae"] is wrong
     assert vars(tricks.loop)["gae"] is gae
-    with pytest.raises(AttributeError), planted(no_such_function=wrong):
+    with pytest.raises(InputError, match="no function 'no_such_function'"), planted(no_such_function=wrong):
         pass
 
 

@@ -13,7 +13,7 @@ from ablations.training.rate_table import GRID, split
 from ablations.training.rates import at_edge, best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
-from ablations.training.tuning import Seen, next_jobs, still_wanted, tune
+from ablations.training.tuning import Seen, jobs_at, still_wanted, tune
 from tricks import PPO, REINFORCE, Config
 
 TINY = Config(steps=200, lanes=2, horizon=16)
@@ -75,15 +75,16 @@ def test_where_a_second_look_puts_the_best_rate_at_the_edge_the_next_one_gets_bo
 
 
 def test_no_two_rates_share_a_seed_and_none_is_ever_reported() -> None:
-    (first,) = next_jobs((TINY, PPO), {}, 4)
+    (first,) = jobs_at(Job(TINY, PPO), still_wanted({}, 4))
     assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
     assert len(set(first.config.seed_list)) == 4 * len(GRID)
     assert first.config.seed_list[:5] == (*range(1_000_060_000, 1_000_060_004), 1_000_080_000)  # as they ever were
-    (again,) = next_jobs((TINY, PPO), {rate: Seen((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}, 4)
+    seen = {rate: Seen((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}
+    (again,) = jobs_at(Job(TINY, PPO), still_wanted(seen, 4))
     assert set(again.config.rates) == {1e-5, 3e-5, 1e-4}
     assert min(first.config.seed_list + again.config.seed_list) >= FIRST_TUNING_SEED
     assert not set(first.config.seed_list) & set(again.config.seed_list)
-    apart = next_jobs((TINY, REINFORCE), {}, 4)  # whole episodes: a stack per rate
+    apart = jobs_at(Job(TINY, REINFORCE), still_wanted({}, 4))  # whole episodes: a stack per rate
     assert [set(job.config.rates) for job in apart] == [{rate} for rate in GRID]
     assert {seed for job in apart for seed in job.config.seed_list} == set(first.config.seed_list)
 
@@ -93,12 +94,12 @@ def test_tuning_keeps_every_seed_s_score_and_replaces_what_was_known_of_the_arm(
 ) -> None:
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     rate_table.table.cache_clear()
-    store, arms = Store(tmp_path), [(TINY, REINFORCE), (TINY, PPO)]
+    store, arms = Store(tmp_path), [Job(TINY, REINFORCE), Job(TINY, PPO)]
     scores = tune(arms, store, workers=1, seeds=2)
     assert {len(split(areas)) for areas in scores.areas} == {2, 4}
     mine = scores[(scores.seeds == 4) & scores.tricks.eq("")]
     best = float(mine.lr.to_numpy()[mine.area.to_numpy().argmax()])
-    assert best_rate(*arms[0]) == (best, "")
+    assert best_rate(TINY, REINFORCE) == (best, "")
     assert not at_edge(TINY.env, TINY.steps, scores.numbers.iloc[0], "", best)
     tune(arms[:1], store, workers=1, seeds=1)
     assert rate_table.table().groupby("tricks").seeds.max().to_dict() == {"": 2, scores.tricks.iloc[-1]: 4}
@@ -119,7 +120,7 @@ def test_a_first_look_is_at_ten_seeds_and_a_second_at_ten_more_of_three_rates(
     monkeypatch.setattr(rate_table, "TABLE", tmp_path / "rates.csv")
     monkeypatch.setattr(tuning, "run_jobs", lambda jobs, store, workers: {})
     rate_table.table.cache_clear()
-    tune([(TINY, PPO)], Told(), workers=1)  # type: ignore[arg-type]
+    tune([Job(TINY, PPO)], Told(), workers=1)  # type: ignore[arg-type]
     rows = rate_table.table().set_index("lr")
     rate_table.table.cache_clear()
     assert rows.seeds.to_dict() == dict.fromkeys(GRID, 10) | dict.fromkeys((0.003, 0.01, 0.03), 20)
@@ -137,6 +138,6 @@ def test_tuning_keeps_what_another_process_stored_meanwhile(tmp_path: Path, monk
     rate_table.store_table(pd.DataFrame([("Here-v0", *row[1:])], columns=rate_table.COLUMNS))
     assert rate_table.table().env.tolist() == ["Here-v0"]  # and is remembered
     path.write_bytes(theirs)
-    tune([(TINY, REINFORCE)], Store(tmp_path), workers=1, seeds=1)
+    tune([Job(TINY, REINFORCE)], Store(tmp_path), workers=1, seeds=1)
     assert set(rate_table.table().env) == {"Elsewhere-v0", TINY.env}
     rate_table.table.cache_clear()

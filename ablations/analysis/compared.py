@@ -1,0 +1,120 @@
+"""Arms against a reference: what each scores, how far it is from the reference, and what may be said of that."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ablations.analysis.effects import HELPS, HURTS, MARGIN, NOTHING, UNKNOWN
+from ablations.analysis.estimates import LEVEL, Estimate, Z, holm, unpaired
+from ablations.analysis.scales import SCALES
+from ablations.analysis.stats import FEWEST, improvement, interval, iqm
+
+POWER = 0.841621  # the normal distribution's 80% quantile: an effect is to be detected four times out of five
+MANY = 100_000  # seeds that nobody will train
+
+
+class Frames(NamedTuple):
+    """Runs as two tidy tables."""
+
+    runs: pd.DataFrame
+    """A row per arm and seed: arm, seed, lr, area, late, diverged, and what else is known."""
+    curves: pd.DataFrame
+    """Rows of arm, seed, step, return, and what else was kept, such as diagnostics."""
+
+
+def compared(
+    runs: pd.DataFrame, reference: str, choosing: Mapping[str, float] | None = None, margin: float | None = None
+) -> pd.DataFrame:
+    """One row per arm: its rate and scores, in units of return, and its difference in area from the reference's.
+
+    runs: a row per arm and seed with `arm, seed, lr, area, late, diverged`. choosing: of arms whose learning rate was
+    chosen, the variance of their mean area over that choice. margin: a difference that is certainly smaller counts as
+    practically nothing; None: no difference does. Arms come in their order in `runs`, the reference first.
+
+    area, iqm and late have their 95% intervals over seeds (expanded bootstrap). difference, low, high and p are
+    Welch's, with the variance of choosing both rates. p_holm is corrected for the number of arms by Holm's method, and
+    decides the verdict: helps, hurts, practically nothing, unknown; empty with fewer than FEWEST seeds. would_do is the
+    number of seeds per arm that would detect the difference seen in four of five tries, NaN if it was detected.
+    """
+    choosing = choosing or {}
+    arms = {str(name): own for name, own in runs.groupby("arm", sort=False)}
+    order = [reference, *(name for name in arms if name != reference)]
+    frame = pd.DataFrame([_scores(name, arms[name]) for name in order])
+    base = arms[reference].area.to_numpy()
+    found, better = [Estimate(*[np.nan] * 4)], [np.nan]
+    for name in order[1:]:
+        noise = float(np.nan_to_num(choosing.get(name, 0.0) + choosing.get(reference, 0.0)))
+        found.append(unpaired(arms[name].area.to_numpy(), base, noise))
+        better.append(improvement(arms[name].area.to_numpy(), base))
+    frame = frame.assign(**dict(zip(("difference", "low", "high", "p"), np.array(found).T, strict=True)), better=better)
+    frame["p_holm"] = holm(frame.p.to_numpy())
+    frame["verdict"] = [_verdict(row, margin) for row in frame.to_dict("records")]
+    tests = len(order) - 1
+    frame["would_do"] = [np.nan, *(would_do(arms[name].area.to_numpy(), base, tests) for name in order[1:])]
+    frame.loc[frame.verdict.isin([HELPS, HURTS]), "would_do"] = np.nan
+    return frame
+
+
+def _scores(name: str, runs: pd.DataFrame) -> dict[str, object]:
+    """An arm's part of its row."""
+    row: dict[str, object] = {"arm": name, "lr": runs.lr.iloc[0]}
+    area, late = runs.area.to_numpy(), runs.late.to_numpy()
+    for key, values, statistic in (("area", area, np.mean), ("iqm", area, iqm), ("late", late, np.mean)):
+        low, high = interval(values, statistic)
+        row |= {key: float(statistic(values)), f"{key}_low": float(low), f"{key}_high": float(high)}
+    return row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)}
+
+
+def _verdict(row: Mapping[Any, Any], margin: float | None) -> str:
+    if np.isnan(row["p_holm"]):
+        return ""
+    if row["p_holm"] < LEVEL:
+        return HELPS if row["difference"] > 0 else HURTS
+    return NOTHING if margin is not None and -margin < row["low"] and row["high"] < margin else UNKNOWN
+
+
+def would_do(having: np.ndarray, without: np.ndarray, tests: int = 1) -> float:
+    """Seeds per arm with which a difference like this is detected in four of five tries.
+
+    By the normal approximation, n = (z₁₋α/₂ + z₀.₈)² (s₁² + s₂²) / d², at α = LEVEL / tests; at least FEWEST. NaN if an
+    arm has a single seed, a NaN, or if there is no difference or spread.
+    """
+    from scipy import special
+
+    if min(len(having), len(without)) < 2:
+        return np.nan
+    difference, spread = float(having.mean() - without.mean()), float(having.var(ddof=1) + without.var(ddof=1))
+    if not spread > 0 or not abs(difference) > 0:
+        return np.nan
+    z = Z if tests == 1 else float(special.ndtri(1 - LEVEL / tests / 2))
+    return max(float(FEWEST), float(np.ceil((z + POWER) ** 2 * spread / difference**2)))
+
+
+def margin_of(env: str) -> float | None:
+    """MARGIN of the way from a random policy to the ceiling, in units of return; None in an environment without."""
+    scale = SCALES.get(env)
+    return None if scale is None else MARGIN * (scale.ceiling - scale.random)
+
+
+Areas = Mapping[float, Sequence[float]]  # a rate -> one area per tuning seed
+
+
+def differences_by_rate(areas: Mapping[str, Areas], reference: str) -> pd.DataFrame:
+    """One row per arm and rate: the area on the tuning seeds, and its difference from the reference's, after Welch.
+
+    areas: of each arm. At every rate only as many seeds count as at all rates: the best ones have more, because they
+    looked best. Differences are NaN at a rate that one of the two arms lacks.
+    """
+    rows = []
+    for arm, by_rate in areas.items():
+        first = min(len(values) for values in by_rate.values())
+        for lr in sorted(by_rate):
+            mine = np.array(by_rate[lr][:first])
+            low, high = interval(mine)
+            row = {"arm": arm, "lr": lr, "area": mine.mean(), "area_low": float(low), "area_high": float(high)}
+            other = areas[reference].get(lr) if arm != reference else None
+            found = Estimate(*[np.nan] * 4) if other is None else unpaired(mine, np.array(other[:first]))
+            rows.append(row | dict(zip(("difference", "low", "high", "p"), found, strict=True)) | {"seeds": first})
+    return pd.DataFrame(rows)

@@ -1,0 +1,173 @@
+"""A comparison of arms as a section of the report, and as a page of its own."""
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ablations.analysis.compared import MANY
+from ablations.analysis.effects import HELPS, HURTS, NOTHING
+from ablations.analysis.stats import FEWEST
+from ablations.design.story import Arm
+from ablations.figures import style
+from ablations.figures.saving import save
+from ablations.figures.tidy import by_rate_figure, figure, on_grids
+from ablations.report.markup import as_html, code, picture, plain
+from ablations.report.tables import markdown
+from ablations.training.provenance import provenance
+from tricks.config import Config
+from tricks.runs.files import make_folder, write_whole
+
+SECTION = "comparison.md"
+TITLES = {"curves": "Learning curves", "by_rate": "Area by learning rate"}
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What `compare` found."""
+
+    env: str
+    config: Config
+    """What all arms share."""
+    arms: tuple[Arm, ...]
+    """The reference first."""
+    table: pd.DataFrame
+    """A row per arm, see `compared`."""
+    runs: pd.DataFrame
+    """A row per arm and seed: arm, seed, env, steps, tricks, numbers, lr, area, late, diverged."""
+    curves: pd.DataFrame
+    """A row per arm, seed and update: arm, and the columns of `Run.curve`, diagnostics among them."""
+    by_rate: pd.DataFrame | None = None
+    """With `rates`: a row per arm and rate, see `differences_by_rate`."""
+    rates: str = ""
+    """How the learning rates came about, in words."""
+    command: str = ""
+    files: list[Path] = field(default_factory=list)
+
+    def plot(self, statistic: str = "mean") -> Figure:
+        """Learning curves with intervals. statistic: mean or iqm."""
+        return figure(self, statistic=statistic, said=f"{self.env}: {self.rates}", colors=self.colors)
+
+    @property
+    def colors(self) -> dict[str, str]:
+        """The color of the trick in which an arm differs from the reference, if it is a single one of that color."""
+        base = {*self.arms[0].tricks.on}
+        by = {arm.name: {*arm.tricks.on} ^ base for arm in self.arms[1:]}
+        found = {name: style.COLORS[next(iter(own))] for name, own in by.items() if len(own) == 1}
+        return {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
+
+    @property
+    def sentences(self) -> list[str]:
+        """What can be said of each arm against the reference, a sentence each."""
+        reference, areas = self.arms[0].name, {name: [*own.area] for name, own in self.runs.groupby("arm")}
+        return [
+            f"{row['arm']} does nothing here: every seed's area is the same as with {reference}."
+            if areas[row["arm"]] == areas[reference]
+            else _sentence(row, reference)
+            for row in self.table.iloc[1:].to_dict("records")
+        ]
+
+
+def write_comparison(found: Compared, out: Path, name: str, seconds: float) -> Compared:
+    """Write everything into a folder of that name. Returns the comparison with the paths."""
+    folder = out / name
+    make_folder(folder)
+    files = [folder / each for each in ("table.csv", "runs.csv", "curves.csv.gz")]
+    for path, frame in zip(files, (found.table, found.runs, found.curves), strict=True):
+        text = frame.to_csv(index=False, float_format="%.6g")
+        write_whole(path, text if path.suffix == ".csv" else gzip.compress(text.encode(), mtime=0))
+    grids = {arm: grid.rename_axis("seed").reset_index() for arm, grid in on_grids(found).items()}
+    behind = [grid.melt("seed", var_name="step", value_name="return").assign(arm=arm) for arm, grid in grids.items()]
+    figures = save(found.plot(), folder / "curves", pd.concat(behind)[["arm", "seed", "step", "return"]])
+    if found.by_rate is not None:
+        title = f"{found.env}: area by learning rate"
+        figures += save(by_rate_figure(found.by_rate, title, found.colors), folder / "by_rate", found.by_rate)
+    section = _section(found, name, [path for path in figures if path.suffix == ".png"], seconds)
+    write_whole(folder / SECTION, section + "\n")
+    write_whole(folder / "report.html", as_html(section, out))
+    return replace(found, files=[folder / "report.html", folder / SECTION, *files, *figures])
+
+
+def brief(found: Compared) -> str:
+    """What the terminal shows: the table, and what it means."""
+    return "\n".join([_table(found), "", *found.sentences])
+
+
+def _section(found: Compared, name: str, pictures: Sequence[Path], seconds: float) -> str:
+    parts = [f"## {plain(found.env)}: {', '.join(plain(arm.name) for arm in found.arms)}"]
+    seeds, reference = found.runs.groupby("arm").size().max(), plain(found.arms[0].name)
+    parts += [f"{seeds} seeds per arm, {found.config.steps:,} steps per seed; {found.rates}. Reference: {reference}."]
+    parts += [_table(found), *(plain(said) for said in found.sentences)]
+    parts += [picture(TITLES[path.stem], name, path.name) for path in pictures]
+    if found.by_rate is not None and found.by_rate.difference.notna().any():
+        parts += ["### Differences at each learning rate", _by_rate(found.by_rate)]
+        parts += ["These are of the tuning seeds, and not corrected for the number of rates."]
+    versions = ", ".join(f"{key} {value}" for key, value in provenance().items() if value)
+    made_by = f"Made by {code(found.command)}. " if found.command else ""
+    return "\n\n".join([*parts, HOW, f"{made_by}{seconds:.0f} seconds; {plain(versions)}."])
+
+
+HOW = """*Area* is a seed's mean return over training, *IQM* the mean of the middle half of the seeds' areas, and \
+*last 10%* the mean return of the episodes that ended in the last tenth of the budget, each with its 95% interval over \
+seeds (expanded percentile bootstrap). A *difference* is in area, from the reference, with Welch's 95% interval; where \
+rates were chosen, it includes the noise of choosing. *p* is corrected by Holm's method for the number of arms; an \
+effect *helps* or *hurts* where p < 0.05. It does *practically nothing* where its interval lies within the margin, and \
+is *unknown* otherwise."""
+
+
+def _table(found: Compared) -> str:
+    """The table as Markdown."""
+    heads = ("arm", "rate", "area", "IQM", "last 10%", "difference", "p", "verdict")
+    diverged = bool(found.table.diverged.any())
+    lines = [(*heads, *["diverged"] * diverged)]
+    for row in found.table.to_dict("records"):
+        cells = [plain(row["arm"]), f"{row['lr']:g}"]
+        cells += [_spanned(row, key, f"{key}_low", f"{key}_high") for key in ("area", "iqm", "late")]
+        cells += [_spanned(row, "difference", "low", "high", "+"), _number(row["p_holm"], 2), row["verdict"] or "–"]
+        lines.append((*cells, *[f"{row['diverged']} of {row['seeds']}"] * diverged))
+    return markdown(lines)
+
+
+def _by_rate(frame: pd.DataFrame) -> str:
+    rates = sorted(set(frame.lr))
+    lines: list[tuple[str, ...]] = [("arm", *(f"{lr:g}" for lr in rates))]
+    for arm, own in frame[frame.difference.notna()].groupby("arm", sort=False):
+        cells = {row["lr"]: _spanned(row, "difference", "low", "high", "+") for row in own.to_dict("records")}
+        lines.append((plain(arm), *(cells.get(lr, "–") for lr in rates)))
+    return markdown(lines)
+
+
+def _spanned(row: dict[Any, Any], name: str, low: str, high: str, sign: str = "") -> str:
+    """`12.3 [10.1, 14.5]`, without the interval if there is none."""
+    known = row[low] == row[low]
+    span = f" [{_number(row[low], sign=sign)}, {_number(row[high], sign=sign)}]" if known else ""
+    return f"{_number(row[name], sign=sign)}{span}"
+
+
+def _number(value: float, digits: int = 4, sign: str = "") -> str:
+    return "–" if value != value else f"{value:{sign}.{digits}g}".replace("-", "−")
+
+
+def _sentence(row: dict[Any, Any], reference: str) -> str:
+    name, seeds, do = row["arm"], int(row["seeds"]), row["would_do"]
+    if row["difference"] != row["difference"]:
+        return f"{name} cannot be compared to {reference}: in some seed no episode ended."
+    by = _number(abs(row["difference"]), 3)
+    more = "more" if row["difference"] > 0 else "less"
+    enough = (
+        "" if do != do else f" About {do:,.0f} seeds per arm" if do <= MANY else f" More than {MANY:,} seeds per arm"
+    )
+    would = f"{enough} would detect a difference like that in four of five tries." if enough else ""
+    if row["verdict"] in (HELPS, HURTS):
+        return f"{name} {row['verdict']}: {by} {more} area than {reference}, p = {_number(row['p_holm'], 2)}."
+    if row["verdict"] == NOTHING:
+        return f"{name} does practically nothing: its area is within the margin of that of {reference}."
+    if seeds < FEWEST:
+        return (
+            f"{name} has {by} {more} area than {reference}, but an interval needs {FEWEST} seeds, not {seeds}.{would}"
+        )
+    return f"{name}: unknown; {by} {more} area than {reference} can be luck with {seeds} seeds.{would}"
