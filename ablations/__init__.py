@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ablations.design.suites import PUBLISHED, SUITES
     from ablations.design.trials import TRIALS
     from ablations.experiments.compare import compare
+    from ablations.experiments.judge import judge
     from ablations.experiments.sweep import ranges, stored
     from ablations.figures import style
     from ablations.figures.curves import curve
@@ -84,6 +85,7 @@ __all__ = [
     "holm",
     "interval",
     "iqm",
+    "judge",
     "judged",
     "judged_in",
     "label_lines",
@@ -115,6 +117,7 @@ HOMES = {
     "figures.tidy": ("figure",),
     "figures.ends": ("label_lines",),
     "experiments.compare": ("compare",),
+    "experiments.judge": ("judge",),
     "analysis.compared": ("Frames",),
     "analysis.by_rate": ("common_rate", "effects_by_rate"),
     "analysis.choices": ("clear_of_zero",),

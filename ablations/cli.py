@@ -1,4 +1,4 @@
-"""The commands of `python -m ablations [compare|run|report|tune|worlds|sweep|random|calibrate|games|speed]`."""
+"""The commands of `python -m ablations [compare|judge|run|report|tune|worlds|sweep|random|calibrate|games|speed]`."""
 
 import shlex
 import sys
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # each command imports its own modules, because torch is slow
 USAGE = """usage: python -m ablations [COMMAND] ...
 
   compare    train any arms over many seeds, and say how they differ
+  judge      does this trick matter? A base with and without it, in several environments
   run        train a design's arms over many seeds, then write tables, figures and a report (the default)
   report     rebuild the tables, figures and report without training
   tune       choose each arm's learning rate on tuning seeds
@@ -167,8 +168,15 @@ def _compare(arguments: list[str]) -> int:
     return compare.main(arguments, again("compare", arguments))
 
 
+def _judge(arguments: list[str]) -> int:
+    from ablations.experiments import judge
+
+    return judge.main(arguments, again("judge", arguments))
+
+
 COMMANDS = {
     "compare": _compare,
+    "judge": _judge,
     "run": _run,
     "report": _report,
     "tune": _tune,

@@ -118,3 +118,26 @@ def differences_by_rate(areas: Mapping[str, Areas], reference: str) -> pd.DataFr
             found = Estimate(*[np.nan] * 4) if other is None else unpaired(mine, np.array(other[:first]))
             rows.append(row | dict(zip(("difference", "low", "high", "p"), found, strict=True)) | {"seeds": first})
     return pd.DataFrame(rows)
+
+
+def moved(curves: pd.DataFrame, reference: str, other: str) -> pd.DataFrame:
+    """Which diagnostics differ between two arms: one row each, the clearest first.
+
+    curves: rows of arm, seed, update and diagnostics. A diagnostic's value in a seed is its mean over updates. Columns:
+    diagnostic, without, with, difference, low, high, p, p_holm (Welch's; Holm's over all diagnostics). Only those with
+    p_holm < LEVEL are returned.
+    """
+    skipped = ("arm", "seed", "update", "step", "episodes", "return", "length", "learning_rate", "eval_return")
+    names = [str(name) for name in curves if name not in skipped]
+    means = curves.groupby(["arm", "seed"], sort=False)[names].mean()
+    rows = []
+    for name in names:
+        without, having = (means[name].loc[arm].to_numpy() for arm in (reference, other))
+        if np.isnan(without).any() or np.isnan(having).any() or min(len(without), len(having)) < FEWEST:
+            continue
+        found = unpaired(having, without)
+        row = {"diagnostic": name, "without": without.mean(), "with": having.mean(), "difference": found.mean}
+        rows.append(row | {"low": found.low, "high": found.high, "p": found.p})
+    frame = pd.DataFrame(rows, columns=["diagnostic", "without", "with", "difference", "low", "high", "p"])
+    frame["p_holm"] = holm(frame.p.to_numpy(dtype=float))
+    return frame[frame.p_holm < LEVEL].sort_values("p", kind="stable", ignore_index=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ablations.design.choice import idle
 from ablations.design.spoken import SWITCHES, arms_of, option_name, spoken_arm
@@ -22,6 +22,9 @@ from tricks.values import checked
 TUNE = "tune"
 OUT = Path("runs/ablations")
 Rates = str | Sequence[float]
+ABOUT = """An arm is a rung with flags and numbers, in quotes, as for `python -m tricks train`:
+'ppo --no-gae --lr 0.01', or 'name=ppo --no-gae'. All other options of `train`, such as
+--env, --steps or --gamma, hold for all arms and stand outside the quotes."""
 
 
 @checked
@@ -56,11 +59,11 @@ def compare(
         name = getattr(env, "__name__", type(env).__name__)
         config = replace(config, env=name if name.isidentifier() else "own environment")  # not of a lambda
     wanted = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    asked = Request(arms_of(arms, config), config, wanted, against, _rates(rates), rate_seeds, margin)
+    asked = Request(arms_of(arms, config), config, wanted, against, checked_rates(rates), rate_seeds, margin)
     return answer(asked, Path(out), workers, env=env, body=body)
 
 
-def _rates(given: Rates) -> tuple[float, ...] | None:
+def checked_rates(given: Rates) -> tuple[float, ...] | None:
     """The rates of a request. Raises InputError for one that cannot be."""
     if given == TUNE:
         return None
@@ -96,8 +99,22 @@ class Options:
     """Folder for the finished jobs, the tables and the figures."""
 
 
-def requested(arguments: Sequence[str]) -> tuple[Request, Options]:
-    """What a command line asks for. Raises InputError."""
+class Split(NamedTuple):
+    """A command line that has arms in quotes, options of its own, and those of `python -m tricks train` for all."""
+
+    texts: list[str]
+    """What stands before the first option."""
+    chosen: Any
+    """The command's own options."""
+    flags: list[str]
+    """Switches of tricks, as they were given."""
+    config: Config
+    given: set[str]
+    """The numbers of the config that were given."""
+
+
+def split(arguments: Sequence[str], own: type, usage: str) -> Split:
+    """Split a command line. own: the dataclass of the command's options. Raises InputError."""
     from tricks.cli.parsing import parse
     from tricks.cli.shell import options
 
@@ -105,25 +122,31 @@ def requested(arguments: Sequence[str]) -> tuple[Request, Options]:
     mine: list[str] = []
     flags: list[str] = []
     shared: list[str] = []
-    names = set(Options.__dataclass_fields__)
+    names = {field.name for field in fields(own)}
     known = [*names, *NEEDS, *(field.name for field in fields(Config)), "help"]
     for words in _by_option(rest):
         name = option_name(words[0])
         if name not in known:
             switches = [f"--{each.replace('_', '-')}" for each in known]
             raise InputError(f"unknown option {words[0]}{meant(words[0], switches) or '; see --help'}")
-        place = mine if name in names else flags if name in NEEDS else shared
+        place = mine if name in (*names, "help") else flags if name in NEEDS else shared
         place += words
-        if (len(words) > 2 and name not in ("hidden",)) or (len(words) > 1 and (name in NEEDS or name in SWITCHES)):
-            raise InputError(f"{words[-1]!r} stands after the options; arms come first: compare 'ppo' 'ppo --no-gae'")
-    chosen = options(Options, mine, "python -m ablations compare ARM ARM ...")
+        if (len(words) > 2 and name != "hidden") or (len(words) > 1 and (name in NEEDS or name in SWITCHES)):
+            raise InputError(f"{words[-1]!r} stands after the options; {usage} ... comes first")
+    chosen: Any = options(own, mine, f"python -m ablations {usage}", ABOUT)
     _, (config,) = parse(["ppo", *shared], "train", Config)
-    given = {option_name(words[0]) for words in _by_option(shared)}
+    return Split(texts, chosen, flags, config, {option_name(words[0]) for words in _by_option(shared)})
+
+
+def requested(arguments: Sequence[str]) -> tuple[Request, Options]:
+    """What a command line asks for. Raises InputError."""
+    texts, own, flags, config, given = split(arguments, Options, "compare ARM ARM")
+    chosen: Options = own
     arms = [spoken_arm(text, config, given, flags) for text in texts]
     faults = {name: [fault for arm in arms if (fault := idle(name, arm.tricks))] for name in given}
     if unused := [name for name, found in faults.items() if arms and len(found) == len(arms)]:
         raise InputError(f"{unused[0]} has no effect in any arm: {faults[unused[0]][0]}")
-    rates = _rates(chosen.rates)
+    rates = checked_rates(chosen.rates)
     if rates != () and "lr" in given:
         raise InputError("--lr and --rates exclude each other")
     seeds = parse_seeds(chosen.seeds)

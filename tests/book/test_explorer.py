@@ -43,6 +43,7 @@ HARD = {  # every door, every dead store, what excludes another, what nothing ne
 @pytest.fixture
 def explorer(browser: Browser) -> Browser:
     browser.open("explorer.html")
+    browser.wait_for("#explorer input")
     return browser
 
 

@@ -156,7 +156,10 @@ REFUSED = {
     "no environment": (["ppo", "ppg", "--env", "Nowhere-v0"], "Nowhere-v0"),
     "no mask": (["ppo", "x=ppo --action-mask"], "arm 'x': action_mask"),
     "minibatches": (["ppo", "x=ppo --minibatches 5000"], "arm 'x': 5000 minibatches are more than the 1024 rows"),
-    "an arm after options": (["ppo", "--env", "CartPole-v1", "ppg"], "'ppg' stands after the options"),
+    "an arm after options": (
+        ["ppo", "--env", "CartPole-v1", "ppg"],
+        "'ppg' stands after the options; compare ARM ARM ... comes first",
+    ),
     "a rate twice": (["ppo", "x=ppo --lr 0.1", "--rates", "0.1,0.2"], "arm 'x' has its own learning rate"),
     "a rate for all, too": (["ppo", "ppg", "--lr", "0.1", "--rates", "tune"], "--lr and --rates exclude each other"),
     "no rate": (["ppo", "ppg", "--rates", "fast"], "rates must be numbers such as 0.001,0.003, or tune, not 'fast'"),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,13 @@ class Browser:
     def run(self, script: str, *values: object) -> Any:
         """What a script returns on this page."""
         return self.driver.execute_script(script, *values)
+
+    def wait_for(self, selector: str, seconds: float = 60) -> None:
+        """Until the page's scripts have made such an element; a busy machine takes its time."""
+        end = time.monotonic() + seconds
+        while not self.run("return document.querySelector(arguments[0]) !== null", selector):
+            assert time.monotonic() < end, f"the page has no {selector}"
+            time.sleep(0.05)
 
     def complaints(self) -> list[str]:
         """Errors and warnings in the console since `open`."""

@@ -1,0 +1,42 @@
+"""Functions from a file of the user's: `my.py:three_arms`."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+
+from tricks.errors import InputError, said
+
+
+def function_from(text: str) -> Callable[..., Any]:
+    """The function that `path.py:name` means. Raises InputError if there is no such file, it fails, or lacks the name.
+
+    Its module goes to worker processes by value, so that they need not find the file.
+    """
+    place, _, name = text.rpartition(":")
+    path = Path(place)
+    if not place or not name.isidentifier():
+        raise InputError(f"{text!r} names no function in a file; for example: my.py:three_arms")
+    if not path.is_file():
+        raise InputError(f"there is no file {place}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{place} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))  # for the files beside it
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"{place} cannot be run: {type(error).__name__}: {said(error)}") from error
+    finally:
+        sys.path.pop(0)
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise InputError(f"{place} has no function {name!r}")
+    if path.stem not in sys.modules:
+        sys.modules[path.stem] = module
+        cloudpickle.register_pickle_by_value(module)
+    return found  # type: ignore[no-any-return]
