@@ -64,7 +64,7 @@ def answer(
         areas = tuned(settings, asked, store, processes)
         rates = [best(found) for found in areas] or [each.config.rates[0] for each in settings]
         arms = zip(asked.arms, settings, rates, strict=True)
-        jobs = {arm.name: _jobs(setting, rate, asked.seeds) for arm, setting, rate in arms}
+        jobs = {arm.name: jobs_of(setting, rate, asked.seeds) for arm, setting, rate in arms}
         _train([job for some in jobs.values() for job in some], store, processes)
         read = {name: [_result(job, store) for job in some] for name, some in jobs.items()}
     found = _found(asked, settings, jobs, read, areas, env is not None)
@@ -132,7 +132,8 @@ def best(seen: Mapping[float, Seen]) -> float:
     return max(finalists, key=finalists.__getitem__)
 
 
-def _jobs(setting: Job, rate: float, seeds: Sequence[int]) -> list[Job]:
+def jobs_of(setting: Job, rate: float, seeds: Sequence[int]) -> list[Job]:
+    """The jobs that train an arm at its rate on all seeds."""
     return [setting.at(tuple(seeds[k : k + TEN]), rate) for k in range(0, len(seeds), TEN)]
 
 

@@ -11,7 +11,7 @@ from ablations.design.own_file import function_from
 from ablations.design.spoken import spoken_arm
 from ablations.design.story import Arm
 from ablations.experiments.compare import OUT, checked_rates, split
-from ablations.experiments.comparing import Request, answer, settings_of
+from ablations.experiments.comparing import Request, answer, best, jobs_of, settings_of, tuned
 from ablations.report.judged_page import Judged, write_judged
 from ablations.report.sentences import spoken
 from ablations.training.estimate import estimate
@@ -96,13 +96,14 @@ def _arms(
 
 
 def _seconds(asked: Request, out: Path, workers: int) -> float:
-    """About how long a comparison will take, if every arm's best rate is the one given."""
-    settings, seeds = settings_of(asked), list(asked.seeds)
-    jobs = [
-        job for each in settings for job in jobs_at(each, dict.fromkeys(asked.rates or (), range(asked.rate_seeds)))
-    ]
-    jobs += [setting.at(tuple(seeds), setting.config.rates[0]) for setting in settings]
-    return estimate(jobs, Store(out / "jobs", look_only=True), workers)
+    """About how long a comparison will take. Until its rates are chosen, the one given stands in for the best."""
+    settings, store = settings_of(asked), Store(out / "jobs", look_only=True)
+    wanted = dict.fromkeys(asked.rates or (), range(asked.rate_seeds))
+    tries = [job for each in settings for job in jobs_at(each, wanted)]
+    known = tuned(settings, asked, store, workers) if tries and all(map(store.has, tries)) else []
+    rates = [best(each) for each in known] or [each.config.rates[0] for each in settings]
+    last = [job for each, lr in zip(settings, rates, strict=True) for job in jobs_of(each, lr, asked.seeds)]
+    return estimate([*tries, *last], store, workers)
 
 
 @dataclass(frozen=True)
