@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.estimates import holm, paired, unpaired
     from ablations.analysis.outcomes import AS_PREDICTED, Outcome, judged, judged_in, outcomes
+    from ablations.analysis.reading import read
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import interval, iqm
     from ablations.analysis.studies import Study
@@ -99,6 +100,7 @@ __all__ = [
     "place",
     "ranges",
     "rate_map",
+    "read",
     "rows_of",
     "scores",
     "sentences",
@@ -114,6 +116,7 @@ __all__ = [
     "varied",
 ]
 HOMES = {
+    "analysis.reading": ("read",),
     "figures.tidy": ("figure",),
     "figures.ends": ("label_lines",),
     "experiments.compare": ("compare",),

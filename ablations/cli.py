@@ -1,4 +1,4 @@
-"""The commands of `python -m ablations [compare|judge|run|report|tune|worlds|sweep|random|calibrate|games|speed]`."""
+"""The commands of `python -m ablations`."""
 
 import shlex
 import sys
@@ -22,6 +22,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
 
   compare    train any arms over many seeds, and say how they differ
   judge      does this trick matter? A base with and without it, in several environments
+  plot       draw learning curves of any runs, ours or others', in one figure
   run        train a design's arms over many seeds, then write tables, figures and a report (the default)
   report     rebuild the tables, figures and report without training
   tune       choose each arm's learning rate on tuning seeds
@@ -51,7 +52,7 @@ class ReportOptions:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    has_jobs = given[:1] not in (["speed"], ["games"], ["calibrate"], ["report"])
+    has_jobs = given[:1] not in (["plot"], ["speed"], ["games"], ["calibrate"], ["report"])
     return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
 
 
@@ -174,9 +175,16 @@ def _judge(arguments: list[str]) -> int:
     return judge.main(arguments, again("judge", arguments))
 
 
+def _plot(arguments: list[str]) -> int:
+    from ablations.experiments import plotting
+
+    return plotting.main(options(plotting.Options, arguments, "python -m ablations plot"))
+
+
 COMMANDS = {
     "compare": _compare,
     "judge": _judge,
+    "plot": _plot,
     "run": _run,
     "report": _report,
     "tune": _tune,

@@ -26,6 +26,7 @@ from tricks.runs.files import write_whole
 SUFFIX = ".runs.csv.gz"
 RESULTS = Path(__file__).parents[1] / "results"  # the studies that ship with this package
 TEXTS = dict.fromkeys(("numbers", "tricks", "tuned"), str)
+REINFORCE = "reinforce"  # in files, for the arm without any flag: others' readers take an empty text for a missing one
 EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can be missing
 
 
@@ -42,7 +43,7 @@ def save(study: Study, folder: Path) -> tuple[Study, Path]:
     An existing file with more seeds is kept, and a printed line says so.
     """
     about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
-    text = tagged(about, study.runs, digits=5)
+    text = tagged(about, study.runs.assign(tricks=study.runs.tricks.replace("", REINFORCE)), digits=5)
     path = folder / f"{study.name}{SUFFIX}"
     before = load_if_whole(path)
     first, end = before.about["seeds"] if before else study.about["seeds"]
@@ -101,6 +102,7 @@ def _parse(text: str, path: Path) -> Study:
     try:
         found, runs = untagged(text, Header, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
         check_sum(text, found.pop("sha256", None))
+        runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, "")) if "tricks" in runs else runs
         designs = tuple(_design(name, names) for name, names in found.pop("designs"))
         if reason := _fault(runs, found, bool(designs)):
             raise ValueError(reason)

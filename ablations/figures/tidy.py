@@ -46,9 +46,11 @@ def figure(
     thousands(axis)
     axis.xaxis.set_major_locator(MaxNLocator(6))
     axis.margins(x=0)
-    fewest = min(len(grid) for grid in grids.values())
+    counts = [len(grid) for grid in grids.values()]
     what = {"mean": "mean", "iqm": "interquartile mean"}[statistic]
-    kind = f"{what} over seeds, pointwise 95% bootstrap interval" if fewest >= FEWEST else f"{what} over seeds"
+    where = f" where there are {FEWEST} seeds or more" if min(counts) < FEWEST else ""
+    bands = f"; band: pointwise 95% bootstrap interval{where}" if max(counts) >= FEWEST else ""
+    kind = f"{what} over seeds{bands}"
     axis.set(xlabel="environment steps (thousands)", ylabel={"return": "episode return"}.get(y, y.replace("_", " ")))
     axis.set_title(kind, loc="left", color=style.SOFT, size=8.5, weight="normal")
     shown.draw_without_rendering()

@@ -94,14 +94,14 @@ def write_comparison(found: Compared, out: Path, name: str, seconds: float) -> C
 
 def brief(found: Compared) -> str:
     """What the terminal shows: the table, and what it means."""
-    return "\n".join([_table(found), "", *found.sentences])
+    return "\n".join([table_text(found.table), "", *found.sentences])
 
 
 def _section(found: Compared, name: str, pictures: Sequence[Path], seconds: float) -> str:
     parts = [f"## {plain(found.env)}: {', '.join(plain(arm.name) for arm in found.arms)}"]
     seeds, reference = found.runs.groupby("arm").size().max(), plain(found.arms[0].name)
     parts += [f"{seeds} seeds per arm, {found.config.steps:,} steps per seed; {found.rates}. Reference: {reference}."]
-    parts += [_table(found), *(plain(said) for said in found.sentences)]
+    parts += [table_text(found.table), *(plain(said) for said in found.sentences)]
     parts += [picture(TITLES[path.stem], name, path.name) for path in pictures]
     if found.by_rate is not None and found.by_rate.difference.notna().any():
         parts += ["### Differences at each learning rate", _by_rate(found.by_rate)]
@@ -119,13 +119,13 @@ effect *helps* or *hurts* where p < 0.05. It does *practically nothing* where it
 is *unknown* otherwise."""
 
 
-def _table(found: Compared) -> str:
-    """The table as Markdown."""
-    heads = ("arm", "rate", "area", "IQM", "last 10%", "difference", "p", "verdict")
-    diverged = bool(found.table.diverged.any())
+def table_text(table: pd.DataFrame) -> str:
+    """The table of `compared` as Markdown."""
+    diverged, rated = bool(table.diverged.any()), bool(table.lr.notna().any())
+    heads = ["arm", *["rate"] * rated, "area", "IQM", "last 10%", "difference", "p", "verdict"]
     lines = [(*heads, *["diverged"] * diverged)]
-    for row in found.table.to_dict("records"):
-        cells = [plain(row["arm"]), f"{row['lr']:g}"]
+    for row in table.to_dict("records"):
+        cells = [plain(row["arm"]), *[f"{row['lr']:g}".replace("nan", "–")] * rated]
         cells += [_spanned(row, key, f"{key}_low", f"{key}_high") for key in ("area", "iqm", "late")]
         cells += [_spanned(row, "difference", "low", "high", "+"), _number(row["p_holm"], 2), row["verdict"] or "–"]
         lines.append((*cells, *[f"{row['diverged']} of {row['seeds']}"] * diverged))

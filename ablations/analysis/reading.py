@@ -1,0 +1,106 @@
+"""Stored results as tidy tables, wherever they come from: studies, comparisons, single runs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ablations.analysis.compared import Frames
+from ablations.analysis.studies import SHARES
+from ablations.analysis.study_files import REINFORCE, SUFFIX, load
+from ablations.training.scores import POINTS, area, late, on_grid
+from tricks.errors import InputError
+
+SCORES = ("area", "late", "diverged")
+
+
+def read(path: str | Path) -> Frames:
+    """The runs and curves in a file or a folder, as two tidy tables; see docs/data.md for every column.
+
+    path: a study (`*.runs.csv.gz`), the folder of a comparison, that of a run of `python -m tricks train --out`, or a
+    folder of any of these, whose tables are put together. Raises InputError if there is nothing of that kind.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"there is no {path}")
+    if found := _one(path):
+        return found
+    inside = (
+        [each for each in sorted(path.iterdir()) if each.is_dir() or each.name.endswith(SUFFIX)]
+        if path.is_dir()
+        else []
+    )
+    parts = [found for each in inside if (found := _one(each))]
+    if not parts:
+        raise InputError(f"{path} holds no study (*{SUFFIX}), no comparison and no run")
+    return together(parts)
+
+
+def together(parts: Sequence[Frames]) -> Frames:
+    """Several tables as one; columns that one of them lacks are NaN there."""
+    runs, curves = (pd.concat([part[k] for part in parts], ignore_index=True) for k in (0, 1))
+    return Frames(runs, curves)
+
+
+def _one(path: Path) -> Frames | None:
+    """The tables of a single study, comparison or run; None if it is none of these."""
+    if path.is_file() and path.name.endswith(SUFFIX):
+        return of_study(path)
+    if (path / "runs.csv").is_file() and (path / "curves.csv.gz").is_file():
+        return of_comparison(path)
+    return of_run(path) if (path / "run.json").is_file() and (path / "curve.csv").is_file() else None
+
+
+def of_study(path: Path) -> Frames:
+    """A study's runs, and their returns at every hundredth of the budget. An arm is named by its flags."""
+    study = load(path)
+    runs = study.runs.assign(study=study.name, tricks=study.runs.tricks.replace("", REINFORCE))
+    runs = runs.assign(arm=runs.tricks, area=runs[SHARES].mean(axis=1))
+    keys = ["study", "arm", "env", "steps", "numbers", "lr", "seed"]
+    curves = runs.melt(keys, SHARES, "share", "return")
+    curves["step"] = (curves.steps * curves.share.str.rstrip("%").astype(int) / POINTS).round().astype(int)
+    order = ["study", "arm", "env", "numbers", "lr", "seed", "step", "return"]
+    curves = curves[order].sort_values(order[:-1], kind="stable", ignore_index=True)
+    return Frames(runs[["study", "arm", "seed", "env", "steps", "tricks", "numbers", "lr", "tuned", *SCORES]], curves)
+
+
+def of_comparison(folder: Path) -> Frames:
+    """What `compare` wrote."""
+    parts = [_table(folder / name).assign(study=folder.name) for name in ("runs.csv", "curves.csv.gz")]
+    return Frames(*(part[["study", *part.columns.drop("study")]] for part in parts))
+
+
+def of_run(folder: Path) -> Frames:
+    """A single run of several seeds. Its arm is named by its flags."""
+    curve = _table(folder / "curve.csv")
+    try:
+        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        config, on = about["config"], " ".join(about["tricks"])
+        diverged = {int(seed): int(step) for seed, step in dict(about.get("diverged", {})).items()}
+        steps, env, lr = int(config["steps"]), str(config["env"]), config["lr"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{folder / 'run.json'} is damaged or not a run's") from error
+    named = {"study": folder.name, "arm": on or REINFORCE, "env": env}
+    runs = scored(curve, steps, diverged).assign(**named, steps=steps, tricks=on or REINFORCE)
+    runs["lr"] = lr if isinstance(lr, int | float) else np.nan
+    return Frames(runs, curve.assign(**named)[[*named, *curve.columns]])
+
+
+def scored(curve: pd.DataFrame, steps: int, diverged: dict[int, int] | None = None) -> pd.DataFrame:
+    """Rows of seed, area, late, diverged, from a curve with `seed, step, return` and, if it counts them, `episodes`."""
+    diverged = diverged or {}
+    grid = on_grid(curve, steps, diverged)
+    counted = curve if "episodes" in curve else curve.assign(episodes=curve["return"].notna().astype(int))
+    last = late(counted, steps, diverged).reindex(grid.index)
+    stopped = [float(diverged.get(seed, np.nan)) for seed in grid.index]
+    columns = {"seed": grid.index, "area": area(grid).to_numpy(), "late": last.to_numpy(), "diverged": stopped}
+    return pd.DataFrame(columns)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
