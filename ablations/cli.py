@@ -98,13 +98,14 @@ def _report(arguments: list[str]) -> int:
     chosen = options(ReportOptions, arguments, "python -m ablations report")
     source = RESULTS if chosen.from_results else chosen.out
     studies = load_all(source)
-    if not studies:
+    questions = [] if chosen.from_results else page.questions_in(source)
+    if not studies and not questions:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
     prepare(chosen.out)
     command = again("report", arguments)
     if not chosen.from_results:
         command += " " + shlex.join(["--out", _without_machine(str(chosen.out))])
-    return page.document(studies, chosen.out, [], command, not chosen.all_figures)
+    return page.document(studies, chosen.out, [], command, not chosen.all_figures, questions)
 
 
 def _tune(arguments: list[str]) -> int:

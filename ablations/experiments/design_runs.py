@@ -78,7 +78,9 @@ def main(chosen: Options, command: str) -> int:
         seconds = [confirm(plan, study, store, chosen, command) for plan, study in zip(done, studies, strict=True)]
         studies = [replace(study, again=again) for study, again in zip(studies, seconds, strict=True)]
     print(f"{time.perf_counter() - start:.0f} seconds")
-    return max(page.document(studies, chosen.out, paths, command), int(bool(failed)))
+    return max(
+        page.document(studies, chosen.out, paths, command, questions=page.questions_in(chosen.out)), int(bool(failed))
+    )
 
 
 def refuse_reserved(plan: Plan) -> None:

@@ -23,6 +23,7 @@ from ablations.report.trials_section import trials_text
 from tricks.ladder import COLORS
 from tricks.runs.files import make_folder, write_whole
 
+SECTION = "verdict.md"
 SHOWN = 5  # diagnostics per environment
 
 
@@ -73,9 +74,9 @@ def write_judged(
     for path, frame in ((folder / "table.csv", judged_.table), (folder / "moved.csv", judged_.moved)):
         write_whole(path, frame.to_csv(index=False, float_format="%.6g"))
     page = _page(judged_, base, name, found, command)
-    write_whole(folder / "verdict.md", page + "\n")
+    write_whole(folder / SECTION, page + "\n")
     write_whole(folder / "report.html", as_html(page, out))
-    own = [folder / each for each in ("report.html", "verdict.md", "table.csv", "moved.csv")]
+    own = [folder / each for each in ("report.html", SECTION, "table.csv", "moved.csv")]
     return replace(judged_, files=[*own, *pictures])
 
 

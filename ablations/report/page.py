@@ -1,6 +1,7 @@
 """Studies as one document, in Markdown and HTML: each environment, all of them together, and how it was made."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,8 +15,10 @@ from ablations.analysis.studies import Study
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
+from ablations.report.comparison_page import SECTION as COMPARISON
 from ablations.report.designs_section import environment_section, image
 from ablations.report.games_section import write_games
+from ablations.report.judged_page import SECTION as VERDICT
 from ablations.report.markup import as_html, code, plain
 from ablations.report.trials_section import write_trials
 from ablations.training.pools import deaf_children, start_worker, whole_pool
@@ -26,22 +29,32 @@ Section = tuple[str, list[Path]]  # its text, and its files
 MANY = 4  # studies from which on more processes are worth their start
 
 
-def write(studies: Sequence[Study], folder: Path, again: str, brief: bool = False) -> list[Path]:
+def write(
+    studies: Sequence[Study], folder: Path, again: str, brief: bool = False, questions: Sequence[str] = ()
+) -> list[Path]:
     """Write report.md and report.html about all studies, and each study's tables and figures into a folder of its name.
 
     again: the command that reproduces the document. brief: curves only of each study's main design, and figures only
-    as PNG. Returns the paths.
+    as PNG. questions: more sections, see `questions_in`. Returns the paths.
     """
     with only_png() if brief else nullcontext():
-        return _write(studies, folder, again, brief)
+        return _write(studies, folder, again, brief, questions)
 
 
-def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made_by: str, brief: bool = False) -> int:
+def document(
+    studies: Sequence[Study],
+    folder: Path,
+    paths: Sequence[Path],
+    made_by: str,
+    brief: bool = False,
+    questions: Sequence[str] = (),
+) -> int:
     """Print the tables and write the report. Returns the exit status, 1 if runs are missing.
 
     paths: files that were already written. made_by: the command that reproduces the report. brief: with fewer figures.
+    questions: more sections.
     """
-    files = [*paths, *write(studies, folder, made_by, brief)]
+    files = [*paths, *write(studies, folder, made_by, brief, questions)]
     for study in studies:
         for design in study.designs:
             table = (folder / study.name / f"{design.name}.md").read_text(encoding="utf-8")
@@ -50,11 +63,12 @@ def document(studies: Sequence[Study], folder: Path, paths: Sequence[Path], made
     return int(any(study.missing(design) for study in studies for design in study.designs))
 
 
-def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool) -> list[Path]:
+def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool, questions: Sequence[str]) -> list[Path]:
     parts, paths = ["# Ablation report", _how_to_read()], []
     for text, files in _sections(studies, folder, brief):
         parts.append(text)
         paths += files
+    parts += questions
     left_out = dict.fromkeys(said for study in studies for said in study.about.get("left out", ()))
     parts += [f"Left out: {plain(said)}." for said in left_out]
     parts += [
@@ -65,6 +79,13 @@ def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool) -> l
     write_whole(folder / "report.md", page)
     write_whole(folder / "report.html", as_html(page, folder))
     return [*paths, folder / "report.md", folder / "report.html"]
+
+
+def questions_in(folder: Path) -> list[str]:
+    """The sections that `compare` and `judge` have written into their own folders in this one."""
+    found = [path for name in (COMPARISON, VERDICT) for path in sorted(folder.glob(f"*/{name}"))]
+    texts = [path.read_text(encoding="utf-8").strip() for path in found]
+    return [re.sub("^(#+ )", r"#\1", text, flags=re.MULTILINE) if text.startswith("# ") else text for text in texts]
 
 
 def _sections(studies: Sequence[Study], folder: Path, brief: bool) -> list[Section]:

@@ -1,6 +1,7 @@
 """What the README and the other pages say is so."""
 
 import re
+import shlex
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -16,7 +17,18 @@ from ablations.analysis.study_files import RESULTS
 from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
-from ablations.experiments import calibrate, design_runs, games, random_design, speed, sweep, worlds
+from ablations.experiments import (
+    calibrate,
+    compare,
+    design_runs,
+    games,
+    judge,
+    plotting,
+    random_design,
+    speed,
+    sweep,
+    worlds,
+)
 from ablations.training.plan import plans
 from tricks import PPO, Config, Tricks, diff
 from tricks.cli.export_command import File
@@ -32,6 +44,9 @@ README = pages.PAGES["README.md"]
 SHELL, ABLATIONS = pages.commands("tricks"), pages.commands("ablations")
 KINDS = {
     "run": design_runs.Options,
+    "compare": compare.Options,
+    "judge": judge.Options,
+    "plot": plotting.Options,
     "report": ReportOptions,
     "tune": design_runs.TuneOptions,
     "worlds": worlds.Options,
@@ -128,7 +143,10 @@ def test_the_one_liners_import_what_is_there(code: str) -> None:
 
 @pytest.mark.parametrize("command", ABLATIONS)
 def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> None:
-    name, *words = command.split() or ["run"]
+    name, *words = shlex.split(command) or ["run"]
+    if name in ("compare", "judge"):
+        assert compare.requested(words) if name == "compare" else compare.split(words, judge.Options, name)
+        return
     chosen: object = options(KINDS[name], words, "")
     if isinstance(chosen, design_runs.Options):
         assert all(plan.jobs for plan in plans(chosen, chosen.seeds))
