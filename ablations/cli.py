@@ -23,7 +23,8 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   compare    train any arms over many seeds, and say how they differ
   judge      does this trick matter? A base with and without it, in several environments
   plot       draw learning curves of any runs, ours or others', in one figure
-  run        train a design's arms over many seeds, then write tables, figures and a report (the default)
+  run        train a design's arms over many seeds, then write tables, figures and a report (the default);
+             with --base, around a base of yours, and with --design file.py:function, a design of your own
   report     rebuild the tables, figures and report without training
   tune       choose each arm's learning rate on tuning seeds
   worlds     train with and without each trick in the world made for it
@@ -66,8 +67,10 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from ablations.experiments import design_runs
+    from ablations.experiments import around, design_runs
 
+    if around.is_asked_for(arguments):
+        return around.main(arguments, again("run", arguments))
     chosen = options(design_runs.Options, arguments, "python -m ablations run")
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)

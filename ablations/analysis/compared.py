@@ -24,14 +24,17 @@ class Frames(NamedTuple):
     """Rows of arm, seed, step, return, and what else was kept, such as diagnostics."""
 
 
+Against = str | Mapping[str, str]  # the reference of all arms, or of each arm that has one
+
+
 def compared(
-    runs: pd.DataFrame, reference: str, choosing: Mapping[str, float] | None = None, margin: float | None = None
+    runs: pd.DataFrame, against: Against, choosing: Mapping[str, float] | None = None, margin: float | None = None
 ) -> pd.DataFrame:
-    """One row per arm: its rate and scores, in units of return, and its difference in area from the reference's.
+    """One row per arm: its rate and scores, in units of return, and its difference in area from its reference's.
 
     runs: a row per arm and seed with `arm, seed, lr, area, late, diverged`. choosing: of arms whose learning rate was
     chosen, the variance of their mean area over that choice. margin: a difference that is certainly smaller counts as
-    practically nothing; None: no difference does. Arms come in their order in `runs`, the reference first.
+    practically nothing; None: no difference does. Arms come in their order in `runs`, the reference of all first.
 
     area, iqm and late have their 95% intervals over seeds (expanded bootstrap). difference, low, high and p are
     Welch's, with the variance of choosing both rates. p_holm is corrected for the number of arms by Holm's method, and
@@ -40,21 +43,30 @@ def compared(
     """
     choosing = choosing or {}
     arms = {str(name): own for name, own in runs.groupby("arm", sort=False)}
-    order = [reference, *(name for name in arms if name != reference)]
-    frame = pd.DataFrame([_scores(name, arms[name]) for name in order])
-    base = arms[reference].area.to_numpy()
-    found, better = [Estimate(*[np.nan] * 4)], [np.nan]
-    for name in order[1:]:
-        noise = float(np.nan_to_num(choosing.get(name, 0.0) + choosing.get(reference, 0.0)))
-        found.append(unpaired(arms[name].area.to_numpy(), base, noise))
-        better.append(improvement(arms[name].area.to_numpy(), base))
+    order = sorted(arms, key=lambda name: name != against)
+    pairs = references(order, against)
+    frame = pd.DataFrame([_scores(name, arms[name]) | {"against": pairs.get(name, "")} for name in order])
+    found, better, enough = [], [], []
+    for name in order:
+        reference, mine = pairs.get(name), arms[name].area.to_numpy()
+        base = mine if reference is None else arms[reference].area.to_numpy()
+        noise = float(np.nan_to_num(choosing.get(name, 0.0) + choosing.get(reference or "", 0.0)))
+        found.append(Estimate(*[np.nan] * 4) if reference is None else unpaired(mine, base, noise))
+        better.append(np.nan if reference is None else improvement(mine, base))
+        enough.append(would_do(mine, base, len(pairs)))
     frame = frame.assign(**dict(zip(("difference", "low", "high", "p"), np.array(found).T, strict=True)), better=better)
     frame["p_holm"] = holm(frame.p.to_numpy())
     frame["verdict"] = [_verdict(row, margin) for row in frame.to_dict("records")]
-    tests = len(order) - 1
-    frame["would_do"] = [np.nan, *(would_do(arms[name].area.to_numpy(), base, tests) for name in order[1:])]
+    frame["would_do"] = enough
     frame.loc[frame.verdict.isin([HELPS, HURTS]), "would_do"] = np.nan
     return frame
+
+
+def references(arms: Sequence[str], against: Against) -> dict[str, str]:
+    """Which arm each is compared to; those that are compared to none are left out."""
+    if isinstance(against, str):
+        return {name: against for name in arms if name != against}
+    return {name: against[name] for name in arms if name in against}
 
 
 def _scores(name: str, runs: pd.DataFrame) -> dict[str, object]:
@@ -101,20 +113,20 @@ def margin_of(env: str) -> float | None:
 Areas = Mapping[float, Sequence[float]]  # a rate -> one area per tuning seed
 
 
-def differences_by_rate(areas: Mapping[str, Areas], reference: str) -> pd.DataFrame:
-    """One row per arm and rate: the area on the tuning seeds, and its difference from the reference's, after Welch.
+def differences_by_rate(areas: Mapping[str, Areas], against: Against) -> pd.DataFrame:
+    """One row per arm and rate: the area on the tuning seeds, and its difference from its reference's, after Welch.
 
     areas: of each arm. At every rate only as many seeds count as at all rates: the best ones have more, because they
     looked best. Differences are NaN at a rate that one of the two arms lacks.
     """
-    rows = []
+    rows, pairs = [], references(list(areas), against)
     for arm, by_rate in areas.items():
         first = min(len(values) for values in by_rate.values())
         for lr in sorted(by_rate):
             mine = np.array(by_rate[lr][:first])
             low, high = interval(mine)
             row = {"arm": arm, "lr": lr, "area": mine.mean(), "area_low": float(low), "area_high": float(high)}
-            other = areas[reference].get(lr) if arm != reference else None
+            other = areas[pairs[arm]].get(lr) if arm in pairs else None
             found = Estimate(*[np.nan] * 4) if other is None else unpaired(mine, np.array(other[:first]))
             rows.append(row | dict(zip(("difference", "low", "high", "p"), found, strict=True)) | {"seeds": first})
     return pd.DataFrame(rows)

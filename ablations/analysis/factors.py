@@ -39,11 +39,14 @@ def main_effects(study: Study, design: Design) -> pd.DataFrame:
     both arms have results. In a screen, it is the trick's coefficient in a linear model of all tricks, which equals
     mean on minus mean off if no arm is missing.
     """
-    values = by_factors(study, design)
+    return effects_of(by_factors(study, design), design, ", ".join(sorted({*study.runs.tuned} - {""})))
+
+
+def effects_of(values: Scores, design: Design, reservation: str = "") -> pd.DataFrame:
+    """`main_effects`, of the scores of a design's arms. reservation: about their learning rates."""
     estimate = _coefficients if design.crossed == "fraction" else _differences
     found = estimate(values, design.names)
     rows: list[dict[str, Any]] = []
-    reservation = ", ".join(sorted({*study.runs.tuned} - {""}))
     for name in design.names:
         effect = paired(found[name].round(DIGITS))
         share = _shapley(values, name, design.names)

@@ -69,12 +69,13 @@ def option_name(word: str) -> str:
     return off if off in NEEDS or off in SWITCHES else name
 
 
-def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config) -> list[Arm]:
+def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Collection[str] = ()) -> list[Arm]:
     """The arms as asked for in Python, each an Arm, Tricks, or a text; a mapping gives their names.
 
-    Numbers of `base` that are not the defaults hold in all arms that don't set them. Raises InputError.
+    Numbers of `base` that are not the defaults hold in all arms that don't set them. free: numbers that presets don't
+    set, either. Raises InputError.
     """
-    given = [each for each in NUMBERS if getattr(base, each) != getattr(Config, each)]
+    given = [*free, *(each for each in NUMBERS if getattr(base, each) != getattr(Config, each))]
 
     def made(name: str | None, each: Any) -> Arm:
         if isinstance(each, str):

@@ -70,6 +70,11 @@ class Comparison:
     without: Tricks
     having: Tricks
 
+    @classmethod
+    def of(cls, arm: Arm, reference: Arm) -> "Comparison":
+        """Two arms of a design of one's own: the arm is compared to the reference."""
+        return cls(arm.label, reference, arm)  # type: ignore[arg-type]
+
     @property
     def trick(self) -> str:
         return self.label.trick

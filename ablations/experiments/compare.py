@@ -59,7 +59,9 @@ def compare(
         name = getattr(env, "__name__", type(env).__name__)
         config = replace(config, env=name if name.isidentifier() else "own environment")  # not of a lambda
     wanted = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    asked = Request(arms_of(arms, config), config, wanted, against, checked_rates(rates), rate_seeds, margin)
+    chosen = checked_rates(rates)
+    made = arms_of(arms, config, ["lr"] if chosen != () else [])
+    asked = Request(made, config, wanted, against, chosen, rate_seeds, margin)
     return answer(asked, Path(out), workers, env=env, body=body)
 
 
@@ -142,11 +144,12 @@ def requested(arguments: Sequence[str]) -> tuple[Request, Options]:
     """What a command line asks for. Raises InputError."""
     texts, own, flags, config, given = split(arguments, Options, "compare ARM ARM")
     chosen: Options = own
-    arms = [spoken_arm(text, config, given, flags) for text in texts]
+    rates = checked_rates(chosen.rates)
+    chosen_for_it = {"lr"} if rates != () else set()  # a preset's own rate gives way
+    arms = [spoken_arm(text, config, given | chosen_for_it, flags) for text in texts]
     faults = {name: [fault for arm in arms if (fault := idle(name, arm.tricks))] for name in given}
     if unused := [name for name, found in faults.items() if arms and len(found) == len(arms)]:
         raise InputError(f"{unused[0]} has no effect in any arm: {faults[unused[0]][0]}")
-    rates = checked_rates(chosen.rates)
     if rates != () and "lr" in given:
         raise InputError("--lr and --rates exclude each other")
     seeds = parse_seeds(chosen.seeds)

@@ -1,5 +1,6 @@
 """Arms against a reference: checked, trained at their rates, and put together."""
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import means_chosen
-from ablations.analysis.compared import compared, differences_by_rate, margin_of
+from ablations.analysis.compared import Against, compared, differences_by_rate, margin_of
 from ablations.design.flag_sets import in_words, numbers
 from ablations.design.spoken import refuse_unfit
-from ablations.design.story import Arm
+from ablations.design.story import Arm, Design
 from ablations.report.comparison_page import Compared, write_comparison
 from ablations.training.jobs import Job, Result
 from ablations.training.own import own_of
@@ -35,11 +36,14 @@ class Request(NamedTuple):
     arms: Sequence[Arm]
     config: Config
     seeds: tuple[int, ...]
-    against: str = ""
+    against: Against = ""
+    """The reference of all arms (empty: the first), or of each arm that has one."""
     rates: tuple[float, ...] | None = ()
     """None: the whole procedure of tuning."""
     rate_seeds: int = SEEDS_PER_RATE
     margin: float | None = None
+    design: Design | None = None
+    """The design that the arms are of, if they are."""
 
 
 def answer(
@@ -102,8 +106,10 @@ def settings_of(asked: Request, env: Any = None, body: Any = None) -> list[Job]:
     return found
 
 
-def _reference_first(arms: Sequence[Arm], against: str) -> list[Arm]:
+def _reference_first(arms: Sequence[Arm], against: Against) -> list[Arm]:
     names = [arm.name for arm in arms]
+    if not isinstance(against, str):
+        return list(arms)
     if against and against not in names:
         raise InputError(f"the reference {against!r} is no arm; the arms are {', '.join(map(repr, names))}")
     first = names.index(against) if against else 0
@@ -173,6 +179,7 @@ def _found(
     curve = pd.concat(curves, ignore_index=True)
     curve = curve[["arm", *curve.columns.drop("arm")]]
     names = [arm.name for arm in asked.arms]
+    against = asked.against or names[0]
     choosing = {
         name: float(np.var(means_chosen([np.array(seen[lr].areas) for lr in sorted(seen)])))
         for name, seen in zip(names, areas, strict=False)
@@ -184,10 +191,11 @@ def _found(
         asked.config.env,
         asked.config,
         tuple(asked.arms),
-        compared(runs, names[0], choosing, margin),
+        compared(runs, against, choosing, margin),
         runs,
         curve.dropna(axis=1, how="all"),
-        differences_by_rate(by_rate, names[0]) if by_rate else None,
+        differences_by_rate(by_rate, against) if by_rate else None,
+        design=asked.design,
     )
 
 
@@ -204,6 +212,9 @@ def _said_of_rates(asked: Request, rates: Sequence[float]) -> str:
 def name_of_request(asked: Request) -> str:
     """The name of its folder: `compare_CartPole-v1_ppo_vs_ppo_--no-gae`, with what is not the default."""
     arms = "_vs_".join(arm.name for arm in asked.arms)
+    if asked.design:
+        whole = repr([(arm.tricks.on, arm.numbers, arm.name) for arm in asked.arms])
+        arms = f"{asked.design.name}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
     own = numbers(asked.config)
     steps = f"{asked.config.steps}steps" if asked.config.steps != Config.steps else ""
     rates = "tuned" if asked.rates is None else "rates" + "-".join(f"{lr:g}" for lr in asked.rates)

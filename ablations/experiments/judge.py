@@ -52,7 +52,14 @@ def judge(
     """
     wanted = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     asked = [
-        Request(_arms(trick, base, config, functions or {}), config, wanted, "", checked_rates(rates), rate_seeds)
+        Request(
+            _arms(trick, base, config, functions or {}, ["lr"] if checked_rates(rates) != () else []),
+            config,
+            wanted,
+            "",
+            checked_rates(rates),
+            rate_seeds,
+        )
         for config in configs
     ]
     said = base.name if isinstance(base, Arm) else str(base)
@@ -147,7 +154,13 @@ def main(arguments: Sequence[str], command: str) -> int:
         raise InputError("--lr and --rates exclude each other; --rates '' leaves them out")
     requests = [
         Request(
-            _arms("" if functions else name, chosen.base, config, functions, asked.given),
+            _arms(
+                "" if functions else name,
+                chosen.base,
+                config,
+                functions,
+                {*asked.given, "lr"} if rates != () else asked.given,
+            ),
             config,
             parse_seeds(chosen.seeds),
             "",

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 
 from ablations.analysis.compared import MANY
 from ablations.analysis.effects import HELPS, HURTS, NOTHING
+from ablations.analysis.factors import effects_of
 from ablations.analysis.stats import FEWEST
-from ablations.design.story import Arm
+from ablations.design.story import Arm, Design
 from ablations.figures import style
 from ablations.figures.saving import save
 from ablations.figures.tidy import by_rate_figure, figure, on_grids
@@ -47,6 +48,8 @@ class Compared:
     """How the learning rates came about, in words."""
     command: str = ""
     files: list[Path] = field(default_factory=list)
+    design: Design | None = None
+    """The design that its arms are of, if they are."""
 
     def plot(self, statistic: str = "mean") -> Figure:
         """Learning curves with intervals. statistic: mean or iqm."""
@@ -54,22 +57,33 @@ class Compared:
 
     @property
     def colors(self) -> dict[str, str]:
-        """The color of the trick in which an arm differs from the reference, if it is a single one of that color."""
-        base = {*self.arms[0].tricks.on}
-        by = {arm.name: {*arm.tricks.on} ^ base for arm in self.arms[1:]}
+        """The color of the trick in which an arm differs from its reference, if it is a single one of that color."""
+        on = {arm.name: {*arm.tricks.on} for arm in self.arms}
+        pairs = dict(zip(self.table.arm, self.table.against, strict=True))
+        by = {name: own ^ on[pairs[name]] for name, own in on.items() if pairs[name]}
         found = {name: style.COLORS[next(iter(own))] for name, own in by.items() if len(own) == 1}
         return {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
 
     @property
     def sentences(self) -> list[str]:
-        """What can be said of each arm against the reference, a sentence each."""
-        reference, areas = self.arms[0].name, {name: [*own.area] for name, own in self.runs.groupby("arm")}
+        """What can be said of each arm against its reference, a sentence each."""
+        areas = {name: [*own.area] for name, own in self.runs.groupby("arm")}
         return [
-            f"{row['arm']} does nothing here: every seed's area is the same as with {reference}."
-            if areas[row["arm"]] == areas[reference]
-            else _sentence(row, reference)
-            for row in self.table.iloc[1:].to_dict("records")
+            f"{row['arm']} does nothing here: every seed's area is the same as with {row['against']}."
+            if areas[row["arm"]] == areas[row["against"]]
+            else _sentence(row, row["against"])
+            for row in self.table.to_dict("records")
+            if row["against"]
         ]
+
+    @property
+    def main_effects(self) -> pd.DataFrame | None:
+        """Of a design that crosses tricks: a row per trick, in units of return, see `main_effects`."""
+        if self.design is None or not self.design.crossed:
+            return None
+        on = {arm.name: frozenset(arm.tricks.on) & {*self.design.names} for arm in self.arms}
+        areas = {on[str(name)]: own.area.to_numpy() for name, own in self.runs.groupby("arm")}
+        return effects_of(areas, self.design)
 
 
 def write_comparison(found: Compared, out: Path, name: str, seconds: float) -> Compared:
@@ -94,18 +108,30 @@ def write_comparison(found: Compared, out: Path, name: str, seconds: float) -> C
 
 def brief(found: Compared) -> str:
     """What the terminal shows: the table, and what it means."""
-    return "\n".join([table_text(found.table), "", *found.sentences])
+    main = found.main_effects
+    effects = [] if main is None else [_main(main), ""]
+    return "\n".join([table_text(found.table), "", *effects, *found.sentences])
 
 
 def _section(found: Compared, name: str, pictures: Sequence[Path], seconds: float) -> str:
-    parts = [f"## {plain(found.env)}: {', '.join(plain(arm.name) for arm in found.arms)}"]
-    seeds, reference = found.runs.groupby("arm").size().max(), plain(found.arms[0].name)
-    parts += [f"{seeds} seeds per arm, {found.config.steps:,} steps per seed; {found.rates}. Reference: {reference}."]
+    about = [found.design.name] if found.design else [arm.name for arm in found.arms]
+    parts = [f"## {plain(found.env)}: {', '.join(map(plain, about))}"]
+    seeds, several = found.runs.groupby("arm").size().max(), {*found.table.against} - {""}
+    reference = f" Reference: {plain(several.pop())}." if len(several) == 1 else ""
+    parts += [f"{seeds} seeds per arm, {found.config.steps:,} steps per seed; {found.rates}.{reference}"]
+    dropped = found.design.dropped if found.design else ()
+    parts += [f"Dropped: {plain(arm)} ({plain(reason)})." for arm, reason in dropped]
     parts += [table_text(found.table), *(plain(said) for said in found.sentences)]
     parts += [picture(TITLES[path.stem], name, path.name) for path in pictures]
     if found.by_rate is not None and found.by_rate.difference.notna().any():
         parts += ["### Differences at each learning rate", _by_rate(found.by_rate)]
         parts += ["These are of the tuning seeds, and not corrected for the number of rates."]
+    if (main := found.main_effects) is not None:
+        parts += [
+            "### Main effects",
+            _main(main),
+            "Each is the mean difference over all sets of the other tricks, paired by seed.",
+        ]
     versions = ", ".join(f"{key} {value}" for key, value in provenance().items() if value)
     made_by = f"Made by {code(found.command)}. " if found.command else ""
     return "\n\n".join([*parts, HOW, f"{made_by}{seconds:.0f} seconds; {plain(versions)}."])
@@ -122,13 +148,22 @@ is *unknown* otherwise."""
 def table_text(table: pd.DataFrame) -> str:
     """The table of `compared` as Markdown."""
     diverged, rated = bool(table.diverged.any()), bool(table.lr.notna().any())
-    heads = ["arm", *["rate"] * rated, "area", "IQM", "last 10%", "difference", "p", "verdict"]
+    several = table.against[table.against != ""].nunique() > 1
+    heads = ["arm", *["rate"] * rated, *["against"] * several, "area", "IQM", "last 10%", "difference", "p", "verdict"]
     lines = [(*heads, *["diverged"] * diverged)]
     for row in table.to_dict("records"):
         cells = [plain(row["arm"]), *[f"{row['lr']:g}".replace("nan", "–")] * rated]
+        cells += [plain(row["against"]) or "–"] * several
         cells += [_spanned(row, key, f"{key}_low", f"{key}_high") for key in ("area", "iqm", "late")]
         cells += [_spanned(row, "difference", "low", "high", "+"), _number(row["p_holm"], 2), row["verdict"] or "–"]
         lines.append((*cells, *[f"{row['diverged']} of {row['seeds']}"] * diverged))
+    return markdown(lines)
+
+
+def _main(frame: pd.DataFrame) -> str:
+    lines: list[tuple[str, ...]] = [("trick", "effect", "p")]
+    for row in frame.to_dict("records"):
+        lines.append((row["trick"], _spanned(row, "effect", "low", "high", "+"), _number(row["p_holm"], 2)))
     return markdown(lines)
 
 

@@ -18,6 +18,7 @@ from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
 from ablations.experiments import (
+    around,
     calibrate,
     compare,
     design_runs,
@@ -47,6 +48,7 @@ KINDS = {
     "compare": compare.Options,
     "judge": judge.Options,
     "plot": plotting.Options,
+    "around": around.Options,
     "report": ReportOptions,
     "tune": design_runs.TuneOptions,
     "worlds": worlds.Options,
@@ -146,6 +148,9 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
     name, *words = shlex.split(command) or ["run"]
     if name in ("compare", "judge"):
         assert compare.requested(words) if name == "compare" else compare.split(words, judge.Options, name)
+        return
+    if name == "run" and around.is_asked_for(words):
+        assert around.requested(words)
         return
     chosen: object = options(KINDS[name], words, "")
     if isinstance(chosen, design_runs.Options):

@@ -1,0 +1,100 @@
+"""Designs around any base, with the base's numbers in all arms: what each of its tricks does, and each other one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+
+from ablations.design.around_presets import with_it, without_it
+from ablations.design.crossed import MOST_FACTORS
+from ablations.design.labels import Label, added
+from ablations.design.story import Arm, Comparison, Design
+from tricks.errors import InputError
+from tricks.ladder import EXCLUDES, NEEDS, Tricks, closed, switched
+
+Maker = Callable[[Arm, Sequence[str]], Design]
+
+
+def leave_one_out(base: Arm, names: Sequence[str] = ()) -> Design:
+    """The base, and the base without each of its tricks, or of these, and whatever needs it."""
+    if off := [name for name in names if name not in base.tricks.on]:
+        raise InputError(f"{base.name} does not have {', '.join(off)}, so it cannot be left out")
+    pairs = [without_it(base.tricks, name) for name in names or base.tricks.on]
+    return _made("leave-one-out", base, pairs)
+
+
+def add_one_in(base: Arm, names: Sequence[str] = ()) -> Design:
+    """The base, and the base with each trick that it lacks, or of these, compared to the base with what that needs."""
+    if on := [name for name in names if name in base.tricks.on]:
+        raise InputError(f"{base.name} already has {', '.join(on)}, so it cannot be added")
+    fitting = [name for name in NEEDS if name not in base.tricks.on and _fits(base.tricks, name)]
+    return _made("add-one-in", base, [with_it(base.tricks, name, base.tricks.on) for name in names or fitting])
+
+
+def ladder(base: Arm, names: Sequence[str] = ()) -> Design:
+    """From the base without its tricks, or without these, up to the base, one trick at a time in teaching order."""
+    chosen = names or base.tricks.on
+    start = [name for name in base.tricks.on if name not in chosen]
+    if missing := [name for name in chosen if name not in base.tricks.on]:
+        raise InputError(f"{base.name} does not have {', '.join(missing)}")
+    sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
+    pairs = [Comparison(added([name]), sets[k], sets[k + 1]) for k, name in enumerate(chosen)]
+    first = Arm(Label(f"{base.name} without these" if start else "reinforce"), sets[0], base.numbers)
+    return _made("ladder", first, pairs)
+
+
+def factorial(base: Arm, names: Sequence[str] = ()) -> Design:
+    """The base with every combination of a few tricks on and off; combinations that break a need are dropped."""
+    if not 2 <= len(names) <= MOST_FACTORS:
+        raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
+    rest = [name for name in base.tricks.on if name not in names]
+    arms, dropped = [], []
+    for row in product((False, True), repeat=len(names)):
+        on = [name for name, is_on in zip(names, row, strict=True) if is_on]
+        label = added(on) if on else Label("none of them")
+        try:
+            arms.append(Arm(label, switched([*rest, *on]), base.numbers))
+        except InputError as error:
+            dropped.append((str(label), error.fault))
+    return Design(f"factorial around {base.name}", tuple(names), tuple(arms), dropped=tuple(dropped), crossed="whole")
+
+
+AROUND: dict[str, Maker] = {
+    "leave-one-out": leave_one_out,
+    "add-one-in": add_one_in,
+    "ladder": ladder,
+    "factorial": factorial,
+}
+
+
+def _fits(base: Tricks, name: str) -> bool:
+    """Whether a trick can be added: nothing that is on, or that it needs, excludes it."""
+    on = {*base.on, *closed([name])}
+    return not any(EXCLUDES[each] in on for each in on)
+
+
+def _made(name: str, base: Arm, pairs: Sequence[Comparison]) -> Design:
+    """The base's arm, and both arms of each comparison, each once."""
+    arms = {base.tricks: base}
+    for pair in pairs:
+        if pair.reference not in arms:
+            extra = [each for each in pair.reference.on if each not in base.tricks.on]
+            arms[pair.reference] = Arm(added(extra), pair.reference, base.numbers)
+        if pair.focus not in arms:
+            arms[pair.focus] = Arm(pair.label, pair.focus, base.numbers)
+    return Design(f"{name} of {base.name}", tuple(pair.trick for pair in pairs), tuple(arms.values()), tuple(pairs))
+
+
+def references_of(design: Design) -> Mapping[str, str]:
+    """Which arm each arm of a design is compared to, by name. Raises InputError for an arm that it does not have."""
+    by_tricks: dict[Tricks, list[str]] = {}
+    for arm in design.arms:
+        by_tricks.setdefault(arm.tricks, []).append(arm.name)
+
+    def name_of(side: Tricks | Arm) -> str:
+        names = [arm.name for arm in design.arms if arm == side] if isinstance(side, Arm) else by_tricks.get(side, [])
+        if len(names) != 1:
+            what = side.name if isinstance(side, Arm) else ", ".join(side.on) or "reinforce"
+            why = "has several arms with the flags" if names else "compares an arm that it does not have,"
+            raise InputError(f"the design {design.name!r} {why} {what}")
+        return names[0]
+
+    return {name_of(pair.focus): name_of(pair.reference) for pair in design.comparisons}
