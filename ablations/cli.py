@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
+from ablations.training.rate_table import use
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import prepare
 from tricks.cli.shell import chosen as command_of
@@ -46,6 +47,8 @@ class ReportOptions:
     """Folder with the run files that `run` and `worlds` wrote. The report goes there, too."""
     from_results: bool = False
     """Use the runs that ship with this package instead."""
+    rates_file: Path | None = None
+    """The table of learning rates that `tune` wrote (default: learning_rates.csv in --out)."""
     all_figures: bool = False
     """Draw every figure of every design, also as SVG, which takes several times as long."""
 
@@ -54,7 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0, 1 if jobs failed, 2 for a bad request, 130 if interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     has_jobs = given[:1] not in (["plot"], ["speed"], ["games"], ["calibrate"], ["report"])
-    return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
+    try:
+        return guarded(_dispatch, given, "; finished jobs are kept, and the same command resumes from there" * has_jobs)
+    finally:
+        use(None)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -100,6 +106,7 @@ def _report(arguments: list[str]) -> int:
 
     chosen = options(ReportOptions, arguments, "python -m ablations report")
     source = RESULTS if chosen.from_results else chosen.out
+    use(None if chosen.from_results else chosen.rates_file or source / "learning_rates.csv")
     studies = load_all(source)
     questions = [] if chosen.from_results else page.questions_in(source)
     if not studies and not questions:

@@ -13,7 +13,7 @@ from ablations.report import page
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan, What, plans
-from ablations.training.rate_table import FINALISTS
+from ablations.training.rate_table import FINALISTS, target, use
 from ablations.training.rates import best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, following
 from ablations.training.store import Store, prepare
@@ -42,13 +42,14 @@ class TuneOptions(What):
     """Which arms to tune."""
 
     seeds_per_rate: int = SEEDS_PER_RATE
-    """Tuning seeds per rate of the grid; the best three get as many again. The scores go into the package's
-    learning_rates.csv and replace any that these arms have there."""
+    """Tuning seeds per rate of the grid; the best three get as many again. The scores go into --rates-file and
+    replace any that these arms have there."""
 
 
 def main(chosen: Options, command: str) -> int:
     """Train what is missing, print the tables, and write the report. Returns the exit status."""
     start, processes = time.perf_counter(), worker_count(chosen.workers, chosen.device, chosen.scheduler)
+    use(chosen.own_rates)
     made = plans(chosen, chosen.seeds)
     for plan in made:
         refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config, plan.arms)
@@ -142,6 +143,7 @@ def choose_rates(chosen: TuneOptions) -> int:
     if chosen.suite == "worlds":
         raise InputError("to tune the worlds, run `python -m ablations worlds --tune`")
     workers = worker_count(chosen.workers, chosen.device)
+    use(chosen.own_rates)
     settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
@@ -156,4 +158,5 @@ def choose_rates(chosen: TuneOptions) -> int:
         row = scores[(scores.env == plan.config.env) & (scores.tricks == flags(tricks))].sort_values("lr")
         shown = "".join(f"  {lr:g}: {area:.1f}" for lr, area in zip(row.lr, row.area, strict=True))
         print(f"{plan.config.env}  {in_words(tricks)}{shown}; best {best_rate(plan.config, tricks).value:g}")
+    print(f"wrote {target()}, which `run` uses if --out or --rates-file is the same")
     return 0

@@ -14,6 +14,7 @@ from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
 from ablations.training.jobs import Job
 from ablations.training.plan import Device, name_of
+from ablations.training.rate_table import use
 from ablations.training.rates import FIXED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, following
 from ablations.training.store import Store, prepare
@@ -44,10 +45,14 @@ class Options:
     """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")
     """Folder for the results, the table and the figure."""
+    rates_file: Path | None = None
+    """The table of learning rates that --tune writes, and that stands beside this package's own (default:
+    learning_rates.csv in --out)."""
 
 
 def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
+    use(chosen.rates_file or chosen.out / "learning_rates.csv")
     trials = [placed(trial, chosen.device) for trial in picked(chosen.tricks, chosen.env)]
     store, start = Store(chosen.out / "jobs"), time.perf_counter()
     later = following(seeds) if chosen.confirm else ()

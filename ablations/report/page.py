@@ -22,6 +22,7 @@ from ablations.report.judged_page import SECTION as VERDICT
 from ablations.report.markup import as_html, code, plain
 from ablations.report.trials_section import write_trials
 from ablations.training.pools import deaf_children, start_worker, whole_pool
+from ablations.training.rate_table import own, use
 from tricks.runs.files import write_whole
 
 PLACES = {"ladder": ("heatmap", ""), "beyond": ("heatmap_beyond", "beyond the ladder")}  # a heat map, and where it is
@@ -101,10 +102,16 @@ def _sections(studies: Sequence[Study], folder: Path, brief: bool) -> list[Secti
     processes = os.cpu_count() or 1
     if len(studies) < MANY or processes == 1:
         return [_section(make, given, brief) for make, given in asked]
-    with whole_pool(processes, start_worker) as pool:
+    with whole_pool(processes, _start, own) as pool:
         with deaf_children():  # those that look at all studies take longest, so they start first
             found = [pool.submit(_section, make, given, brief) for make, given in reversed(asked)]
         return [each.result() for each in reversed(found)]
+
+
+def _start(rates: list[Path]) -> None:
+    """Set up a process that makes sections. rates: the user's table of learning rates, if there is one."""
+    start_worker()
+    use(rates[0] if rates else None)
 
 
 def _section(make: Callable[..., Section], given: tuple[Any, ...], brief: bool) -> Section:

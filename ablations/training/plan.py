@@ -57,6 +57,14 @@ class What:
     """Number of worker processes (0: one per core, or one per GPU)."""
     out: Path = Path("runs/ablations")
     """Folder for results, tables and figures."""
+    rates_file: Path | None = None
+    """The table of learning rates that `tune` writes, and that stands beside this package's own (default:
+    learning_rates.csv in --out)."""
+
+    @property
+    def own_rates(self) -> Path:
+        """The user's table of learning rates."""
+        return self.rates_file or self.out / "learning_rates.csv"
 
 
 @dataclass(frozen=True)

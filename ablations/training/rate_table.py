@@ -1,5 +1,8 @@
 """The table `learning_rates.csv` on disk: the score of every arm at every rate of the grid.
 
+One ships with this package. Another one, of the user's own, can stand beside it: what is tuned goes there, and the arms
+that it has come from there.
+
 A first line `# {json}` holds the number of rows and a checksum, so that a table that was cut or changed is refused.
 Elsewhere, read it with `pandas.read_csv(path, comment="#")`.
 """
@@ -33,22 +36,44 @@ class Header(TypedDict):
     sha256: str
 
 
+own: list[Path] = []  # the user's table, if there is one
+
+
+def use(path: Path | None) -> None:
+    """From here on, in this process, this is the user's table; None: there is none. It may not exist yet."""
+    own[:] = [] if path is None or path.resolve() == TABLE.resolve() else [path]
+    table.cache_clear()
+
+
 @cache
 def table() -> pd.DataFrame:
     """Every tuned score: environment, steps, numbers, flags, learning rate, mean area, mean last 10%, seeds, areas.
 
-    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. Raises InputError
-    if the file is damaged.
+    `areas` is one number per seed, separated by spaces, or empty in rows from before they were kept. An arm in the
+    user's table has only those rows. Raises InputError if a file is damaged.
     """
+    parts = [read_table(path) for path in (*own, TABLE)]
+    return parts[0] if len(parts) == 1 else replaced_by(*parts)
+
+
+def replaced_by(fresh: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
+    """Both tables in one; of an arm that both have, the fresh rows."""
+    arm = KEY[:-1]
+    others = before[~before.set_index(arm).index.isin(fresh.set_index(arm).index)]
+    return pd.concat([part for part in (fresh, others) if len(part)] or [fresh], ignore_index=True)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The rows of one file; none if it does not exist."""
     try:
-        return _parsed(TABLE.read_bytes().decode())
+        return _parsed(path.read_bytes().decode())
     except FileNotFoundError:
         return pd.DataFrame(columns=COLUMNS)
     except OSError as error:
-        raise InputError(f"cannot read {TABLE}: {error.strerror}") from error
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         remedy = "restore it, or remove it and tune again"
-        raise InputError(f"{TABLE} is damaged or not a table of learning rates: {error}; {remedy}") from error
+        raise InputError(f"{path} is damaged or not a table of learning rates: {error}; {remedy}") from error
 
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
@@ -63,11 +88,17 @@ def best_of(rows: pd.DataFrame, score: str = "area") -> float:
     return float(finalists.lr.to_numpy()[finalists[score].fillna(-np.inf).to_numpy().argmax()])
 
 
+def target() -> Path:
+    """The file that tuning writes: the user's, or this package's own."""
+    return own[0] if own else TABLE
+
+
 def store_table(scores: pd.DataFrame) -> None:
-    """Replace the table. Raises InputError if it cannot be written."""
-    remove_partials(TABLE.parent)
+    """Replace the table that tuning writes. Raises InputError if it cannot be written."""
+    path = target()
+    remove_partials(path.parent)
     scores = scores.sort_values(KEY)
-    write_whole(TABLE, tagged({"rows": len(scores)}, scores, digits=None))
+    write_whole(path, tagged({"rows": len(scores)}, scores, digits=None))
     table.cache_clear()
 
 

@@ -13,7 +13,17 @@ import pandas as pd
 
 from ablations.design.flag_sets import flags, numbers
 from ablations.training.jobs import Job
-from ablations.training.rate_table import COLUMNS, FINALISTS, GRID, KEY, joined, store_table, table
+from ablations.training.rate_table import (
+    COLUMNS,
+    FINALISTS,
+    GRID,
+    KEY,
+    joined,
+    read_table,
+    replaced_by,
+    store_table,
+    target,
+)
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
 from ablations.training.workers import run_jobs
@@ -48,10 +58,7 @@ def tune(settings: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS
     found = searched(settings, store, workers, lambda seen: still_wanted(seen, seeds))
     rows = [_row(setting, rate, each) for setting, seen in found.items() for rate, each in seen.items()]
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
-    table.cache_clear()  # another process may have stored rates meanwhile
-    arm, before = KEY[:-1], table()
-    others = before[~before.set_index(arm).index.isin(fresh.set_index(arm).index)]
-    store_table(pd.concat([part for part in (fresh, others) if len(part)]))
+    store_table(replaced_by(fresh, read_table(target())))  # another process may have stored rates meanwhile
     return fresh
 
 

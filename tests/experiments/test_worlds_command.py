@@ -41,7 +41,7 @@ def test_the_command_trains_both_arms_and_goes_on_where_it_was(
     rate_table.table.cache_clear()
     arguments = ["worlds", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--tune"]
     assert main(arguments) == 0
-    scores = rate_table.table()
+    scores = rate_table.read_table(tmp_path / "learning_rates.csv")
     assert set(scores.tricks) == {"", "baseline"}
     assert set(scores.numbers) == {"lanes=2 horizon=10"}
     first = (tmp_path / "worlds.csv").read_text()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ablations import cli
 from ablations.training import rate_table, tuning
 from ablations.training.jobs import Job
 from ablations.training.rate_table import GRID, split
@@ -141,3 +142,23 @@ def test_tuning_keeps_what_another_process_stored_meanwhile(tmp_path: Path, monk
     tune([Job(TINY, REINFORCE)], Store(tmp_path), workers=1, seeds=1)
     assert set(rate_table.table().env) == {"Elsewhere-v0", TINY.env}
     rate_table.table.cache_clear()
+
+
+def test_what_a_user_tunes_goes_to_a_table_beside_the_package_s_which_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = tmp_path / "shipped.csv"
+    monkeypatch.setattr(rate_table, "TABLE", shipped)
+    rate_table.store_table(pd.DataFrame([("Other-v0", 100, "", "", 0.1, 1.0, 1.0, 1, "1")], columns=rate_table.COLUMNS))
+    before, own = shipped.read_bytes(), tmp_path / "learning_rates.csv"
+    words = ["tune", "--env", TINY.env, "--steps", "200", "--tricks", "baseline", "--seeds-per-rate", "1"]
+    assert cli.main([*words, "--workers", "1", "--out", str(tmp_path)]) == 0
+    assert f"wrote {own}" in capsys.readouterr().out
+    assert shipped.read_bytes() == before
+    assert best_rate(Config(steps=200), REINFORCE).reservation == "not tuned"  # the command is over
+    rate_table.use(own)
+    assert best_rate(Config(steps=200), REINFORCE).reservation == ""
+    assert set(rate_table.table().env) == {"Other-v0", TINY.env}
+    assert cli.main(["run", "--tricks", "baseline", "--steps", "200", "--dry-run", "--out", str(tmp_path)]) == 0
+    assert "not all arms are tuned" not in capsys.readouterr().out
+    rate_table.use(None)
