@@ -73,10 +73,10 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from ablations.experiments import around, design_runs
+    from ablations.experiments import around_base, design_runs
 
-    if around.is_asked_for(arguments):
-        return around.main(arguments, again("run", arguments))
+    if around_base.is_asked_for(arguments):
+        return around_base.main(arguments, again("run", arguments))
     chosen = options(design_runs.Options, arguments, "python -m ablations run")
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)

@@ -161,7 +161,8 @@ def _csv(path: Path, text: str, columns: Columns) -> pd.DataFrame:
     rows = rows.dropna(subset=["step", "return"])
     if rows.empty:
         raise InputError(f"{path} has no values")
-    return rows.assign(seed=pd.factorize(rows["run"])[0]).drop(columns="run")
+    runs = rows["run"] + "/" + rows["group"] if columns.group else rows["run"]  # a group may number its own runs
+    return rows.assign(seed=pd.factorize(runs)[0]).drop(columns="run")
 
 
 def _wanted(name: str, value: str) -> bool:

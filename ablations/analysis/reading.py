@@ -12,6 +12,7 @@ from ablations.analysis.studies import SHARES
 from ablations.analysis.study_files import REINFORCE, SUFFIX, load
 from ablations.training.scores import POINTS, area, late, on_grid
 from tricks.errors import InputError
+from tricks.ladder import PRESETS
 
 SCORES = ("area", "late", "diverged")
 
@@ -54,16 +55,34 @@ def _one(path: Path) -> Frames | None:
 
 
 def of_study(path: Path) -> Frames:
-    """A study's runs, and their returns at every hundredth of the budget. An arm is named by its flags."""
+    """A study's runs, and their returns at every hundredth of the budget.
+
+    An arm has the name of a preset, with what it has less or more.
+    """
     study = load(path)
     runs = study.runs.assign(study=study.name, tricks=study.runs.tricks.replace("", REINFORCE))
-    runs = runs.assign(arm=runs.tricks, area=runs[SHARES].mean(axis=1))
+    names = {tricks: short_name(tricks) for tricks in runs.tricks.unique()}
+    runs = runs.assign(arm=runs.tricks.map(names), area=runs[SHARES].mean(axis=1))
     keys = ["study", "arm", "env", "steps", "numbers", "lr", "seed"]
     curves = runs.melt(keys, SHARES, "share", "return")
     curves["step"] = (curves.steps * curves.share.str.rstrip("%").astype(int) / POINTS).round().astype(int)
     order = ["study", "arm", "env", "numbers", "lr", "seed", "step", "return"]
     curves = curves[order].sort_values(order[:-1], kind="stable", ignore_index=True)
     return Frames(runs[["study", "arm", "seed", "env", "steps", "tricks", "numbers", "lr", "tuned", *SCORES]], curves)
+
+
+def short_name(tricks: str) -> str:
+    """Flags by the nearest preset: `ppo − gae + bootstrap`; as they are if that is shorter."""
+    on = {*tricks.split()} - {REINFORCE}
+    names = [tricks]
+    for name, preset in PRESETS.items():
+        gone, more = (
+            [each for each in preset.on if each not in on],
+            [each for each in tricks.split() if each not in preset.on],
+        )
+        if name != REINFORCE:
+            names.append(" ".join([name, *(f"− {each}" for each in gone), *(f"+ {each}" for each in more)]))
+    return min(names, key=len)
 
 
 def of_comparison(folder: Path) -> Frames:
@@ -73,7 +92,7 @@ def of_comparison(folder: Path) -> Frames:
 
 
 def of_run(folder: Path) -> Frames:
-    """A single run of several seeds. Its arm is named by its flags."""
+    """A single run of several seeds. Its arm is named as a study's."""
     curve = _table(folder / "curve.csv")
     try:
         about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -82,7 +101,7 @@ def of_run(folder: Path) -> Frames:
         steps, env, lr = int(config["steps"]), str(config["env"]), config["lr"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder / 'run.json'} is damaged or not a run's") from error
-    named = {"study": folder.name, "arm": on or REINFORCE, "env": env}
+    named = {"study": folder.name, "arm": short_name(on or REINFORCE), "env": env}
     runs = scored(curve, steps, diverged).assign(**named, steps=steps, tricks=on or REINFORCE)
     runs["lr"] = lr if isinstance(lr, int | float) else np.nan
     return Frames(runs, curve.assign(**named)[[*named, *curve.columns]])

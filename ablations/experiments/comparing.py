@@ -46,14 +46,7 @@ class Request(NamedTuple):
     """The design that the arms are of, if they are."""
 
 
-def answer(
-    asked: Request,
-    out: Path,
-    workers: int,
-    env: Any = None,
-    body: Any = None,
-    command: str = "",
-) -> Compared:
+def answer(asked: Request, out: Path, workers: int, env: Any = None, body: Any = None, command: str = "") -> Compared:
     """Check everything, train what is missing, and write the results. Raises InputError as `compare`."""
     start = time.perf_counter()
     asked = asked._replace(arms=_reference_first(asked.arms, asked.against))

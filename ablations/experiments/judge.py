@@ -74,7 +74,10 @@ def _judged(name: str, base: str, asked: Sequence[Request], out: Path, workers: 
         settings_of(request)
     processes = worker_count(workers, asked[0].config.device)
     left = sum(_seconds(request, out, processes) for request in asked)
-    print(f"about {spoken(left)} with {processes} workers" if left else "everything is trained", flush=True)
+    print(
+        f"about {spoken(left)} with {processes} worker{'s' * (processes > 1)}" if left else "everything is trained",
+        flush=True,
+    )
     found = [answer(request, out, workers, command=command) for request in asked]
     trials = [load(WORLDS)] if name in NEEDS and WORLDS.exists() else []
     return write_judged(name, base, found, trials, out, command)

@@ -14,8 +14,9 @@ from ablations.design.choice import tricks_named, usable
 from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
 from ablations.report.tables import markdown
 from ablations.report.takeaways import AGENTS, CHOICES
+from ablations.training.gpus import Device
 from ablations.training.jobs import Job
-from ablations.training.plan import Device, name_of
+from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count

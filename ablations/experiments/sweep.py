@@ -26,8 +26,9 @@ from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
 from ablations.report.tables import markdown
+from ablations.training.gpus import Device
 from ablations.training.jobs import Job
-from ablations.training.plan import Device, name_of
+from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
 from ablations.training.store import Store, prepare
 from ablations.training.workers import run_jobs, worker_count

@@ -12,8 +12,9 @@ from ablations.design.choice import tricks_named
 from ablations.design.trial import Level, Trial
 from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
+from ablations.training.gpus import Device
 from ablations.training.jobs import Job
-from ablations.training.plan import Device, name_of
+from ablations.training.plan import name_of
 from ablations.training.rate_table import use
 from ablations.training.rates import FIXED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, following

@@ -1,9 +1,12 @@
 """Names at the right ends of lines, in place of a legend."""
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
+
+WIDEST = 28  # letters of a line's name in one row
 
 
 def label_lines(axis: Axes, size: float = 9) -> None:
@@ -11,9 +14,11 @@ def label_lines(axis: Axes, size: float = 9) -> None:
     lines = [line for line in axis.lines if not str(line.get_label()).startswith("_")]
     ends = [_end(axis, np.asarray(line.get_ydata(), float)) for line in lines]
     height = axis.get_window_extent().height / axis.figure.dpi * 72  # points
-    places = spread(ends, gap=1.5 * size / height)
-    for line, place in zip(lines, places, strict=True):
-        text = axis.text(1.02, place, str(line.get_label()), transform=axis.transAxes, va="center", size=size)
+    names = [fill(str(line.get_label()), WIDEST) for line in lines]
+    rows = max((name.count("\n") + 1 for name in names), default=1)
+    places = spread(ends, gap=1.5 * rows * size / height)
+    for line, name, place in zip(lines, names, places, strict=True):
+        text = axis.text(1.02, place, name, transform=axis.transAxes, va="center", size=size)
         text.set(color=line.get_color(), weight="bold")
 
 

@@ -45,11 +45,9 @@ class Compared:
     by_rate: pd.DataFrame | None = None
     """With `rates`: a row per arm and rate, see `differences_by_rate`."""
     rates: str = ""
-    """How the learning rates came about, in words."""
     command: str = ""
     files: list[Path] = field(default_factory=list)
     design: Design | None = None
-    """The design that its arms are of, if they are."""
 
     def plot(self, statistic: str = "mean") -> Figure:
         """Learning curves with intervals. statistic: mean or iqm."""
@@ -69,7 +67,7 @@ class Compared:
         """What can be said of each arm against its reference, a sentence each."""
         areas = {name: [*own.area] for name, own in self.runs.groupby("arm")}
         return [
-            f"{row['arm']} does nothing here: every seed's area is the same as with {row['against']}."
+            f"{row['arm']} changes no score: every seed's area is the same as with {row['against']}."
             if areas[row["arm"]] == areas[row["against"]]
             else _sentence(row, row["against"])
             for row in self.table.to_dict("records")
@@ -108,14 +106,13 @@ def write_comparison(found: Compared, out: Path, name: str, seconds: float) -> C
 
 def brief(found: Compared) -> str:
     """What the terminal shows: the table, and what it means."""
-    main = found.main_effects
-    effects = [] if main is None else [_main(main), ""]
+    effects = [] if (main := found.main_effects) is None else [_main(main), ""]
     return "\n".join([table_text(found.table), "", *effects, *found.sentences])
 
 
 def _section(found: Compared, name: str, pictures: Sequence[Path], seconds: float) -> str:
-    about = [found.design.name] if found.design else [arm.name for arm in found.arms]
-    parts = [f"## {plain(found.env)}: {', '.join(map(plain, about))}"]
+    about = found.design.name if found.design else ", ".join(arm.name for arm in found.arms)
+    parts = [f"## {plain(found.env)}: {plain(about)}"]
     seeds, several = found.runs.groupby("arm").size().max(), {*found.table.against} - {""}
     reference = f" Reference: {plain(several.pop())}." if len(several) == 1 else ""
     parts += [f"{seeds} seeds per arm, {found.config.steps:,} steps per seed; {found.rates}.{reference}"]
@@ -149,10 +146,22 @@ def table_text(table: pd.DataFrame) -> str:
     """The table of `compared` as Markdown."""
     diverged, rated = bool(table.diverged.any()), bool(table.lr.notna().any())
     several = table.against[table.against != ""].nunique() > 1
-    heads = ["arm", *["rate"] * rated, *["against"] * several, "area", "IQM", "last 10%", "difference", "p", "verdict"]
+    counted = table.seeds.nunique() > 1 or int(table.seeds.min()) < FEWEST
+    heads = [
+        "arm",
+        *["seeds"] * counted,
+        *["rate"] * rated,
+        *["against"] * several,
+        "area",
+        "IQM",
+        "last 10%",
+        "difference",
+        "p",
+        "verdict",
+    ]
     lines = [(*heads, *["diverged"] * diverged)]
     for row in table.to_dict("records"):
-        cells = [plain(row["arm"]), *[f"{row['lr']:g}".replace("nan", "–")] * rated]
+        cells = [plain(row["arm"]), *[str(row["seeds"])] * counted, *[f"{row['lr']:g}".replace("nan", "–")] * rated]
         cells += [plain(row["against"]) or "–"] * several
         cells += [_spanned(row, key, f"{key}_low", f"{key}_high") for key in ("area", "iqm", "late")]
         cells += [_spanned(row, "difference", "low", "high", "+"), _number(row["p_holm"], 2), row["verdict"] or "–"]
@@ -161,10 +170,9 @@ def table_text(table: pd.DataFrame) -> str:
 
 
 def _main(frame: pd.DataFrame) -> str:
-    lines: list[tuple[str, ...]] = [("trick", "effect", "p")]
-    for row in frame.to_dict("records"):
-        lines.append((row["trick"], _spanned(row, "effect", "low", "high", "+"), _number(row["p_holm"], 2)))
-    return markdown(lines)
+    rows = frame.to_dict("records")
+    cells = [(row["trick"], _spanned(row, "effect", "low", "high", "+"), _number(row["p_holm"], 2)) for row in rows]
+    return markdown([("trick", "effect", "p"), *cells])
 
 
 def _by_rate(frame: pd.DataFrame) -> str:
@@ -194,7 +202,11 @@ def _sentence(row: dict[Any, Any], reference: str) -> str:
     by = _number(abs(row["difference"]), 3)
     more = "more" if row["difference"] > 0 else "less"
     enough = (
-        "" if do != do else f" About {do:,.0f} seeds per arm" if do <= MANY else f" More than {MANY:,} seeds per arm"
+        ""
+        if do != do
+        else f" About {float(f'{do:.2g}'):,.0f} seeds per arm"
+        if do <= MANY
+        else f" More than {MANY:,} seeds per arm"
     )
     would = f"{enough} would detect a difference like that in four of five tries." if enough else ""
     if row["verdict"] in (HELPS, HURTS):

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.compared import moved
-from ablations.analysis.effects import HELPS, HURTS
+from ablations.analysis.effects import HELPS, HURTS, NOTHING
 from ablations.analysis.estimates import LEVEL, holm
 from ablations.analysis.outcomes import judged, outcomes
+from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import Study
 from ablations.figures import style
 from ablations.figures.judged import Effects, judged_figure
@@ -51,7 +52,23 @@ class Judged:
     @property
     def sentences(self) -> list[str]:
         """What can be said in each environment."""
-        return [f"{env}: {said}" for env, found in self.comparisons.items() for said in found.sentences]
+        return [f"{row['env']}: {self._sentence(row)}" for row in self.table.to_dict("records")]
+
+    def _sentence(self, row: dict[Any, Any]) -> str:
+        by = f"{abs(row['difference']):.3g} {'more' if row['difference'] > 0 else 'less'} area with it"
+        if row["verdict"] in (HELPS, HURTS):
+            return f"{self.trick} {row['verdict']}: {by}, p = {row['p_holm']:.2g}."
+        if row["verdict"] == NOTHING:
+            return f"{self.trick} does practically nothing: the difference is within the margin."
+        do = self.comparisons[row["env"]].table.would_do.iloc[-1]
+        enough = (
+            f" About {float(f'{do:.2g}'):,.0f} seeds per arm would detect that in four of five tries."
+            if do == do
+            else ""
+        )
+        if not row["verdict"]:
+            return f"{by}, but an interval needs {FEWEST} seeds and an episode's end in each.{enough}"
+        return f"unknown whether {self.trick} matters; {by} can be luck with {row['seeds']} seeds.{enough}"
 
 
 def write_judged(

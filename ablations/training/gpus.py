@@ -1,9 +1,20 @@
-"""The GPUs of this machine, and which worker process trains on which."""
+"""The devices to train on: the GPUs of this machine, and which worker process trains on which."""
 
 import multiprocessing
 from multiprocessing.queues import SimpleQueue
+from typing import Annotated
+
+import tyro
 
 from ablations.training.pools import deaf_children
+
+Device = Annotated[
+    str,
+    tyro.conf.arg(
+        help="Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
+        "rounding, so they count as different jobs."
+    ),
+]
 
 
 def gpu_count(device: str) -> int:

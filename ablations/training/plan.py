@@ -14,6 +14,7 @@ from ablations.design.choice import tricks_named, usable
 from ablations.design.designs import DESIGNS
 from ablations.design.story import Design
 from ablations.design.suites import SUITES, Setting, Suite
+from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, further, parse_seeds
@@ -27,13 +28,6 @@ ABOUT_DESIGNS = (
     "(default: the suite's own, or ladder)."
 )
 
-Device = Annotated[
-    str,
-    tyro.conf.arg(
-        help="Where to train: cpu, cuda (all GPUs of this machine), cuda:1, ... Results of CPUs and GPUs differ in "
-        "rounding, so they count as different jobs."
-    ),
-]
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
@@ -58,12 +52,10 @@ class What:
     out: Path = Path("runs/ablations")
     """Folder for results, tables and figures."""
     rates_file: Path | None = None
-    """The table of learning rates that `tune` writes, and that stands beside this package's own (default:
-    learning_rates.csv in --out)."""
+    """The table of rates that `tune` writes, beside this package's own (default: learning_rates.csv in --out)."""
 
     @property
     def own_rates(self) -> Path:
-        """The user's table of learning rates."""
         return self.rates_file or self.out / "learning_rates.csv"
 
 

@@ -11,6 +11,7 @@ from support.studies import study
 
 from ablations import RESULTS, cli, compare, figure, iqm, read, unpaired
 from ablations.analysis.foreign import Columns, curves_of
+from ablations.analysis.reading import short_name
 from ablations.analysis.stats import interval
 from ablations.analysis.studies import SHARES
 from ablations.analysis.study_files import load, save
@@ -38,6 +39,14 @@ def test_in_files_reinforce_has_a_name_so_that_plain_pandas_loses_nothing(tmp_pa
     assert set(plain.tricks) == {"reinforce", "baseline"}
     assert list(back.runs.tricks) == list(made.runs.tricks)
     assert set(read(path).runs.arm) == {"reinforce", "baseline"}
+
+
+def test_arms_of_studies_are_called_by_the_nearest_preset() -> None:
+    on = " ".join(name for name in (*PPO.on, "bootstrap") if name != "gae")
+    assert short_name(on) == "ppo − gae + bootstrap"
+    assert short_name(" ".join(PPO.on)) == "ppo"
+    assert short_name("baseline gae") == "baseline gae"
+    assert short_name("reinforce") == "reinforce"
 
 
 def test_rliable_and_scipy_say_the_same_of_these_tables() -> None:
@@ -88,6 +97,8 @@ def test_tables_in_long_and_in_wide_form_are_read(tmp_path: Path) -> None:
     ).to_csv(long, index=False)
     curve = curves_of(long, Columns("name", "t", "score", "kind"))
     assert curve.groupby(["group", "seed"])["return"].sum().to_dict() == {("p", 0): 3, ("q", 1): 7}
+    pd.read_csv(long).assign(name="x").to_csv(long, index=False)  # each group numbers its own runs
+    assert curves_of(long, Columns("name", "t", "score", "kind")).seed.nunique() == 2
     wide = tmp_path / "wide.csv"
     names = ["a - charts/return", "a - charts/return__MIN", "b - charts/return", "b - loss"]
     pd.DataFrame({"global_step": [5, 10], **{name: [1.0, 2.0] for name in names}}).to_csv(wide, index=False)

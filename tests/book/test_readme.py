@@ -18,7 +18,7 @@ from ablations.cli import ReportOptions
 from ablations.design.designs import DESIGNS, SB3
 from ablations.design.suites import SUITES
 from ablations.experiments import (
-    around,
+    around_base,
     calibrate,
     compare,
     design_runs,
@@ -48,7 +48,7 @@ KINDS = {
     "compare": compare.Options,
     "judge": judge.Options,
     "plot": plotting.Options,
-    "around": around.Options,
+    "around": around_base.Options,
     "report": ReportOptions,
     "tune": design_runs.TuneOptions,
     "worlds": worlds.Options,
@@ -149,8 +149,8 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
     if name in ("compare", "judge"):
         assert compare.requested(words) if name == "compare" else compare.split(words, judge.Options, name)
         return
-    if name == "run" and around.is_asked_for(words):
-        assert around.requested(words)
+    if name == "run" and around_base.is_asked_for(words):
+        assert around_base.requested(words)
         return
     chosen: object = options(KINDS[name], words, "")
     if isinstance(chosen, design_runs.Options):

@@ -35,7 +35,7 @@ def test_a_flag_of_the_base_is_taken_out_and_another_one_added_with_what_it_need
 
 def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = judge("gae", configs=[SMALL, OTHER], out=tmp_path, **QUICK)
-    assert re.match(r"about [\w ]+ with 1 workers\n", capsys.readouterr().out)
+    assert re.match(r"about [\w ]+ with 1 worker\n", capsys.readouterr().out)
     assert list(found.table.env) == [SMALL.env, OTHER.env]
     assert list(found.comparisons) == [SMALL.env, OTHER.env]
     assert found.trials is not None
