@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tricks.loop import train
     from tricks.reading.export import export
     from tricks.reading.listing import diff, listing
-    from tricks.reading.replaced import patched
     from tricks.reading.source import source
+    from tricks.replaced import patched
     from tricks.restore import load, resume
     from tricks.runs.checkpoint import Checkpoints
     from tricks.runs.evaluation import Evaluation
@@ -63,7 +63,7 @@ HOMES = {  # imported on first use, because torch and libcst are slow to load
     "listing": "tricks.reading.listing",
     "load": "tricks.restore",
     "resume": "tricks.restore",
-    "patched": "tricks.reading.replaced",
+    "patched": "tricks.replaced",
     "source": "tricks.reading.source",
     "train": "tricks.loop",
 }

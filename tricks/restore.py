@@ -80,7 +80,7 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
         unfinished = (folder / CHECKPOINT).is_file()
         hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if unfinished else ""
         raise InputError(f"no saved run in {folder}: there is no run.json{hint}")
-    about, config, tricks, curve, state = _contents(folder)
+    about, config, tricks, curve, state = contents(folder)
     if "body" in about.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: {_call('load', folder, 'body')}")
     if "env" not in about.own:
@@ -103,8 +103,8 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     return Run(config, tricks, agent, curve, dict(about.diverged), dict(about.reasons), seconds, make, body)
 
 
-def _contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[str, Tensor]]:
-    """The files of a run, checked. Raises InputError."""
+def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[str, Tensor]]:
+    """The files of a run, checked: what was trained, its curve, and its tensors. Raises InputError."""
 
     def settings(content: bytes) -> tuple[About, Config, Tricks]:
         about = read_about(content)

@@ -27,7 +27,7 @@ class Frames(NamedTuple):
 Against = str | Mapping[str, str]  # the reference of all arms, or of each arm that has one
 
 
-def compared(
+def compared_arms(
     runs: pd.DataFrame, against: Against, choosing: Mapping[str, float] | None = None, margin: float | None = None
 ) -> pd.DataFrame:
     """One row per arm: its rate and scores, in units of return, and its difference in area from its reference's.
@@ -88,10 +88,11 @@ def _verdict(row: Mapping[Any, Any], margin: float | None) -> str:
 
 
 def would_do(having: np.ndarray, without: np.ndarray, tests: int = 1) -> float:
-    """Seeds per arm with which a difference like this is detected in four of five tries.
+    """How many seeds per arm would detect such a difference in four of five tries. having, without: [seeds].
 
     By the normal approximation, n = (z₁₋α/₂ + z₀.₈)² (s₁² + s₂²) / d², at α = LEVEL / tests; at least FEWEST. NaN if an
-    arm has a single seed, a NaN, or if there is no difference or spread.
+    arm has a single seed or a NaN, or if there is no difference or no spread. Cohen 1988, Statistical Power Analysis,
+    chapter 2.
     """
     from scipy import special
 
@@ -105,7 +106,7 @@ def would_do(having: np.ndarray, without: np.ndarray, tests: int = 1) -> float:
 
 
 def margin_of(env: str) -> float | None:
-    """MARGIN of the way from a random policy to the ceiling, in units of return; None in an environment without."""
+    """MARGIN of the way from a random policy to the ceiling, in units of return; None where there is no such scale."""
     scale = SCALES.get(env)
     return None if scale is None else MARGIN * (scale.ceiling - scale.random)
 

@@ -51,6 +51,16 @@ def curves_of(path: Path, columns: Columns) -> pd.DataFrame:
     return found
 
 
+def refuse_idle(columns: Columns, paths: Sequence[Path]) -> None:
+    """Raise InputError if a column is named, but no file has columns to be named."""
+    files = [file for path in paths for run in _runs(path) for file in run]
+    tables = any(not _is_monitor(file) and EVENTS not in file.name for file in files)
+    events = any(EVENTS in file.name for file in files)
+    for name, asked in columns._asdict().items():
+        if asked and not tables and not (events and name == "value"):
+            raise InputError(f"--{name} names a column of a CSV, and no source is one")
+
+
 def _runs(path: Path) -> list[list[Path]]:
     """The files of each run."""
     if path.is_file():
@@ -101,7 +111,8 @@ def _monitors(files: Sequence[Path]) -> pd.DataFrame:
     """
     parts = []
     for path in files:
-        part = _parsed(path, _text(path).partition("\n")[2] if _text(path).startswith("#") else _text(path))
+        text = _text(path)
+        part = _parsed(path, text.partition("\n")[2] if text.startswith("#") else text)
         if missing := [name for name in ("r", "l", "t") if name not in part]:
             raise InputError(f"{path} is no monitor file: it has no column {missing[0]!r}")
         parts.append(part)
@@ -127,8 +138,8 @@ def _events(path: Path, tag: str) -> pd.DataFrame:
     tags = reader.Tags()["scalars"]
     chosen = tag or next((each for each in TAGS if each in tags), "")
     if chosen not in tags:
-        said = f"no scalar {chosen!r}" if chosen else "none of the usual scalars, so name one with --value"
-        raise InputError(f"{path} has {said}; it has {', '.join(sorted(tags)[:20]) or 'none'}")
+        said = f"no scalar {chosen!r}" if chosen else "no return under a usual name; pick a scalar with --value"
+        raise InputError(f"{path} has {said}; its scalars are {', '.join(sorted(tags)[:20]) or 'none'}")
     points = [(event.step, event.value) for event in reader.Scalars(chosen)]
     return pd.DataFrame(points, columns=["step", "return"]).assign(seed=0)
 
@@ -173,8 +184,8 @@ def _wanted(name: str, value: str) -> bool:
 def _column(path: Path, frame: pd.DataFrame, asked: str, usual: Sequence[str], option: str) -> str:
     found = next((name for name in ([asked] if asked else usual) if name in frame), None)
     if found is None:
-        lacks = f"no column {asked!r}" if asked else f"no column that is usually called {usual[0]!r}, so name it"
-        raise InputError(f"{path} has {lacks} ({option}); it has {', '.join(map(str, frame.columns[:20]))}")
+        lacks = f"no column {asked!r}" if asked else f"no column {' or '.join(usual)}; name one with {option}"
+        raise InputError(f"{path} has {lacks}; its columns are {', '.join(map(str, frame.columns[:20]))}")
     return found
 
 

@@ -1,7 +1,6 @@
 """Stored results as tidy tables, wherever they come from: studies, comparisons, single runs."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +9,17 @@ import pandas as pd
 from ablations.analysis.compared import Frames
 from ablations.analysis.studies import SHARES
 from ablations.analysis.study_files import REINFORCE, SUFFIX, load
+from ablations.design.flag_sets import in_words, numbers
 from ablations.training.scores import POINTS, area, late, on_grid
 from tricks.errors import InputError
 from tricks.ladder import PRESETS
+from tricks.restore import contents
 
 SCORES = ("area", "late", "diverged")
 
 
 def read(path: str | Path) -> Frames:
-    """The runs and curves in a file or a folder, as two tidy tables; see docs/data.md for every column.
+    """The runs and curves in a file or a folder, as two tidy tables; docs/compare.md says what every column is.
 
     path: a study (`*.runs.csv.gz`), the folder of a comparison, that of a run of `python -m tricks train --out`, or a
     folder of any of these, whose tables are put together. Raises InputError if there is nothing of that kind.
@@ -26,17 +27,16 @@ def read(path: str | Path) -> Frames:
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no {path}")
-    if found := _one(path):
-        return found
-    inside = (
-        [each for each in sorted(path.iterdir()) if each.is_dir() or each.name.endswith(SUFFIX)]
-        if path.is_dir()
-        else []
-    )
-    parts = [found for each in inside if (found := _one(each))]
-    if not parts:
+    if not (places := stored_in(path)):
         raise InputError(f"{path} holds no study (*{SUFFIX}), no comparison and no run")
-    return together(parts)
+    return together([reader(place) for place in places if (reader := _reader(place))])
+
+
+def stored_in(path: Path) -> list[Path]:
+    """Where our studies, comparisons and runs are: this path itself, or what is in this folder."""
+    if _reader(path):
+        return [path]
+    return [each for each in sorted(path.iterdir()) if _reader(each)] if path.is_dir() else []
 
 
 def together(parts: Sequence[Frames]) -> Frames:
@@ -45,13 +45,13 @@ def together(parts: Sequence[Frames]) -> Frames:
     return Frames(runs, curves)
 
 
-def _one(path: Path) -> Frames | None:
-    """The tables of a single study, comparison or run; None if it is none of these."""
+def _reader(path: Path) -> Callable[[Path], Frames] | None:
+    """What reads this study, comparison or run; None if it is none of these."""
     if path.is_file() and path.name.endswith(SUFFIX):
-        return of_study(path)
+        return of_study
     if (path / "runs.csv").is_file() and (path / "curves.csv.gz").is_file():
-        return of_comparison(path)
-    return of_run(path) if (path / "run.json").is_file() and (path / "curve.csv").is_file() else None
+        return of_comparison
+    return of_run if (path / "run.json").is_file() and (path / "curve.csv").is_file() else None
 
 
 def of_study(path: Path) -> Frames:
@@ -73,15 +73,11 @@ def of_study(path: Path) -> Frames:
 
 def short_name(tricks: str) -> str:
     """Flags by the nearest preset: `ppo − gae + bootstrap`; as they are if that is shorter."""
-    on = {*tricks.split()} - {REINFORCE}
-    names = [tricks]
+    on, names = tricks.replace(REINFORCE, "").split(), [tricks]
     for name, preset in PRESETS.items():
-        gone, more = (
-            [each for each in preset.on if each not in on],
-            [each for each in tricks.split() if each not in preset.on],
-        )
-        if name != REINFORCE:
-            names.append(" ".join([name, *(f"− {each}" for each in gone), *(f"+ {each}" for each in more)]))
+        gone = [f"− {each}" for each in preset.on if each not in on]
+        more = [f"+ {each}" for each in on if each not in preset.on]
+        names += [" ".join([name, *gone, *more])] * (name != REINFORCE)
     return min(names, key=len)
 
 
@@ -92,22 +88,17 @@ def of_comparison(folder: Path) -> Frames:
 
 
 def of_run(folder: Path) -> Frames:
-    """A single run of several seeds. Its arm is named as a study's."""
-    curve = _table(folder / "curve.csv")
-    try:
-        about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        config, on = about["config"], " ".join(about["tricks"])
-        diverged = {int(seed): int(step) for seed, step in dict(about.get("diverged", {})).items()}
-        steps, env, lr = int(config["steps"]), str(config["env"]), config["lr"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder / 'run.json'} is damaged or not a run's") from error
-    named = {"study": folder.name, "arm": short_name(on or REINFORCE), "env": env}
-    runs = scored(curve, steps, diverged).assign(**named, steps=steps, tricks=on or REINFORCE)
-    runs["lr"] = lr if isinstance(lr, int | float) else np.nan
+    """A run of `python -m tricks train`. Its arm is named as a study's."""
+    about, config, tricks, curve, _ = contents(folder)
+    on = in_words(tricks)
+    named = {"study": folder.name, "arm": short_name(on), "env": config.env}
+    rates = pd.Series(config.rates, config.seed_list)
+    runs = seed_scores(curve, config.steps, dict(about.diverged))
+    runs = runs.assign(**named, steps=config.steps, tricks=on, numbers=numbers(config), lr=runs.seed.map(rates))
     return Frames(runs, curve.assign(**named)[[*named, *curve.columns]])
 
 
-def scored(curve: pd.DataFrame, steps: int, diverged: dict[int, int] | None = None) -> pd.DataFrame:
+def seed_scores(curve: pd.DataFrame, steps: int, diverged: dict[int, int] | None = None) -> pd.DataFrame:
     """Rows of seed, area, late, diverged, from a curve with `seed, step, return` and, if it counts them, `episodes`."""
     diverged = diverged or {}
     grid = on_grid(curve, steps, diverged)

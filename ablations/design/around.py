@@ -1,5 +1,6 @@
 """Designs around any base, with the base's numbers in all arms: what each of its tricks does, and each other one."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
@@ -84,7 +85,7 @@ def _made(name: str, base: Arm, pairs: Sequence[Comparison]) -> Design:
 
 
 def references_of(design: Design) -> Mapping[str, str]:
-    """Which arm each arm of a design is compared to, by name. Raises InputError for an arm that it does not have."""
+    """Which arm each arm of a design is compared to, by name. Raises InputError for one that it lacks or has twice."""
     by_tricks: dict[Tricks, list[str]] = {}
     for arm in design.arms:
         by_tricks.setdefault(arm.tricks, []).append(arm.name)
@@ -97,4 +98,10 @@ def references_of(design: Design) -> Mapping[str, str]:
             raise InputError(f"the design {design.name!r} {why} {what}")
         return names[0]
 
-    return {name_of(pair.focus): name_of(pair.reference) for pair in design.comparisons}
+    pairs = [(name_of(pair.focus), name_of(pair.reference)) for pair in design.comparisons]
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise InputError(
+                f"the design {design.name!r} compares the arm {name} {count} times; an arm has one reference"
+            )
+    return dict(pairs)

@@ -32,12 +32,17 @@ def gives_mask(config: Config) -> bool:
         return env.masks
 
 
+def missing_for(number: str, tricks: Tricks) -> list[str]:
+    """Flags of which one must be on, too, before a number has an effect; empty if it has one."""
+    owners = [flag for flag, numbers in HYPERPARAMETERS.items() if number in numbers]
+    groups = [owners, [ALSO[number]] if number in ALSO else []]
+    return next((flags for flags in groups if flags and not {*flags} & {*tricks.on}), [])
+
+
 def idle(number: str, tricks: Tricks) -> str:
     """Why a number has no effect with these flags: `target_kl has no effect without kl_stop`; empty if it has one."""
-    owners = [flag for flag, numbers in HYPERPARAMETERS.items() if number in numbers]
-    for needed in (owners, [ALSO[number]] if number in ALSO else []):
-        if needed and not {*needed} & {*tricks.on}:
-            return f"{number} has no effect without {' or '.join(needed)}"
+    if flags := missing_for(number, tricks):
+        return f"{number} has no effect without {' or '.join(flags)}"
     if number == "value_epochs" and tricks.ppg_buffers:
         return "value_epochs has no effect with ppg_buffers, which have value_uses instead"
     return ""

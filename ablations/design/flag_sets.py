@@ -7,7 +7,8 @@ from tricks.config import Config
 from tricks.ladder import Tricks, check_known
 
 SIGN = "reward_sign"  # a switch of `Config` that an arm can have as if it were a flag
-APART = {"env", "steps", "seeds", "lr", "backend", "device", "compile"}  # not part of `numbers`
+SHARED = ("env", "steps", "seeds", "backend", "device", "compile")  # of a config: the same for all arms
+APART = {*SHARED, "lr"}  # not part of `numbers`
 
 
 class Signed(Tricks):

@@ -22,10 +22,11 @@ def function_from(text: str) -> Callable[..., Any]:
         raise InputError(f"{text!r} names no function in a file; for example: my.py:three_arms")
     if not path.is_file():
         raise InputError(f"there is no file {place}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"own_{path.stem}", path)  # never the name of another module
     if spec is None or spec.loader is None:
         raise InputError(f"{place} is no Python file")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    cloudpickle.register_pickle_by_value(module)
     sys.path.insert(0, str(path.resolve().parent))  # for the files beside it
     try:
         spec.loader.exec_module(module)
@@ -36,7 +37,4 @@ def function_from(text: str) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if not callable(found):
         raise InputError(f"{place} has no function {name!r}")
-    if path.stem not in sys.modules:
-        sys.modules[path.stem] = module
-        cloudpickle.register_pickle_by_value(module)
     return found  # type: ignore[no-any-return]

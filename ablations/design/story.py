@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from ablations.design.flag_sets import SHARED
 from ablations.design.labels import Label
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import LADDER, Tricks
 
-SHARED = ("env", "backend", "device", "compile", "seeds", "steps")  # of a Config: the same for all arms
 NUMBERS = tuple(field.name for field in fields(Config) if field.name not in SHARED)
 Pairs = Mapping[str, Any] | Iterable[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """What is trained and shown under one name: flags, and the numbers that are its own.
+    """What is trained and shown under one name: flags, and its own numbers.
 
-    `Arm("mine", PPO, {"target_kl": 0.02})`. A plain name becomes a `Label`. Numbers are fields of `Config`; all others
-    are those of the comparison. functions stand in for ours in this arm, by name, as for `patched`. Raises InputError
+    `Arm("mine", PPO, {"target_kl": 0.02})`. A plain name becomes a `Label`. numbers: fields of `Config`; the comparison
+    sets all others. functions: those that stand in for ours in this arm, by name, as for `patched`. Raises InputError
     for a number that `Config` does not have, or that all arms share.
     """
 
@@ -40,7 +40,7 @@ class Arm:
     ) -> None:
         own = dict(numbers)
         if unknown := [each for each in own if each not in NUMBERS]:
-            why = "is the same for all arms" if unknown[0] in SHARED else "is no number"
+            why = "is the same for all arms" if unknown[0] in SHARED else "is no field of Config"
             raise InputError(f"arm {str(name)!r}: {unknown[0]} {why}")
         if not isinstance(tricks, Tricks):
             raise InputError(f"arm {str(name)!r} needs Tricks, not {type(tricks).__name__}")

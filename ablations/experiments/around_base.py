@@ -3,23 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
+from ablations.design.arm_texts import arm_from, refuse_unfit
 from ablations.design.around import AROUND, references_of
 from ablations.design.choice import tricks_named
 from ablations.design.own_file import function_from
-from ablations.design.spoken import spoken_arm
 from ablations.design.story import Arm, Design
-from ablations.experiments.compare import OUT, checked_rates, split
-from ablations.experiments.comparing import Request, answer
-from ablations.report.comparison_page import brief
-from ablations.training.seed_ranges import parse_seeds
-from ablations.training.tuning import SEEDS_PER_RATE
+from ablations.experiments import quoted
+from ablations.experiments.comparing import show
+from ablations.experiments.quoted import parsed
+from ablations.experiments.requests import Request
 from tricks.errors import InputError, said
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(quoted.Options):
     """The options of `run` with a base or a design of one's own, besides those of `python -m tricks train`."""
 
     design: str = "leave-one-out"
@@ -28,52 +26,32 @@ class Options:
     """A rung with flags and numbers, in quotes: `continuous --no-state-norm`."""
     tricks: str = ""
     """The tricks that the design is about, such as clip,gae (default: all that it can be about)."""
-    seeds: str = "20"
-    """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
-    rates: str = ""
-    """Learning rates such as 0.001,0.003,0.01, of which each arm gets its own best, chosen on other seeds; `tune` for
-    the whole procedure; by default, every arm runs at the rate given."""
-    rate_seeds: int = SEEDS_PER_RATE
-    """Seeds on which each of these rates is tried."""
-    margin: float | None = None
-    """A difference in area that is certainly smaller than this counts as practically nothing (default: a twentieth of
-    the environment's scale, if it has one)."""
-    workers: int = 0
-    """Number of worker processes (0: one per core, or one per GPU)."""
-    out: Path = OUT
-    """Folder for the finished jobs, the tables and the figures."""
 
 
 def is_asked_for(arguments: Sequence[str]) -> bool:
     """Whether a command line of `run` has a base, or a design from a file."""
-    design = next(
-        (after for before, after in pairwise(" ".join(arguments).replace("=", " ").split()) if before == "--design"), ""
-    )
-    return ".py:" in design or any(word.split("=")[0] == "--base" for word in arguments)
+    words = [part for word in arguments for part in word.split("=", 1)]
+    return "--base" in words or any(a == "--design" and ".py:" in b for a, b in pairwise(words))
 
 
 def requested(arguments: Sequence[str]) -> tuple[Request, Options]:
     """What a command line asks for. Raises InputError."""
-    asked = split(arguments, Options, "run")
-    chosen: Options = asked.chosen
-    if asked.texts or asked.flags:
-        raise InputError(f"{[*asked.texts, *asked.flags][0]} belongs into the base: --base 'ppo --no-gae'")
-    rates = checked_rates(chosen.rates)
-    if rates != () and "lr" in asked.given:
-        raise InputError("--lr and --rates exclude each other")
-    given = {*asked.given, "lr"} if rates != () else asked.given
-    if chosen.base:
-        names = tricks_named(chosen.tricks) if chosen.tricks else []
-        if chosen.design not in AROUND:
-            raise InputError(f"no design {chosen.design!r} around a base; there are {', '.join(AROUND)}")
-        design = AROUND[chosen.design](spoken_arm(chosen.base, asked.config, given), names)
+    line = parsed(arguments, Options, "run")
+    own = line.own
+    if astray := [*line.texts, *line.flags]:
+        raise InputError(f"{astray[0]} belongs in the base: --base 'ppo --no-gae'")
+    if own.base:
+        names = tricks_named(own.tricks) if own.tricks else []
+        if own.design not in AROUND:
+            raise InputError(f"no design {own.design!r} around a base; there are {', '.join(AROUND)}")
+        design = AROUND[own.design](arm_from(own.base, line.held), names)
     else:
-        if chosen.tricks:
+        if own.tricks:
             raise InputError("a design from a file has its own arms; leave out --tricks")
-        design = design_from(chosen.design)
-    seeds = parse_seeds(chosen.seeds)
-    request = Request(design.arms, asked.config, seeds, references_of(design), rates, chosen.rate_seeds, chosen.margin)
-    return request._replace(design=design), chosen
+        design = design_from(own.design)
+    refuse_unfit(design.arms, line.given)
+    against = references_of(design) or ""
+    return Request(design.arms, line.config, line.seeds, against, line.rates, own.rate_seeds, own.margin, design), own
 
 
 def design_from(place: str) -> Design:
@@ -94,13 +72,6 @@ def design_from(place: str) -> Design:
 
 def main(arguments: Sequence[str], command: str) -> int:
     """Train the design, print its table, and say where the files are. Returns the exit status."""
-    asked, chosen = requested(arguments)
-    design = asked.design
-    assert design is not None
-    size = f"{len(asked.arms)} arms × {len(asked.seeds)} seeds × {asked.config.steps:,} steps"
-    print(f"{design.name}, on {asked.config.env}: {size}", flush=True)
-    for name, reason in design.dropped:
-        print(f"dropped: {name} ({reason})")
-    found = answer(asked, chosen.out, chosen.workers, command=command)
-    print(f"\n{brief(found)}\n\nwrote {', '.join(str(path) for path in found.files)}")
+    asked, own = requested(arguments)
+    show(asked, own.out, own.workers, command)
     return 0

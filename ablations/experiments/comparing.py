@@ -1,112 +1,81 @@
 """Arms against a reference: checked, trained at their rates, and put together."""
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import means_chosen
-from ablations.analysis.compared import Against, compared, differences_by_rate, margin_of
+from ablations.analysis.compared import Frames, compared_arms, differences_by_rate, margin_of
 from ablations.design.flag_sets import in_words, numbers
-from ablations.design.spoken import refuse_unfit
-from ablations.design.story import Arm, Design
+from ablations.design.story import Arm
+from ablations.experiments.requests import Request, jobs_of, name_of_request, reference_first, settings_of
 from ablations.report.comparison_page import Compared, write_comparison
-from ablations.training.jobs import Job, Result
-from ablations.training.own import own_of
-from ablations.training.plan import name_of
-from ablations.training.seed_ranges import FIRST_TUNING_SEED
+from ablations.training.jobs import Job
 from ablations.training.store import Store, prepare
-from ablations.training.tuning import SEEDS_PER_RATE, Seen, searched, still_wanted
+from ablations.training.tuning import Seen, searched, still_wanted
 from ablations.training.workers import run_jobs, worker_count
-from tricks import Config
+from tricks.core.env import MakeEnv
+from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 
-TEN = 10  # seeds of a job: about as fast as one alone, and more seeds later leave these as they are
+
+def show(asked: Request, out: Path, workers: int, command: str) -> None:
+    """Answer, and print what is trained, the table, and where the files are."""
+    about = f"{asked.design.name}, on {asked.config.env}" if asked.design else asked.config.env
+    print(f"{about}: {len(asked.arms)} arms × {len(asked.seeds)} seeds × {asked.config.steps:,} steps", flush=True)
+    for name, reason in asked.design.dropped if asked.design else ():
+        print(f"dropped: {name} ({reason})")
+    found = answer(asked, out, workers, command=command)
+    print(f"\n{found.brief}\n\nwrote {', '.join(map(str, found.files))}")
 
 
-class Request(NamedTuple):
-    """A comparison to be made."""
-
-    arms: Sequence[Arm]
-    config: Config
-    seeds: tuple[int, ...]
-    against: Against = ""
-    """The reference of all arms (empty: the first), or of each arm that has one."""
-    rates: tuple[float, ...] | None = ()
-    """None: the whole procedure of tuning."""
-    rate_seeds: int = SEEDS_PER_RATE
-    margin: float | None = None
-    design: Design | None = None
-    """The design that the arms are of, if they are."""
-
-
-def answer(asked: Request, out: Path, workers: int, env: Any = None, body: Any = None, command: str = "") -> Compared:
+def answer(
+    asked: Request,
+    out: Path,
+    workers: int,
+    env: MakeEnv | None = None,
+    body: MakeBody | None = None,
+    command: str = "",
+) -> Compared:
     """Check everything, train what is missing, and write the results. Raises InputError as `compare`."""
     start = time.perf_counter()
-    asked = asked._replace(arms=_reference_first(asked.arms, asked.against))
+    asked = asked._replace(arms=reference_first(asked.arms, asked.against))
     settings = settings_of(asked, env, body)
     processes = worker_count(workers, asked.config.device)
     prepare(out)
-    here = [each.own for each in settings if each.own is not None and not each.own.pickled]
-    if here:
-        print("the functions cannot go to other processes, so all trains in this one, and no job is kept", flush=True)
+    stuck = any(each.own is not None and not each.own.pickled for each in settings)
+    if stuck:
+        print("these functions cannot be pickled, so everything trains in this process, and no finished job is kept")
     with TemporaryDirectory() as nowhere:
-        store = Store(Path(nowhere) if here else out / "jobs")
-        areas = tuned(settings, asked, store, processes)
-        rates = [best(found) for found in areas] or [each.config.rates[0] for each in settings]
-        arms = zip(asked.arms, settings, rates, strict=True)
-        jobs = {arm.name: jobs_of(setting, rate, asked.seeds) for arm, setting, rate in arms}
-        _train([job for some in jobs.values() for job in some], store, processes)
-        read = {name: [_result(job, store) for job in some] for name, some in jobs.items()}
-    found = _found(asked, settings, jobs, read, areas, env is not None)
-    made = replace(found, rates=_said_of_rates(asked, rates), command=command)
+        store = Store(Path(nowhere) if stuck else out / "jobs")
+        seen = tuned(settings, asked, store, processes)
+        rates = [best(each) for each in seen] or [each.config.rates[0] for each in settings]
+        jobs = [jobs_of(setting, lr, asked.seeds) for setting, lr in zip(settings, rates, strict=True)]
+        _train(asked.arms, jobs, store, processes)
+        runs, curves = _frames(asked.arms, jobs, store)
+    if runs.area.isna().all():
+        raise InputError(f"no arm has a score: no episode ended in {asked.config.steps:,} steps; raise the budget")
+    names = [arm.name for arm in asked.arms]
+    against = asked.against or names[0]
+    areas = {name: {lr: each.areas for lr, each in found.items()} for name, found in zip(names, seen, strict=False)}
+    choosing = {name: _noise(found) for name, found in areas.items()}
+    made = Compared(
+        asked.config,
+        tuple(asked.arms),
+        compared_arms(runs, against, choosing, _margin(asked, env)),
+        runs,
+        curves,
+        differences_by_rate(areas, against) if areas else None,
+        _said_of_rates(asked, rates),
+        command,
+        asked.design,
+    )
     return write_comparison(made, out, name_of_request(asked), time.perf_counter() - start)
-
-
-def settings_of(asked: Request, env: Any = None, body: Any = None) -> list[Job]:
-    """A job for each arm, whose seeds and rate don't matter. Raises InputError for arms that cannot be trained."""
-    from tricks.reading.replaced import home
-    from tricks.runs.opening import open_env, refuse_endless
-
-    refuse_unfit(asked.arms)
-    if max(asked.seeds, default=0) >= FIRST_TUNING_SEED or len(set(asked.seeds)) < max(1, len(asked.seeds)):
-        raise InputError(f"seeds must be distinct, at least one, and below {FIRST_TUNING_SEED:,}")
-    if asked.rate_seeds < 1:
-        raise InputError(f"rate_seeds must be at least 1, not {asked.rate_seeds}")
-    if asked.margin is not None and not asked.margin > 0:
-        raise InputError(f"the margin must be positive, not {asked.margin}")
-    found = []
-    for arm in asked.arms:
-        if asked.rates != () and "lr" in dict(arm.numbers):
-            raise InputError(f"arm {arm.name!r} has its own learning rate: leave that out, or leave out the rates")
-        config = arm.config(replace(asked.config, seeds=asked.seeds[:1] or 1))
-        own = own_of(config.env, env=env, body=body, replaced=dict(arm.functions))
-        try:
-            for name, _ in arm.functions:
-                home(name)
-            refuse_endless(config, arm.tricks)
-            small = replace(config, lanes=1, horizon=max(config.horizon, config.minibatches), device="cpu")
-            open_env(small, arm.tricks, env, body).close()
-        except InputError as error:
-            raise InputError(f"arm {arm.name!r}: {error}") from None
-        found.append(Job(config, arm.tricks, own))
-    return found
-
-
-def _reference_first(arms: Sequence[Arm], against: Against) -> list[Arm]:
-    names = [arm.name for arm in arms]
-    if not isinstance(against, str):
-        return list(arms)
-    if against and against not in names:
-        raise InputError(f"the reference {against!r} is no arm; the arms are {', '.join(map(repr, names))}")
-    first = names.index(against) if against else 0
-    return [arms[first], *arms[:first], *arms[first + 1 :]] if arms else []
 
 
 def tuned(settings: Sequence[Job], asked: Request, store: Store, workers: int) -> list[dict[float, Seen]]:
@@ -125,71 +94,46 @@ def tuned(settings: Sequence[Job], asked: Request, store: Store, workers: int) -
 
 
 def best(seen: Mapping[float, Seen]) -> float:
-    """The rate with the best mean area, of those with the most seeds. Raises InputError if none has a score."""
+    """The rate with the best mean area, of those with the most seeds; a rate without an episode's end is the last."""
     most = max(len(each.areas) for each in seen.values())
     finalists = {rate: each.area for rate, each in sorted(seen.items()) if len(each.areas) == most}
     return max(finalists, key=finalists.__getitem__)
 
 
-def jobs_of(setting: Job, rate: float, seeds: Sequence[int]) -> list[Job]:
-    """The jobs that train an arm at its rate on all seeds."""
-    return [setting.at(tuple(seeds[k : k + TEN]), rate) for k in range(0, len(seeds), TEN)]
+def _train(arms: Sequence[Arm], jobs: Sequence[Sequence[Job]], store: Store, workers: int) -> None:
+    """Train every arm's jobs. Raises InputError, with the name of the arm, if one fails."""
+    failed = run_jobs([job for some in jobs for job in some], store, workers)
+    for arm, some in zip(arms, jobs, strict=True):
+        for job in some:
+            if job in failed:
+                raise InputError(f"arm {arm.name!r} failed ({len(failed)} jobs did): {failed[job]}")
 
 
-def _train(jobs: Sequence[Job], store: Store, workers: int) -> None:
-    failed = run_jobs(jobs, store, workers)
-    if failed:
-        raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-
-
-def _result(job: Job, store: Store) -> tuple[pd.DataFrame, Result]:
-    """A finished job's scores, a row per seed, and its result."""
-    scores, result = store.scored(job), store.read(job)
-    assert scores is not None
-    assert result is not None
-    return scores.table(job.config.seed_list).rename(columns={"score": "area"}), result
-
-
-def _found(
-    asked: Request,
-    settings: Sequence[Job],
-    jobs: Mapping[str, Sequence[Job]],
-    read: Mapping[str, Sequence[tuple[pd.DataFrame, Result]]],
-    areas: Sequence[Mapping[float, Seen]],
-    own_env: bool,
-) -> Compared:
+def _frames(arms: Sequence[Arm], jobs: Sequence[Sequence[Job]], store: Store) -> Frames:
+    """The scores and the curves of finished jobs."""
     rows, curves = [], []
-    for arm, setting in zip(asked.arms, settings, strict=True):
-        about: dict[str, Any] = {"arm": arm.name, "env": setting.config.env, "steps": setting.config.steps}
-        about |= {"tricks": in_words(arm.tricks), "numbers": numbers(setting.config)}
-        for job, (scores, result) in zip(jobs[arm.name], read[arm.name], strict=True):
-            rows.append(scores.rename_axis("seed").reset_index().assign(**about, lr=job.config.rates[0]))
-            curves.append(result.curve.assign(arm=arm.name))
-    runs = pd.concat(rows, ignore_index=True)
-    runs = runs[["arm", "seed", "env", "steps", "tricks", "numbers", "lr", "area", "late", "diverged"]]
-    if runs.area.isna().all():
-        raise InputError(f"no arm has a score: no episode ended in {asked.config.steps:,} steps; raise the budget")
+    for arm, some in zip(arms, jobs, strict=True):
+        for job in some:
+            config, scores, result = job.config, store.scored(job), store.read(job)
+            assert scores is not None
+            assert result is not None
+            about: dict[str, Any] = {"env": config.env, "steps": config.steps, "tricks": in_words(arm.tricks)}
+            about |= {"numbers": numbers(config), "lr": config.rates[0]}
+            own = scores.table(config.seed_list).rename(columns={"score": "area"}).rename_axis("seed").reset_index()
+            rows.append(own.assign(arm=arm.name, **about)[["arm", "seed", *about, "area", "late", "diverged"]])
+            curves.append(result.curve.assign(arm=arm.name)[["arm", *result.curve.columns]])
     curve = pd.concat(curves, ignore_index=True)
-    curve = curve[["arm", *curve.columns.drop("arm")]]
-    names = [arm.name for arm in asked.arms]
-    against = asked.against or names[0]
-    choosing = {
-        name: float(np.var(means_chosen([np.array(seen[lr].areas) for lr in sorted(seen)])))
-        for name, seen in zip(names, areas, strict=False)
-        if len(seen) > 1
-    }
-    margin = asked.margin if own_env or asked.margin is not None else margin_of(asked.config.env)
-    by_rate = {name: {lr: each.areas for lr, each in seen.items()} for name, seen in zip(names, areas, strict=False)}
-    return Compared(
-        asked.config.env,
-        asked.config,
-        tuple(asked.arms),
-        compared(runs, against, choosing, margin),
-        runs,
-        curve.dropna(axis=1, how="all"),
-        differences_by_rate(by_rate, against) if by_rate else None,
-        design=asked.design,
-    )
+    return Frames(pd.concat(rows, ignore_index=True), curve.dropna(axis=1, how="all"))
+
+
+def _noise(areas: Mapping[float, Sequence[float]]) -> float:
+    """The variance of an arm's mean area over the choice of its rate."""
+    return float(np.var(means_chosen([np.array(areas[lr]) for lr in sorted(areas)])))
+
+
+def _margin(asked: Request, env: MakeEnv | None) -> float | None:
+    """The margin that was given, or that of the environment's scale; one of the user's own has none."""
+    return asked.margin if asked.margin is not None or env is not None else margin_of(asked.config.env)
 
 
 def _said_of_rates(asked: Request, rates: Sequence[float]) -> str:
@@ -200,16 +144,3 @@ def _said_of_rates(asked: Request, rates: Sequence[float]) -> str:
     if len({*rates}) == 1:
         return f"all arms at learning rate {rates[0]:g}, as given"
     return "each arm at the learning rate that was given"
-
-
-def name_of_request(asked: Request) -> str:
-    """The name of its folder: `compare_CartPole-v1_ppo_vs_ppo_--no-gae`, with what is not the default."""
-    arms = "_vs_".join(arm.name for arm in asked.arms)
-    if asked.design:
-        whole = repr([(arm.tricks.on, arm.numbers, arm.name) for arm in asked.arms])
-        arms = f"{asked.design.name}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
-    own = numbers(asked.config)
-    steps = f"{asked.config.steps}steps" if asked.config.steps != Config.steps else ""
-    rates = "tuned" if asked.rates is None else "rates" + "-".join(f"{lr:g}" for lr in asked.rates)
-    said = name_of("compare", asked.config.env, arms, own, rates.removesuffix("rates"), steps, first=min(asked.seeds))
-    return "".join(c if c.isalnum() or c in "._+-=," else "_" for c in said)

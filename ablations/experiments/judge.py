@@ -1,28 +1,29 @@
 """`python -m ablations judge`, and `judge` in Python: does this trick matter?"""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ablations.analysis.study_files import RESULTS, SUFFIX, load
+from ablations.design.arm_texts import arm_from, arms_of, refuse_unfit
 from ablations.design.around_presets import with_it, without_it
 from ablations.design.own_file import function_from
-from ablations.design.spoken import spoken_arm
 from ablations.design.story import Arm
-from ablations.experiments.compare import OUT, checked_rates, split
-from ablations.experiments.comparing import Request, answer, best, jobs_of, settings_of, tuned
+from ablations.experiments import quoted
+from ablations.experiments.comparing import answer, best, tuned
+from ablations.experiments.quoted import OUT, checked_rates, parsed
+from ablations.experiments.requests import Request, jobs_of, settings_of
 from ablations.report.judged_page import Judged, write_judged
 from ablations.report.sentences import spoken
 from ablations.training.estimate import estimate
-from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import Store
 from ablations.training.tuning import jobs_at
 from ablations.training.workers import worker_count
 from tricks import Config
 from tricks.errors import InputError
 from tricks.ladder import NEEDS, check_known
-from tricks.reading.replaced import home
+from tricks.replaced import home
 from tricks.values import checked
 
 USUAL = (Config("CartPole-v1"), Config("Acrobot-v1"), Config("Pendulum-v1", gamma=0.9))
@@ -40,6 +41,7 @@ def judge(
     seeds: int | Sequence[int] = 10,
     rates: str | Sequence[float] = RATES,
     rate_seeds: int = RATE_SEEDS,
+    margin: float | None = None,
     out: str | Path = OUT,
     workers: int = 0,
 ) -> Judged:
@@ -48,17 +50,19 @@ def judge(
     trick: a flag; one that the base has is taken out, with what needs it, and any other is added, to the base with what
     it needs. Or functions that stand in for ours, by name, as for `patched`: then the base is compared to the base with
     them. base: an `Arm`, or a text as for `compare`. configs: the environments, each with its numbers and budget.
-    rates: as for `compare`, so that each arm runs at its own best in each environment. Raises InputError.
+    rates, margin: as for `compare`. Each arm runs at its own best rate in each environment. Raises InputError.
     """
-    wanted = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    wanted, chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds), checked_rates(rates)
+    held = ["lr"] if chosen != () else []
     asked = [
         Request(
-            _arms(trick, base, config, functions or {}, ["lr"] if checked_rates(rates) != () else []),
+            _arms(trick, arms_of([base], config, held)[0], functions or {}),
             config,
             wanted,
             "",
-            checked_rates(rates),
+            chosen,
             rate_seeds,
+            margin,
         )
         for config in configs
     ]
@@ -74,22 +78,17 @@ def _judged(name: str, base: str, asked: Sequence[Request], out: Path, workers: 
         settings_of(request)
     processes = worker_count(workers, asked[0].config.device)
     left = sum(_seconds(request, out, processes) for request in asked)
-    print(
-        f"about {spoken(left)} with {processes} worker{'s' * (processes > 1)}" if left else "everything is trained",
-        flush=True,
-    )
+    with_them = f" with {processes} worker{'s' * (processes > 1)}"
+    print(f"about {spoken(left)}{with_them}" if left else "everything is trained already", flush=True)
     found = [answer(request, out, workers, command=command) for request in asked]
     trials = [load(WORLDS)] if name in NEEDS and WORLDS.exists() else []
     return write_judged(name, base, found, trials, out, command)
 
 
-def _arms(
-    trick: str, base: Any, config: Config, functions: Mapping[str, Callable[..., Any]], given: Collection[str] = ()
-) -> list[Arm]:
-    """The arm without the trick, and the one with it."""
+def _arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) -> list[Arm]:
+    """The arm without the trick, and the one with it; the given one is one of them, or lacks what the trick needs."""
     if bool(trick) == bool(functions):
         raise InputError("name one flag, or functions that replace ours; for example: judge kl_stop")
-    arm = base if isinstance(base, Arm) else spoken_arm(str(base), config, given)
     if functions:
         for name in functions:
             home(name)
@@ -117,7 +116,7 @@ def _seconds(asked: Request, out: Path, workers: int) -> float:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(quoted.Options):
     """The options of `judge` besides those of `python -m tricks train`."""
 
     base: str = "ppo"
@@ -127,51 +126,28 @@ class Options:
     seeds: str = "10"
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
     rates: str = ",".join(f"{lr:g}" for lr in RATES)
-    """Learning rates of which each arm gets its own best, chosen on other seeds; or `tune`."""
+    """Learning rates of which each arm gets its own best, chosen on other seeds; `tune` for the whole procedure; empty:
+    every arm runs at the rate given."""
     rate_seeds: int = RATE_SEEDS
     """Seeds on which each of these rates is tried."""
-    workers: int = 0
-    """Number of worker processes (0: one per core, or one per GPU)."""
-    out: Path = OUT
-    """Folder for the finished jobs, the tables and the figures."""
 
 
 def main(arguments: Sequence[str], command: str) -> int:
     """Judge a trick, print the table, and say where the files are. Returns the exit status."""
-    asked = split(arguments, Options, "judge FLAG")
-    if len(asked.texts) != 1:
-        raise InputError(
-            f"judge takes one flag, or name=file.py:function; for example: judge kl_stop, not {asked.texts}"
-        )
-    if asked.flags:
-        raise InputError(f"{asked.flags[0]} belongs to the base: --base 'ppo {asked.flags[0]}'")
-    chosen: Options = asked.chosen
-    name, replaces, place = asked.texts[0].partition("=")
+    line = parsed(arguments, Options, "judge FLAG")
+    own = line.own
+    if len(line.texts) != 1:
+        raise InputError("judge takes one flag, or name=file.py:function; for example: judge kl_stop")
+    if line.flags:
+        raise InputError(f"{line.flags[0]} belongs in the base: --base 'ppo {line.flags[0]}'")
+    name, replaces, place = line.texts[0].partition("=")
     functions = {name: function_from(place)} if replaces else {}
-    own = {each: getattr(asked.config, each) for each in asked.given}
-    configs = [replace(config, **own) for config in USUAL]
-    if chosen.env:
-        configs = [replace(asked.config, env=env.strip()) for env in chosen.env.split(",")]
-    rates = checked_rates(chosen.rates)
-    if rates != () and "lr" in asked.given:
-        raise InputError("--lr and --rates exclude each other; --rates '' leaves them out")
-    requests = [
-        Request(
-            _arms(
-                "" if functions else name,
-                chosen.base,
-                config,
-                functions,
-                {*asked.given, "lr"} if rates != () else asked.given,
-            ),
-            config,
-            parse_seeds(chosen.seeds),
-            "",
-            rates,
-            chosen.rate_seeds,
-        )
-        for config in configs
-    ]
-    found = _judged(name, chosen.base, requests, chosen.out, chosen.workers, command)
-    print(f"\n{found.brief}\n\nwrote {', '.join(str(path) for path in found.files)}")
+    arms = _arms("" if replaces else name, arm_from(own.base, line.held), functions)
+    refuse_unfit(arms, line.given)
+    configs = [replace(config, **{each: getattr(line.config, each) for each in line.given}) for config in USUAL]
+    if own.env:
+        configs = [replace(line.config, env=env.strip()) for env in own.env.split(",")]
+    asked = [Request(arms, config, line.seeds, "", line.rates, own.rate_seeds, own.margin) for config in configs]
+    found = _judged(name, own.base, asked, own.out, own.workers, command)
+    print(f"\n{found.brief}\n\nwrote {', '.join(map(str, found.files))}")
     return 0

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import tyro
 
-from ablations.analysis.compared import Frames, compared
-from ablations.analysis.foreign import Columns, curves_of
-from ablations.analysis.reading import read, scored, together
-from ablations.analysis.study_files import SUFFIX
+from ablations.analysis.compared import Frames, compared_arms
+from ablations.analysis.foreign import Columns, curves_of, refuse_idle
+from ablations.analysis.reading import read, seed_scores, stored_in, together
 from ablations.figures.saving import save
-from ablations.figures.tidy import STATISTICS, figure, on_grids
+from ablations.figures.tidy import STATISTICS, figure, on_grids, rows_behind
 from ablations.report.comparison_page import table_text
 from ablations.training.store import prepare
 from tricks.errors import InputError
@@ -36,6 +35,8 @@ class Options:
     scalar (default: the return, by its usual names)."""
     group: str = ""
     """In a CSV, the column that says which runs belong together (default: all of a source do)."""
+    env: str = ""
+    """Of ours, draw only this environment; needed where they are of several."""
     arms: str = ""
     """Of ours, draw only these arms, separated by commas: by their flags (`reinforce` has none), or their names."""
     against: str = ""
@@ -54,17 +55,17 @@ def main(chosen: Options) -> int:
     if not chosen.sources:
         raise InputError("plot needs at least one source, such as runs/ablations or logs/monitor.csv")
     columns = Columns(chosen.run, chosen.step, chosen.value, chosen.group)
+    refuse_idle(columns, [path for _, path in map(_split, chosen.sources) if not stored_in(path)])
     parts = [frames_of(source, columns) for source in chosen.sources]
-    frames = _picked(_apart(together(parts)), chosen.arms)
+    frames = _picked(_apart(_in_one(together(parts), chosen.env)), chosen.arms)
     names = list(dict.fromkeys(frames.curves.arm))
     if chosen.against and chosen.against not in names:
         raise InputError(f"--against {chosen.against!r} is no group; the groups are {', '.join(names)}")
     grids = on_grids(frames)
     shown = figure(frames, statistic=chosen.statistic, said=chosen.title)
     prepare(chosen.out.parent)
-    behind = pd.concat([_long(name, grid) for name, grid in grids.items()])
-    files = save(shown, chosen.out, behind)
-    table = compared(frames.runs, chosen.against or names[0])
+    files = save(shown, chosen.out, rows_behind(grids))
+    table = compared_arms(frames.runs, chosen.against or names[0])
     text = table_text(table)
     write_whole(chosen.out.with_name(f"{chosen.out.name}.md"), text + "\n")
     print(f"{text}\n\nwrote {', '.join(map(str, [*files, chosen.out.with_name(f'{chosen.out.name}.md')]))}")
@@ -73,36 +74,46 @@ def main(chosen: Options) -> int:
 
 def frames_of(source: str, columns: Columns) -> Frames:
     """The tables of one source. Raises InputError, with its name, if it is nothing that can be read."""
-    name, named, place = source.partition("=")
-    path = Path(place if named else source)
-    if named and Path(source).exists():  # a path with = in it
-        named, path = "", Path(source)
-    if not path.exists():
-        raise InputError(f"there is no {path}")
-    ours = path.name.endswith(SUFFIX) or (path.is_dir() and _has_ours(path))
-    if ours:
+    name, path = _split(source)
+    if stored_in(path):
         found = read(path)
-        return _renamed(found, name) if named else found
+        return _renamed(found, name) if name else found
     curves = curves_of(path, columns)
-    label = name if named else path.name.removesuffix(".csv")
+    label = name or path.name.removesuffix(".csv")
     curves["arm"] = curves.pop("group") if "group" in curves else label
-    if named and curves.arm.nunique() > 1:
+    if name and curves.arm.nunique() > 1:
         curves["arm"] = f"{label} " + curves.arm
     steps = {seed: int(own.step.max()) for seed, own in curves.groupby("seed")}
-    runs = [scored(own, min(steps.values())).assign(arm=own.arm.iloc[0]) for _, own in curves.groupby("seed")]
+    runs = [seed_scores(own, min(steps.values())).assign(arm=own.arm.iloc[0]) for _, own in curves.groupby("seed")]
     return Frames(pd.concat(runs, ignore_index=True).assign(lr=np.nan, study=label), curves.assign(study=label))
 
 
-def _has_ours(folder: Path) -> bool:
-    return any(
-        [
-            *folder.glob(f"*{SUFFIX}"),
-            *folder.glob("run.json"),
-            *folder.glob("curves.csv.gz"),
-            *folder.glob("*/run.json"),
-        ]
-        or folder.glob("*/curves.csv.gz")
-    )
+def _split(source: str) -> tuple[str, Path]:
+    """The name that a source was given, if any, and its path. Raises InputError if nothing is there."""
+    name, named, place = source.partition("=")
+    name, path = (name, Path(place)) if named and not Path(source).exists() else ("", Path(source))
+    if not path.exists():
+        raise InputError(f"there is no {path}")
+    return name, path
+
+
+def _in_one(found: Frames, env: str) -> Frames:
+    """The runs in one environment, and others' runs, which don't say theirs. Raises InputError if there are several."""
+    envs = list(found.runs.env.dropna().unique()) if "env" in found.runs else []
+    if env and env not in envs:
+        raise InputError(f"--env {env!r} is in no source of ours; they have {', '.join(envs) or 'none'}")
+    if len(envs) > 1 and not env:
+        raise InputError(f"the sources are of several environments; choose one with --env: {', '.join(envs)}")
+    if not env:
+        return found
+    here = [each[each.env.isna() | each.env.eq(env)] for each in (found.runs, _with_env(found))]
+    return Frames(*here)
+
+
+def _with_env(found: Frames) -> pd.DataFrame:
+    """The curves, with the environment of each study's arm, which those of a comparison don't have."""
+    known = found.runs.drop_duplicates(["study", "arm"])[["study", "arm", "env"]]
+    return found.curves.drop(columns="env", errors="ignore").merge(known, on=["study", "arm"], how="left")
 
 
 def _renamed(found: Frames, name: str) -> Frames:
@@ -127,9 +138,3 @@ def _picked(found: Frames, arms: str) -> Frames:
     if missing := [name for name in wanted if name not in names]:
         raise InputError(f"--arms {missing[0]!r} is none of {', '.join(names)}")
     return Frames(*(each[each.arm.isin(wanted)] for each in found))
-
-
-def _long(name: str, grid: pd.DataFrame) -> pd.DataFrame:
-    """A grid as a tidy table."""
-    rows = grid.rename_axis("seed").reset_index().melt("seed", var_name="step", value_name="return")
-    return rows.assign(arm=name)[["arm", "seed", "step", "return"]]

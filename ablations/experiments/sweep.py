@@ -21,7 +21,7 @@ from ablations.analysis.sweeps import (
     means,
     varied,
 )
-from ablations.design.choice import idle
+from ablations.design.choice import idle, missing_for
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
 from ablations.design.suites import SUITES
@@ -144,8 +144,8 @@ def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
         raise InputError("--vary is missing; for example: --vary clip_range=0.1,0.2,0.4")
     for name in grid:
         if fault := idle(name, tricks):
-            needed = fault.partition(" without ")[2].split(" or ")[0]
-            raise InputError(f"{fault}; --rung {chosen.rung}+{needed}" if needed else fault)
+            needed = missing_for(name, tricks)
+            raise InputError(f"{fault}; --rung {chosen.rung}+{needed[0]}" if needed else fault)
     return {**grid, "lr": grid.get("lr", RATES)}
 
 

@@ -1,6 +1,6 @@
 """Small multiples of a design: learning curves, share of seeds that solved it, robustness to the learning rate."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +110,14 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     return save(figure, path, behind(design, lines, "lr", name).drop(columns=["low", "high"]))
 
 
-def curve(grid: pd.DataFrame) -> Line:
-    """The mean over seeds with its interval. grid: one row per seed, one column per step.
+def curve(grid: pd.DataFrame, statistic: Callable[..., Any] = np.mean) -> Line:
+    """The mean over seeds with its interval, or another statistic. grid: one row per seed, one column per step.
 
-    A seed without a return is left out of the mean, and then there is no interval.
+    A seed without a return is left out, and then there is no interval.
     """
-    return Line(grid.columns.to_numpy(dtype=float), grid.mean().to_numpy(), *interval(grid.to_numpy()))
+    known = grid.dropna()
+    value = grid.mean() if statistic is np.mean or known.empty else pd.Series(statistic(known.to_numpy(), axis=0))
+    return Line(grid.columns.to_numpy(dtype=float), value.to_numpy(), *interval(grid.to_numpy(), statistic))
 
 
 def share(grid: pd.DataFrame, goal: float) -> Line:

@@ -10,14 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from ablations.analysis.stats import FEWEST, interval, iqm
+from ablations.analysis.stats import FEWEST, iqm
 from ablations.figures import style
+from ablations.figures.curves import curve
 from ablations.figures.ends import label_lines
 from ablations.figures.panels import Line, band, thousands, title
 from ablations.training.scores import on_grid
 from tricks.errors import InputError
 
-STATISTICS: dict[str, Callable[..., Any]] = {"mean": np.mean, "iqm": iqm}
+STATISTICS: dict[str, tuple[str, Callable[..., Any]]] = {"mean": ("mean", np.mean), "iqm": ("interquartile mean", iqm)}
 SIZE = (8.5, 3.8)
 
 
@@ -36,24 +37,24 @@ def figure(
     that all groups reach. statistic: mean or iqm. said: the title. colors: of groups. Raises InputError for a table
     without these columns, or in which steps go back.
     """
+    if statistic not in STATISTICS:
+        raise InputError(f"unknown statistic {statistic!r}; there are {' and '.join(STATISTICS)}")
     style.use()
-    grids = on_grids(frames, by, y)
+    grids, (what, of) = on_grids(frames, by, y), STATISTICS[statistic]
     shown, axis = plt.subplots(figsize=SIZE, layout="constrained")
     for (name, grid), color in zip(grids.items(), _colors(list(grids), colors), strict=True):
-        line = line_of(grid, statistic)
+        line = curve(grid, of)
         band(axis, line, color)
         axis.lines[-1].set_label(f"{name}: no value" if np.isnan(line.y).all() else name)
     thousands(axis)
     axis.xaxis.set_major_locator(MaxNLocator(6))
     axis.margins(x=0)
     counts = [len(grid) for grid in grids.values()]
-    what = {"mean": "mean", "iqm": "interquartile mean"}[statistic]
     where = f" where there are {FEWEST} seeds or more" if min(counts) < FEWEST else ""
     bands = f"; band: pointwise 95% bootstrap interval{where}" if max(counts) >= FEWEST else ""
-    kind = f"{what} over seeds{bands}"
     axis.set(xlabel="environment steps (thousands)", ylabel={"return": "episode return"}.get(y, y.replace("_", " ")))
-    axis.set_title(kind, loc="left", color=style.SOFT, size=8.5, weight="normal")
-    shown.draw_without_rendering()
+    _subtitle(axis, f"{what} over seeds{bands}")
+    shown.draw_without_rendering()  # so that label_lines knows how high the axis is
     label_lines(axis)
     if said:
         title(shown, said)
@@ -89,13 +90,13 @@ def _diverged(runs: pd.DataFrame, by: str) -> dict[str, dict[int, int]]:
     return found
 
 
-def line_of(grid: pd.DataFrame, statistic: str = "mean") -> Line:
-    """The statistic over seeds with its interval. A seed without any value is left out, and then there is none."""
-    if statistic not in STATISTICS:
-        raise InputError(f"unknown statistic {statistic!r}; there are {' and '.join(STATISTICS)}")
-    of, known = STATISTICS[statistic], grid.dropna()
-    value = np.asarray(of(known.to_numpy(), axis=0)) if len(known) else np.full(grid.shape[1], np.nan)
-    return Line(grid.columns.to_numpy(dtype=float), value, *interval(grid.to_numpy(), of))
+def rows_behind(grids: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The curves of `on_grids` as a tidy table of arm, seed, step, return."""
+    parts = []
+    for name, grid in grids.items():
+        rows = grid.rename_axis("seed").reset_index().melt("seed", var_name="step", value_name="return")
+        parts.append(rows.assign(arm=name)[["arm", "seed", "step", "return"]])
+    return pd.concat(parts)
 
 
 def by_rate_figure(by_rate: pd.DataFrame, said: str, colors: Mapping[str, str] | None = None) -> Figure:
@@ -112,12 +113,15 @@ def by_rate_figure(by_rate: pd.DataFrame, said: str, colors: Mapping[str, str] |
         axis.lines[-1].set(label=name, marker="o", markersize=4.5)
     _rates(axis, sorted(set(by_rate.lr)))
     axis.set(xlabel="learning rate (log scale)", ylabel="area under the curve\n(mean return over training)")
-    kind = f"{int(by_rate.seeds.max())} tuning seeds per rate; band: 95% bootstrap interval of the mean"
-    axis.set_title(kind, loc="left", color=style.SOFT, size=8.5, weight="normal")
+    _subtitle(axis, f"{int(by_rate.seeds.max())} tuning seeds per rate; band: 95% bootstrap interval of the mean")
     shown.draw_without_rendering()
     label_lines(axis)
     title(shown, said)
     return shown
+
+
+def _subtitle(axis: Axes, text: str) -> None:
+    axis.set_title(text, loc="left", color=style.SOFT, size=8.5, weight="normal")
 
 
 def _rates(axis: Axes, rates: list[float]) -> None:

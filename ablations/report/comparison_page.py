@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ablations.analysis.stats import FEWEST
 from ablations.design.story import Arm, Design
 from ablations.figures import style
 from ablations.figures.saving import save
-from ablations.figures.tidy import by_rate_figure, figure, on_grids
+from ablations.figures.tidy import by_rate_figure, figure, on_grids, rows_behind
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
 from ablations.training.provenance import provenance
@@ -31,23 +32,26 @@ TITLES = {"curves": "Learning curves", "by_rate": "Area by learning rate"}
 class Compared:
     """What `compare` found."""
 
-    env: str
     config: Config
     """What all arms share."""
     arms: tuple[Arm, ...]
-    """The reference first."""
     table: pd.DataFrame
-    """A row per arm, see `compared`."""
+    """A row per arm, see `compared_arms`."""
     runs: pd.DataFrame
     """A row per arm and seed: arm, seed, env, steps, tricks, numbers, lr, area, late, diverged."""
     curves: pd.DataFrame
     """A row per arm, seed and update: arm, and the columns of `Run.curve`, diagnostics among them."""
-    by_rate: pd.DataFrame | None = None
+    by_rate: pd.DataFrame | None
     """With `rates`: a row per arm and rate, see `differences_by_rate`."""
-    rates: str = ""
+    rates: str
+    """How the learning rates came about, in words."""
     command: str = ""
-    files: list[Path] = field(default_factory=list)
     design: Design | None = None
+    files: list[Path] = field(default_factory=list)
+
+    @property
+    def env(self) -> str:
+        return self.config.env
 
     def plot(self, statistic: str = "mean") -> Figure:
         """Learning curves with intervals. statistic: mean or iqm."""
@@ -66,15 +70,16 @@ class Compared:
     def sentences(self) -> list[str]:
         """What can be said of each arm against its reference, a sentence each."""
         areas = {name: [*own.area] for name, own in self.runs.groupby("arm")}
-        return [
-            f"{row['arm']} changes no score: every seed's area is the same as with {row['against']}."
-            if areas[row["arm"]] == areas[row["against"]]
-            else _sentence(row, row["against"])
-            for row in self.table.to_dict("records")
-            if row["against"]
-        ]
+        rows = [row for row in self.table.to_dict("records") if row["against"]]
+        return [_sentence(row, alike=areas[row["arm"]] == areas[row["against"]]) for row in rows]
 
     @property
+    def brief(self) -> str:
+        """What the terminal shows: the table, and what it means."""
+        effects = [] if self.main_effects is None else [_main(self.main_effects), ""]
+        return "\n".join([table_text(self.table), "", *effects, *self.sentences])
+
+    @cached_property
     def main_effects(self) -> pd.DataFrame | None:
         """Of a design that crosses tricks: a row per trick, in units of return, see `main_effects`."""
         if self.design is None or not self.design.crossed:
@@ -92,9 +97,7 @@ def write_comparison(found: Compared, out: Path, name: str, seconds: float) -> C
     for path, frame in zip(files, (found.table, found.runs, found.curves), strict=True):
         text = frame.to_csv(index=False, float_format="%.6g")
         write_whole(path, text if path.suffix == ".csv" else gzip.compress(text.encode(), mtime=0))
-    grids = {arm: grid.rename_axis("seed").reset_index() for arm, grid in on_grids(found).items()}
-    behind = [grid.melt("seed", var_name="step", value_name="return").assign(arm=arm) for arm, grid in grids.items()]
-    figures = save(found.plot(), folder / "curves", pd.concat(behind)[["arm", "seed", "step", "return"]])
+    figures = save(found.plot(), folder / "curves", rows_behind(on_grids(found)))
     if found.by_rate is not None:
         title = f"{found.env}: area by learning rate"
         figures += save(by_rate_figure(found.by_rate, title, found.colors), folder / "by_rate", found.by_rate)
@@ -102,12 +105,6 @@ def write_comparison(found: Compared, out: Path, name: str, seconds: float) -> C
     write_whole(folder / SECTION, section + "\n")
     write_whole(folder / "report.html", as_html(section, out))
     return replace(found, files=[folder / "report.html", folder / SECTION, *files, *figures])
-
-
-def brief(found: Compared) -> str:
-    """What the terminal shows: the table, and what it means."""
-    effects = [] if (main := found.main_effects) is None else [_main(main), ""]
-    return "\n".join([table_text(found.table), "", *effects, *found.sentences])
 
 
 def _section(found: Compared, name: str, pictures: Sequence[Path], seconds: float) -> str:
@@ -195,26 +192,26 @@ def _number(value: float, digits: int = 4, sign: str = "") -> str:
     return "–" if value != value else f"{value:{sign}.{digits}g}".replace("-", "−")
 
 
-def _sentence(row: dict[Any, Any], reference: str) -> str:
-    name, seeds, do = row["arm"], int(row["seeds"]), row["would_do"]
+def enough(seeds: float) -> str:
+    """How many seeds would do, as a sentence with a space before it; empty if that is not known (NaN)."""
+    if seeds != seeds:
+        return ""
+    count = f"About {float(f'{seeds:.2g}'):,.0f}" if seeds <= MANY else f"More than {MANY:,}"
+    return f" {count} seeds per arm would detect a difference like that in four of five tries."
+
+
+def _sentence(row: dict[Any, Any], alike: bool) -> str:
+    """What can be said of an arm. alike: whether every seed has the same area as with the reference."""
+    name, seeds, reference = row["arm"], int(row["seeds"]), row["against"]
     if row["difference"] != row["difference"]:
         return f"{name} cannot be compared to {reference}: in some seed no episode ended."
-    by = _number(abs(row["difference"]), 3)
-    more = "more" if row["difference"] > 0 else "less"
-    enough = (
-        ""
-        if do != do
-        else f" About {float(f'{do:.2g}'):,.0f} seeds per arm"
-        if do <= MANY
-        else f" More than {MANY:,} seeds per arm"
-    )
-    would = f"{enough} would detect a difference like that in four of five tries." if enough else ""
+    if alike:
+        return f"{name} changes no score: every seed has the same area as with {reference}."
+    more = f"{_number(abs(row['difference']), 3)} {'more' if row['difference'] > 0 else 'less'} area than {reference}"
     if row["verdict"] in (HELPS, HURTS):
-        return f"{name} {row['verdict']}: {by} {more} area than {reference}, p = {_number(row['p_holm'], 2)}."
+        return f"{name} {row['verdict']}: {more}, p = {_number(row['p_holm'], 2)}."
     if row["verdict"] == NOTHING:
         return f"{name} does practically nothing: its area is within the margin of that of {reference}."
     if seeds < FEWEST:
-        return (
-            f"{name} has {by} {more} area than {reference}, but an interval needs {FEWEST} seeds, not {seeds}.{would}"
-        )
-    return f"{name}: unknown; {by} {more} area than {reference} can be luck with {seeds} seeds.{would}"
+        return f"{name} has {more}, but an interval needs {FEWEST} seeds, not {seeds}.{enough(row['would_do'])}"
+    return f"{name}: unknown; {more} can be luck with {seeds} seeds.{enough(row['would_do'])}"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.compared import moved
-from ablations.analysis.effects import HELPS, HURTS, NOTHING
+from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
 from ablations.analysis.estimates import LEVEL, holm
 from ablations.analysis.outcomes import judged, outcomes
 from ablations.analysis.stats import FEWEST
@@ -17,10 +17,12 @@ from ablations.analysis.studies import Study
 from ablations.figures import style
 from ablations.figures.judged import Effects, judged_figure
 from ablations.figures.saving import save
-from ablations.report.comparison_page import Compared
+from ablations.report.comparison_page import Compared, enough
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
 from ablations.report.trials_section import trials_text
+from ablations.training.plan import name_of
+from ablations.training.store import as_file_name
 from tricks.ladder import COLORS
 from tricks.runs.files import make_folder, write_whole
 
@@ -55,20 +57,17 @@ class Judged:
         return [f"{row['env']}: {self._sentence(row)}" for row in self.table.to_dict("records")]
 
     def _sentence(self, row: dict[Any, Any]) -> str:
-        by = f"{abs(row['difference']):.3g} {'more' if row['difference'] > 0 else 'less'} area with it"
+        more = f"{abs(row['difference']):.3g} {'more' if row['difference'] > 0 else 'less'} area with it"
+        would_do = enough(self.comparisons[row["env"]].table.would_do.iloc[-1])
+        if row["difference"] != row["difference"]:
+            return "nothing can be said: in some seed no episode ended."
         if row["verdict"] in (HELPS, HURTS):
-            return f"{self.trick} {row['verdict']}: {by}, p = {row['p_holm']:.2g}."
+            return f"{self.trick} {row['verdict']}: {more}, p = {row['p_holm']:.2g}."
         if row["verdict"] == NOTHING:
             return f"{self.trick} does practically nothing: the difference is within the margin."
-        do = self.comparisons[row["env"]].table.would_do.iloc[-1]
-        enough = (
-            f" About {float(f'{do:.2g}'):,.0f} seeds per arm would detect that in four of five tries."
-            if do == do
-            else ""
-        )
         if not row["verdict"]:
-            return f"{by}, but an interval needs {FEWEST} seeds and an episode's end in each.{enough}"
-        return f"unknown whether {self.trick} matters; {by} can be luck with {row['seeds']} seeds.{enough}"
+            return f"{more}, but an interval needs {FEWEST} seeds, not {row['seeds']}.{would_do}"
+        return f"unknown whether {self.trick} matters; {more} can be luck with {row['seeds']} seeds.{would_do}"
 
 
 def write_judged(
@@ -78,31 +77,30 @@ def write_judged(
 
     base: what the trick is in or added to, in words. worlds: studies with the trick's trials, if it has some.
     """
-    judged_ = _together(trick, found, worlds)
-    name = "".join(c if c.isalnum() or c in "._+-" else "_" for c in f"judge_{trick}_{base}")[:100]
+    made = _together(trick, found, worlds)
+    name = as_file_name(name_of("judge", trick, base, first=0))
     folder = out / name
     make_folder(folder)
-    effects = {env: Effects(_row(judged_.table, env), _rates(each)) for env, each in judged_.comparisons.items()}
+    effects = {env: Effects(_row(made.table, env), _rates(each)) for env, each in made.comparisons.items()}
     pictures = save(
         judged_figure(effects, f"What {trick} does in {base}", COLORS.get(trick, style.INK)),
         folder / "effects",
-        judged_.table,
+        made.table,
     )
-    for path, frame in ((folder / "table.csv", judged_.table), (folder / "moved.csv", judged_.moved)):
+    for path, frame in ((folder / "table.csv", made.table), (folder / "moved.csv", made.moved)):
         write_whole(path, frame.to_csv(index=False, float_format="%.6g"))
-    page = _page(judged_, base, name, found, command)
+    page = _page(made, base, name, found, command)
     write_whole(folder / SECTION, page + "\n")
     write_whole(folder / "report.html", as_html(page, out))
     own = [folder / each for each in ("report.html", SECTION, "table.csv", "moved.csv")]
-    return replace(judged_, files=[*own, *pictures])
+    return replace(made, files=[*own, *pictures])
 
 
 def _together(trick: str, found: Sequence[Compared], worlds: Sequence[Study]) -> Judged:
     rows, differing = [], []
     for each in found:
         without, having = each.table.to_dict("records")
-        seen = moved(each.curves, each.arms[0].name, each.arms[1].name) if len(each.curves) else pd.DataFrame()
-        differing.append(seen.assign(env=each.env))
+        differing.append(moved(each.curves, *(arm.name for arm in each.arms)).assign(env=each.env))
         rows.append(
             {"env": each.env, "without": without["area"], "with": having["area"]}
             | {"lr_without": without["lr"], "lr_with": having["lr"]}
@@ -111,7 +109,7 @@ def _together(trick: str, found: Sequence[Compared], worlds: Sequence[Study]) ->
     table = pd.DataFrame(rows)
     table["p_holm"] = holm(table.p.to_numpy())
     lost = table.p_holm.ge(LEVEL) & table.verdict.isin([HELPS, HURTS])  # one of several environments
-    table["verdict"] = table.verdict.mask(lost, "unknown")
+    table["verdict"] = table.verdict.mask(lost, UNKNOWN)
     trials = judged(outcomes(worlds)) if worlds else pd.DataFrame({"trick": []})
     trials = trials[trials.trick == trick]
     by_env = {each.env: each for each in found}

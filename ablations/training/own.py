@@ -20,7 +20,7 @@ class Own:
     """The user's functions, and a fingerprint of their code, by which finished jobs are found again.
 
     env, body: as for `train`. replaced: functions that stand in for ours, by name, as for `patched`. module: the one of
-    an environment id `module:Id`. Whatever else stands in the files of these counts as their code, too.
+    an environment id `module:Id`. A change anywhere in the files that define these counts as a change of their code.
     """
 
     def __init__(
@@ -44,8 +44,12 @@ class Own:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the functions and of the files that they are written in."""
-        found = hashlib.sha256(self.pickled)
+        """A hash of the functions and of the files that they are written in.
+
+        Functions that cannot be pickled count as different from all others, and are the same only in this process.
+        """
+        here = [id(each) for each in (*self.given.values(), *self.replaced.values())]
+        found = hashlib.sha256(self.pickled or repr(here).encode())
         functions = [*self.given.values(), *self.replaced.values()]
         for path in sorted({*map(_file, functions), _module_file(self._module)} - {None}, key=str):
             found.update(Path(str(path)).read_bytes())
@@ -54,7 +58,7 @@ class Own:
     @contextmanager
     def in_place(self) -> Iterator[dict[str, Any]]:
         """Put the replacements in place; the value is what `train` is given."""
-        from tricks.reading.replaced import patched
+        from tricks.replaced import patched
 
         with patched(**self.replaced):
             yield self.given

@@ -49,14 +49,16 @@ def whole_pool(size: int, initializer: Callable[..., None], *arguments: Any) -> 
 def deaf_children() -> Iterator[None]:
     """Processes that are started here never see Ctrl-C or a closed terminal, not even while they import torch.
 
-    The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked. Nor
-    do they run the user's script again, which may start them in its first line.
+    The parent handles both, after this block if they arrive during it. Children inherit which signals are blocked. They
+    don't run the user's script again, either, which may start them outside of any `if __name__ == "__main__"`.
     """
-    with _no_script():
-        yield from _deaf()
+    with _script_hidden(), _signals_blocked():
+        yield
 
 
-def _deaf() -> Iterator[None]:
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Hold back Ctrl-C and a closed terminal until this block ends."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -71,8 +73,8 @@ def _deaf() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _no_script() -> Iterator[None]:
-    """Hide what is run as a script, which new processes would import: what they need of it, they get by value."""
+def _script_hidden() -> Iterator[None]:
+    """Hide the script that runs, which new processes would import: what they need of it, they get by value."""
     main = sys.modules["__main__"]
     before = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
     try:

@@ -103,6 +103,11 @@ class Store:
         return self.folder / f"{job.key}.error.txt"
 
 
+def as_file_name(text: str) -> str:
+    """The text with `_` for whatever a file's name should not have."""
+    return "".join(c if c.isalnum() or c in "._+-=," else "_" for c in text)
+
+
 def prepare(out: Path) -> None:
     """Make a folder for results, and remove what killed writers left half-written in it and in its own folders.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from tricks.reading.replaced import patched as planted
+from tricks.replaced import patched as planted
 from tricks.runs import log
 
 __all__ = ["planted", "unwatched"]

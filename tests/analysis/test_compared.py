@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ablations.analysis.compared import compared, differences_by_rate, margin_of, would_do
+from ablations.analysis.compared import compared_arms, differences_by_rate, margin_of, would_do
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
 from ablations.analysis.estimates import holm, unpaired
 
@@ -23,7 +23,7 @@ def runs(areas: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_for_their_number() -> None:
-    table = compared(runs(AREAS), "base").set_index("arm")
+    table = compared_arms(runs(AREAS), "base").set_index("arm")
     names = ["up", "down", "same"]
     p = [stats.ttest_ind(AREAS[name], AREAS["base"], equal_var=False).pvalue for name in names]
     assert table.p[names].to_numpy() == pytest.approx(p)
@@ -34,11 +34,11 @@ def test_each_arm_is_tested_against_the_reference_as_scipy_does_and_corrected_fo
 
 
 def test_the_reference_comes_first_wherever_it_stood() -> None:
-    assert list(compared(runs(AREAS), "same").arm) == ["same", "base", "up", "down"]
+    assert list(compared_arms(runs(AREAS), "same").arm) == ["same", "base", "up", "down"]
 
 
 def test_a_difference_that_is_certainly_within_the_margin_is_practically_nothing() -> None:
-    table = compared(runs(AREAS), "base", margin=20.0).set_index("arm")
+    table = compared_arms(runs(AREAS), "base", margin=20.0).set_index("arm")
     assert table.verdict["same"] == NOTHING
     assert table.verdict["up"] == HELPS
     assert margin_of("CartPole-v1") == pytest.approx(0.05 * (500 - 22.3))
@@ -46,13 +46,13 @@ def test_a_difference_that_is_certainly_within_the_margin_is_practically_nothing
 
 
 def test_the_noise_of_choosing_rates_widens_the_interval() -> None:
-    noisy = compared(runs(AREAS), "base", {"up": 30.0, "base": 20.0}).set_index("arm")
+    noisy = compared_arms(runs(AREAS), "base", {"up": 30.0, "base": 20.0}).set_index("arm")
     expected = unpaired(AREAS["up"], AREAS["base"], 50.0)
     assert (noisy.low["up"], noisy.p["up"]) == pytest.approx((expected.low, expected.p))
 
 
 def test_too_few_seeds_have_no_verdict_but_say_how_many_would_do() -> None:
-    table = compared(runs({name: values[:3] for name, values in AREAS.items()}), "base").set_index("arm")
+    table = compared_arms(runs({name: values[:3] for name, values in AREAS.items()}), "base").set_index("arm")
     assert set(table.verdict) == {""}
     assert table.low.isna().all()
     assert table.would_do["same"] > 5

@@ -22,6 +22,9 @@ SMALL = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches
 STORED = RESULTS / "ppo_CartPole-v1_500000steps.runs.csv.gz"
 
 
+OTHER = RESULTS / "ppo_Acrobot-v1_500000steps.runs.csv.gz"
+
+
 def test_a_study_is_two_tidy_tables_whose_scores_are_its_own() -> None:
     kept, (runs, curves) = load(STORED), read(STORED)
     assert len(runs) == len(kept.runs)
@@ -49,7 +52,7 @@ def test_arms_of_studies_are_called_by_the_nearest_preset() -> None:
     assert short_name("reinforce") == "reinforce"
 
 
-def test_rliable_and_scipy_say_the_same_of_these_tables() -> None:
+def test_scipy_says_the_same_of_these_tables() -> None:
     """rliable's IQM is scipy's trimmed mean (its metrics.py); its stratified bootstrap of one task is a plain one."""
     runs = read(STORED).runs
     arms = {str(arm): own.area.to_numpy() for arm, own in runs.groupby("arm")}
@@ -114,7 +117,9 @@ def test_event_files_are_read_by_tensorboard_s_own_reader(tmp_path: Path) -> Non
             writer.add_scalar("charts/episodic_return", step / 10, step)
             writer.add_scalar("losses/value", 0.0, step)
     assert curves_of(tmp_path, Columns())["return"].tolist() == [1.0, 2.0]
-    with pytest.raises(InputError, match="has no scalar 'reward'; it has charts/episodic_return, losses/value"):
+    with pytest.raises(
+        InputError, match="has no scalar 'reward'; its scalars are charts/episodic_return, losses/value"
+    ):
         curves_of(tmp_path, Columns(value="reward"))
 
 
@@ -133,7 +138,10 @@ def test_ours_and_theirs_stand_in_one_figure_and_one_table(tmp_path: Path, capsy
 
 BROKEN = {
     "nothing": ("", "is empty"),
-    "no column": ("run,t,score\na,1,2\n", "has no column that is usually called 'step', so name it (--step)"),
+    "no column": (
+        "run,t,score\na,1,2\n",
+        "has no column step or global_step or Step or timesteps or _step; name one with --step",
+    ),
     "steps go back": ("step,return\n1,1\n3,2\n2,3\n", "steps go back, at step 2"),
     "one point": ("step,return\n1,1\n", "has a run of one point; a curve needs two"),
     "words": ("step,return\n1,x\n2,y\n", "has no column of numbers besides 'step'"),
@@ -160,6 +168,12 @@ def test_a_source_or_a_group_that_is_not_there_is_named(tmp_path: Path, capsys: 
         ([], "plot needs at least one source"),
         ([str(STORED), "--against", "nobody"], "--against 'nobody' is no group"),
         ([str(STORED), "--arms", "nobody"], "--arms 'nobody' is none of"),
+        ([str(STORED), "--run", "name"], "--run names a column of a CSV, and no source is one"),
+        ([str(STORED), "--env", "Taxi-v4"], "--env 'Taxi-v4' is in no source of ours; they have CartPole-v1"),
+        (
+            [str(STORED), str(OTHER)],
+            "the sources are of several environments; choose one with --env: CartPole-v1, Acrobot-v1",
+        ),
         ([str(STORED), "--statistic", "median"], "--statistic must be mean or iqm, not 'median'"),
         ([str(tmp_path)], "holds no monitor file, no event file and no CSV"),
     ):
@@ -184,5 +198,5 @@ def test_figure_takes_any_tidy_table_and_names_what_it_lacks() -> None:
 def test_a_run_whose_description_is_damaged_is_named(tmp_path: Path) -> None:
     train(Config(**{**vars(SMALL), "seeds": 1}), PPO).save(tmp_path / "run")
     (tmp_path / "run" / "run.json").write_text(json.dumps({"config": {}}))
-    with pytest.raises(InputError, match=r"run.json is damaged or not a run's"):
+    with pytest.raises(InputError, match=r"is damaged: run.json: Object missing required field"):
         read(tmp_path / "run")

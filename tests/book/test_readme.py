@@ -25,6 +25,7 @@ from ablations.experiments import (
     games,
     judge,
     plotting,
+    quoted,
     random_design,
     speed,
     sweep,
@@ -147,7 +148,7 @@ def test_the_one_liners_import_what_is_there(code: str) -> None:
 def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> None:
     name, *words = shlex.split(command) or ["run"]
     if name in ("compare", "judge"):
-        assert compare.requested(words) if name == "compare" else compare.split(words, judge.Options, name)
+        assert compare.requested(words) if name == "compare" else quoted.parsed(words, judge.Options, name)
         return
     if name == "run" and around_base.is_asked_for(words):
         assert around_base.requested(words)

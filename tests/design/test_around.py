@@ -5,11 +5,11 @@ import re
 import pytest
 
 from ablations import Arm, Comparison, Design
+from ablations.design.arm_texts import arm_from
 from ablations.design.around import add_one_in, factorial, ladder, leave_one_out, references_of
-from ablations.design.spoken import spoken_arm
 from tricks import CONTINUOUS, CONTINUOUS_CONFIG, PPO, REINFORCE, Config, InputError
 
-BASE = spoken_arm("continuous --no-grad-clip", Config())
+BASE = arm_from("continuous --no-grad-clip")
 
 
 def test_the_base_s_numbers_are_in_every_arm() -> None:
@@ -29,13 +29,13 @@ def test_leave_one_out_has_the_base_and_an_arm_without_each_of_its_tricks() -> N
 
 def test_add_one_in_compares_a_trick_to_the_base_with_what_it_needs_and_leaves_out_what_is_excluded() -> None:
     assert references_of(add_one_in(BASE, ["popart"])) == {"+ return_norm, popart": "+ return_norm"}
-    tried = {pair.trick for pair in add_one_in(spoken_arm("ppg", Config())).comparisons}
+    tried = {pair.trick for pair in add_one_in(arm_from("ppg")).comparisons}
     assert "shared_trunk" not in tried  # which ppg excludes
     assert "kl_stop" in tried
 
 
 def test_a_ladder_climbs_to_the_base_in_teaching_order() -> None:
-    design = ladder(spoken_arm("gae --entropy", Config()))
+    design = ladder(arm_from("gae --entropy"))
     assert [arm.name for arm in design.arms] == ["reinforce", "+ baseline", "+ reuse", "+ clip", "+ gae", "+ entropy"]
     assert references_of(design)["+ gae"] == "+ clip"
     some = ladder(Arm("ppo", PPO), ["clip", "gae"])
@@ -70,3 +70,5 @@ def test_a_design_of_one_s_own_compares_arms_that_it_has() -> None:
     assert references_of(design) == {"slow": "fast"}
     with pytest.raises(InputError, match="the design 'mine' compares an arm that it does not have, other"):
         references_of(Design("mine", (), (fast, slow), (Comparison.of(Arm("other", REINFORCE), fast),)))
+    with pytest.raises(InputError, match="compares the arm slow 2 times; an arm has one reference"):
+        references_of(Design("mine", (), (fast, slow), (Comparison.of(slow, fast), Comparison.of(slow, fast))))

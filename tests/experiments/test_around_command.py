@@ -61,7 +61,8 @@ def test_a_factorial_around_a_base_says_what_each_trick_does(
         (["--design", "{}/gone.py:arms"], "there is no file"),
         (["--design", "{}/mine.py:arms", "--tricks", "clip"], "a design from a file has its own arms"),
         (["--base", "ppo", "--design", "scales"], "no design 'scales' around a base; there are leave-one-out"),
-        (["--base", "ppo", "--no-gae"], "--no-gae belongs into the base"),
+        (["--base", "ppo", "--no-gae"], "--no-gae belongs in the base"),
+        (["--base", "ppo", "--target-kl", "0.1"], "target_kl has no effect in any arm"),
         (["--base", "poo"], "arm 'poo': unknown rung 'poo'"),
     ],
 )

@@ -16,6 +16,7 @@ from ablations import Arm, cli, compare
 from ablations.experiments.compare import requested
 from ablations.training import workers
 from ablations.training.jobs import Finished
+from ablations.training.own import own_of
 from tricks import PPO, REINFORCE, Config, InputError, train
 from tricks.clip import clipped_surrogate
 
@@ -103,8 +104,9 @@ def test_an_environment_of_one_s_own_goes_to_worker_processes_and_what_cannot_tr
     assert list((tmp_path / "jobs").glob("*.csv"))
     lock = threading.Lock()  # cannot be pickled
     here = compare(["ppo", "reinforce"], config, env=lambda: lock and Coin(), seeds=2, out=tmp_path / "b", workers=1)
-    assert "all trains in this one, and no job is kept" in capsys.readouterr().out
+    assert "everything trains in this process, and no finished job is kept" in capsys.readouterr().out
     assert not list((tmp_path / "b" / "jobs").glob("*.csv"))
+    assert own_of("x", env=lambda: lock and Coin()) != own_of("x", env=lambda: lock or Coin())  # by what they are
     pd.testing.assert_frame_equal(found.table, here.table)
 
 
@@ -158,13 +160,15 @@ REFUSED = {
     "minibatches": (["ppo", "x=ppo --minibatches 5000"], "arm 'x': 5000 minibatches are more than the 1024 rows"),
     "an arm after options": (
         ["ppo", "--env", "CartPole-v1", "ppg"],
-        "'ppg' stands after the options; compare ARM ARM ... comes first",
+        "'ppg' comes after the options; put it first: compare ARM ARM ...",
     ),
     "a rate twice": (["ppo", "x=ppo --lr 0.1", "--rates", "0.1,0.2"], "arm 'x' has its own learning rate"),
     "a rate for all, too": (["ppo", "ppg", "--lr", "0.1", "--rates", "tune"], "--lr and --rates exclude each other"),
     "no rate": (["ppo", "ppg", "--rates", "fast"], "rates must be numbers such as 0.001,0.003, or tune, not 'fast'"),
     "no seeds": (["ppo", "ppg", "--seeds", "0"], "--seeds must name at least one seed, not '0'"),
     "an idle number": (["ppo", "ppg", "--target-kl", "0.1"], "target_kl has no effect in any arm"),
+    "the same arm": (["ppo", "x=ppo"], "arms 'ppo' and 'x' are the same, with the same flags and numbers"),
+    "a default given twice": (["ppg", "x=ppo --lr 0.001", "--rates", "0.1"], "arm 'x' has its own learning rate"),
     "an unknown option": (["ppo", "ppg", "--agianst", "ppg"], "unknown option --agianst (did you mean --against?)"),
 }
 
@@ -206,5 +210,5 @@ def test_options_outside_the_quotes_hold_for_all_arms() -> None:
 def test_a_job_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = lambda jobs, *_: ((job, Finished(error="no luck")) for job in jobs)  # noqa: E731
     monkeypatch.setattr(workers, "in_pool", failing)
-    with pytest.raises(InputError, match="2 of 2 jobs failed: no luck"):
+    with pytest.raises(InputError, match="arm 'ppo' failed"):
         compare(["ppo", "reinforce"], TINY, seeds=1, out=tmp_path, workers=1)

@@ -24,7 +24,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
         {"envs"},
         {"runs"},
         {"loop"},
-        {"restore"},
+        {"restore", "replaced"},
         {"reading"},
         {"cli"},
         {"__init__"},

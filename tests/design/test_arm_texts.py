@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ablations.design.spoken import arms_of, refuse_unfit, spoken_arm
+from ablations.design.arm_texts import arm_from, arms_of, refuse_unfit
 from ablations.design.story import Arm
 from tricks import CONTINUOUS, CONTINUOUS_CONFIG, PPO, REINFORCE, Config, InputError, switched
 
@@ -14,17 +14,17 @@ BASE = Config()
 
 
 def test_a_text_is_a_rung_with_flags_and_numbers_and_names_itself() -> None:
-    arm = spoken_arm("ppo+kl_stop --no-gae --target-kl 0.02", BASE)
+    arm = arm_from("ppo+kl_stop --no-gae --target-kl 0.02")
     on = [name for name in (*PPO.on, "kl_stop") if name != "gae"]
     assert arm == Arm("ppo+kl_stop --no-gae --target-kl 0.02", switched(on), {"target_kl": 0.02})
-    assert spoken_arm("mine=ppo --lr 0.01", BASE) == Arm("mine", PPO, {"lr": 0.01})
-    assert spoken_arm("'my own=ppo'", BASE).name == "my own"
+    assert arm_from("mine=ppo --lr 0.01") == Arm("mine", PPO, {"lr": 0.01})
+    assert arm_from("'my own=ppo'").name == "my own"
 
 
 def test_a_preset_brings_its_numbers_except_those_that_were_given_for_all() -> None:
-    own = dict(spoken_arm("continuous --epochs 3", BASE).numbers)
+    own = dict(arm_from("continuous --epochs 3").numbers)
     assert own == {"lanes": 1, "horizon": 2048, "lr": 3e-4, "epochs": 3, "minibatches": 32, "value_epochs": 10}
-    assert "lr" not in dict(spoken_arm("continuous", BASE, given=["lr"]).numbers)  # though 0.001 is the default
+    assert "lr" not in dict(arm_from("continuous", given=["lr"]).numbers)  # though 0.001 is the default
     shared = replace(BASE, gamma=0.9, lanes=16)
     (arm,) = arms_of(["continuous"], shared)
     config = arm.config(shared)
@@ -33,8 +33,8 @@ def test_a_preset_brings_its_numbers_except_those_that_were_given_for_all() -> N
 
 
 def test_flags_for_all_arms_come_before_the_arm_s_own() -> None:
-    assert not spoken_arm("ppo", BASE, flags=["--no-gae"]).tricks.gae
-    assert spoken_arm("ppo --gae", BASE, flags=["--no-gae"]).tricks.gae
+    assert not arm_from("ppo", flags=["--no-gae"]).tricks.gae
+    assert arm_from("ppo --gae", flags=["--no-gae"]).tricks.gae
 
 
 def test_from_python_arms_are_arms_tricks_or_texts_and_a_mapping_names_them() -> None:
@@ -61,7 +61,7 @@ def test_from_python_arms_are_arms_tricks_or_texts_and_a_mapping_names_them() ->
 )
 def test_what_is_no_arm_is_refused_in_one_line_with_its_name(text: str, said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)) as error:
-        spoken_arm(text, BASE)
+        arm_from(text)
     assert "\n" not in str(error.value)
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_arm_is_refused_in_one_line_with_its_name(text: str, said: st
     [
         (["ppo"], "a comparison needs at least two arms"),
         (["ppo", "ppo"], "two arms have the name 'ppo'"),
-        (["ppo", "x=ppo"], "arms 'ppo' and 'x' are the same"),
+        (["ppo", Arm("x", PPO, {"target_kl": 0.1})], "arm 'x': target_kl has no effect without kl_stop"),
         ([PPO, "ppo"], "an arm has no name"),
         ([3, "ppo"], "an arm is an Arm, Tricks or a text such as 'ppo --no-gae', not int"),
     ],
@@ -81,7 +81,7 @@ def test_arms_that_make_no_comparison_are_refused(arms: list[Any], said: str) ->
 
 
 def test_numbers_of_an_arm_are_config_s_and_not_those_that_all_arms_share() -> None:
-    with pytest.raises(InputError, match="arm 'x': gama is no number"):
+    with pytest.raises(InputError, match="arm 'x': gama is no field of Config"):
         Arm("x", PPO, {"gama": 0.9})
     with pytest.raises(InputError, match="arm 'x': env is the same for all arms"):
         Arm("x", PPO, {"env": "Taxi-v4"})

@@ -6,8 +6,9 @@ from dataclasses import fields
 from typing import Any
 
 from ablations.design.choice import idle
-from ablations.design.story import NUMBERS, SHARED, Arm
-from tricks.config import Config
+from ablations.design.flag_sets import SHARED
+from ablations.design.story import NUMBERS, Arm
+from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.errors import InputError
 from tricks.ladder import NEEDS, Tricks
 
@@ -15,12 +16,11 @@ Asked = Arm | Tricks | str
 SWITCHES = tuple(field.name for field in fields(Config) if field.type is bool)
 
 
-def spoken_arm(text: str, base: Config, given: Collection[str] = (), flags: Sequence[str] = (), name: str = "") -> Arm:
+def arm_from(text: str, given: Collection[str] = (), flags: Sequence[str] = (), name: str = "") -> Arm:
     """The arm that a text means: `ppo+kl_stop --target-kl 0.02`, or `mine=ppo --no-gae`, which gives it a name.
 
-    base: the numbers of all arms. given: those of them that hold whatever a preset has; flags: options such as
-    `--no-gae` that hold for all arms, too. name: instead of the text. Raises InputError, with the arm's name, for what
-    cannot be.
+    given: numbers that a preset does not set, because they were given for all arms. flags: options such as `--no-gae`
+    that hold for all arms, too. name: the arm's name, in place of the text. Raises InputError, with that name.
     """
     from tricks.cli.parsing import parse  # tyro takes a while
 
@@ -34,8 +34,8 @@ def spoken_arm(text: str, base: Config, given: Collection[str] = (), flags: Sequ
         for each in own:
             if each in NUMBERS and (fault := idle(each, tricks)):
                 raise InputError(fault)
-        numbers = {each: getattr(config, each) for each in NUMBERS if each in own or _preset(config, each, given)}
-        return Arm(name, tricks, {each: x for each, x in numbers.items() if x != getattr(base, each)})
+        numbers = [each for each in NUMBERS if each in own or _is_a_preset_s(config, each, given)]
+        return Arm(name, tricks, {each: getattr(config, each) for each in numbers})
     except InputError as error:
         raise InputError(f"arm {name!r}: {error}") from None
 
@@ -57,7 +57,7 @@ def _split(text: str) -> tuple[str, list[str]]:
     return (name if named else " ".join(words)), words
 
 
-def _preset(config: Config, number: str, given: Collection[str]) -> bool:
+def _is_a_preset_s(config: Config, number: str, given: Collection[str]) -> bool:
     """Whether a number is one of a preset's own, and was not given for all arms."""
     return number not in given and bool(getattr(config, number) != getattr(Config, number))
 
@@ -72,14 +72,14 @@ def option_name(word: str) -> str:
 def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Collection[str] = ()) -> list[Arm]:
     """The arms as asked for in Python, each an Arm, Tricks, or a text; a mapping gives their names.
 
-    Numbers of `base` that are not the defaults hold in all arms that don't set them. free: numbers that presets don't
-    set, either. Raises InputError.
+    base: what all arms share; presets don't set its numbers that are not the defaults. free: nor these. Raises
+    InputError.
     """
     given = [*free, *(each for each in NUMBERS if getattr(base, each) != getattr(Config, each))]
 
     def made(name: str | None, each: Any) -> Arm:
         if isinstance(each, str):
-            each = spoken_arm(each, base, given, name=name or "")
+            each = arm_from(each, given, name=name or "")
         elif isinstance(each, Tricks):
             each = Arm(name or "", each)
         elif not isinstance(each, Arm):
@@ -91,17 +91,28 @@ def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Co
     return [made(name, each) for name, each in pairs]
 
 
-def refuse_unfit(arms: Sequence[Arm]) -> None:
-    """Raise InputError for fewer than two arms, for one without a name, and for two that are alike."""
+def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:
+    """Raise InputError for fewer than two arms, for names that don't tell them apart, and for numbers without effect.
+
+    given: numbers for all arms.
+    """
     if len(arms) < 2:
         raise InputError(f"a comparison needs at least two arms, such as 'ppo' 'ppo --no-gae', not {len(arms)}")
-    seen: dict[Any, str] = {}
-    for arm in arms:
-        if not arm.name:
-            raise InputError("an arm has no name: Arm(name, tricks, numbers)")
-        if arm.name in seen.values():
-            raise InputError(f"two arms have the name {arm.name!r}")
-        what = (arm.tricks, tuple(sorted(arm.numbers)), tuple(sorted((name, id(each)) for name, each in arm.functions)))
-        if what in seen:
-            raise InputError(f"arms {seen[what]!r} and {arm.name!r} are the same, with the same flags and numbers")
-        seen[what] = arm.name
+    names = [arm.name for arm in arms]
+    if not all(names):
+        raise InputError("an arm has no name: Arm(name, tricks, numbers)")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two arms have the name {twice[0]!r}")
+    for number in given:
+        faults = [idle(number, arm.tricks) for arm in arms]
+        if all(faults):
+            raise InputError(f"{number} has no effect in any arm: {faults[0]}")
+    for number in {name for arm in arms for name, _ in arm.numbers}:
+        setting = [(arm, value) for arm in arms for name, value in arm.numbers if name == number]
+        if all(idle(number, arm.tricks) and not _in_a_preset(number, value) for arm, value in setting):
+            raise InputError(f"arm {setting[0][0].name!r}: {idle(number, setting[0][0].tricks)}")
+
+
+def _in_a_preset(number: str, value: Any) -> bool:
+    """Whether this is a preset's value of a number: a preset may set what none of its flags needs."""
+    return any(getattr(config, number) == value for config in (ATARI_CONFIG, CONTINUOUS_CONFIG))

@@ -1,0 +1,102 @@
+"""A comparison to be made: its arms, checked, and the jobs that train them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ablations.analysis.compared import Against
+from ablations.design.arm_texts import refuse_unfit
+from ablations.design.flag_sets import numbers
+from ablations.design.story import Arm, Design
+from ablations.training.jobs import Job
+from ablations.training.own import own_of
+from ablations.training.plan import name_of
+from ablations.training.seed_ranges import FIRST_TUNING_SEED
+from ablations.training.store import as_file_name
+from ablations.training.tuning import SEEDS_PER_RATE
+from tricks import Config
+from tricks.core.env import MakeEnv
+from tricks.core.nets import MakeBody
+from tricks.errors import InputError
+from tricks.replaced import home
+
+TEN = 10  # seeds of a job: about as fast as one alone, and more seeds later leave these as they are
+
+
+class Request(NamedTuple):
+    """A comparison to be made."""
+
+    arms: Sequence[Arm]
+    config: Config
+    seeds: tuple[int, ...]
+    against: Against = ""
+    """The reference of all arms (empty: the first), or of each arm that has one."""
+    rates: tuple[float, ...] | None = ()
+    """Empty: each arm at its own `lr`; None: the whole procedure of tuning."""
+    rate_seeds: int = SEEDS_PER_RATE
+    margin: float | None = None
+    """See `compared_arms`."""
+    design: Design | None = None
+    """The design that the arms are of, if they are."""
+
+
+def settings_of(asked: Request, env: MakeEnv | None = None, body: MakeBody | None = None) -> list[Job]:
+    """A job for each arm, whose seeds and rate don't matter. Raises InputError for arms that cannot be trained."""
+    from tricks.runs.opening import open_env, refuse_endless
+
+    refuse_unfit(asked.arms)
+    if max(asked.seeds, default=0) >= FIRST_TUNING_SEED or len(set(asked.seeds)) < max(1, len(asked.seeds)):
+        raise InputError(f"seeds must be distinct, at least one, and below {FIRST_TUNING_SEED:,}")
+    if asked.rate_seeds < 1:
+        raise InputError(f"rate_seeds must be at least 1, not {asked.rate_seeds}")
+    if asked.margin is not None and not asked.margin > 0:
+        raise InputError(f"the margin must be positive, not {asked.margin}")
+    found: list[Job] = []
+    for arm in asked.arms:
+        if asked.rates != () and "lr" in dict(arm.numbers):
+            raise InputError(f"arm {arm.name!r} has its own learning rate: leave that out, or leave out the rates")
+        config = arm.config(replace(asked.config, seeds=asked.seeds[:1] or 1))
+        own = own_of(config.env, env=env, body=body, replaced=dict(arm.functions))
+        try:
+            for name, _ in arm.functions:
+                home(name)
+            refuse_endless(config, arm.tricks)
+            small = replace(config, lanes=1, horizon=max(config.horizon, config.minibatches), device="cpu")
+            open_env(small, arm.tricks, env, body).close()
+        except InputError as error:
+            raise InputError(f"arm {arm.name!r}: {error}") from None
+        job = Job(config, arm.tricks, own)
+        if job in found:
+            twin = asked.arms[found.index(job)].name
+            raise InputError(f"arms {twin!r} and {arm.name!r} are the same, with the same flags and numbers")
+        found.append(job)
+    return found
+
+
+def reference_first(arms: Sequence[Arm], against: Against) -> list[Arm]:
+    """The arms, the reference of all first. Raises InputError if that is no arm."""
+    names = [arm.name for arm in arms]
+    if not isinstance(against, str):
+        return list(arms)
+    if against and against not in names:
+        raise InputError(f"the reference {against!r} is no arm; the arms are {', '.join(map(repr, names))}")
+    first = names.index(against) if against else 0
+    return [arms[first], *arms[:first], *arms[first + 1 :]] if arms else []
+
+
+def jobs_of(setting: Job, rate: float, seeds: Sequence[int]) -> list[Job]:
+    """The jobs that train an arm at its rate on all seeds."""
+    return [setting.at(tuple(seeds[k : k + TEN]), rate) for k in range(0, len(seeds), TEN)]
+
+
+def name_of_request(asked: Request) -> str:
+    """The name of its folder: `compare_CartPole-v1_ppo_vs_ppo_--no-gae`, with what is not the default."""
+    arms = "_vs_".join(arm.name for arm in asked.arms)
+    if asked.design:
+        whole = repr([(arm.tricks.on, arm.numbers, arm.name) for arm in asked.arms])
+        arms = f"{asked.design.name}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    rates = "tuned" if asked.rates is None else "-".join(f"{lr:g}" for lr in asked.rates)
+    steps = f"{asked.config.steps}steps" if asked.config.steps != Config.steps else ""
+    parts = (arms, numbers(asked.config), rates and f"rates-{rates}", steps)
+    return as_file_name(name_of("compare", asked.config.env, *parts, first=min(asked.seeds)))
