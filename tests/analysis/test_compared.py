@@ -72,7 +72,10 @@ def test_so_many_seeds_detect_the_difference_in_four_of_five_tries() -> None:
 
 def test_at_each_rate_only_the_seeds_that_all_rates_have_count() -> None:
     areas: dict[str, dict[float, tuple[float, ...]]]
-    areas = {"base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3}, "up": {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 6}}
+    areas = {
+        "base": {0.1: (1.0,) * 6, 0.01: (2.0, 3.0) * 3},
+        "up": {0.1: (4.0,) * 6, 0.01: (9.0, 8.0) * 3 + (0.0,) * 6},
+    }
     found = differences_by_rate(areas, "base").set_index(["arm", "lr"])
     assert found.difference["up"].to_dict() == pytest.approx({0.1: 3.0, 0.01: 6.0})
     assert set(found.seeds) == {6}

@@ -106,6 +106,7 @@ def test_tables_in_long_and_in_wide_form_are_read(tmp_path: Path) -> None:
     names = ["a - charts/return", "a - charts/return__MIN", "b - charts/return", "b - loss"]
     pd.DataFrame({"global_step": [5, 10], **{name: [1.0, 2.0] for name in names}}).to_csv(wide, index=False)
     assert set(curves_of(wide, Columns(value="charts/return")).seed) == {0, 1}
+    assert set(curves_of(wide, Columns()).seed) == {0, 1, 2}  # without the bounds
 
 
 def test_event_files_are_read_by_tensorboard_s_own_reader(tmp_path: Path) -> None:

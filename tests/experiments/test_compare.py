@@ -138,14 +138,15 @@ def test_a_function_that_replaces_one_of_ours_makes_an_arm(tmp_path: Path) -> No
         compare([arms[0], Arm("x", PPO, functions={"clip_surrogate": halved})], TINY, out=tmp_path)
 
 
-def test_a_script_needs_no_guard_against_being_imported_by_workers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [["mine.py"], ["-m", "mine"]], ids=["script", "module"])
+def test_a_script_needs_no_guard_against_being_imported_by_workers(how: list[str], tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text(
         "from ablations import compare\nfrom tricks import Config\n"
         "config = Config('tricks/Corridor-v0', steps=320, lanes=2, horizon=16)\n"
         "print(len(compare(['ppo', 'reinforce'], config, seeds=1, workers=1).runs))\n"
     )
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, *how], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.stdout == "2\n", done.stderr
 
 
@@ -205,6 +206,9 @@ def test_options_outside_the_quotes_hold_for_all_arms() -> None:
     assert (first.gamma, second.gamma, second.lr, second.epochs, second.lanes) == (0.9, 0.9, 0.001, 3, 1)
     assert not any(arm.tricks.gae for arm in request.arms)
     assert chosen.rates == ""
+    request, _ = requested(["ppo", "continuous", "--rates", "0.1,0.01"])
+    assert request.rates == (0.01, 0.1)
+    assert "lr" not in dict(request.arms[1].numbers)  # the preset's own rate gives way
 
 
 def test_a_job_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablations import cli, judge
+from ablations import cli, holm, judge
 from ablations.analysis.compared import moved
 from ablations.design.arm_texts import arm_from
 from ablations.experiments import judge as module
@@ -39,6 +39,7 @@ def test_each_environment_has_a_row_and_the_page_everything(tmp_path: Path, caps
     assert re.match(r"about [\w ]+ with 1 worker\n", capsys.readouterr().out)
     assert list(found.table.env) == [SMALL.env, OTHER.env]
     assert list(found.comparisons) == [SMALL.env, OTHER.env]
+    assert found.table.p_holm.to_numpy() == pytest.approx(holm(found.table.p.to_numpy()))
     assert found.trials is not None
     assert set(found.trials.trick) == {"gae"}
     page = found.files[0].read_text()
