@@ -10,6 +10,7 @@ from ablations.analysis.effects import HELPS, HURTS, MARGIN, NOTHING, UNKNOWN
 from ablations.analysis.estimates import LEVEL, Estimate, Z, holm, unpaired
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import FEWEST, improvement, interval, iqm
+from tricks.runs.learning_curve import DIAGNOSTICS
 
 POWER = 0.841621  # the normal distribution's 80% quantile: an effect is to be detected four times out of five
 MANY = 100_000  # seeds that nobody will train
@@ -140,8 +141,7 @@ def moved(curves: pd.DataFrame, reference: str, other: str) -> pd.DataFrame:
     diagnostic, without, with, difference, low, high, p, p_holm (Welch's; Holm's over all diagnostics). Only those with
     p_holm < LEVEL are returned.
     """
-    skipped = ("arm", "seed", "update", "step", "episodes", "return", "length", "learning_rate", "eval_return")
-    names = [str(name) for name in curves if name not in skipped]
+    names = [name for name in DIAGNOSTICS if name in curves and name not in ("learning_rate", "eval_return")]
     means = curves.groupby(["arm", "seed"], sort=False)[names].mean()
     rows = []
     for name in names:

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 
 from ablations.design.around_presets import with_it, without_it
-from ablations.design.crossed import MOST_FACTORS
+from ablations.design.crossed import combinations, crossed
 from ablations.design.labels import Label, added
 from ablations.design.story import Arm, Comparison, Design
 from tricks.errors import InputError
@@ -44,18 +43,9 @@ def ladder(base: Arm, names: Sequence[str] = ()) -> Design:
 
 def factorial(base: Arm, names: Sequence[str] = ()) -> Design:
     """The base with every combination of a few tricks on and off; combinations that break a need are dropped."""
-    if not 2 <= len(names) <= MOST_FACTORS:
-        raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
     rest = [name for name in base.tricks.on if name not in names]
-    arms, dropped = [], []
-    for row in product((False, True), repeat=len(names)):
-        on = [name for name, is_on in zip(names, row, strict=True) if is_on]
-        label = added(on) if on else Label("none of them")
-        try:
-            arms.append(Arm(label, switched([*rest, *on]), base.numbers))
-        except InputError as error:
-            dropped.append((str(label), error.fault))
-    return Design(f"factorial around {base.name}", tuple(names), tuple(arms), dropped=tuple(dropped), crossed="whole")
+    rows, first = combinations(names), Label("none of them")
+    return crossed(f"factorial around {base.name}", names, rows, "whole", rest, first, base.numbers)
 
 
 AROUND: dict[str, Maker] = {

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from ablations.design.labels import added
+from ablations.design.labels import Label, added
 from ablations.design.registry import registered, start, what_is_needed
-from ablations.design.story import Arm, Design
+from ablations.design.story import Arm, Design, Pairs
 from tricks.errors import InputError
 from tricks.ladder import NEEDS, switched
 
@@ -18,9 +18,8 @@ MOST_FACTORS = 5  # of a factorial: 32 arms
 @registered
 def factorial(names: Sequence[str]) -> Design:
     """Every combination of at most five tricks: exact effects and interactions."""
-    if not 2 <= len(names) <= MOST_FACTORS:
-        raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
-    return _crossed("factorial", names, product((False, True), repeat=len(names)), "whole")
+    base = what_is_needed(names)
+    return crossed("factorial", names, combinations(names), "whole", base, start(base))
 
 
 @registered
@@ -37,19 +36,36 @@ def screen(names: Sequence[str]) -> Design:
         raise InputError(f"a screen takes at least 2 tricks, not {len(names)}")
     order = 2 ** len(names).bit_length()
     half = hadamard(order)[:, 1 : len(names) + 1]
-    return _crossed("screen", names, np.vstack([half, -half]) > 0, "fraction")
+    base = what_is_needed(names)
+    return crossed("screen", names, np.vstack([half, -half]) > 0, "fraction", base, start(base))
 
 
-def _crossed(
-    name: str, factors: Sequence[str], rows: Iterable[Sequence[bool]], kind: Literal["whole", "fraction"]
+def combinations(names: Sequence[str]) -> Iterable[Sequence[bool]]:
+    """Every combination of these tricks on and off. Raises InputError for too few or too many."""
+    if not 2 <= len(names) <= MOST_FACTORS:
+        raise InputError(f"a factorial takes 2 to {MOST_FACTORS} tricks, not {len(names)}: --tricks clip,gae,entropy")
+    return product((False, True), repeat=len(names))
+
+
+def crossed(
+    name: str,
+    factors: Sequence[str],
+    rows: Iterable[Sequence[bool]],
+    kind: Literal["whole", "fraction"],
+    base: Sequence[str],
+    first: Label,
+    numbers: Pairs = (),
 ) -> Design:
-    """One arm per row of flags. Arms that break a need are dropped."""
-    base, arms, dropped = what_is_needed(factors), [], []
+    """One arm per row of flags, on top of the base's. Arms that break a need are dropped.
+
+    first: the label of the arm that has only the base's flags. numbers: of all arms.
+    """
+    arms, dropped = [], []
     for row in rows:
         on = [factor for factor, is_on in zip(factors, row, strict=True) if is_on]
-        label = added(on) if on else start(base)
+        label = added(on) if on else first
         try:
-            arms.append(Arm(label, switched([*base, *on])))
+            arms.append(Arm(label, switched([*base, *on]), numbers))
         except InputError as error:
             dropped.append((str(label), error.fault))
     return Design(name, tuple(factors), tuple(arms), dropped=tuple(dropped), base=tuple(base), crossed=kind)

@@ -17,6 +17,7 @@ from ablations.experiments.requests import Request, jobs_of, settings_of
 from ablations.report.judged_page import Judged, write_judged
 from ablations.report.sentences import spoken
 from ablations.training.estimate import estimate
+from ablations.training.rate_table import GRID
 from ablations.training.store import Store
 from ablations.training.tuning import jobs_at
 from ablations.training.workers import worker_count
@@ -27,7 +28,7 @@ from tricks.replaced import home
 from tricks.values import checked
 
 USUAL = (Config("CartPole-v1"), Config("Acrobot-v1"), Config("Pendulum-v1", gamma=0.9))
-RATES = (0.0003, 0.001, 0.003, 0.01)
+RATES = GRID[:4]
 RATE_SEEDS = 5
 WORLDS = RESULTS / f"worlds_from100{SUFFIX}"
 

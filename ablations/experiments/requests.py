@@ -21,7 +21,7 @@ from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.replaced import home
 
-TEN = 10  # seeds of a job: about as fast as one alone, and more seeds later leave these as they are
+SEEDS_PER_JOB = 10  # about as fast as one alone, and more seeds later leave these as they are
 
 
 class Request(NamedTuple):
@@ -87,7 +87,7 @@ def reference_first(arms: Sequence[Arm], against: Against) -> list[Arm]:
 
 def jobs_of(setting: Job, rate: float, seeds: Sequence[int]) -> list[Job]:
     """The jobs that train an arm at its rate on all seeds."""
-    return [setting.at(tuple(seeds[k : k + TEN]), rate) for k in range(0, len(seeds), TEN)]
+    return [setting.at(tuple(seeds[k : k + SEEDS_PER_JOB]), rate) for k in range(0, len(seeds), SEEDS_PER_JOB)]
 
 
 def name_of_request(asked: Request) -> str:

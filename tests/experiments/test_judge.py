@@ -102,7 +102,7 @@ def test_a_diagnostic_that_differs_is_found_and_one_that_does_not_is_not() -> No
             "step": k,
             "return": 1.0,
             "entropy": rng.normal(shift),
-            "kl": rng.normal(),
+            "approx_kl": rng.normal(),
         }
         for arm, shift in (("a", 0.0), ("b", 3.0))
         for seed in range(10)
