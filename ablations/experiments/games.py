@@ -18,11 +18,10 @@ from ablations.analysis.studies import SHARES, About, Done, Games, Study, about_
 from ablations.analysis.study_files import SUFFIX, load_if_whole, save
 from ablations.report.games_section import write_games
 from ablations.training.jobs import Job, Result
-from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
 from ablations.training.rates import FIXED
 from ablations.training.scores import scored
-from ablations.training.store import prepare
+from ablations.training.store import name_of, prepare
 from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load

@@ -16,9 +16,8 @@ from ablations.report.tables import markdown
 from ablations.report.takeaways import AGENTS, CHOICES
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
-from ablations.training.plan import name_of
 from ablations.training.provenance import provenance
-from ablations.training.store import Store, prepare
+from ablations.training.store import Store, name_of, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
 from tricks.envs.make import make_env

@@ -11,9 +11,8 @@ from ablations.design.flag_sets import numbers
 from ablations.design.story import Arm, Design
 from ablations.training.jobs import Job
 from ablations.training.own import own_of
-from ablations.training.plan import name_of
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
-from ablations.training.store import as_file_name
+from ablations.training.store import as_file_name, name_of
 from ablations.training.tuning import SEEDS_PER_RATE
 from tricks import Config
 from tricks.core.env import MakeEnv

@@ -14,11 +14,10 @@ from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
-from ablations.training.plan import name_of
 from ablations.training.rate_table import use
 from ablations.training.rates import FIXED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, following
-from ablations.training.store import Store, prepare
+from ablations.training.store import Store, name_of, prepare
 from ablations.training.tuning import tune
 from ablations.training.workers import run_jobs
 from tricks import Tricks

@@ -21,8 +21,7 @@ from ablations.report.comparison_page import Compared, enough
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
 from ablations.report.trials_section import trials_text
-from ablations.training.plan import name_of
-from ablations.training.store import as_file_name
+from ablations.training.store import as_file_name, name_of
 from tricks.ladder import COLORS
 from tricks.runs.files import make_folder, write_whole
 

@@ -1,6 +1,5 @@
 """What to train: in each environment the arms of its designs, at their own learning rates, in fixed blocks of seeds."""
 
-import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, further, parse_seeds
+from ablations.training.store import name_of
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -27,8 +27,6 @@ ABOUT_DESIGNS = (
     f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
     "(default: the suite's own, or ladder)."
 )
-
-LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
 @dataclass(frozen=True)
@@ -206,15 +204,3 @@ def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[st
     if idle := [name for name in names if name not in able]:
         raise InputError(f"{config.env} gives no action mask, so {', '.join(idle)} has no effect there")
     return names
-
-
-def name_of(*parts: str, first: int) -> str:
-    """Join the parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`.
-
-    The end of a name that is too long for a file is replaced by a hash of all of it.
-    """
-    name = "_".join(filter(None, parts))
-    if len(name.encode()) > LONGEST:
-        start = name.encode()[: LONGEST - 17].decode(errors="ignore")
-        name = f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    return name + (f"_from{first}" if first else "")

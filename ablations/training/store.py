@@ -5,6 +5,7 @@ is a hash of what was trained, so any command that needs the same job finds its 
 """
 
 import contextlib
+import hashlib
 import itertools
 import os
 import re
@@ -18,6 +19,8 @@ from tricks.errors import InputError
 from tricks.runs.files import HOST, alive, make_folder, partial_path, write_whole
 
 LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
+
+LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
 class Store:
@@ -101,6 +104,18 @@ class Store:
 
     def _error(self, job: Job) -> Path:
         return self.folder / f"{job.key}.error.txt"
+
+
+def name_of(*parts: str, first: int) -> str:
+    """Join the parts that are not empty, and the first seed if it is not 0: `ladder_CartPole-v1_from10`.
+
+    The end of a name that is too long for a file is replaced by a hash of all of it.
+    """
+    name = "_".join(filter(None, parts))
+    if len(name.encode()) > LONGEST:
+        start = name.encode()[: LONGEST - 17].decode(errors="ignore")
+        name = f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return name + (f"_from{first}" if first else "")
 
 
 def as_file_name(text: str) -> str:

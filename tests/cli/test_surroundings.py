@@ -19,7 +19,7 @@ from ablations.analysis.study_files import save
 from ablations.cli import main as ablations
 from ablations.design.designs import ladder
 from ablations.training import pools
-from ablations.training.plan import LONGEST, name_of
+from ablations.training.store import LONGEST, name_of
 from tricks import PPO, REINFORCE, Config, export, train
 from tricks.cli.main import main
 from tricks.cli.start import start as start_command

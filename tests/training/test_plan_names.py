@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import ablations.training.plan as planning
-from ablations.training.plan import What, name_of, plans
+from ablations.training.plan import What, plans
+from ablations.training.store import name_of
 from tricks import Config
 from tricks.core.env import Env
 from tricks.envs.make import make_env
