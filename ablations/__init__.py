@@ -20,28 +20,29 @@ if TYPE_CHECKING:
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
     from ablations.analysis.sweeps import best_scores, fixed, floor_score, share_lost, varied
+    from ablations.design.arms import Arm, Comparison, Design
     from ablations.design.flag_sets import flags, numbers
     from ablations.design.labels import place
-    from ablations.design.story import Arm, Comparison, Design
-    from ablations.design.suites import PUBLISHED, SUITES
-    from ablations.design.trials import TRIALS
+    from ablations.design.registry import SUITES, TRIALS
+    from ablations.design.story import by_rank, story_of, subject
     from ablations.experiments.compare import compare
     from ablations.experiments.judge import judge
-    from ablations.experiments.sweep import ranges, stored
+    from ablations.experiments.sweep import ranges
     from ablations.figures import style
     from ablations.figures.curves import curve
     from ablations.figures.ends import label_lines
-    from ablations.figures.game_curve import draw_games
     from ablations.figures.panels import DASHED, band, thousands
     from ablations.figures.rate_map import rate_map
     from ablations.figures.strip import Panel, Seen, strip
     from ablations.figures.sweep_panels import draw_number
     from ablations.figures.tidy import figure
+    from ablations.findings.claims import claim_verdicts
+    from ablations.findings.game_curve import draw_games
+    from ablations.findings.games_section import games_in_words
+    from ablations.findings.published import PUBLISHED
+    from ablations.findings.takeaways import stored_random, stored_sweeps, takeaways
     from ablations.report import sentences
-    from ablations.report.claims import claim_verdicts
-    from ablations.report.games_section import games_in_words
     from ablations.report.tables import markdown
-    from ablations.report.takeaways import stored_random, takeaways
     from ablations.training.rate_table import GRID, rows_of, table
     from ablations.training.rates import best_rate
     from ablations.training.scores import area, on_grid
@@ -69,6 +70,7 @@ __all__ = [
     "band",
     "best_rate",
     "best_scores",
+    "by_rank",
     "claim_verdicts",
     "clear_of_zero",
     "common_rate",
@@ -105,10 +107,12 @@ __all__ = [
     "scores",
     "sentences",
     "share_lost",
-    "stored",
     "stored_random",
+    "stored_sweeps",
+    "story_of",
     "strip",
     "style",
+    "subject",
     "table",
     "takeaways",
     "thousands",
@@ -135,22 +139,23 @@ HOMES = {
     "analysis.sweeps": ("best_scores", "floor_score", "fixed", "share_lost", "varied"),
     "design.flag_sets": ("flags", "numbers"),
     "design.labels": ("place",),
-    "design.story": ("Arm", "Comparison", "Design"),
-    "design.suites": ("PUBLISHED", "SUITES"),
-    "design.trials": ("TRIALS",),
-    "experiments.sweep": ("ranges", "stored"),
+    "design.arms": ("Arm", "Comparison", "Design"),
+    "design.story": ("by_rank", "story_of", "subject"),
+    "design.registry": ("SUITES", "TRIALS"),
+    "findings.published": ("PUBLISHED",),
+    "experiments.sweep": ("ranges",),
     "figures": ("style",),
     "figures.curves": ("curve",),
-    "figures.game_curve": ("draw_games",),
+    "findings.game_curve": ("draw_games",),
     "figures.panels": ("DASHED", "band", "thousands"),
     "figures.rate_map": ("rate_map",),
     "figures.strip": ("Panel", "Seen", "strip"),
     "figures.sweep_panels": ("draw_number",),
     "report": ("sentences",),
-    "report.claims": ("claim_verdicts",),
-    "report.games_section": ("games_in_words",),
+    "findings.claims": ("claim_verdicts",),
+    "findings.games_section": ("games_in_words",),
     "report.tables": ("markdown",),
-    "report.takeaways": ("stored_random", "takeaways"),
+    "findings.takeaways": ("stored_random", "stored_sweeps", "takeaways"),
     "training.rate_table": ("GRID", "rows_of", "table"),
     "training.rates": ("best_rate",),
     "training.scores": ("area", "on_grid"),
@@ -164,3 +169,6 @@ def __getattr__(name: str) -> Any:
             module = import_module(f"ablations.{home}")
             return getattr(module, name) if hasattr(module, name) else import_module(f"ablations.{home}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+import_module("ablations.findings")  # our designs, suites and trials, by name

@@ -156,20 +156,20 @@ def _random(arguments: list[str]) -> int:
 
 
 def _calibrate(arguments: list[str]) -> int:
-    from ablations.experiments import calibrate
+    from ablations.findings import calibrate
 
     return calibrate.main(options(calibrate.Options, arguments, "python -m ablations calibrate"))
 
 
 def _games(arguments: list[str]) -> int:
-    from ablations.experiments import games
+    from ablations.findings import games
 
     chosen = options(games.Options, arguments, "python -m ablations games")
     return games.main(chosen, again("games", arguments))
 
 
 def _speed(arguments: list[str]) -> int:
-    from ablations.experiments import speed
+    from ablations.findings import speed
 
     return speed.main(options(speed.Options, arguments, "python -m ablations speed"))
 

@@ -26,7 +26,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import effects_by_rate, style
+from ablations import effects_by_rate, story_of, style
 from book import at_best_rate, begin, best_at, curves, evidence, label_lines, lost_at, planted, store, studies, swept
 from book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
 from exercises.clip import check_floor, check_surrogate, short_surrogate
@@ -323,9 +323,9 @@ stuck = {}
 for study in studies():
     for design in study.designs:
         for pair in design.comparisons:
-            if pair.trick != "clip" or (study.env, design.mark.meaning) not in hurt:
+            if pair.trick != "clip" or (study.env, story_of(design).mark.meaning) not in hurt:
                 continue
-            print(f"{study.env}, {design.mark.meaning}")
+            print(f"{study.env}, {story_of(design).mark.meaning}")
             for name, arm in (("without", pair.without), ("with", pair.having)):
                 last, rate = study.grid(arm).iloc[:, -10:], study.of(arm).lr.iloc[0]
                 same, lost = ((last == -200).to_numpy().mean(), (last < -1900).to_numpy().mean())

@@ -36,7 +36,7 @@ from ablations import (
     on_grid,
     rate_map,
     rows_of,
-    stored,
+    stored_sweeps,
     style,
     varied,
 )
@@ -216,7 +216,7 @@ plt.show()
 # may adapt. That "if" matters. Here is CartPole's whole grid:
 
 # %%
-usual = [runs for runs in stored(RESULTS) if "ppg" not in runs.rung.iloc[0]]
+usual = [runs for runs in stored_sweeps(RESULTS) if "ppg" not in runs.rung.iloc[0]]
 both = next(runs for runs in usual if runs.env.iloc[0] == "CartPole-v1" and "clip_range" in varied(runs))
 grid = both.pivot_table(index=["epochs", "lr"], columns="clip_range", values="score")
 figure, axes = plt.subplots(1, 3, figsize=(8, 2.5), sharey=True)

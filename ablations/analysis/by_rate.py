@@ -15,8 +15,8 @@ from ablations.analysis.estimates import Estimate, known, unpaired
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import normalized
 from ablations.analysis.studies import Study
+from ablations.design.arms import Design
 from ablations.design.flag_sets import flags
-from ablations.design.story import Design
 from ablations.training.rate_table import GRID, rows_of, split
 from tricks.ladder import Tricks
 

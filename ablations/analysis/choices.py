@@ -12,6 +12,7 @@ from tricks.ladder import HYPERPARAMETERS, NEEDS
 QUANTILES = (0.5, 0.75, 0.95)
 RESAMPLES = 1000
 BINS = 5  # of a number that was drawn from a range
+CHOICES, AGENTS = ".choices.csv", ".csv.gz"  # the ends of the names of a random design's two files
 
 
 def levels(values: pd.Series) -> pd.Series:

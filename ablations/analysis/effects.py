@@ -11,8 +11,8 @@ from ablations.analysis.estimates import LEVEL, holm, second_try, unpaired
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import improvement, normalized, reached
 from ablations.analysis.studies import SHARES, Study, grid
+from ablations.design.arms import Comparison, Design
 from ablations.design.flag_sets import flags
-from ablations.design.story import Comparison, Design
 from tricks.ladder import Tricks
 
 HELPS, HURTS, NOTHING, UNKNOWN = "helps", "hurts", "practically nothing", "unknown"  # verdicts

@@ -13,7 +13,7 @@ import pandas as pd
 from ablations.analysis.effects import scores
 from ablations.analysis.estimates import LEVEL, holm, paired
 from ablations.analysis.studies import Study
-from ablations.design.story import Design
+from ablations.design.arms import Design
 from tricks.errors import InputError
 
 DIGITS = 9  # anything smaller is rounding error, whose sign can agree across all seeds

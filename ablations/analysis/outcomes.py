@@ -12,8 +12,8 @@ from ablations.analysis.choosing import chosen_means
 from ablations.analysis.estimates import LEVEL, Estimate, holm, paired, second_try
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
+from ablations.design.registry import TRIALS
 from ablations.design.trial import Level, Trial
-from ablations.design.trials import TRIALS
 from ablations.training.rates import FIXED, at_edge
 from tricks.ladder import Tricks
 

@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from ablations.design.arms import Design
 from ablations.design.flag_sets import flags, numbers
-from ablations.design.story import Design
+from ablations.design.story import subject
 from ablations.training.jobs import Count, Job
 from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, Scored
@@ -78,7 +79,7 @@ class Study:
     @property
     def subject(self) -> str:
         """The subject of its designs: of one that isn't about the ladder, if there is one."""
-        found = [design.subject for design in self.designs]
+        found = [subject(design) for design in self.designs]
         return next((subject for subject in found if subject != "ladder"), "ladder")
 
     @cached_property

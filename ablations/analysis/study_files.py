@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.joining import gathered, merged
+from ablations.analysis.stored_designs import Named, StoredDesign, as_design, as_stored
 from ablations.analysis.studies import COLUMNS, SHARES, About, Study
-from ablations.design.designs import DESIGNS
 from ablations.design.flag_sets import numbers
-from ablations.design.story import Design
-from ablations.design.suites import place
+from ablations.design.registry import place
 from ablations.training.jobs import kind
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.config import Config
 from tricks.errors import InputError
-from tricks.ladder import NEEDS, Tricks
+from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
 
 SUFFIX = ".runs.csv.gz"
@@ -33,7 +32,7 @@ EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can b
 class Header(About):
     """The first line of a study's file."""
 
-    designs: list[tuple[str, list[str]]]  # each design's name, and the tricks it is about
+    designs: list[StoredDesign | Named]
     sha256: NotRequired[str]
 
 
@@ -42,7 +41,7 @@ def save(study: Study, folder: Path) -> tuple[Study, Path]:
 
     An existing file with more seeds is kept, and a printed line says so.
     """
-    about = study.about | {"designs": [[design.name, design.names] for design in study.designs]}
+    about = study.about | {"designs": [as_stored(design) for design in study.designs]}
     text = tagged(about, study.runs.assign(tricks=study.runs.tricks.replace("", REINFORCE)), digits=5)
     path = folder / f"{study.name}{SUFFIX}"
     before = load_if_whole(path)
@@ -103,18 +102,12 @@ def _parse(text: str, path: Path) -> Study:
         found, runs = untagged(text, Header, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
         check_sum(text, found.pop("sha256", None))
         runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, "")) if "tricks" in runs else runs
-        designs = tuple(_design(name, names) for name, names in found.pop("designs"))
+        designs = tuple(as_design(stored) for stored in found.pop("designs"))
         if reason := _fault(runs, found, bool(designs)):
             raise ValueError(reason)
     except (ValueError, InputError) as error:  # the latter: its tricks cannot be combined
         raise _damaged(path, error) from error
     return Study(path.name.removesuffix(SUFFIX), designs, runs, found)
-
-
-def _design(name: str, names: list[str]) -> Design:
-    if name not in DESIGNS or not set(names) <= set(NEEDS):
-        raise ValueError(f"there is no design {name!r} of {', '.join(names)!r}")
-    return DESIGNS[name](names)
 
 
 def _fault(runs: pd.DataFrame, about: About, designed: bool) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from ablations.design.arms import NUMBERS, Arm
 from ablations.design.choice import idle
 from ablations.design.flag_sets import SHARED
-from ablations.design.story import NUMBERS, Arm
 from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.errors import InputError
 from tricks.ladder import NEEDS, Tricks

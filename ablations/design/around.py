@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from ablations.design.around_presets import with_it, without_it
+from ablations.design.arms import Arm, Comparison, Design
 from ablations.design.crossed import combinations, crossed
-from ablations.design.labels import Label, added
-from ablations.design.story import Arm, Comparison, Design
+from ablations.design.labels import Label, added, taken
 from tricks.errors import InputError
 from tricks.ladder import EXCLUDES, NEEDS, Tricks, closed, switched
 
@@ -29,16 +28,19 @@ def add_one_in(base: Arm, names: Sequence[str] = ()) -> Design:
     return _made("add-one-in", base, [with_it(base.tricks, name, base.tricks.on) for name in names or fitting])
 
 
-def ladder(base: Arm, names: Sequence[str] = ()) -> Design:
-    """From the base without its tricks, or without these, up to the base, one trick at a time in teaching order."""
+def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> Design:
+    """From the base without its tricks, or without these, up to the base, one trick at a time in teaching order.
+
+    first: the label of the first arm.
+    """
     chosen = names or base.tricks.on
     start = [name for name in base.tricks.on if name not in chosen]
     if missing := [name for name in chosen if name not in base.tricks.on]:
         raise InputError(f"{base.name} does not have {', '.join(missing)}")
     sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
     pairs = [Comparison(added([name]), sets[k], sets[k + 1]) for k, name in enumerate(chosen)]
-    first = Arm(Label(f"{base.name} without these" if start else "reinforce"), sets[0], base.numbers)
-    return _made("ladder", first, pairs)
+    label = first or Label(f"{base.name} without these" if start else "reinforce")
+    return _made("ladder", Arm(label, sets[0], base.numbers), pairs)
 
 
 def factorial(base: Arm, names: Sequence[str] = ()) -> Design:
@@ -54,6 +56,20 @@ AROUND: dict[str, Maker] = {
     "ladder": ladder,
     "factorial": factorial,
 }
+
+
+def without_it(full: Tricks, name: str) -> Comparison:
+    """The full set, and the set without a trick and whatever needs it."""
+    gone = [other for other in full.on if name in closed([other])]
+    rest = switched([other for other in full.on if other not in gone])
+    return Comparison(taken(name, [other for other in gone if other != name]), rest, full)
+
+
+def with_it(base: Tricks, name: str, known: Sequence[str]) -> Comparison:
+    """The base with what a trick needs, and the trick on top. The label names the flags that aren't `known`."""
+    having = switched(closed([*base.on, name]))
+    others = [other for other in having.on if other not in (*known, name)]
+    return Comparison(added([*others, name]), switched([other for other in having.on if other != name]), having)
 
 
 def _fits(base: Tricks, name: str) -> bool:

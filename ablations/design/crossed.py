@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
+from ablations.design.arms import Arm, Design, Pairs
 from ablations.design.labels import Label, added
 from ablations.design.registry import registered, start, what_is_needed
-from ablations.design.story import Arm, Design, Pairs
 from tricks.errors import InputError
 from tricks.ladder import NEEDS, switched
 

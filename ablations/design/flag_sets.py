@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from tricks.config import Config
-from tricks.ladder import Tricks, check_known
+from tricks.ladder import Tricks, check_known, switched
 
 SIGN = "reward_sign"  # a switch of `Config` that an arm can have as if it were a flag
 SHARED = ("env", "steps", "seeds", "backend", "device", "compile")  # of a config: the same for all arms
@@ -29,6 +29,12 @@ def as_trained(config: Config, tricks: Tricks) -> Config:
 def flags(tricks: Tricks) -> str:
     """The flags that are on, in ladder order: `baseline gae`; empty for REINFORCE. `reward_sign` comes last."""
     return " ".join([*tricks.on, SIGN] if isinstance(tricks, Signed) else tricks.on)
+
+
+def tricks_of(text: str) -> Tricks:
+    """What `flags` wrote as that text. Raises InputError for an unknown flag or an invalid combination."""
+    on = text.split()
+    return signed([name for name in on if name != SIGN]) if SIGN in on else switched(on)
 
 
 def in_words(tricks: Tricks) -> str:

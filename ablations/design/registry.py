@@ -1,14 +1,18 @@
-"""The designs by name, and helpers that they share."""
+"""What is known by name: designs, suites and trials. The findings add theirs, and anybody may add their own."""
 
 from collections.abc import Callable, Sequence
 
+from ablations.design.arms import Design
 from ablations.design.labels import Label
-from ablations.design.story import Design
+from ablations.design.suites import Suite
+from ablations.design.trial import Trial
 from tricks.errors import InputError
 from tricks.ladder import closed
 
 Maker = Callable[[Sequence[str]], Design]
 DESIGNS: dict[str, Maker] = {}
+SUITES: dict[str, Suite] = {}
+TRIALS: list[Trial] = []
 
 
 def registered(make: Maker) -> Maker:
@@ -29,3 +33,9 @@ def what_is_needed(names: Sequence[str]) -> list[str]:
 def start(base: Sequence[str]) -> Label:
     """The label of the first arm, which has only what the chosen tricks need."""
     return Label(", ".join(base), note="what the chosen tricks need") if base else Label("reinforce")
+
+
+def place(env: str) -> int:
+    """Where the suites first name the environment; what they don't name comes last."""
+    envs = list(dict.fromkeys(setting.config.env for suite in SUITES.values() for setting in suite.settings))
+    return envs.index(env) if env in envs else len(envs)

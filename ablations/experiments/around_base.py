@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ablations.design.arm_texts import arm_from, refuse_unfit
+from ablations.design.arms import Arm, Design
 from ablations.design.around import AROUND, references_of
 from ablations.design.choice import tricks_named
 from ablations.design.own_file import function_from
-from ablations.design.story import Arm, Design
 from ablations.experiments import quoted
 from ablations.experiments.comparing import show
 from ablations.experiments.quoted import parsed

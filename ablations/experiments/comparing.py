@@ -11,8 +11,8 @@ import pandas as pd
 
 from ablations.analysis.choosing import means_chosen
 from ablations.analysis.compared import Frames, compared_arms, differences_by_rate, margin_of
+from ablations.design.arms import Arm
 from ablations.design.flag_sets import in_words, numbers
-from ablations.design.story import Arm
 from ablations.experiments.requests import Request, jobs_of, name_of_request, reference_first, settings_of
 from ablations.report.comparison_page import Compared, write_comparison
 from ablations.training.jobs import Job

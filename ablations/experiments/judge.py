@@ -7,9 +7,9 @@ from typing import Any
 
 from ablations.analysis.study_files import RESULTS, SUFFIX, load
 from ablations.design.arm_texts import arm_from, arms_of, refuse_unfit
-from ablations.design.around_presets import with_it, without_it
+from ablations.design.arms import Arm
+from ablations.design.around import with_it, without_it
 from ablations.design.own_file import function_from
-from ablations.design.story import Arm
 from ablations.experiments import quoted
 from ablations.experiments.comparing import answer, best, tuned
 from ablations.experiments.quoted import OUT, checked_rates, parsed

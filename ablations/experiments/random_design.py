@@ -9,11 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from ablations.analysis.choices import QUANTILES, choices
+from ablations.analysis.choices import AGENTS, CHOICES, QUANTILES, choices
 from ablations.design.choice import tricks_named, usable
 from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
 from ablations.report.tables import markdown
-from ablations.report.takeaways import AGENTS, CHOICES
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.provenance import provenance

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ablations.analysis.compared import Against
 from ablations.design.arm_texts import refuse_unfit
+from ablations.design.arms import Arm, Design
 from ablations.design.flag_sets import numbers
-from ablations.design.story import Arm, Design
 from ablations.training.jobs import Job
 from ablations.training.own import own_of
 from ablations.training.seed_ranges import FIRST_TUNING_SEED

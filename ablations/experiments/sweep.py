@@ -24,7 +24,6 @@ from ablations.analysis.sweeps import (
 from ablations.design.choice import idle, missing_for
 from ablations.design.flag_sets import flags
 from ablations.design.grids import Stack, parse, stacks
-from ablations.design.suites import SUITES
 from ablations.report.tables import markdown
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
@@ -155,23 +154,6 @@ def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
     seeds = stack.config.seed_list
     own = found.table(seeds)
     return pd.concat([pd.DataFrame(stack.cells, index=list(seeds)).assign(seed=list(seeds)), own], axis=1)
-
-
-def stored(folder: Path) -> list[pd.DataFrame]:
-    """The sweeps of a folder, as `sweep` wrote them: by what was varied, the environments in the order of `classic`.
-
-    Those on what goes beyond the ladder come last.
-    """
-    found = [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
-    place = {setting.config.env: k for k, setting in enumerate(SUITES["classic"].settings)}
-    return sorted(
-        found,
-        key=lambda runs: (
-            "ppg" in str(runs.rung.iloc[0]),
-            sorted(varied(runs)),
-            place.get(str(runs.env.iloc[0]), len(place)),
-        ),
-    )
 
 
 def ranges(runs: pd.DataFrame, only: str = "") -> str:

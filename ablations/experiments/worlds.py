@@ -9,8 +9,8 @@ from ablations.analysis.outcomes import judged, outcome
 from ablations.analysis.studies import Done, Study, about_runs, gather
 from ablations.analysis.study_files import save, save_again
 from ablations.design.choice import tricks_named
+from ablations.design.registry import TRIALS
 from ablations.design.trial import Level, Trial
-from ablations.design.trials import TRIALS
 from ablations.report.trials_section import write_trials
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job

@@ -12,8 +12,9 @@ from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
 from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.stats import FEWEST, interval, normalized, reached, share_reached
 from ablations.analysis.studies import Study
+from ablations.design.arms import Design
 from ablations.design.flag_sets import flags
-from ablations.design.story import Design, Panels
+from ablations.design.story import Panels, story_of
 from ablations.figures.panels import Line, Words, behind, multiples, panels, thousands, warning
 from ablations.figures.saving import save
 from ablations.training.rate_table import table
@@ -25,7 +26,8 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
 
     path: without suffix. Draws nothing and returns no paths for a design without panels, such as a factorial.
     """
-    if design.panels is None:
+    told = story_of(design).panels
+    if told is None:
         return []
     grids = _grids(study, design)
     lines = {tricks: curve(grid) for tricks, grid in grids.items()}
@@ -35,7 +37,7 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     }
     own = "each at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
     words = _words(
-        study, design, design.panels, own, "episode return", "pointwise 95% bootstrap\ninterval of the mean over seeds"
+        study, design, told, own, "episode return", "pointwise 95% bootstrap\ninterval of the mean over seeds"
     )
 
     def scale(axis: Axes) -> None:
@@ -52,12 +54,12 @@ def solved_figure(study: Study, design: Design, path: Path) -> list[Path]:
     A bootstrap interval has no width at shares of 0 and 1. path: without suffix. Draws nothing if the environment has
     no threshold, or the design no panels.
     """
-    goal = threshold(study.env)
-    if goal is None or design.panels is None:
+    goal, told = threshold(study.env), story_of(design).panels
+    if goal is None or told is None:
         return []
     lines = {tricks: share(grid, goal) for tricks, grid in _grids(study, design).items()}
     what = f"share that has solved it (mean return over a tenth of the budget ≥ {goal:g})".replace("-", "−")
-    words = _words(study, design, design.panels, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
+    words = _words(study, design, told, what, "share of seeds", "pointwise 95% interval\nof a share (Wilson)")
 
     def scale(axis: Axes) -> None:
         thousands(axis)
@@ -73,7 +75,8 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
 
     path: without suffix. Draws nothing if no arm was tuned, or the design has no panels.
     """
-    if design.panels is None:
+    told = story_of(design).panels
+    if told is None:
         return []
     lines = {arm.tricks: line for arm in design.arms if len((line := _by_rate(study, arm.tricks)).x)}
     if not lines:
@@ -88,10 +91,10 @@ def robustness_figure(study: Study, design: Design, path: Path) -> list[Path]:
     )
     untuned = [arm.name for arm in design.arms if arm.tricks not in lines]
     words = Words(
-        f"{design.panels.title}: {study.env}, score by learning rate" + warning("never tuned:", untuned),
+        f"{told.title}: {study.env}, score by learning rate" + warning("never tuned:", untuned),
         "learning rate (log scale)",
         score,
-        design.panels.lines,
+        told.lines,
         f"dots: means of {seeds} tuning seeds,\nwithout intervals; {study.steps:,} steps.\n"
         f"mean: over the rates\n{', '.join(f'{lr:g}' for lr in common)}",
     )

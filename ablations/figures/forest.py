@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from ablations.analysis.stats import FEWEST
-from ablations.design.story import Design
+from ablations.design.arms import Design
+from ablations.design.story import by_rank, story_of
 from ablations.figures import style
 from ablations.figures.cells import difference_of, gaps, tricks_of
 from ablations.figures.effect_rows import about_rates, draw_again, draw_effect, name_rows
@@ -30,15 +31,16 @@ def forest_figure(
     style.use()
     tricks = tricks_of(effects)
     figure, axis = plt.subplots(figsize=(10.5, 0.36 * len(tricks) + 1.6), layout="constrained")
-    shown = sorted((d for d in designs if d.name in set(effects.design)), key=lambda design: design.rank)
+    shown = by_rank(design for design in designs if design.name in set(effects.design))
+    marks = [story_of(design).mark for design in shown]
     places = {design.name: place for place, design in enumerate(shown)}
     for effect in effects.to_dict("records"):
         place, label = places[effect["design"]], effect["label"]
         y = tricks.index(effect["trick"]) + 0.27 * (place - (len(shown) - 1) / 2)
-        draw_effect(axis, y, effect, shown[place].mark.shape, bool(effect["detected"]))
+        draw_effect(axis, y, effect, marks[place].shape, bool(effect["detected"]))
         draw_again(axis, y, effect)
         if label.sign == "−" and label.others:
-            said = fill(f"{shown[place].mark.glyph} {label}", 42, subsequent_indent="     ")
+            said = fill(f"{marks[place].glyph} {label}", 42, subsequent_indent="     ")
             axis.annotate(said, (1.01, y), xycoords=("axes fraction", "data"), va="center", size=7.5, color=style.SOFT)
     name_rows(axis, tricks, f"{difference_of(effects.env.iloc[0])}, with minus without")
     _key(axis, shown, bool(effects.again.notna().any()))
@@ -52,12 +54,13 @@ def forest_figure(
 
 
 def _key(axis: Axes, shown: Sequence[Design], tried_again: bool) -> None:
+    marks = [story_of(design).mark for design in shown]
     look: Any = {"ls": "", "color": style.INK, "mew": 1.4, "ms": 5.5}
     handles = [
-        Line2D([], [], marker=design.mark.shape, mfc="white", label=f"{design.name}: {design.mark.meaning}", **look)
-        for design in shown
+        Line2D([], [], marker=mark.shape, mfc="white", label=f"{design.name}: {mark.meaning}", **look)
+        for design, mark in zip(shown, marks, strict=True)
     ]
-    handles.append(Line2D([], [], marker=shown[0].mark.shape, label="filled: detected after Holm's correction", **look))
+    handles.append(Line2D([], [], marker=marks[0].shape, label="filled: detected after Holm's correction", **look))
     if tried_again:
         handles.append(Line2D([], [], marker="|", label="thin: the same on other seeds", **look))
     place: Any = {"loc": "lower left", "bbox_to_anchor": (-0.01, 1), "borderaxespad": 0.2}

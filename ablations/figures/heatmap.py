@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from ablations.analysis.scales import SCALES
-from ablations.design.story import Design
+from ablations.design.arms import Design
+from ablations.design.story import story_of
 from ablations.figures import style
 from ablations.figures.cells import (
     KEY,
@@ -60,7 +61,7 @@ def heatmap_figure(
         values = {(row["env"], row["trick"]): row for row in here.to_dict("records")}
         _heatmap(axis, values, envs[design.name], tricks, limit, 0.29 / size)
         letters = max(16, int(13 * size * len(envs[design.name])))  # what fits above the panel
-        axis.set_title(f"{fill(design.name, letters)}\n{fill(design.mark.meaning, letters)}", pad=8)
+        axis.set_title(f"{fill(design.name, letters)}\n{fill(story_of(design).mark.meaning, letters)}", pad=8)
     names(axes[0, 0].get_yticklabels(), tricks)
     if np.isfinite(limit):
         colorbar(figure, axes[0, -1], limit)

@@ -17,8 +17,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from ablations.design.arms import Design
 from ablations.design.labels import Label
-from ablations.design.story import Design
 from ablations.figures import style
 from tricks.ladder import Tricks
 

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL
-from ablations.design.story import Design
+from ablations.design.arms import Design
+from ablations.design.story import story_of
 from ablations.figures import style
 from ablations.figures.cells import (
     KEY,
@@ -64,7 +65,7 @@ def rate_map(found: pd.DataFrame, design: Design, common: float | None) -> Figur
     axes[0].set_title("both arms at this learning rate", pad=8)
     names(axes[0].get_yticklabels(), tricks)
     colorbar(figure, axes[-1], limit)
-    title(figure, f"What each trick does at each learning rate: {env}, {design.name}, {design.mark.meaning}")
+    title(figure, f"What each trick does at each learning rate: {env}, {design.name}, {story_of(design).mark.meaning}")
     first, last = (int(found[found["at"] == at].seeds.iloc[0]) for at in (columns[0], AT_BEST))
     framed = ". Framed: the rate at which all arms do best on average" if common is not None else ""
     caption(

@@ -14,7 +14,7 @@ from ablations.analysis.compared import MANY
 from ablations.analysis.effects import HELPS, HURTS, NOTHING
 from ablations.analysis.factors import effects_of
 from ablations.analysis.stats import FEWEST
-from ablations.design.story import Arm, Design
+from ablations.design.arms import Arm, Design
 from ablations.figures import style
 from ablations.figures.saving import save
 from ablations.figures.tidy import by_rate_figure, figure, on_grids, rows_behind

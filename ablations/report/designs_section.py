@@ -9,21 +9,22 @@ from ablations.analysis.by_rate import common_rate, effects_by_rate
 from ablations.analysis.effects import effects
 from ablations.analysis.factors import interactions, main_effects
 from ablations.analysis.studies import Study
-from ablations.design.story import Design
+from ablations.design.arms import Design
+from ablations.design.story import by_rank
 from ablations.figures import curves
 from ablations.figures.forest import forest_figure
 from ablations.figures.interactions import interactions_figure
 from ablations.figures.rate_map import rate_map_figure
 from ablations.report import sentences, tables
-from ablations.report.claims import claims_text
 from ablations.report.markup import picture, plain
+from ablations.report.remarks import ON_ARMS, ON_EFFECTS
 from tricks.ladder import LADDER
 from tricks.runs.files import make_folder, write_whole
 
 
 def environment_section(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     """The section of one environment, and its files."""
-    main = max(study.designs, key=lambda design: design.rank)
+    main = by_rank(study.designs)[-1]
     numbers = f", {plain(study.runs.numbers.iloc[0])}" if study.runs.numbers.iloc[0] else ""
     designs = ", ".join(design.name for design in study.designs)
     size = f"{study.seeds} seeds, {study.steps:,} steps per seed"
@@ -35,7 +36,7 @@ def environment_section(study: Study, folder: Path, brief: bool) -> tuple[str, l
         missing = dict.fromkeys(name for design in study.designs for name in study.missing(design))
         paths = forest_figure(pd.concat(found), study.designs, place / "effects", list(missing))
         parts += ["### What each trick does", image(paths, f"Effects of the tricks on {study.env}", place.name)]
-        parts += [tables.effects_text(found), claims_text(pd.concat(found))]
+        parts += [tables.effects_text(found), *(remark(pd.concat(found)) for remark in ON_EFFECTS)]
     for design in study.designs:
         text, files = _design(study, design, place, brief, design is main)
         parts.append(text)
@@ -70,7 +71,7 @@ def _design(study: Study, design: Design, place: Path, brief: bool, is_main: boo
         if files:
             parts.append(image(files, f"{title}, {study.env}, {name}", place.name))
             paths += files
-    parts += [tables.published_text([study]), table, *_notes(study, design)]
+    parts += [*(remark(study) for remark in ON_ARMS), table, *_notes(study, design)]
     return "\n\n".join(part for part in parts if part), paths
 
 

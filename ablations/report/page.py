@@ -17,9 +17,9 @@ from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
 from ablations.report.comparison_page import SECTION as COMPARISON
 from ablations.report.designs_section import environment_section, image
-from ablations.report.games_section import write_games
 from ablations.report.judged_page import SECTION as VERDICT
 from ablations.report.markup import as_html, code, plain
+from ablations.report.remarks import SECTIONS
 from ablations.report.trials_section import write_trials
 from ablations.training.pools import deaf_children, start_worker, whole_pool
 from ablations.training.rate_table import own, use
@@ -153,14 +153,6 @@ def _worlds(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
     return "\n\n".join(["## A trial for every trick", *images, table]), paths
 
 
-def _games(study: Study, folder: Path, brief: bool) -> tuple[str, list[Path]]:
-    said, paths = write_games(study, folder)
-    flags = f"Flags: {plain(study.runs.tricks.iloc[0].replace(' ', ', ')) or 'none'}."
-    shown = image(paths, f"{study.about['run']}: the score during training, and of whole games after it")
-    likely = ", most likely actions" if study.about["greedy"] else ""
-    return f"## {plain(study.env)}: {plain(study.about['run'])}{likely}\n\n{shown}\n\n{said} {flags}", paths
-
-
 def _across(studies: Sequence[Study], folder: Path, subject: str) -> tuple[str, list[Path]]:
     """The section on several environments together; empty with only one. studies: one per environment."""
     scaled = [study for study in studies if study.env in SCALES]
@@ -184,7 +176,7 @@ def _across(studies: Sequence[Study], folder: Path, subject: str) -> tuple[str, 
     return "\n\n".join(part for part in parts if part), paths
 
 
-SECTIONS = {"designs": environment_section, "games": _games, "worlds": _worlds}
+SECTIONS |= {"designs": environment_section, "worlds": _worlds}
 
 
 def _made(study: Study) -> str:

@@ -8,28 +8,34 @@ import pandas as pd
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL
 from ablations.analysis.effects import effects
 from ablations.analysis.studies import Study
+from ablations.design.arms import Design
 from ablations.design.labels import Label
-from ablations.design.story import Design
+from ablations.design.story import Phrases, by_rank, story_of
 from ablations.figures.style import signed
 from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
+
+
+def phrases(design: Design) -> Phrases:
+    """What sentences say about a design's effects."""
+    return story_of(design).phrases
 
 
 def of(study: Study) -> list[str]:
     """What a study's designs show about its environment; empty with too few seeds or if runs are missing."""
     if not study.is_whole:
         return []
-    found = [(design, effects(study, design)) for design in _by_rank([study])]
+    found = [(design, effects(study, design)) for design in _in_order([study])]
     told = [(design, frame) for design, frame in found if len(frame) and frame.p.notna().any()]
-    said = [_climb(study, design, frame) for design, frame in told if design.phrases.climb]
-    said += [_shared(told)] if any(design.phrases.detected for design, _ in told) else []
+    said = [_climb(study, design, frame) for design, frame in told if phrases(design).climb]
+    said += [_shared(told)] if any(phrases(design).detected for design, _ in told) else []
     return [f"On {plain(study.env)} ({study.seeds} seeds), {sentence}" for sentence in said]
 
 
-def _by_rank(studies: Sequence[Study]) -> list[Design]:
+def _in_order(studies: Sequence[Study]) -> list[Design]:
     """The studies' designs, one of each name, in the order in which sentences mention them."""
     named = {design.name: design for study in reversed(studies) for design in study.designs}
-    return sorted(named.values(), key=lambda design: design.rank)
+    return by_rank(named.values())
 
 
 def _effects(study: Study, name: str) -> pd.DataFrame:
@@ -42,7 +48,7 @@ def _climb(study: Study, design: Design, steps: pd.DataFrame) -> str:
     areas = arms_table(study, design).area
     up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
     seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
-    return design.phrases.climb.format(
+    return phrases(design).climb.format(
         first=f"{areas.iloc[0]:.0f}", last=f"{areas.iloc[-1]:.0f}", count=len(steps), seen=", ".join(seen) or "none"
     )
 
@@ -51,10 +57,10 @@ def _shared(told: Sequence[tuple[Design, pd.DataFrame]]) -> str:
     """What several designs detect, each in its own words, as one text."""
     parts: list[str] = []
     for design, frame in told:
-        if design.phrases.detected:
+        if phrases(design).detected:
             up, down = (_named(frame[frame.detected == sign]) or "none" for sign in (1, -1))
             a_trick = "it" if parts else "a trick"
-            parts.append(f"detected {design.phrases.detected.format(a_trick=a_trick, up=up, down=down)}.")
+            parts.append(f"detected {phrases(design).detected.format(a_trick=a_trick, up=up, down=down)}.")
     return " ".join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])
 
 
@@ -77,7 +83,7 @@ def alike(studies: Sequence[Study]) -> dict[tuple[int, bool], list[Study]]:
 
 def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
     """The sentence for environments with equally many seeds; empty with fewer than two."""
-    designs = [design for design in _by_rank(kept) if design.phrases.place]
+    designs = [design for design in _in_order(kept) if phrases(design).place]
     frames = [frame for study in kept for design in designs if len(frame := _effects(study, design.name))]
     if len({frame.env.iloc[0] for frame in frames}) < 2:
         return ""
@@ -87,14 +93,14 @@ def _tally(kept: Sequence[Study], seeds: int, tried_again: bool) -> str:
     signs = {trick: set(both.detected[both.trick == trick]) for trick in dict.fromkeys(both.trick)}
     mixed = [f"`{trick}`" for trick, seen in signs.items() if {1, -1} <= seen]
     never = [f"`{trick}`" for trick, seen in signs.items() if seen == {0}]
-    nowhere = [design.phrases.nowhere for design in designs]
+    nowhere = [phrases(design).nowhere for design in designs]
     verb = "confirmed" if tried_again else "detected"
     silent = (
         f"{verb.capitalize()} neither {' nor '.join(nowhere)}" if len(nowhere) > 1 else f"Never {verb} {nowhere[0]}"
     )
     return (
         f"In {both.env.nunique()} environments ({seeds} seeds), "
-        f"{' or '.join(design.phrases.place for design in designs)}, {verb} as helping in one place and hurting in "
+        f"{' or '.join(phrases(design).place for design in designs)}, {verb} as helping in one place and hurting in "
         f"another: {_listed(mixed) or 'none'}. {silent}: {_listed(never) or 'none'}."
     )
 
@@ -105,7 +111,7 @@ def beyond(studies: Sequence[Study]) -> list[str]:
     Environments are told apart as in `across`. Studies with too few seeds or missing runs are left out.
     """
     said, whole = [], [study for study in distinct(studies) if study.is_whole]
-    for design in (design for design in _by_rank(whole) if design.phrases.base):
+    for design in (design for design in _in_order(whole) if phrases(design).base):
         for (seeds, _), kept in alike(whole).items():
             found = [frame for study in kept if len(frame := _effects(study, design.name))]
             frames = [frame for frame in found if frame.p.notna().all()]
@@ -114,7 +120,7 @@ def beyond(studies: Sequence[Study]) -> list[str]:
                 labels = dict.fromkeys(rows.label)
                 tricks = "; ".join(_where(design, label, rows[rows.label == label]) for label in labels)
                 where = "1 environment" if len(frames) == 1 else f"{len(frames)} environments"
-                said.append(f"On top of {design.phrases.base}, in {where} ({seeds} seeds): {tricks}.")
+                said.append(f"On top of {phrases(design).base}, in {where} ({seeds} seeds): {tricks}.")
     return said
 
 

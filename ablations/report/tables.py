@@ -19,10 +19,9 @@ from ablations.analysis.stats import (
     stratified_interval,
 )
 from ablations.analysis.studies import Study
-from ablations.design.story import Design
-from ablations.design.suites import PUBLISHED
+from ablations.design.arms import Design
 from ablations.report.markup import plain
-from ablations.training.rates import FIXED, at_edge
+from ablations.training.rates import at_edge
 
 
 @cache
@@ -80,7 +79,7 @@ def arms_text(frame: pd.DataFrame, study: Study) -> str:
         cells = [
             row["arm"] + (f" ({row['diverged']} diverged)" if row["diverged"] else ""),
             f"{row['lr']:g}" + _about_rate(row["tuned"], row["edge"]),
-            *(_spanned(row, name, "{:.1f}") for name in ("area", "iqm")),
+            *(spanned(row, name, "{:.1f}") for name in ("area", "iqm")),
             _late(row),
         ]
         if goal is not None:
@@ -93,8 +92,8 @@ def arms_text(frame: pd.DataFrame, study: Study) -> str:
 def _late(row: dict[Any, Any]) -> str:
     """The last 10% with its interval; at a ceiling, how many seeds are not there instead of an interval."""
     if np.isnan(row["failing"]):
-        return _spanned(row, "last_10%", "{:.1f}")
-    return f"{row['last_10%']:.1f}, failing {_spanned(row, 'failing', '{:.0%}')}"
+        return spanned(row, "last_10%", "{:.1f}")
+    return f"{row['last_10%']:.1f}, failing {spanned(row, 'failing', '{:.0%}')}"
 
 
 def _about_rate(tuned: str, edge: bool) -> str:
@@ -103,7 +102,7 @@ def _about_rate(tuned: str, edge: bool) -> str:
     return f" ({plain(said)})" if said else ""
 
 
-def _spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = None) -> str:
+def spanned(row: dict[Any, Any], name: str, number: str, ends: str | None = None) -> str:
     """A number with its interval, if it has one. ends: what precedes `low` and `high` (default: `<name>_`)."""
     if not np.isfinite(row[name]):
         return "no episode ended in some seed"
@@ -145,23 +144,9 @@ def main_text(frame: pd.DataFrame) -> str:
     shapley = frame.shapley.notna().any()
     lines = [("trick", "effect", *(["Shapley value"] if shapley else []))]
     for row in frame.to_dict("records"):
-        cells = [_spanned(row, "effect", "{:+.3f}", ""), *([_spanned(row, "shapley", "{:+.3f}")] if shapley else [])]
+        cells = [spanned(row, "effect", "{:+.3f}", ""), *([spanned(row, "shapley", "{:+.3f}")] if shapley else [])]
         lines.append((row["trick"], cells[0] + (" **\\***" if row["detected"] else ""), *cells[1:]))
     return markdown(lines)
-
-
-def published_text(studies: Sequence[Study]) -> str:
-    """The last 10% at the numbers of a published score, next to that score; empty if no design is about one."""
-    lines = [("environment", "flags", "last 10% here", "seeds", "published", "by")]
-    for study in studies:
-        known = PUBLISHED.get((study.env, study.steps))
-        ours = next((design for design in study.designs if design.published), None)
-        if known and ours and set(study.runs.tuned) == {FIXED}:
-            score, where = f"{known.score:g} ± {known.spread:g}", f"{study.env}, {study.steps:,} steps"
-            for row in arms_table(study, ours).to_dict("records"):
-                here = _spanned(row, "last_10%", "{:.1f}")
-                lines.append((where, row["arm"], here, f"{row['seeds']}", score, known.source))
-    return markdown(lines) if len(lines) > 1 else ""
 
 
 def distinct(studies: Sequence[Study]) -> list[Study]:
@@ -196,7 +181,7 @@ def together_text(frame: pd.DataFrame) -> str:
     """The table of `together` as Markdown."""
     lines = [("arm", "interquartile mean", "mean")]
     for row in frame.to_dict("records"):
-        lines.append((row["arm"], _spanned(row, "iqm", "{:.3f}"), _spanned(row, "mean", "{:.3f}")))
+        lines.append((row["arm"], spanned(row, "iqm", "{:.3f}"), spanned(row, "mean", "{:.3f}")))
     return markdown(lines)
 
 

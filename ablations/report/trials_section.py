@@ -9,7 +9,7 @@ import pandas as pd
 from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, judged, outcome, tallied
 from ablations.analysis.studies import Study
 from ablations.design.labels import place
-from ablations.design.trials import TRIALS
+from ablations.design.registry import TRIALS
 from ablations.report.markup import plain
 from ablations.report.tables import markdown
 from tricks.errors import InputError

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import tyro
 
+from ablations.design.arms import Design
 from ablations.design.choice import tricks_named, usable
 from ablations.design.designs import DESIGNS
-from ablations.design.story import Design
-from ablations.design.suites import SUITES, Setting, Suite
+from ablations.design.registry import SUITES
+from ablations.design.suites import Setting, Suite
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate, refuse_tuned_on

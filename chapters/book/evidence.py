@@ -17,12 +17,15 @@ from ablations import (
     Panel,
     Seen,
     Study,
+    by_rank,
     effects,
     markdown,
     numbers,
     place,
+    story_of,
     strip,
     style,
+    subject,
 )
 from book.figures import learning_curve, over_steps
 from book.results import around_robots, beyond, studies, trials, verdicts_of_trials
@@ -126,7 +129,7 @@ def evidence(trick: str) -> Evidence:
     if trick not in NEEDS:
         raise InputError(f"unknown trick {trick!r}; the tricks are {', '.join(NEEDS)}")
     stored = [*studies(), *beyond(), *around_robots()]
-    told = [(study, design) for study in stored for design in study.designs if design.phrases.question]
+    told = [(study, design) for study in stored for design in study.designs if story_of(design).phrases.question]
     told.sort(key=lambda pair: -len(pair[1].shared))  # of two designs with the same arms, that with more seeds
     frames, seen = [], set[tuple[str, Tricks, Tricks]]()
     for study, design in told:
@@ -134,8 +137,10 @@ def evidence(trick: str) -> Evidence:
         seen |= {(study.env, p.without, p.having) for p in design.comparisons}
         found = effects(study, design)
         found = found[(found.trick == trick) & found.label.isin(list(new))]
-        asked = [design.phrases.asked(label) for label in found.label]
-        frames.append(found.assign(subject=design.subject, question=asked, kind=design.mark.meaning, rank=design.rank))
+        story = story_of(design)
+        asked = [story.phrases.asked(label) for label in found.label]
+        found = found.assign(subject=subject(design), question=asked, kind=story.mark.meaning, rank=story.rank)
+        frames.append(found)
     table = pd.concat(frames)
     order = {study.env: k for k, study in enumerate(stored[::-1])}
     table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"]).reset_index(drop=True)
@@ -173,9 +178,9 @@ def _pairs(trick: str, stored: Sequence[Study]) -> list[Pair]:
     """The trick's arm and the arm that it is compared to, for each design and environment."""
     designs = {design.name: design for study in reversed(stored) for design in study.designs}
     return [
-        (study.env + told.phrases.curves, study.grid(pair.without), study.grid(pair.having))
-        for told in sorted(designs.values(), key=lambda design: design.rank)
-        if told.phrases.curves is not None
+        (study.env + curves, study.grid(pair.without), study.grid(pair.having))
+        for told in by_rank(designs.values())
+        if (curves := story_of(told).phrases.curves) is not None
         for study in stored
         for design in study.designs
         for pair in design.comparisons

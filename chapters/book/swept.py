@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, best_scores, draw_number, fixed, floor_score, ranges, share_lost, stored, varied
+from ablations import RESULTS, best_scores, draw_number, fixed, floor_score, ranges, share_lost, stored_sweeps, varied
 from tricks import InputError
 
 USUAL = "ppo", "ppo+return_norm", "return_norm"  # the rungs of the sweeps that are not about Phasic Policy Gradient
@@ -65,4 +65,4 @@ def _sweeps(number: str, rungs: Sequence[str]) -> dict[str, pd.DataFrame]:
     return found
 
 
-_stored = cache(partial(stored, RESULTS))
+_stored = cache(partial(stored_sweeps, RESULTS))

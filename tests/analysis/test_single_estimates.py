@@ -8,9 +8,9 @@ from scipy import stats
 from support.studies import study
 
 from ablations.analysis.estimates import known, paired, unpaired
-from ablations.analysis.game_scores import mean_score
 from ablations.analysis.stats import FEWEST, improvement, interval
 from ablations.design.designs import ladder
+from ablations.findings.game_scores import mean_score
 
 
 def test_a_difference_of_known_variance_is_normal() -> None:

@@ -14,6 +14,7 @@ import tricks.loop
 from ablations import RESULTS, SCALES, effects, load_all
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
+from ablations.design.story import story_of
 from ablations.figures.ends import spread
 from book import best_at, evidence, lost_at, planted, swept, unwatched
 from book.exercise import Exercise
@@ -105,7 +106,7 @@ def test_evidence_about_no_trick_is_an_error() -> None:
 
 
 def test_a_comparison_in_words_names_what_goes_along() -> None:
-    phrases = {name: DESIGNS[name](["clip"]).phrases for name in ("add-one-in", "leave-one-out", "ladder")}
+    phrases = {name: story_of(DESIGNS[name](["clip"])).phrases for name in ("add-one-in", "leave-one-out", "ladder")}
     assert phrases["add-one-in"].asked(added(["baseline", "gae"])) == "alone, on baseline"
     assert phrases["add-one-in"].asked(added(["entropy"])) == "alone, on REINFORCE"
     assert phrases["leave-one-out"].asked(taken("clip", ["clip_anneal"])) == "taken out of everything, with clip_anneal"

@@ -15,22 +15,21 @@ from support import pages
 
 from ablations.analysis.study_files import RESULTS
 from ablations.cli import ReportOptions
-from ablations.design.designs import DESIGNS, SB3
-from ablations.design.suites import SUITES
+from ablations.design.designs import DESIGNS
+from ablations.design.registry import SUITES
 from ablations.experiments import (
     around_base,
-    calibrate,
     compare,
     design_runs,
-    games,
     judge,
     plotting,
     quoted,
     random_design,
-    speed,
     sweep,
     worlds,
 )
+from ablations.findings import calibrate, games, speed
+from ablations.findings.our_designs import SB3
 from ablations.training.plan import plans
 from tricks import PPO, Config, Tricks, diff
 from tricks.cli.export_command import File

@@ -12,7 +12,7 @@ import pytest
 
 from ablations.cli import main
 from ablations.design.designs import DESIGNS
-from ablations.design.suites import SUITES
+from ablations.design.registry import SUITES
 from ablations.report.sentences import spoken
 from tricks.config import BACKENDS
 

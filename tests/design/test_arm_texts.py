@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ablations.design.arm_texts import arm_from, arms_of, refuse_unfit
-from ablations.design.story import Arm
+from ablations.design.arms import Arm
 from tricks import CONTINUOUS, CONTINUOUS_CONFIG, PPO, REINFORCE, Config, InputError, switched
 
 BASE = Config()

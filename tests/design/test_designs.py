@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ablations.design.arms import Comparison, Design
 from ablations.design.choice import gives_mask, usable
 from ablations.design.crossed import factorial, screen
-from ablations.design.designs import DESIGNS, add_one_in, beyond, beyond_normed, ladder, leave_one_out, scales
+from ablations.design.designs import DESIGNS, add_one_in, ladder, leave_one_out
 from ablations.design.flag_sets import as_trained, flags
 from ablations.design.labels import added
-from ablations.design.story import Comparison, Design
+from ablations.findings.our_designs import beyond, beyond_normed, scales
 from tricks import EVERY, PPO, REINFORCE, Config, InputError
 from tricks.ladder import LADDER, NEEDS, PPG, switched
 

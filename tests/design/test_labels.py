@@ -5,6 +5,7 @@ import pytest
 from ablations.design.crossed import factorial
 from ablations.design.designs import DESIGNS, add_one_in, ladder
 from ablations.design.labels import Label, added, taken
+from ablations.design.story import story_of
 
 
 @pytest.mark.parametrize(
@@ -31,8 +32,9 @@ def test_the_first_arm_is_named_for_what_the_chosen_tricks_need() -> None:
     chosen = ladder(["baseline", "clip"])
     assert [arm.name for arm in chosen.arms] == ["reuse", "+ baseline", "+ clip"]
     assert chosen.base == ("reuse",)
-    assert chosen.panels is not None
-    assert chosen.panels.title == "From reuse up, one trick at a time"
+    told = story_of(chosen).panels
+    assert told is not None
+    assert told.title == "From reuse up, one trick at a time"
     assert factorial(["gae", "entropy"]).arms[0].name == "baseline"
     assert ladder(["baseline"]).arms[0].name == add_one_in(["clip"]).arms[0].name == "reinforce"
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from ablations.design.designs import add_one_in, beyond, ladder, leave_one_out
+from ablations.design.designs import add_one_in, ladder, leave_one_out
 from ablations.design.labels import Label, added, taken
 from ablations.figures import style
+from ablations.findings.our_designs import beyond
 from tricks.ladder import COLORS, LADDER, NEEDS
 
 

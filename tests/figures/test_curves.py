@@ -11,10 +11,10 @@ from support.curves import DESIGNS, NAMES, heading, rising
 
 from ablations.analysis.stats import interval
 from ablations.analysis.studies import COLUMNS
+from ablations.design.arms import Design
 from ablations.design.crossed import factorial, screen
 from ablations.design.designs import add_one_in, ladder
 from ablations.design.flag_sets import flags
-from ablations.design.story import Design
 from ablations.figures import curves, style
 from tricks.ladder import REINFORCE
 

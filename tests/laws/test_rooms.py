@@ -37,6 +37,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
         {"figures"},
         {"report"},
         {"experiments"},
+        {"findings"},
         {"cli"},
         {"__init__"},
         {"__main__"},
@@ -79,6 +80,12 @@ def test_imports_only_go_down(path: Path) -> None:
             assert mine[0] == "ablations", f"{'.'.join(mine)} imports {'.'.join(other)}"
         elif other[:2] != mine[:2]:
             assert height(other) <= height(mine), f"{'.'.join(mine)} imports {'.'.join(other)} from above"
+
+
+def test_the_harness_knows_nothing_of_our_findings() -> None:
+    harness = [path for path, parts in MODULES.items() if parts[0] == "ablations" and "findings" not in parts]
+    known = {path.name for path in harness for other in imported(path) if "findings" in other}
+    assert known <= {"cli.py", "__init__.py"}
 
 
 def test_core_knows_no_trick() -> None:

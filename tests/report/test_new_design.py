@@ -9,10 +9,11 @@ from support.studies import study
 
 from ablations.analysis.effects import effects
 from ablations.analysis.study_files import load, save
+from ablations.design.arms import Arm, Comparison, Design
 from ablations.design.designs import DESIGNS
 from ablations.design.labels import Label, added
 from ablations.design.registry import registered
-from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
+from ablations.design.story import STORIES, Mark, Panels, Phrases, Story
 from ablations.report import page, sentences
 from ablations.training.plan import What, plans
 from tricks.ladder import switched
@@ -29,20 +30,24 @@ def two_on_gae(names: Sequence[str]) -> Design:
         tuple(BOTH),
         (Arm(Label("core"), core), *(Arm(pair.label, pair.having) for pair in pairs)),
         pairs,
-        panels=Panels("Two tricks on gae", ("with it", "the core", "the other")),
-        mark=Mark("P", "✚", "on gae"),
-        phrases=Phrases(
-            detected="when {a_trick} is put on gae: {up} welcome, {down} not", place="put on gae", nowhere="on gae"
-        ),
         own_arms=True,
     )
+
+
+STORY = Story(
+    Panels("Two tricks on gae", ("with it", "the core", "the other")),
+    Mark("P", "✚", "on gae"),
+    Phrases(detected="when {a_trick} is put on gae: {up} welcome, {down} not", place="put on gae", nowhere="on gae"),
+)
 
 
 @pytest.fixture
 def made() -> Iterator[Design]:
     registered(two_on_gae)
+    STORIES["two-on-gae"] = STORY
     yield DESIGNS["two-on-gae"]([])
     del DESIGNS["two-on-gae"]
+    STORIES.pop("two-on-gae", None)
 
 
 def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> None:
@@ -71,6 +76,21 @@ def test_a_new_design_needs_no_other_change(made: Design, tmp_path: Path) -> Non
     )
     _, path = save(both[0], tmp_path)
     assert load(path).designs == (made,)
+
+
+def test_a_design_that_says_nothing_about_itself_is_drawn_and_read_back_all_the_same(
+    made: Design, tmp_path: Path
+) -> None:
+    del STORIES["two-on-gae"]
+    one = study(made, lambda on: 60 * ("entropy" in on))
+    _, path = save(one, tmp_path)
+    del DESIGNS["two-on-gae"]  # as in a process that never saw its function
+    read = load(path)
+    DESIGNS["two-on-gae"] = two_on_gae
+    assert read.designs == (made,)
+    page.write([read], tmp_path, "again")
+    assert (tmp_path / "made_CartPole-v1" / "curves_two-on-gae.png").exists()
+    assert "two-on-gae: difference" in (tmp_path / "report.md").read_text()
 
 
 def test_differences_are_those_of_independent_groups(made: Design) -> None:

@@ -13,7 +13,9 @@ from ablations.analysis.scales import SCALES, threshold
 from ablations.analysis.study_files import SUFFIX, save
 from ablations.cli import main
 from ablations.design.crossed import factorial
-from ablations.design.designs import add_one_in, around_continuous, ladder, leave_one_out, ppo
+from ablations.design.designs import add_one_in, ladder, leave_one_out
+from ablations.findings.our_designs import around_continuous, ppo
+from ablations.findings.published import published_text
 from ablations.report import page, tables
 
 NAMES = ["baseline", "entropy"]
@@ -98,11 +100,11 @@ def test_environments_weigh_the_same_together() -> None:
 def test_a_published_score_stands_beside_ours() -> None:
     made = study(ppo(NAMES), lambda on: 330)
     made = replace(made, runs=made.runs.assign(steps=500_000))
-    assert tables.published_text([made]) == ""  # at rates of our own
-    text = tables.published_text([replace(made, runs=made.runs.assign(tuned="fixed"))])
+    assert published_text([made]) == ""  # at rates of our own
+    text = published_text([replace(made, runs=made.runs.assign(tuned="fixed"))])
     assert "| 490 ± 6" in text
     assert "| 465.0 [" in text
-    assert tables.published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
+    assert published_text([replace(made, runs=made.runs.assign(steps=1000))]) == ""
 
 
 def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,8 @@ import pytest
 from support.studies import study
 
 from ablations.analysis.studies import Study
-from ablations.design.designs import add_one_in, beyond, beyond_normed, ladder, leave_one_out
+from ablations.design.designs import add_one_in, ladder, leave_one_out
+from ablations.findings.our_designs import beyond, beyond_normed
 from ablations.report import sentences
 from ablations.report.tables import arms_table, arms_text, failures
 

@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 from support.studies import about
 
 from ablations.analysis.studies import COLUMNS, Study
+from ablations.design.arms import Design
 from ablations.design.designs import add_one_in, ladder, leave_one_out
 from ablations.design.flag_sets import flags
-from ablations.design.story import Design
 from tricks.ladder import Tricks
 
 NAMES = ("baseline", "reuse", "clip")

@@ -69,9 +69,9 @@ ROOMS = (
         within("ablations/analysis"),
         (
             *within("tests/analysis"),
-            *("tests/report/test_trials_section.py", "tests/report/test_claims.py", "tests/report/test_results.py"),
+            *("tests/report/test_trials_section.py", "tests/findings/test_claims.py", "tests/findings/test_results.py"),
             *(
-                "tests/design/test_trials.py",
+                "tests/findings/test_trials.py",
                 "tests/training/test_stored_files.py",
                 "tests/experiments/test_confirm.py",
             ),

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.studies import COLUMNS, About, Study
+from ablations.design.arms import Design
 from ablations.design.flag_sets import flags
-from ablations.design.story import Design
 
 
 def study(design: Design, value: Callable[[set[str]], float], env: str = "CartPole-v1", seeds: int = 8) -> Study:

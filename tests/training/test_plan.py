@@ -9,7 +9,7 @@ import pytest
 
 import ablations.training.plan as planning
 from ablations.cli import again, main
-from ablations.design.suites import SUITES
+from ablations.design.registry import SUITES
 from ablations.training import rate_table
 from ablations.training.plan import What, plans
 from ablations.training.rates import UNTUNED, refuse_tuned_on

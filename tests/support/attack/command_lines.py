@@ -17,10 +17,10 @@ from support.attack.law import Said, run
 from ablations.analysis.study_files import RESULTS, SUFFIX
 from ablations.cli import ReportOptions
 from ablations.cli import main as ablations
-from ablations.design.designs import DESIGNS
+from ablations.design.registry import DESIGNS, TRIALS
 from ablations.design.trial import once
-from ablations.design.trials import TRIALS
-from ablations.experiments import calibrate, design_runs, games, random_design, speed, stopwatch, sweep, worlds
+from ablations.experiments import design_runs, random_design, sweep, worlds
+from ablations.findings import calibrate, games, speed, stopwatch
 from ablations.training import estimate, rate_table, workers
 from tricks.cli.main import main as tricks
 from tricks.cli.play_command import Playing

@@ -1,9 +1,10 @@
 """The trials of each trick. Each arm runs at its own best rate of the grid, unless a trial says otherwise."""
 
-from ablations.design.dosed import DOSED
-from ablations.design.levels import world
-from ablations.design.practice import PRACTICE
+from ablations.design.registry import TRIALS
 from ablations.design.trial import NORMED, PLAIN, SMALL, Trial, once
+from ablations.findings.dosed import DOSED
+from ablations.findings.doses_of_worlds import world
+from ablations.findings.practice import PRACTICE
 from tricks.config import Config
 from tricks.ladder import NEEDS
 
@@ -144,4 +145,4 @@ UNDOSED = (
     ),
 )
 
-TRIALS = tuple(sorted((*DOSED, *PRACTICE, *UNDOSED), key=lambda trial: list(NEEDS).index(trial.trick)))
+TRIALS += sorted((*DOSED, *PRACTICE, *UNDOSED), key=lambda trial: list(NEEDS).index(trial.trick))

@@ -16,7 +16,7 @@ import tyro
 from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import SHARES, About, Done, Games, Study, about_runs, gather
 from ablations.analysis.study_files import SUFFIX, load_if_whole, save
-from ablations.report.games_section import write_games
+from ablations.findings.games_section import write_games
 from ablations.training.jobs import Job, Result
 from ablations.training.provenance import provenance
 from ablations.training.rates import FIXED

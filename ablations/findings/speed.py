@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.experiments.stopwatch import Measured, measure, measure_sb3, together
+from ablations.findings.stopwatch import Measured, measure, measure_sb3, together
 from ablations.report.tables import markdown
 from tricks.config import BACKENDS, Config
 from tricks.core.extras import extra
@@ -89,7 +89,7 @@ def main(chosen: Options) -> int:
     if chosen.out is not None:
         what: dict[str, Any] = {"env": chosen.env, "rung": chosen.rung, "compile": chosen.compile, **provenance()}
         write_whole(chosen.out, frame.assign(**what).to_csv(index=False, float_format="%.4g"))
-        from ablations.figures.throughput import speed_figure
+        from ablations.findings.throughput import speed_figure
 
         speed_figure(frame, f"{chosen.rung} on {chosen.env}: training many agents at once", chosen.out.with_suffix(""))
     return 0
@@ -183,7 +183,7 @@ def caption(chosen: Options, frame: pd.DataFrame) -> str:
 
 def in_words(table: pd.DataFrame) -> str:
     """What a stored table says about one agent and many, and about the peers in it."""
-    from ablations.figures.throughput import NAMES
+    from ablations.findings.throughput import NAMES
 
     ours = table[table.who == "tricks"].sort_values("seeds").drop_duplicates("seeds")
     speeds = dict(zip(ours.seeds, ours.steps_per_second, strict=True))

@@ -18,8 +18,8 @@ from ablations.analysis.effects import scores
 from ablations.analysis.estimates import LEVEL, holm, unpaired
 from ablations.analysis.stats import interval
 from ablations.analysis.studies import Study
+from ablations.design.arms import Design
 from ablations.design.flag_sets import flags
-from ablations.design.story import Design
 from ablations.training.rate_table import FINALISTS, rows_of
 from tricks.ladder import Tricks
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from ablations.analysis.estimates import Estimate
-from ablations.analysis.game_scores import mean_score
 from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import Study
-from ablations.figures.game_curve import games_figure
+from ablations.findings.game_curve import games_figure
+from ablations.findings.game_scores import mean_score
+from ablations.report.designs_section import image
 from ablations.report.markup import plain
 from ablations.report.sentences import spoken
 
@@ -18,6 +19,15 @@ LONG = 10_000_000  # environment steps of the published Atari scores
 def write_games(study: Study, folder: Path) -> tuple[str, list[Path]]:
     """Write the figure and the curve behind it into the folder. Returns the text of the section, and the paths."""
     return games_in_words(study), games_figure(study, folder / study.name)
+
+
+def section(study: Study, folder: Path) -> tuple[str, list[Path]]:
+    """The section on a study of games, and its files."""
+    said, paths = write_games(study, folder)
+    flags = f"Flags: {plain(study.runs.tricks.iloc[0].replace(' ', ', ')) or 'none'}."
+    shown = image(paths, f"{study.about['run']}: the score during training, and of whole games after it")
+    likely = ", most likely actions" if study.about["greedy"] else ""
+    return f"## {plain(study.env)}: {plain(study.about['run'])}{likely}\n\n{shown}\n\n{said} {flags}", paths
 
 
 def games_in_words(study: Study) -> str:

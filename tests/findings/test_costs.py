@@ -5,7 +5,7 @@ from support import pages
 
 from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
-from ablations.report.costs import core_seconds, cost_table, rate, wall_seconds
+from ablations.findings.costs import core_seconds, cost_table, rate, wall_seconds
 
 
 def stored() -> list[Study]:

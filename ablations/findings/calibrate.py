@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from ablations.analysis.calibration import calibration
 from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
+from ablations.findings.calibration import calibration
 from ablations.report.tables import markdown
 from ablations.training.store import prepare
 from tricks.errors import InputError

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ablations.report.takeaways import takeaways
+from ablations.findings.takeaways import takeaways
 
 
 def level(

@@ -8,8 +8,16 @@ import pandas as pd
 import pytest
 from support.studies import study
 
-from ablations.analysis import calibration as module
-from ablations.analysis.calibration import (
+from ablations.analysis.choosing import choices
+from ablations.analysis.estimates import Estimate
+from ablations.analysis.studies import SHARES, Study
+from ablations.analysis.study_files import save
+from ablations.cli import main
+from ablations.design.arms import Design
+from ablations.design.designs import ladder, leave_one_out
+from ablations.findings import calibration as module
+from ablations.findings.calibrate import in_words
+from ablations.findings.calibration import (
     SIZES,
     calibration,
     coverage_of_arms,
@@ -19,14 +27,6 @@ from ablations.analysis.calibration import (
     population,
     tuned_again,
 )
-from ablations.analysis.choosing import choices
-from ablations.analysis.estimates import Estimate
-from ablations.analysis.studies import SHARES, Study
-from ablations.analysis.study_files import save
-from ablations.cli import main
-from ablations.design.designs import ladder, leave_one_out
-from ablations.design.story import Design
-from ablations.experiments.calibrate import in_words
 
 DESIGN = leave_one_out(["baseline", "entropy", "grad_clip"])
 

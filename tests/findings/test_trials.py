@@ -15,8 +15,8 @@ from ablations.analysis import outcomes
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.flag_sets import numbers
 from ablations.design.labels import place
+from ablations.design.registry import TRIALS
 from ablations.design.trial import Level, Trial
-from ablations.design.trials import TRIALS
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
 from ablations.training import rate_table, rates

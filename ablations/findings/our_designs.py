@@ -1,16 +1,16 @@
-"""Designs around a preset: published scores, what goes beyond the ladder, and what a preset's own tricks do."""
+"""Our designs around presets: published scores, what goes beyond the ladder, and what a preset's own tricks do."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ablations.design.arms import Arm, Comparison, Design
+from ablations.design.around import with_it, without_it
 from ablations.design.flag_sets import SIGN, signed
-from ablations.design.labels import Label, added, taken
+from ablations.design.labels import Label, added
 from ablations.design.registry import registered
-from ablations.design.story import Arm, Comparison, Design, Mark, Panels, Phrases
 from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, switched
 
 SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
-ON_TOP = ("with this trick", "without it", "the other arms")
 POPART = ("return_norm", "popart")
 
 
@@ -18,14 +18,14 @@ POPART = ("return_norm", "popart")
 def ppo(names: Sequence[str]) -> Design:
     """The preset `ppo` and the flags of stable-baselines3, to compare to published scores. `names` changes no arm."""
     arms = (Arm(Label("ppo"), PPO), Arm(Label("as stable-baselines3"), SB3))
-    return Design("ppo", tuple(names), arms, published=True, own_arms=True)
+    return Design("ppo", tuple(names), arms, own_arms=True)
 
 
 @registered
 def continuous(names: Sequence[str]) -> Design:
     """The preset `continuous`, to compare to published scores. `names` changes no arm."""
     arm = Arm(Label("continuous"), CONTINUOUS)
-    return Design("continuous", tuple(names), (arm,), published=True, own_arms=True)
+    return Design("continuous", tuple(names), (arm,), own_arms=True)
 
 
 @registered
@@ -44,47 +44,20 @@ def around_continuous(names: Sequence[str]) -> Design:
         tuple(pair.trick for pair in pairs),
         tuple(arms),
         tuple(pairs),
-        panels=Panels("The preset continuous, without each of its tricks and with each other one", ON_TOP),
-        mark=Mark("X", "✖", "in or on top of the preset continuous"),
-        phrases=Phrases(
-            detected="in `continuous` (taken out with what needs it) or on top of it: {up} helping, {down} hurting",
-            place="in or on top of `continuous`",
-            nowhere="there",
-            question="in or on top of `continuous`",
-            curves="",
-        ),
-        rank=6,
         own_arms=True,
-        around="continuous",
     )
 
 
 @registered
 def beyond(names: Sequence[str]) -> Design:
     """PPO, and each trick beyond the ladder on top of it, compared to PPO with whatever that trick needs."""
-    design = _on_top_of(PPO, Label("ppo"), names)
-    return replace(
-        design,
-        name="beyond",
-        panels=Panels("PPO, and what goes beyond the ladder", ON_TOP),
-        mark=Mark("v", "▽", "on PPO, with what it needs"),
-        phrases=Phrases(base="`ppo`", question="on top of PPO", curves=""),
-        rank=3,
-    )
+    return _on_top_of("beyond", PPO, Label("ppo"), names)
 
 
 @registered
 def beyond_normed(names: Sequence[str]) -> Design:
     """`beyond`, on PPO with `return_norm`: these tricks weigh a value loss, in units of return, against the policy."""
-    design = _on_top_of(replace(PPO, return_norm=True), added(["return_norm"]), names)
-    return replace(
-        design,
-        name="beyond-normed",
-        panels=Panels("PPO with return_norm, and what goes beyond the ladder", ON_TOP),
-        mark=Mark("^", "△", "on PPO with return_norm"),
-        phrases=Phrases(base="`ppo` with `return_norm`", question="on top of PPO", curves=", return_norm"),
-        rank=4,
-    )
+    return _on_top_of("beyond-normed", replace(PPO, return_norm=True), added(["return_norm"]), names)
 
 
 @registered
@@ -105,29 +78,11 @@ def scales(names: Sequence[str]) -> Design:
         POPART,
         (Arm(Label("ppo"), PPO), *(Arm(pair.label, pair.having) for pair in pairs)),
         pairs,
-        panels=Panels("PPO, and ways to handle rewards of different sizes", ON_TOP),
-        mark=Mark("P", "✚", "on PPO, against large rewards"),
-        phrases=Phrases(base="`ppo`", question="on top of PPO", curves=", scales"),
-        rank=5,
         own_arms=True,
     )
 
 
-def without_it(full: Tricks, name: str) -> Comparison:
-    """The full set, and the set without a trick and whatever needs it."""
-    gone = [other for other in full.on if name in closed([other])]
-    rest = switched([other for other in full.on if other not in gone])
-    return Comparison(taken(name, [other for other in gone if other != name]), rest, full)
-
-
-def with_it(base: Tricks, name: str, known: Sequence[str]) -> Comparison:
-    """The base with what a trick needs, and the trick on top. The label names the flags that aren't `known`."""
-    having = switched(closed([*base.on, name]))
-    others = [other for other in having.on if other not in (*known, name)]
-    return Comparison(added([*others, name]), switched([other for other in having.on if other != name]), having)
-
-
-def _on_top_of(base: Tricks, first: Label, names: Sequence[str]) -> Design:
+def _on_top_of(name: str, base: Tricks, first: Label, names: Sequence[str]) -> Design:
     """The base, by the label of its arm, and each trick from beyond the ladder against it with what the trick needs.
 
     Those among the names; all of them, if none is.
@@ -137,4 +92,4 @@ def _on_top_of(base: Tricks, first: Label, names: Sequence[str]) -> Design:
     chosen = [name for name in every if any(name in closed([other]) for other in chosen)]  # with what they need
     pairs = [with_it(base, name, PPO.on) for name in chosen]
     arms = [Arm(first, base), *(Arm(pair.label, pair.having) for pair in pairs)]
-    return Design("", tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs), own_arms=True)
+    return Design(name, tuple(pair.trick for pair in pairs), tuple(arms), tuple(pairs), own_arms=True)

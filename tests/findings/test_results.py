@@ -7,22 +7,23 @@ from support.pages import PAGES, region
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects, scores
 from ablations.analysis.estimates import LEVEL
-from ablations.analysis.game_scores import mean_score
 from ablations.analysis.outcomes import judged_in
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
-from ablations.design.designs import SB3
-from ablations.design.suites import PUBLISHED, SUITES
-from ablations.experiments.calibrate import in_words
-from ablations.experiments.sweep import ranges, stored
+from ablations.design.registry import SUITES
+from ablations.experiments.sweep import ranges
 from ablations.figures.cells import told_apart
+from ablations.findings.calibrate import in_words
+from ablations.findings.claims import claims_text
+from ablations.findings.game_scores import mean_score
+from ablations.findings.games_section import games_in_words
+from ablations.findings.our_designs import SB3
+from ablations.findings.published import PUBLISHED, published_text
+from ablations.findings.replication import EARLIER, replication_text
+from ablations.findings.take_home import take_home
+from ablations.findings.takeaways import stored_random, stored_sweeps, takeaways
 from ablations.report import sentences, tables
-from ablations.report.claims import claims_text
-from ablations.report.games_section import games_in_words
-from ablations.report.replication import EARLIER, replication_text
-from ablations.report.take_home import take_home
-from ablations.report.takeaways import stored_random, takeaways
 from ablations.report.trials_section import by_trick, tally
 from ablations.training.rate_table import GRID, best_of, rows_of
 from tricks.ladder import LADDER, REINFORCE, named, switched
@@ -167,7 +168,7 @@ def test_earlier_claims_stand_beside_todays_results() -> None:
 
 
 def test_the_published_scores_stand_beside_ours() -> None:
-    assert region("published") == tables.published_text(DESIGNED) + "\n"  # else paste this
+    assert region("published") == published_text(DESIGNED) + "\n"  # else paste this
 
 
 @pytest.mark.parametrize("study", DESIGNED, ids=lambda study: study.name)
@@ -179,7 +180,7 @@ def test_a_stored_table_is_that_of_the_stored_runs(study: Study) -> None:
 
 
 def test_the_pages_say_of_the_sweeps_what_they_found() -> None:
-    assert region("sweeps") == "".join(f"- {ranges(runs)}\n" for runs in stored(RESULTS))  # else paste this
+    assert region("sweeps") == "".join(f"- {ranges(runs)}\n" for runs in stored_sweeps(RESULTS))  # else paste this
 
 
 def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
@@ -189,7 +190,7 @@ def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
 
 def test_the_page_begins_with_sentences_to_take_away_that_the_results_support() -> None:
     every = load_all(RESULTS)
-    said = take_home(every, judged_in(every), stored(RESULTS), stored_random(RESULTS))
+    said = take_home(every, judged_in(every), stored_sweeps(RESULTS), stored_random(RESULTS))
     assert region("take-home") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
 
 

@@ -6,9 +6,10 @@ import pandas as pd
 
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN, effects
 from ablations.analysis.studies import Study
-from ablations.design.story import Design
+from ablations.design.arms import Design
+from ablations.design.story import story_of
 from ablations.figures.style import signed
-from ablations.report.claims import AGREES, DISAGREES, UNCLEAR, claim_verdicts
+from ablations.findings.claims import AGREES, DISAGREES, UNCLEAR, claim_verdicts
 from ablations.report.markup import plain
 from ablations.report.sentences import alike, with_base
 from ablations.training.rates import FIXED
@@ -60,8 +61,9 @@ def robot(study: Study, design: Design) -> str:
     frame = effects(study, design)
     kinds = {verdict: frame[frame.verdict == verdict] for verdict in (HELPS, HURTS, NOTHING, UNKNOWN)}
     rate = ", all at its learning rate" if set(study.runs.tuned) == {FIXED} else ""
+    around = story_of(design).around
     return (
-        f"In or on top of `{design.around}` on {plain(study.env)} ({study.seeds} seeds, {study.steps:,} steps{rate}), "
+        f"In or on top of `{around}` on {plain(study.env)} ({study.seeds} seeds, {study.steps:,} steps{rate}), "
         f"{_sized(kinds[HELPS])} help, {_sized(kinds[HURTS])} hurt, "
         f"{listed([f'`{trick}`' for trick in kinds[NOTHING].trick])} do practically nothing, and of the other "
         f"{len(kinds[UNKNOWN])} we can't tell."

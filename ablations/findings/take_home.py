@@ -11,12 +11,12 @@ from ablations.analysis.effects import effects
 from ablations.analysis.outcomes import tallied
 from ablations.analysis.studies import Study
 from ablations.analysis.sweeps import best_scores, floor_score, nearly_as_good, varied
-from ablations.design.story import Design
+from ablations.design.arms import Design
 from ablations.figures.style import signed
+from ablations.findings.take_home_beyond import having, listed, on_top_of_ppo, published, robot, seen
+from ablations.findings.takeaways import largest_shares
 from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
-from ablations.report.take_home_beyond import having, listed, on_top_of_ppo, published, robot, seen
-from ablations.report.takeaways import largest_shares
 from ablations.training.seed_ranges import TEN, further
 
 MANY = 30  # seeds of an arm

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from ablations.design.levels import (
+from ablations.design.trial import NORMED, PLAIN, Trial
+from ablations.findings.doses_of_worlds import (
     bonuses,
     constant_features,
     large_loans,
@@ -16,7 +17,6 @@ from ablations.design.levels import (
     weathers,
     world,
 )
-from ablations.design.trial import NORMED, PLAIN, Trial
 from tricks.config import Config
 
 ANNEALED = Trial(

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from ablations.analysis.choices import clear_of_zero
-from ablations.design.suites import place
+from ablations.analysis.choices import AGENTS, CHOICES, clear_of_zero
+from ablations.analysis.sweeps import varied
+from ablations.design.registry import SUITES, place
 from tricks.ladder import NEEDS
-
-CHOICES, AGENTS = ".choices.csv", ".csv.gz"
 
 
 def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
@@ -79,3 +78,20 @@ def stored_random(folder: Path) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
         for path in sorted(folder.glob(f"random_*{CHOICES}"))
     ]
     return sorted(found, key=lambda pair: place(str(pair[1].env.iloc[0])))
+
+
+def stored_sweeps(folder: Path) -> list[pd.DataFrame]:
+    """The sweeps of a folder, as `sweep` wrote them: by what was varied, the environments in the order of `classic`.
+
+    Those on what goes beyond the ladder come last.
+    """
+    envs = [setting.config.env for setting in SUITES["classic"].settings]
+    found = [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
+    return sorted(
+        found,
+        key=lambda runs: (
+            "ppg" in str(runs.rung.iloc[0]),
+            sorted(varied(runs)),
+            envs.index(env) if (env := str(runs.env.iloc[0])) in envs else len(envs),
+        ),
+    )

@@ -5,12 +5,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from ablations.analysis.game_scores import mean_score
 from ablations.analysis.stats import AVERAGED
 from ablations.analysis.studies import Study, grid
 from ablations.figures import style
 from ablations.figures.panels import DASHED, thousands, title
 from ablations.figures.saving import save
+from ablations.findings.game_scores import mean_score
 
 
 def games_figure(study: Study, path: Path) -> list[Path]:

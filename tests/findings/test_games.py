@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from ablations.analysis.game_scores import mean_score
 from ablations.analysis.studies import About, Study
 from ablations.analysis.study_files import load_all
 from ablations.cli import main
-from ablations.experiments import games
-from ablations.report.games_section import games_in_words
+from ablations.findings import games
+from ablations.findings.game_scores import mean_score
+from ablations.findings.games_section import games_in_words
 from tricks import PPO, Config, Run, train
 from tricks.restore import load
 

@@ -9,8 +9,8 @@ import torch
 
 import tricks.loop as loop
 from ablations.cli import main
-from ablations.experiments.speed import speed_text
-from ablations.experiments.stopwatch import stopwatches
+from ablations.findings.speed import speed_text
+from ablations.findings.stopwatch import stopwatches
 from tricks import PPO, Config, train
 
 

@@ -6,8 +6,9 @@ import pandas as pd
 from support.studies import study
 
 from ablations.analysis.studies import Study
-from ablations.design.designs import around_continuous, beyond, beyond_normed, ladder, leave_one_out
-from ablations.report.take_home import _first_ten, take_home
+from ablations.design.designs import ladder, leave_one_out
+from ablations.findings.our_designs import around_continuous, beyond, beyond_normed
+from ablations.findings.take_home import _first_ten, take_home
 
 NAMES, HOPPER, NEW = ["baseline", "clip", "entropy"], "Hopper-v5", "New-v0"
 

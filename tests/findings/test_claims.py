@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
-from ablations.report.claims import (
+from ablations.findings.claims import (
     AGREES,
     CHEETAH,
     CLAIMS,

@@ -9,8 +9,12 @@ import pandas as pd
 import pytest
 from support.studies import study
 
-from ablations.analysis import calibration as module
-from ablations.analysis.calibration import (
+from ablations.analysis.estimates import LEVEL, Estimate
+from ablations.design.arms import Design
+from ablations.design.designs import ladder, leave_one_out
+from ablations.design.flag_sets import flags
+from ablations.findings import calibration as module
+from ablations.findings.calibration import (
     NULLS,
     SIZES,
     Population,
@@ -22,10 +26,6 @@ from ablations.analysis.calibration import (
     false_alarms,
     population,
 )
-from ablations.analysis.estimates import LEVEL, Estimate
-from ablations.design.designs import ladder, leave_one_out
-from ablations.design.flag_sets import flags
-from ablations.design.story import Design
 
 DESIGN = leave_one_out(["baseline", "entropy", "grad_clip"])
 ONE = replace(DESIGN, comparisons=DESIGN.comparisons[:1])

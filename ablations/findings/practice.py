@@ -1,7 +1,7 @@
 """Trials, in several doses, of tricks that practitioners add to PPO."""
 
-from ablations.design.levels import levels, tiny_rewards, world
 from ablations.design.trial import NORMED, PLAIN, Trial
+from ablations.findings.doses_of_worlds import levels, tiny_rewards, world
 from tricks.config import Config
 
 PENDULUM = 1086  # from a random policy's return to the ceiling
