@@ -74,10 +74,11 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     from ablations.experiments import around_base, design_runs
+    from ablations.experiments.quoted import numbered
 
     if around_base.is_asked_for(arguments):
         return around_base.main(arguments, again("run", arguments))
-    chosen = options(design_runs.Options, arguments, "python -m ablations run")
+    chosen = numbered(design_runs.Options, arguments, "run")
     if chosen.suite == "worlds":
         return _worlds_suite(chosen)
     return design_runs.main(chosen, again("run", arguments) if arguments else "python -m ablations")
@@ -120,8 +121,9 @@ def _report(arguments: list[str]) -> int:
 
 def _tune(arguments: list[str]) -> int:
     from ablations.experiments import design_runs
+    from ablations.experiments.quoted import numbered
 
-    return design_runs.choose_rates(options(design_runs.TuneOptions, arguments, "python -m ablations tune"))
+    return design_runs.choose_rates(numbered(design_runs.TuneOptions, arguments, "tune"))
 
 
 def _worlds(arguments: list[str]) -> int:
@@ -136,22 +138,25 @@ def _worlds(arguments: list[str]) -> int:
 def _worlds_suite(chosen: "Options") -> int:
     shared = ("tricks", "seeds", "device", "workers", "out")
     given = [f"--{name}={x}" for name in shared if (x := getattr(chosen, name))]
-    for name in ("env", "backend", "design", "steps", "scheduler", "dry_run"):
+    for name in ("env", "backend", "design", "steps", "numbers", "scheduler", "dry_run"):
         if getattr(chosen, name) != getattr(type(chosen), name):
-            raise InputError(f"--suite worlds has its own designs and budgets; leave out --{name.replace('_', '-')}")
+            option = chosen.numbers[0][0] if name == "numbers" else name
+            raise InputError(f"--suite worlds has its own designs and budgets; leave out --{option.replace('_', '-')}")
     return _worlds([*given, *["--confirm"] * chosen.confirm])
 
 
 def _sweep(arguments: list[str]) -> int:
     from ablations.experiments import sweep
+    from ablations.experiments.quoted import numbered
 
-    return sweep.main(options(sweep.Options, arguments, "python -m ablations sweep"), again("sweep", arguments))
+    return sweep.main(numbered(sweep.Options, arguments, "sweep"), again("sweep", arguments))
 
 
 def _random(arguments: list[str]) -> int:
     from ablations.experiments import random_design
+    from ablations.experiments.quoted import numbered
 
-    chosen = options(random_design.Options, arguments, "python -m ablations random")
+    chosen = numbered(random_design.Options, arguments, "random")
     return random_design.main(chosen, again("random", arguments))
 
 

@@ -1,7 +1,7 @@
 """A design as plain values, so that a study's file says by itself what its arms and comparisons are."""
 
 from dataclasses import astuple
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from ablations.design.arms import Arm, Comparison, Design
 from ablations.design.designs import DESIGNS
@@ -14,11 +14,11 @@ Named = tuple[str, list[str]]  # older files have only a design's name, and the 
 
 
 class StoredDesign(TypedDict):
-    """The fields of `Design`; an arm is its label and flags, a comparison its label and the flags of both arms."""
+    """The fields of `Design`. An arm is its label, flags and numbers, a comparison its label and both arms' flags."""
 
     name: str
     names: tuple[str, ...]
-    arms: list[tuple[StoredLabel, str]]
+    arms: list[tuple[StoredLabel, str, list[tuple[str, Any]]]]
     comparisons: list[tuple[StoredLabel, str, str]]
     dropped: tuple[tuple[str, str], ...]
     base: tuple[str, ...]
@@ -31,7 +31,7 @@ def as_stored(design: Design) -> StoredDesign:
     return {
         "name": design.name,
         "names": design.names,
-        "arms": [(astuple(arm.label), flags(arm.tricks)) for arm in design.arms],
+        "arms": [(astuple(arm.label), flags(arm.tricks), [*arm.numbers]) for arm in design.arms],
         "comparisons": [(astuple(p.label), flags(p.without), flags(p.having)) for p in design.comparisons],
         "dropped": design.dropped,
         "base": design.base,
@@ -47,7 +47,7 @@ def as_design(stored: StoredDesign | Named) -> Design:
         if name not in DESIGNS or not set(names) <= set(NEEDS):
             raise ValueError(f"there is no design {name!r} of {', '.join(names)!r}")
         return DESIGNS[name](names)
-    arms = [Arm(Label(*label), tricks_of(on)) for label, on in stored["arms"]]
+    arms = [Arm(Label(*label), tricks_of(on), [*map(_number, own)]) for label, on, own in stored["arms"]]
     pairs = [Comparison(Label(*label), tricks_of(off), tricks_of(on)) for label, off, on in stored["comparisons"]]
     return Design(
         stored["name"],
@@ -59,3 +59,9 @@ def as_design(stored: StoredDesign | Named) -> Design:
         stored["crossed"],
         stored["own_arms"],
     )
+
+
+def _number(stored: tuple[str, Any]) -> tuple[str, Any]:
+    """A number as it was; files know no tuples."""
+    name, value = stored
+    return name, tuple(value) if isinstance(value, list) else value

@@ -103,14 +103,19 @@ def refuse_unfit(arms: Sequence[Arm], given: Collection[str] = ()) -> None:
         raise InputError("an arm has no name: Arm(name, tricks, numbers)")
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"two arms have the name {twice[0]!r}")
-    for number in given:
-        faults = [idle(number, arm.tricks) for arm in arms]
-        if all(faults):
-            raise InputError(f"{number} has no effect in any arm: {faults[0]}")
+    refuse_idle(arms, given)
     for number in {name for arm in arms for name, _ in arm.numbers}:
         setting = [(arm, value) for arm in arms for name, value in arm.numbers if name == number]
         if all(idle(number, arm.tricks) and not _in_a_preset(number, value) for arm, value in setting):
             raise InputError(f"arm {setting[0][0].name!r}: {idle(number, setting[0][0].tricks)}")
+
+
+def refuse_idle(arms: Sequence[Arm], given: Collection[str]) -> None:
+    """Raise InputError for a number that was given for all arms and has no effect in any."""
+    for number in given:
+        faults = [idle(number, arm.tricks) for arm in arms]
+        if all(faults):
+            raise InputError(f"{number} has no effect in any arm: {faults[0]}")
 
 
 def _in_a_preset(number: str, value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 from tricks.config import Config
 from tricks.ladder import Tricks, check_known, switched
@@ -42,7 +43,12 @@ def in_words(tricks: Tricks) -> str:
     return flags(tricks) or "reinforce"
 
 
+def own_numbers(config: Config) -> dict[str, Any]:
+    """The numbers of a config that differ from the defaults, the learning rate among them."""
+    every = {f.name: getattr(config, f.name) for f in fields(Config) if f.name not in SHARED}
+    return {name: value for name, value in every.items() if value != getattr(Config, name)}
+
+
 def numbers(config: Config) -> str:
     """The numbers of a config that differ from the defaults: `epochs=20 lanes=16`."""
-    own = {f.name: getattr(config, f.name) for f in fields(Config) if f.name not in APART}
-    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own.items() if x != getattr(Config, name))
+    return " ".join(f"{name}={x}".replace(" ", "") for name, x in own_numbers(config).items() if name not in APART)

@@ -12,12 +12,13 @@ from ablations.design.flag_sets import flags, in_words
 from ablations.report import page
 from ablations.report.sentences import spoken
 from ablations.training.jobs import Job
-from ablations.training.plan import Plan, What, plans
+from ablations.training.plan import Plan, plans
 from ablations.training.rate_table import FINALISTS, target, use
 from ablations.training.rates import best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, following
 from ablations.training.store import Store, prepare
 from ablations.training.tuning import MOST_SEEDS_PER_RATE, SEEDS_PER_RATE, tune
+from ablations.training.what import What
 from ablations.training.workers import run_jobs, worker_count
 from tricks.errors import InputError
 
@@ -144,7 +145,10 @@ def choose_rates(chosen: TuneOptions) -> int:
         raise InputError("to tune the worlds, run `python -m ablations worlds --tune`")
     workers = worker_count(chosen.workers, chosen.device)
     use(chosen.own_rates)
-    settings = [(plan, tricks) for plan in plans(chosen) if not plan.fixed for tricks in plan.arms]
+    if "lr" in dict(chosen.numbers):
+        raise InputError("tune tries the rates of its own grid; leave out --lr")
+    free = [replace(plan, fixed=False) if not chosen.suite else plan for plan in plans(chosen)]
+    settings = [(plan, tricks) for plan in free if not plan.fixed for tricks in plan.arms]
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
     store, arms, each = Store(chosen.out / "jobs"), [Job(p.config, t) for p, t in settings], chosen.seeds_per_rate

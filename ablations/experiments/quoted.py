@@ -1,11 +1,12 @@
 """Command lines that have arms in quotes, options of their own, and those of `python -m tricks train` for all arms."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ablations.design.arm_texts import SWITCHES, option_name
+from ablations.design.arms import NUMBERS
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.tuning import SEEDS_PER_RATE
 from tricks.config import Config
@@ -18,6 +19,9 @@ OUT = Path("runs/ablations")
 ABOUT = """An arm is a rung with flags and numbers, in quotes, as for `python -m tricks train`:
 'ppo --no-gae --lr 0.01', or 'name=ppo --no-gae'. All other options of `train`, such as
 --env, --steps or --gamma, hold for all arms and stand outside the quotes."""
+MORE = (
+    "Every number of `python -m tricks train`, such as --gamma or --lanes, is an option, too, and holds for all arms."
+)
 Rates = tuple[float, ...] | None  # empty: each arm at its own `lr`; None: the whole procedure of tuning
 
 
@@ -92,6 +96,32 @@ def parsed(arguments: Sequence[str], own: type[Own], usage: str) -> Line[Own]:
     if rates != () and "lr" in given:
         raise InputError("--lr and --rates exclude each other; --rates '' leaves them out")
     return Line(list(arguments[:first]), chosen, parts["flags"], config, given, parse_seeds(chosen.seeds), rates)
+
+
+Kind = TypeVar("Kind")
+
+
+def numbered(kind: type[Kind], arguments: Sequence[str], command: str) -> Kind:
+    """A command's options; numbers of `Config` that are no options of its own, such as --gamma, go into `numbers`.
+
+    kind: a dataclass with a field `numbers`. Raises InputError.
+    """
+    from tricks.cli.parsing import parse
+    from tricks.cli.shell import options
+
+    own, shared = list[str](), list[str]()
+    names = {field.name for field in fields(kind)} - {"numbers"}  # type: ignore[arg-type]
+    first = next((k for k, word in enumerate(arguments) if word.startswith("-")), len(arguments))
+    for words in _by_option(arguments[first:]):
+        name = option_name(words[0])
+        if name not in {*names, *NUMBERS, "help", "h"}:
+            switches = [f"--{each.replace('_', '-')}" for each in (*names, *NUMBERS)]
+            raise InputError(f"unknown option {words[0]}{meant(words[0], switches) or '; see --help'}")
+        (shared if name in NUMBERS and name not in names else own).extend(words)
+    chosen = options(kind, [*arguments[:first], *own], f"python -m ablations {command}", MORE)
+    _, (config,) = parse(["ppo", *shared], "train", Config)
+    given = [option_name(words[0]) for words in _by_option(shared)]
+    return replace(chosen, numbers=tuple((name, getattr(config, name)) for name in given))  # type: ignore[type-var]
 
 
 def checked_rates(given: str | Sequence[float]) -> Rates:

@@ -5,22 +5,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+import tyro
 
 from ablations.analysis.choices import AGENTS, CHOICES, QUANTILES, choices
+from ablations.design.arm_texts import refuse_idle
+from ablations.design.arms import Arm
 from ablations.design.choice import tricks_named, usable
 from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
 from ablations.report.tables import markdown
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.provenance import provenance
-from ablations.training.store import Store, name_of, prepare
+from ablations.training.store import Store, as_file_name, name_of, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.ladder import closed, switched
 from tricks.runs.files import write_whole
 
 MOST = 1_000_000  # agents
@@ -44,6 +48,8 @@ class Options:
     """Number of worker processes (0: one per core, or one per GPU)."""
     scheduler: str = ""
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to train there instead of here (extra cluster)."""
+    numbers: Annotated[tuple[tuple[str, Any], ...], tyro.conf.Suppress] = ()
+    """Numbers of `Config` that all agents have, instead of drawn ones."""
     out: Path = Path("runs/ablations")
     """Folder for the results, the table and the figure."""
 
@@ -58,7 +64,9 @@ def main(chosen: Options, command: str) -> int:
     base = Config(env=chosen.env, steps=chosen.steps, seeds=1, device=chosen.device)
     make_env(replace(base, device="cpu")).close()  # the device may be on a cluster
     names = tricks_named(chosen.tricks) if chosen.tricks else list(usable(base))
-    every = list(drawn(base, names, chosen.draws // PER_SET))
+    held = dict(chosen.numbers)
+    refuse_idle([Arm("these tricks", switched(closed(names)))], held)
+    every = [each._replace(config=replace(each.config, **held)) for each in drawn(base, names, chosen.draws // PER_SET)]
     store = Store(chosen.out / "jobs")
     prepare(chosen.out)
     jobs = [Job(each.config, each.tricks) for each in every]
@@ -68,10 +76,12 @@ def main(chosen: Options, command: str) -> int:
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     runs = agents_of(every, names, store)
-    varied = [*names, *RANGES, *VALUES, *WHOLE]
+    varied = [name for name in (*names, *RANGES, *VALUES, *WHOLE) if name not in held]
+    given = " ".join(f"{name}={value}" for name, value in held.items())
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     picked = "-".join(names) if chosen.tricks else ""
-    name = name_of("random", chosen.env.replace("/", "_"), f"{chosen.draws}draws", picked, steps, first=0)
+    name = name_of("random", chosen.env.replace("/", "_"), f"{chosen.draws}draws", picked, steps, given, first=0)
+    name = as_file_name(name)
     about = {"env": chosen.env, "steps": chosen.steps, "command": command, **provenance()}
     agents = runs.assign(**about).to_csv(index=False, float_format="%.6g")
     write_whole(chosen.out / f"{name}{AGENTS}", gzip.compress(agents.encode(), mtime=0))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,19 +21,20 @@ from ablations.analysis.sweeps import (
     means,
     varied,
 )
+from ablations.design.arm_texts import arm_from, refuse_idle
 from ablations.design.choice import idle, missing_for
-from ablations.design.flag_sets import flags
+from ablations.design.flag_sets import flags, numbers
 from ablations.design.grids import Stack, parse, stacks
 from ablations.report.tables import markdown
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.provenance import provenance
-from ablations.training.store import Store, name_of, prepare
+from ablations.training.store import Store, as_file_name, name_of, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
-from tricks.ladder import Tricks, named
+from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
 from tricks.runs.opening import refuse_endless
 
@@ -50,8 +51,8 @@ class Options:
     and with them the learning rates 0.001, 0.003, 0.01 and 0.03, unless lr is among the numbers. A number with one
     value, such as gamma=0.9, holds in all of them."""
     rung: str = "ppo"
-    """A preset, or a flag for the ladder up to it; ppg+kl_stop adds a flag. Sets only flags: the numbers are the usual
-    ones, even for atari and continuous."""
+    """A preset, or a flag for the ladder up to it, or in quotes with flags and numbers: `continuous --no-state-norm`.
+    Presets bring their numbers."""
     env: str = "CartPole-v1"
     """Any environment id."""
     seeds: int = 10
@@ -61,6 +62,8 @@ class Options:
     device: Device = "cpu"
     workers: int = 0
     """Number of worker processes (0: one per core, or one per GPU)."""
+    numbers: Annotated[tuple[tuple[str, Any], ...], tyro.conf.Suppress] = ()
+    """Numbers of `Config` that hold in all combinations."""
     out: Path = Path("runs/ablations")
     """Folder for the results, the tables and the figure."""
 
@@ -69,8 +72,14 @@ def main(chosen: Options, command: str) -> int:
     """Train what is missing, then print and save the table and the figure. Returns the exit status."""
     from ablations.figures.sweep_panels import sweep_figure
 
-    start, tricks = time.perf_counter(), named(chosen.rung)
+    start = time.perf_counter()
+    arm = arm_from(chosen.rung, ["lr", *dict(chosen.numbers)])
+    tricks, held = arm.tricks, dict(arm.numbers) | dict(chosen.numbers)
     grid = asked(chosen, tricks)
+    if twice := [name for name in parse(chosen.vary) if name in dict(chosen.numbers)]:
+        option = twice[0].replace("_", "-")
+        raise InputError(f"this sweep varies {twice[0]}, so leave out --{option}")
+    refuse_idle([arm], dict(chosen.numbers))
     if chosen.seeds < 1:
         raise InputError(f"--seeds must be at least 1, not {chosen.seeds}")
     combinations = prod(len(values) for values in grid.values())
@@ -78,6 +87,7 @@ def main(chosen: Options, command: str) -> int:
         raise InputError(f"that is {combinations * chosen.seeds:,} agents; a sweep has at most {MOST:,}")
     workers = worker_count(chosen.workers, chosen.device)
     base = Config(env=chosen.env, steps=chosen.steps, seeds=1, device=chosen.device)
+    base = replace(base, **{name: value for name, value in held.items() if name not in grid})
     make_env(base).close()
     store, every = Store(chosen.out / "jobs"), list(stacks(base, grid, chosen.seeds))
     for stack in every:
@@ -87,7 +97,9 @@ def main(chosen: Options, command: str) -> int:
             raise InputError(f"--vary has a combination that cannot be: {error}") from None
     steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
     shown = sorted(grid, key=lambda name: name == "lr")  # lr last, wherever it stood
-    name = name_of(f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(shown), steps, first=0)
+    given = " ".join(f"{name}={value}" for name, value in chosen.numbers)
+    parts = (f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(shown), steps, given)
+    name = as_file_name(name_of(*parts, first=0))
     path = chosen.out / name
     refuse_other_sweep(path.with_name(f"{name}.sweep.csv"), grid, chosen.seeds)
     prepare(chosen.out)
@@ -107,6 +119,7 @@ def main(chosen: Options, command: str) -> int:
         "steps": chosen.steps,
         "rung": chosen.rung,
         "flags": flags(tricks),
+        "numbers": numbers(base),
         "command": command,
     }
     runs = runs.assign(**made, **provenance())
@@ -114,7 +127,7 @@ def main(chosen: Options, command: str) -> int:
     text = in_words(runs)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
     title = f"{chosen.rung}{fixed(runs)} on {chosen.env}: {', '.join(varied(runs))}; "
-    title += f"{chosen.seeds} seeds a combination\n"
+    title += f"{chosen.seeds} seeds a combination{f', {numbers(base)}' * bool(numbers(base))}\n"
     title += "line: at the best of the other numbers, with its 95% interval; dots: every combination"
     figures = sweep_figure(runs, title, path)
     paths = [path.with_name(f"{name}.sweep.csv"), path.with_name(f"{name}.md"), *figures]
@@ -144,7 +157,8 @@ def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
         if fault := idle(name, tricks):
             needed = missing_for(name, tricks)
             raise InputError(f"{fault}; --rung {chosen.rung}+{needed[0]}" if needed else fault)
-    return {**grid, "lr": grid.get("lr", RATES)}
+    given = dict(chosen.numbers)
+    return {**grid, "lr": grid.get("lr", (given["lr"],) if "lr" in given else RATES)}
 
 
 def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:

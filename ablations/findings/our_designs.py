@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from ablations.design.arms import Arm, Comparison, Design
 from ablations.design.around import with_it, without_it
-from ablations.design.flag_sets import SIGN, signed
+from ablations.design.flag_sets import SIGN, own_numbers, signed
 from ablations.design.labels import Label, added
 from ablations.design.registry import registered
+from tricks.config import CONTINUOUS_CONFIG
 from tricks.ladder import CONTINUOUS, LADDER, NEEDS, PPO, Tricks, closed, switched
 
 SB3 = replace(PPO, value_clip=False, lr_anneal=False, bootstrap=True)  # what stable-baselines3's PPO does by default
@@ -24,7 +25,7 @@ def ppo(names: Sequence[str]) -> Design:
 @registered
 def continuous(names: Sequence[str]) -> Design:
     """The preset `continuous`, to compare to published scores. `names` changes no arm."""
-    arm = Arm(Label("continuous"), CONTINUOUS)
+    arm = Arm(Label("continuous"), CONTINUOUS, own_numbers(CONTINUOUS_CONFIG))
     return Design("continuous", tuple(names), (arm,), own_arms=True)
 
 
@@ -38,7 +39,9 @@ def around_continuous(names: Sequence[str]) -> Design:
     others = [name for name in NEEDS if name not in (*CONTINUOUS.on, "action_mask")]
     pairs = [without_it(CONTINUOUS, name) for name in CONTINUOUS.on]
     pairs += [with_it(CONTINUOUS, name, CONTINUOUS.on) for name in others]
-    arms = [Arm(Label("continuous"), CONTINUOUS), *(Arm(pair.label, pair.focus) for pair in pairs)]
+    numbers = own_numbers(CONTINUOUS_CONFIG)
+    base = Arm(Label("continuous"), CONTINUOUS, numbers)
+    arms = [base, *(Arm(pair.label, pair.focus, numbers) for pair in pairs)]
     return Design(
         "around-continuous",
         tuple(pair.trick for pair in pairs),

@@ -4,58 +4,23 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import tyro
-
+from ablations.design.arm_texts import refuse_idle
 from ablations.design.arms import Design
 from ablations.design.choice import tricks_named, usable
 from ablations.design.designs import DESIGNS
 from ablations.design.registry import SUITES
 from ablations.design.suites import Setting, Suite
-from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, further, parse_seeds
-from ablations.training.store import name_of
+from ablations.training.store import as_file_name, name_of
+from ablations.training.what import What
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import LADDER, Tricks
-
-ABOUT_DESIGNS = (
-    f"Which combinations of flags: {', '.join(DESIGNS)}, or several of them, separated by commas "
-    "(default: the suite's own, or ladder)."
-)
-
-
-@dataclass(frozen=True)
-class What:
-    """Which arms to train, and where."""
-
-    suite: str = ""
-    """cartpole, classic, beyond, pixels, published, mujoco or worlds."""
-    env: str = ""
-    """Any Gymnasium id; with --suite, one of its environments (default: all of the suite's, or CartPole-v1)."""
-    backend: str = "auto"
-    """The backend that steps the environment of --env: auto, gymnasium, processes, tensor or envpool."""
-    design: Annotated[str, tyro.conf.arg(help=ABOUT_DESIGNS)] = ""
-    tricks: str = ""
-    """The tricks that the design is about, such as clip,gae,entropy (default: all; required for a factorial)."""
-    steps: int = 0
-    """Budget of environment steps per seed (0: the suite's, or 100,000)."""
-    device: Device = "cpu"
-    workers: int = 0
-    """Number of worker processes (0: one per core, or one per GPU)."""
-    out: Path = Path("runs/ablations")
-    """Folder for results, tables and figures."""
-    rates_file: Path | None = None
-    """The table of rates that `tune` writes, beside this package's own (default: learning_rates.csv in --out)."""
-
-    @property
-    def own_rates(self) -> Path:
-        return self.rates_file or self.out / "learning_rates.csv"
 
 
 @dataclass(frozen=True)
@@ -73,6 +38,8 @@ class Plan:
     """Environments of the suite that cannot be made here, each with the reason."""
     only: frozenset[Tricks] | None = None
     """The arms to train; None: all of the designs'."""
+    given: tuple[str, ...] = ()
+    """Numbers that were asked for, as `gamma=0.9`."""
 
     @property
     def arms(self) -> list[Tricks]:
@@ -110,11 +77,12 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """`ladder+add-one-in_CartPole-v1`, followed by whatever is not the default: tricks, steps, first seed."""
+        """`ladder+add-one-in_CartPole-v1`, then whatever is not the default: tricks, steps, numbers, first seed."""
         steps = f"{self.config.steps}steps" if self.config.steps != Config.steps else ""
         chosen = "" if self.all_tricks else "-".join(self.designs[0].names)
         designs = "+".join(design.name for design in self.designs)
-        return name_of(designs, self.config.env.replace("/", "_"), chosen, steps, first=self.seeds[0])
+        numbers = as_file_name(" ".join(self.given))
+        return name_of(designs, self.config.env.replace("/", "_"), chosen, steps, numbers, first=self.seeds[0])
 
     @property
     def in_words(self) -> str:
@@ -158,12 +126,8 @@ def _suite(chosen: What) -> Suite:
     if not settings:
         known = ", ".join(dict.fromkeys(setting.config.env for setting in suite.settings))
         raise InputError(f"the suite {chosen.suite} has no {chosen.env!r}; it has {known}")
-    meant = tuple(setting for setting in settings if set(_asked(chosen)) & set(_usual(setting, suite)))
+    meant = tuple(setting for setting in settings if set(chosen.designs) & set(_usual(setting, suite)))
     return replace(suite, settings=meant or settings)
-
-
-def _asked(chosen: What) -> list[str]:
-    return [name.strip() for name in chosen.design.split(",")] if chosen.design else []
 
 
 def _usual(setting: Setting, suite: Suite) -> tuple[str, ...]:
@@ -183,15 +147,26 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
         raise ImpossibleEnvironment(str(error)) from error
     able = list(usable(config))
     names = _chosen_tricks(chosen, config, able) if chosen.tricks else able
-    asked = _asked(chosen) or _usual(setting, suite)
+    asked = chosen.designs or _usual(setting, suite)
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
     if suite.beyond:
         designs = tuple(DESIGNS[made.name](suite.beyond) if made.beyond else made for made in designs)
-    if chosen.tricks and (fixed := [design.name for design in designs if design.own_arms]):
-        raise InputError(f"the design {fixed[0]} has its own arms; leave out --tricks")
-    return Plan(config, designs, parse_seeds(seeds or setting.seeds), setting.fixed, names == able)
+    if chosen.tricks and (whole := [design.name for design in designs if design.own_arms]):
+        raise InputError(f"the design {whole[0]} has its own arms; leave out --tricks")
+    own = dict(chosen.numbers) if chosen.suite else _numbers(designs) | dict(chosen.numbers)
+    refuse_idle([arm for design in designs for arm in design.arms], dict(chosen.numbers))
+    fixed, given = setting.fixed or "lr" in own, tuple(f"{number}={value}" for number, value in chosen.numbers)
+    return Plan(replace(config, **own), designs, parse_seeds(seeds or setting.seeds), fixed, names == able, given=given)
+
+
+def _numbers(designs: Sequence[Design]) -> dict[str, Any]:
+    """The numbers that all arms of these designs have. Raises InputError if some have others."""
+    every = {arm.numbers for design in designs for arm in design.arms}
+    if len(every) > 1:
+        raise InputError("the arms of these designs have different numbers; train one design at a time, or `compare`")
+    return dict(*every)
 
 
 def _chosen_tricks(chosen: What, config: Config, able: Sequence[str]) -> list[str]:

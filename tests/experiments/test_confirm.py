@@ -8,8 +8,9 @@ from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.design.designs import ladder
 from ablations.experiments import design_runs
-from ablations.training.plan import What, plans
+from ablations.training.plan import plans
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
+from ablations.training.what import What
 from tricks.ladder import Tricks
 
 TINY = ["run", "--tricks", "entropy,grad_clip", "--steps", "300", "--workers", "1"]

@@ -15,7 +15,8 @@ from ablations.design.labels import Label, added
 from ablations.design.registry import registered
 from ablations.design.story import STORIES, Mark, Panels, Phrases, Story
 from ablations.report import page, sentences
-from ablations.training.plan import What, plans
+from ablations.training.plan import plans
+from ablations.training.what import What
 from tricks.ladder import switched
 
 BASE, BOTH = ["baseline", "gae"], ["grad_clip", "entropy"]

@@ -16,9 +16,10 @@ import pandas as pd
 from ablations.design.choice import usable
 from ablations.design.draws import PER_SET, drawn
 from ablations.training.jobs import Job, result_text
-from ablations.training.plan import Plan, What, plans
+from ablations.training.plan import Plan, plans
 from ablations.training.store import Store
 from ablations.training.tagged_csv import untagged
+from ablations.training.what import What
 from tricks import Config, Run
 from tricks.runs.learning_curve import COLUMNS
 

@@ -9,8 +9,9 @@ from support.jobs import JOB, TINY
 from ablations.cli import main
 from ablations.training.estimate import PROBES, SHARE, estimate, makespan, price, probes, short
 from ablations.training.jobs import Job, compute, parse_result
-from ablations.training.plan import What, plans
+from ablations.training.plan import plans
 from ablations.training.store import Store
+from ablations.training.what import What
 from ablations.training.workers import record
 from tricks import REINFORCE, Config, InputError
 from tricks.ladder import NEEDS, switched

@@ -11,9 +11,10 @@ import ablations.training.plan as planning
 from ablations.cli import again, main
 from ablations.design.registry import SUITES
 from ablations.training import rate_table
-from ablations.training.plan import What, plans
+from ablations.training.plan import plans
 from ablations.training.rates import UNTUNED, refuse_tuned_on
 from ablations.training.seed_ranges import FIRST_TUNING_SEED, blocks, following, further, parse_seeds
+from ablations.training.what import What
 from tricks import PPO, REINFORCE, Config, InputError
 from tricks.core.env import Env
 from tricks.envs.make import make_env

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import ablations.training.plan as planning
-from ablations.training.plan import What, plans
+from ablations.training.plan import plans
 from ablations.training.store import name_of
+from ablations.training.what import What
 from tricks import Config
 from tricks.core.env import Env
 from tricks.envs.make import make_env
