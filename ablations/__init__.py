@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ablations.analysis.compared import Frames
     from ablations.analysis.effects import effects, scores
     from ablations.analysis.estimates import holm, paired, unpaired
-    from ablations.analysis.outcomes import AS_PREDICTED, Outcome, judged, judged_in, outcomes
+    from ablations.analysis.outcomes import AS_PREDICTED, Outcome, outcomes, trial_table, trial_table_of
     from ablations.analysis.reading import read
     from ablations.analysis.scales import SCALES
     from ablations.analysis.stats import interval, iqm
@@ -89,8 +89,6 @@ __all__ = [
     "interval",
     "iqm",
     "judge",
-    "judged",
-    "judged_in",
     "label_lines",
     "load",
     "load_all",
@@ -116,6 +114,8 @@ __all__ = [
     "table",
     "takeaways",
     "thousands",
+    "trial_table",
+    "trial_table_of",
     "unpaired",
     "varied",
 ]
@@ -130,7 +130,7 @@ HOMES = {
     "analysis.choices": ("clear_of_zero",),
     "analysis.choosing": ("areas_of",),
     "analysis.effects": ("effects", "scores"),
-    "analysis.outcomes": ("AS_PREDICTED", "Outcome", "judged", "judged_in", "outcomes"),
+    "analysis.outcomes": ("AS_PREDICTED", "Outcome", "trial_table", "trial_table_of", "outcomes"),
     "analysis.scales": ("SCALES",),
     "analysis.estimates": ("holm", "paired", "unpaired"),
     "analysis.stats": ("interval", "iqm"),

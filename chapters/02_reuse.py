@@ -290,10 +290,10 @@ assert seen.to_dict() == {"alone, on what it needs": 0, "on the rung before": 1}
 assert full.detected.gt(0).sum() == 4
 assert table.verdict[table.subject == "continuous"].tolist() == ["helps"] * 3
 
-(parity,) = (each for each in trials() if each.trial.trick == "reuse" and "Parity" in each.level.config.env)
+(parity,) = (each for each in trials() if each.trial.trick == "reuse" and "Parity" in each.dose.config.env)
 early, late = {}, {}
 for name, arm in (("one step per batch", parity.without), ("reuse", parity.having)):
-    early[name] = arm.grid(parity.level.config.steps).iloc[:, 29].mean()
+    early[name] = arm.grid(parity.dose.config.steps).iloc[:, 29].mean()
     late[name] = arm.runs.late.mean()
     print(f"Parity3, {name}: {early[name]:.1f} after 30% of the budget, {late[name]:.1f} in the last tenth")
 assert early["reuse"] > early["one step per batch"] + 2 and abs(early["reuse"] - late["reuse"]) < 0.2

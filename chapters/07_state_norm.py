@@ -354,13 +354,13 @@ plt.show()
 # %%
 found = evidence("state_norm")
 outcome, good = (each for each in trials() if each.trial.trick == "state_norm")
-gains = {each.level.dose: each.effect for each in outcome.at_every_dose}
+gains = {each.dose.size: each.effect for each in outcome.at_every_dose}
 for units, gain in gains.items():
     print(f"{units:4g} units per meter: {gain.mean:+.2f} of the best score [{gain.low:+.2f}, {gain.high:+.2f}]")
 assert gains[1].low > 0 and gains[1].high < gains[10].low and abs(gains[10].mean - gains[1000].mean) < 0.05
 (cue,) = found.worlds[found.worlds.predicted == 0].itertuples()
 print(
-    f"where units are good, of a best score of {good.level.best}: {cue.difference:+.4f} [{cue.low:+.4f}, {cue.high:+.4f}]"
+    f"where units are good, of a best score of {good.dose.best}: {cue.difference:+.4f} [{cue.low:+.4f}, {cue.high:+.4f}]"
 )
 assert cue.verdict == "practically nothing" and max(-cue.low, cue.high) < 0.004
 assert sorted(found.table.env[found.table.detected < 0]) == ["Acrobot-v1", "Pendulum-v1"]

@@ -294,7 +294,7 @@ plt.show()
 for row in evidence("entropy").worlds.itertuples():
     doses = f"; by coefficient {row.doses}" if row.dose else ""
     print(f"{row.place}: {row.difference:+.4f}, {row.verdict}{doses}")
-(corridor,) = (each for each in trials() if each.level.config.env == "tricks/Corridor-v0")
+(corridor,) = (each for each in trials() if each.dose.config.env == "tricks/Corridor-v0")
 far = (corridor.without.runs["late"] > 0.5).sum()
 print(f"Corridor, without the bonus, at rate {corridor.without.lr:g}: {far} of 20 agents end at the far door")
 assert far == 7

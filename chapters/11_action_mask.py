@@ -224,8 +224,8 @@ assert early["with"] > early["without"] + 0.5
 # longer runs with twenty seeds:
 
 # %%
-(trial,) = (each for each in trials() if each.trial.dose == "useless actions")
-useless = [each.level.dose for each in trial.at_every_dose]
+(trial,) = (each for each in trials() if each.trial.varied == "useless actions")
+useless = [each.dose.size for each in trial.at_every_dose]
 figure, axis = plt.subplots(figsize=(6.5, 2.7))
 falls = {}
 for side, color, name in (("having", COLOR, "with the mask"), ("without", style.INK, "without")):

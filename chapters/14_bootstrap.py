@@ -253,7 +253,7 @@ assert set(detected.env) == {"CartPole-v1", "Pendulum-v1", "Taxi-v4"} and detect
 assert len(detected) == 5
 (doses,) = found.worlds[found.worlds.world.str.contains("Shuttle")].doses
 print("gain in Shuttle, as a share of the best score, by time limit:", doses)
-commute = next(each for each in trials() if "Commute" in each.level.config.env)
+commute = next(each for each in trials() if "Commute" in each.dose.config.env)
 for name, side in (("without", commute.without), ("with", commute.having)):
     right = (commute.scores(side) > 9).sum()
     print(

@@ -422,7 +422,7 @@ plt.show()
 
 # %%
 tried = evidence("huber").worlds.iloc[0]
-(outcome,) = (each for each in trials() if each.trial.trick == "huber" and each.level.config.env == tried.world)
+(outcome,) = (each for each in trials() if each.trial.trick == "huber" and each.dose.config.env == tried.world)
 end = outcome.having.grid(tried.steps).iloc[:, -10:].mean(axis=1)  # the last tenth, one number per seed
 print(f"learning rate: squared error {tried.lr_without:g}, huber {tried.lr_with:g}; by prize: {tried.doses}")
 print(f"with huber, {(end < 0.6).sum()} of {len(end)} agents end at the sure pay, {(end > 0.8).sum()} with the ticket")

@@ -13,7 +13,7 @@ from ablations.analysis.estimates import LEVEL, Estimate, holm, paired, second_t
 from ablations.analysis.studies import SHARES, Study, grid
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.registry import TRIALS
-from ablations.design.trial import Level, Trial
+from ablations.design.trial import Dose, Trial
 from ablations.training.rates import FIXED, at_edge
 from tricks.ladder import Tricks
 
@@ -37,14 +37,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial at one of its levels, and its two trained arms."""
+    """A trial at one of its doses, and its two trained arms."""
 
     trial: Trial
-    level: Level
+    dose: Dose
     without: Side
     having: Side
     weaker: tuple["Outcome", ...] = ()
-    """The same trial at its other levels, the one that should matter least first."""
+    """The same trial at its other doses, the one that should matter least first."""
 
     def scores(self, arm: Side) -> pd.Series:
         """An arm's score in the trial, one value per seed."""
@@ -53,7 +53,7 @@ class Outcome:
 
     @property
     def at_every_dose(self) -> tuple["Outcome", ...]:
-        """The trial at all of its levels, the one that should matter least first."""
+        """The trial at all of its doses, the one that should matter least first."""
         return (*self.weaker, self)
 
     @cached_property
@@ -63,8 +63,8 @@ class Outcome:
 
     @cached_property
     def shares(self) -> pd.DataFrame:
-        """The differences at every level as shares of its best possible score: a row per seed, a column per dose."""
-        every = {each.level.dose: each.differences / each.level.best for each in self.at_every_dose}
+        """The differences at every dose as shares of its best possible score: a row per seed, a column per dose."""
+        every = {each.dose.size: each.differences / each.dose.best for each in self.at_every_dose}
         return pd.DataFrame(every)
 
     @cached_property
@@ -75,7 +75,7 @@ class Outcome:
         """
         if self.trial.rate is not None:
             return np.zeros(1), np.zeros(1)
-        where = (self.level.config.env, self.level.config.steps, numbers(self.level.config))
+        where = (self.dose.config.env, self.dose.config.steps, numbers(self.dose.config))
         arms = ((self.trial.having, self.having), (self.trial.without, self.without))
         kept = self.trial.score == "area"
         return tuple(chosen_means(*where, flags(tricks), side.lr) if kept else None for tricks, side in arms)
@@ -84,40 +84,40 @@ class Outcome:
     def choice_noise(self) -> np.ndarray:
         """The effect of each draw of `chosen`, as a share of the best possible score; an unknown arm counts as 0."""
         having, without = (np.zeros(1) if each is None else each for each in self.chosen)
-        return np.asarray((having - without) / self.level.best)
+        return np.asarray((having - without) / self.dose.best)
 
     @property
     def effect(self) -> Estimate:
         """With minus without, paired by seed, as a share of the best possible score."""
-        return paired(self.differences.to_numpy() / self.level.best, float(self.choice_noise.var()))
+        return paired(self.differences.to_numpy() / self.dose.best, float(self.choice_noise.var()))
 
     @property
     def growth(self) -> Estimate:
-        """How much the effect grows per level, with its interval; NaN with a single level."""
+        """How much the effect grows per dose, with its interval; NaN with a single dose."""
         every = self.at_every_dose
-        weights = slope_weights([self.trial.levels.index(each.level) for each in every])
+        weights = slope_weights([self.trial.doses.index(each.dose) for each in every])
         noise = sum(weight * each.choice_noise for weight, each in zip(weights, every, strict=True))
         return paired(self.shares.to_numpy() @ weights, float(np.var(noise)))
 
     def at_edge(self, tricks: Tricks, arm: Side) -> bool:
         """Whether the arm's rate was chosen, and is the lowest or the highest that was tried."""
-        config, chosen = self.level.config, self.trial.rate is None
+        config, chosen = self.dose.config, self.trial.rate is None
         return chosen and at_edge(config.env, config.steps, numbers(config), flags(tricks), arm.lr)
 
     def row(self) -> dict[str, Any]:
         """The trial's row in the table: both means, the paired difference, and its growth, with 95% intervals."""
         without, having = self.scores(self.without), self.scores(self.having)
-        both, best = pd.concat([self.without.runs, self.having.runs]), self.level.best
+        both, best = pd.concat([self.without.runs, self.having.runs]), self.dose.best
         found, growth, margin = self.effect, self.growth, self.trial.margin
         return {
             "trick": self.trial.trick,
-            "world": self.level.config.env,
-            "numbers": numbers(self.level.config),
+            "world": self.dose.config.env,
+            "numbers": numbers(self.dose.config),
             "rate": np.nan if self.trial.rate is None else self.trial.rate,
             "rate_reason": self.trial.rate_reason,
             "others": " ".join(self.trial.others),
             "score": self.trial.score,
-            "steps": self.level.config.steps,
+            "steps": self.dose.config.steps,
             "lr_without": self.without.lr,
             "lr_with": self.having.lr,
             "edge_without": self.at_edge(self.trial.without, self.without),
@@ -132,7 +132,7 @@ class Outcome:
             "predicted": self.trial.predicted,
             "margin": self.trial.margin,
             "small": -margin < found.low and found.high < margin,
-            "dose": self.trial.dose,
+            "dose": self.trial.varied,
             "doses": " ".join(f"{dose:g}:{share:+.3f}" for dose, share in self.shares.mean(skipna=False).items()),
             "growth": growth.mean,
             "growth_low": growth.low,
@@ -150,21 +150,21 @@ def slope_weights(places: Sequence[int]) -> np.ndarray:
 
 
 def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
-    """Find the trial's arms among the runs; None if one of its last level is missing."""
-    *weaker, full = (at(trial, level, runs) for level in trial.levels)
+    """Find the trial's arms among the runs; None if one of its last dose is missing."""
+    *weaker, full = (at(trial, dose, runs) for dose in trial.doses)
     return None if full is None else replace(full, weaker=tuple(found for found in weaker if found))
 
 
-def at(trial: Trial, level: Level, runs: pd.DataFrame) -> Outcome | None:
-    """Find the trial's two arms at this level among the runs; None if either is missing."""
-    config = level.config
+def at(trial: Trial, dose: Dose, runs: pd.DataFrame) -> Outcome | None:
+    """Find the trial's two arms at this dose among the runs; None if either is missing."""
+    config = dose.config
     here = runs[runs.env == config.env]
     here = here[(here.steps == config.steps) & (here.numbers == numbers(config))]
     here = here[here.tuned.ne(FIXED) if trial.rate is None else here.lr.eq(trial.rate)]
     without, having = (
         Side(here[here.tricks == flags(arm)].drop_duplicates("seed")) for arm in (trial.without, trial.having)
     )
-    return Outcome(trial, level, without, having) if len(without.runs) and len(having.runs) else None
+    return Outcome(trial, dose, without, having) if len(without.runs) and len(having.runs) else None
 
 
 def outcomes(studies: Iterable[Study]) -> list[Outcome]:
@@ -174,7 +174,7 @@ def outcomes(studies: Iterable[Study]) -> list[Outcome]:
     return [each for each in found if each]
 
 
-def judged(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataFrame:
+def trial_table(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataFrame:
     """One row per trial, with what was seen: an effect counts if p < 0.05 after Holm's correction over all rows.
 
     `outcome` is AS_PREDICTED if the predicted sign was seen or, where 0 is predicted, if the interval lies within the
@@ -193,9 +193,9 @@ def judged(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.DataF
     return pd.concat([frame, second_try(seen, lambda k: later.get(found[k].trial))], axis=1)
 
 
-def judged_in(studies: Sequence[Study]) -> pd.DataFrame:
-    """`judged`, of all trials that these studies hold, with those that tried them again."""
-    return judged(outcomes(studies), outcomes([study.again for study in studies if study.again]))
+def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:
+    """`trial_table`, of all trials that these studies hold, with those that tried them again."""
+    return trial_table(outcomes(studies), outcomes([study.again for study in studies if study.again]))
 
 
 class Tally(NamedTuple):
@@ -211,9 +211,9 @@ class Tally(NamedTuple):
     showing: int
 
 
-def tallied(judged: pd.DataFrame) -> Tally:
-    """Count the rows of `judged` that have an interval."""
-    kept = judged[judged.low.notna()]
+def tallied(table: pd.DataFrame) -> Tally:
+    """Count the rows of `trial_table` that have an interval."""
+    kept = table[table.low.notna()]
     right, other, nothing = (kept[kept.outcome == each] for each in (AS_PREDICTED, OTHER_WAY, UNDETECTED))
     effects = right[right.predicted != 0]
     empty, tricks, showing = len(right) - len(effects), kept.trick.nunique(), effects.trick.nunique()

@@ -14,7 +14,7 @@ from ablations.analysis.joining import gathered, merged
 from ablations.analysis.stored_designs import Named, StoredDesign, as_design, as_stored
 from ablations.analysis.studies import COLUMNS, SHARES, About, Study
 from ablations.design.flag_sets import numbers
-from ablations.design.registry import place
+from ablations.design.registry import position
 from ablations.training.jobs import kind
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.config import Config
@@ -29,7 +29,7 @@ REINFORCE = "reinforce"  # in files, for the arm without any flag: others' reade
 EMPTY = dict.fromkeys(("diverged", "late", *SHARES), "")  # where a number can be missing
 
 
-class Header(About):
+class StudyHeader(About):
     """The first line of a study's file."""
 
     designs: list[StoredDesign | Named]
@@ -99,7 +99,7 @@ def load(path: Path) -> Study:
 
 def _parse(text: str, path: Path) -> Study:
     try:
-        found, runs = untagged(text, Header, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
+        found, runs = untagged(text, StudyHeader, dtype=TEXTS, keep_default_na=False, na_values=EMPTY)
         check_sum(text, found.pop("sha256", None))
         runs = runs.assign(tricks=runs.tricks.replace(REINFORCE, "")) if "tricks" in runs else runs
         designs = tuple(as_design(stored) for stored in found.pop("designs"))
@@ -162,7 +162,7 @@ def load_all(folder: Path) -> list[Study]:
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = merged([study for study in every if "confirms" not in study.about])
     studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]
-    return sorted(gathered(studies), key=lambda study: (study.kind == "worlds", place(study.env)))
+    return sorted(gathered(studies), key=lambda study: (study.kind == "worlds", position(study.env)))
 
 
 def _elsewhere(study: Study, again: Study | None) -> Study | None:

@@ -35,7 +35,7 @@ def start(base: Sequence[str]) -> Label:
     return Label(", ".join(base), note="what the chosen tricks need") if base else Label("reinforce")
 
 
-def place(env: str) -> int:
+def position(env: str) -> int:
     """Where the suites first name the environment; what they don't name comes last."""
     envs = list(dict.fromkeys(setting.config.env for suite in SUITES.values() for setting in suite.settings))
     return envs.index(env) if env in envs else len(envs)

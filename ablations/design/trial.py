@@ -11,10 +11,10 @@ NORMED = (*PLAIN, "advantage_norm")
 SMALL = (32, 32)  # hidden layers, large enough for a world with a handful of states
 
 
-class Level(NamedTuple):
+class Dose(NamedTuple):
     """A trial at one dose of what should make the trick matter."""
 
-    dose: float
+    size: float
     config: Config
     """Environment, budget and numbers; whoever runs the trial sets its seeds and its lr."""
     best: float = 1
@@ -26,7 +26,7 @@ class Trial:
     """A claim about a trick, and how to test it.
 
     Two arms that differ in one flag, in a world of tricks/worlds made for the trick, or in a classic one with numbers
-    chosen for it. With several levels, the claim is about the last one, and that the effect grows from level to level.
+    chosen for it. With several doses, the claim is about the last one, and that the effect grows from dose to dose.
     A trial may also predict that the trick does nothing there.
     """
 
@@ -34,14 +34,14 @@ class Trial:
     """The flag that the two arms differ in."""
     others: tuple[str, ...]
     """The flags that both arms have."""
-    levels: tuple[Level, ...]
-    """The doses, the one that should matter least first."""
+    doses: tuple[Dose, ...]
+    """The doses of it, the one that should matter least first."""
     predicted: Literal[1, 0, -1]
     """Which way the score should go with the trick: 1 up, -1 down, 0 nowhere."""
     reason: str
     """Why, in one sentence."""
-    dose: str = ""
-    """What the levels differ in, such as `loan`."""
+    varied: str = ""
+    """What the doses differ in, such as `loan`."""
     score: Literal["area", "late"] = "area"
     """Area under the curve, or the last 10% of it."""
     rate: float | None = None
@@ -54,7 +54,7 @@ class Trial:
     @property
     def config(self) -> Config:
         """The setting at the largest dose."""
-        return self.levels[-1].config
+        return self.doses[-1].config
 
     @property
     def env(self) -> str:
@@ -70,6 +70,6 @@ class Trial:
         return switched([*self.others, self.trick])
 
 
-def once(config: Config) -> tuple[Level, ...]:
-    """The only level of a trial without doses."""
-    return (Level(1, config),)
+def once(config: Config) -> tuple[Dose, ...]:
+    """The only dose of a trial without doses."""
+    return (Dose(1, config),)

@@ -17,7 +17,7 @@ from ablations.experiments.requests import Request, jobs_of, name_of_request, re
 from ablations.report.comparison_page import Compared, write_comparison
 from ablations.training.jobs import Job
 from ablations.training.store import Store, prepare
-from ablations.training.tuning import Seen, searched, still_wanted
+from ablations.training.tuning import Tried, searched, still_wanted
 from ablations.training.workers import run_jobs, worker_count
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
@@ -78,13 +78,13 @@ def answer(
     return write_comparison(made, out, name_of_request(asked), time.perf_counter() - start)
 
 
-def tuned(settings: Sequence[Job], asked: Request, store: Store, workers: int) -> list[dict[float, Seen]]:
+def tuned(settings: Sequence[Job], asked: Request, store: Store, workers: int) -> list[dict[float, Tried]]:
     """What each arm scored at each rate; empty if no rate is chosen."""
     if asked.rates == ():
         return []
     grid = asked.rates
 
-    def wanted(seen: Mapping[float, Seen]) -> dict[float, range]:
+    def wanted(seen: Mapping[float, Tried]) -> dict[float, range]:
         if grid is None:
             return still_wanted(seen, asked.rate_seeds)
         return {rate: range(asked.rate_seeds) for rate in grid if rate not in seen}
@@ -93,7 +93,7 @@ def tuned(settings: Sequence[Job], asked: Request, store: Store, workers: int) -
     return [found[each] for each in settings]
 
 
-def best(seen: Mapping[float, Seen]) -> float:
+def best(seen: Mapping[float, Tried]) -> float:
     """The rate with the best mean area, of those with the most seeds; a rate without an episode's end is the last."""
     most = max(len(each.areas) for each in seen.values())
     finalists = {rate: each.area for rate, each in sorted(seen.items()) if len(each.areas) == most}

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ablations.analysis.outcomes import judged, outcome
+from ablations.analysis.outcomes import outcome, trial_table
 from ablations.analysis.studies import Done, Study, about_runs, gather
 from ablations.analysis.study_files import save, save_again
 from ablations.design.choice import tricks_named
 from ablations.design.registry import TRIALS
-from ablations.design.trial import Level, Trial
+from ablations.design.trial import Dose, Trial
 from ablations.report.trials_section import write_trials
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
@@ -32,7 +32,7 @@ class Options:
     tricks: str = ""
     """Run only the trials of these tricks, such as baseline,clip (default: all)."""
     env: str = ""
-    """Run only the trials with a level in this environment, such as tricks/Mail6-v0, at all levels (default: all)."""
+    """Run only the trials with a dose in this environment, such as tricks/Mail6-v0, at all doses (default: all)."""
     seeds: str = "10"
     """A count (10: seeds 0 to 9) or a range (10:30: seeds 10 to 29)."""
     tune: bool = False
@@ -58,7 +58,7 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
     later = following(seeds) if chosen.confirm else ()
     prepare(chosen.out)
     free = [t for t in trials if t.rate is None]
-    arms = [(level.config, arm) for t in free for level in t.levels for arm in (t.without, t.having)]
+    arms = [(dose.config, arm) for t in free for dose in t.doses for arm in (t.without, t.having)]
     for config, arm in arms:
         refuse_tuned_on(config, arm, (*seeds, *later))
     untuned = [(config, arm) for config, arm in arms if best_rate(config, arm).reservation]
@@ -66,12 +66,12 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
         tune([Job(config, arm) for config, arm in untuned], store, workers)
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), chosen.env.replace("/", "_"), first=seeds[0])
-    study, path = save(trained({t: t.levels for t in trials}, seeds, store, workers, command, name), chosen.out)
+    study, path = save(trained({t: t.doses for t in trials}, seeds, store, workers, command, name), chosen.out)
     if chosen.confirm:
         found = [each for trial in trials if (each := outcome(trial, study.runs))]
-        seen = [each.trial for each, sign in zip(found, judged(found).seen, strict=True) if sign]
+        seen = [each.trial for each, sign in zip(found, trial_table(found).seen, strict=True) if sign]
         if seen:
-            largest = {trial: trial.levels[-1:] for trial in seen}
+            largest = {trial: trial.doses[-1:] for trial in seen}
             again = trained(largest, later, store, workers, command, study.name)
             study = replace(study, again=save_again(again, study, chosen.out))
     text, paths = write_trials(study, chosen.out)
@@ -80,19 +80,19 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
 
 
 def trained(
-    levels: Mapping[Trial, Sequence[Level]], seeds: Sequence[int], store: Store, workers: int, command: str, name: str
+    doses: Mapping[Trial, Sequence[Dose]], seeds: Sequence[int], store: Store, workers: int, command: str, name: str
 ) -> Study:
-    """Train both arms of each trial at these levels, unless they are stored. Raises InputError if a job fails."""
+    """Train both arms of each trial at these doses, unless they are stored. Raises InputError if a job fails."""
     rated: dict[Job, Rate] = {}
-    for trial, some in levels.items():
-        for level in some:
+    for trial, some in doses.items():
+        for dose in some:
             for arm in (trial.without, trial.having):
-                for job, rate in _jobs(trial, level, arm, seeds):
+                for job, rate in _jobs(trial, dose, arm, seeds):
                     if job not in rated or rated[job].reservation == FIXED:  # one that another trial chose was tuned
                         rated[job] = rate
     jobs = list(rated)
     done = sum(store.has(job) for job in jobs)
-    print(f"{len(levels)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
+    print(f"{len(doses)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
     failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
@@ -109,21 +109,21 @@ def picked(names: str, env: str = "") -> list[Trial]:
     if without := [name for name in wanted if name not in known]:
         raise InputError(f"there is no trial for {', '.join(without)}; the tricks with trials are {', '.join(known)}")
     found = [trial for trial in TRIALS if not wanted or trial.trick in wanted]
-    envs = dict.fromkeys(level.config.env for trial in found for level in trial.levels)
+    envs = dict.fromkeys(dose.config.env for trial in found for dose in trial.doses)
     if env and env not in envs:
         whose = f" of {names}" if names else ""
         few, more = list(envs)[:3], f" and {len(envs) - 3} others" if len(envs) > 3 else ""
         near = meant(env, envs) or f"; there are trials{whose} in {', '.join(few)}{more}"
         raise InputError(f"there is no trial{whose} in {env}{near}")
-    return [trial for trial in found if not env or env in [level.config.env for level in trial.levels]]
+    return [trial for trial in found if not env or env in [dose.config.env for dose in trial.doses]]
 
 
 def placed(trial: Trial, device: str) -> Trial:
     """The trial with its agents and worlds on this device."""
-    levels = (level._replace(config=replace(level.config, device=device)) for level in trial.levels)
-    return replace(trial, levels=tuple(levels))
+    doses = (dose._replace(config=replace(dose.config, device=device)) for dose in trial.doses)
+    return replace(trial, doses=tuple(doses))
 
 
-def _jobs(trial: Trial, level: Level, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, Rate]]:
-    own = best_rate(level.config, arm, trial.score) if trial.rate is None else Rate(trial.rate, FIXED)
-    return [(Job(replace(level.config, seeds=block, lr=own.value), arm), own) for block in blocks(seeds)]
+def _jobs(trial: Trial, dose: Dose, arm: Tricks, seeds: Sequence[int]) -> list[tuple[Job, Rate]]:
+    own = best_rate(dose.config, arm, trial.score) if trial.rate is None else Rate(trial.rate, FIXED)
+    return [(Job(replace(dose.config, seeds=block, lr=own.value), arm), own) for block in blocks(seeds)]

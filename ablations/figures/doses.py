@@ -17,7 +17,7 @@ COLUMNS = 5
 
 def doses_figure(outcomes: Sequence[Outcome], path: Path) -> list[Path]:
     """Draw and save one panel per trial, all on the same scale; nothing if no trial has doses. path: without suffix."""
-    dosed = [outcome for outcome in outcomes if outcome.trial.dose]
+    dosed = [outcome for outcome in outcomes if outcome.trial.varied]
     if not dosed:
         return []
     style.use()
@@ -45,7 +45,7 @@ def draw_effects(axis: Axes, outcome: Outcome) -> None:
     axis.errorbar(at, means, np.nan_to_num(reach), color=color, marker="o", ms=5, lw=1.8, capsize=3)
     axis.set_xticks(at, [f"{dose:g}" for dose in shares])
     axis.set_xlim(-0.4, len(found) - 0.6)
-    axis.set_xlabel(outcome.trial.dose)
+    axis.set_xlabel(outcome.trial.varied)
     sign = {1: "up", -1: "down", 0: "nothing"}[outcome.trial.predicted]
     axis.set_title(outcome.trial.trick, color=color, pad=14)
     rate = "" if outcome.trial.rate is None else f" at lr={outcome.trial.rate:g}"

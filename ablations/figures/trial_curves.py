@@ -27,7 +27,7 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
     shape = (style.WIDTH / WORLDS * columns, 2.5 * rows + 0.9)
     figure, axes = plt.subplots(rows, columns, figsize=shape, layout="constrained", squeeze=False)
     for axis, outcome, said in zip(axes.flat, outcomes, words, strict=False):
-        trial, steps = outcome.trial, outcome.level.config.steps
+        trial, steps = outcome.trial, outcome.dose.config.steps
         band(axis, curve(outcome.without.grid(steps)), style.SOFT, DASHED)
         band(axis, curve(outcome.having.grid(steps)), style.color(trial.trick))
         axis.set_title(trial.trick, color=style.color(trial.trick), pad=26)
@@ -37,7 +37,7 @@ def worlds_figure(outcomes: Sequence[Outcome], words: Sequence[str], rates: str,
         thousands(axis)
     for spare in axes.flat[len(outcomes) :]:
         spare.axis("off")
-    seeds = max(len(outcome.having.grid(outcome.level.config.steps)) for outcome in outcomes)
+    seeds = max(len(outcome.having.grid(outcome.dose.config.steps)) for outcome in outcomes)
     said = "bands: pointwise 95% bootstrap intervals" if seeds >= FEWEST else "too few for bands"
     title(figure, f"Each trick in a world made for it: with (color), without (gray, dashed)\n{seeds} seeds, {said}")
     figure.supxlabel(f"environment steps (thousands); {rates}", size=9, color=style.INK)

@@ -1,7 +1,7 @@
 """Trials, in several doses, of tricks that practitioners add to PPO."""
 
 from ablations.design.trial import NORMED, PLAIN, Trial
-from ablations.findings.doses_of_worlds import levels, tiny_rewards, world
+from ablations.findings.doses_in_worlds import doses_of, tiny_rewards, world
 from tricks.config import Config
 
 PENDULUM = 1086  # from a random policy's return to the ceiling
@@ -13,20 +13,20 @@ PRACTICE = (
         tiny_rewards(),
         1,
         "advantages of a ten-thousandth are nothing beside the entropy bonus, unless the rewards have been rescaled",
-        dose="zeros in front of the reward",
+        varied="zeros in front of the reward",
     ),
     Trial(
         "recompute",
         NORMED,
-        levels((1, 4, 16), lambda epochs: world("NoisyChain", 60_000, gae_lambda=0.0, epochs=int(epochs)), 10),
+        doses_of((1, 4, 16), lambda epochs: world("NoisyChain", 60_000, gae_lambda=0.0, epochs=int(epochs)), 10),
         1,
         "with λ = 0 a target knows of the goal only what V of the next cell does, and is renewed in every epoch",
-        dose="epochs",
+        varied="epochs",
     ),
     Trial(
         "separate_optimizers",
         (*NORMED, "grad_clip"),
-        levels(
+        doses_of(
             (1, 100),
             lambda size: Config(
                 "CartPole-v1" if size == 1 else f"tricks/CartPoleReward{size:g}-v0", steps=50_000, lanes=32, horizon=32
@@ -35,24 +35,24 @@ PRACTICE = (
         ),
         1,
         "the gradient of V, a hundred times larger, uses up the joint norm and leaves the policy less than Adam's ε",
-        dose="reward",
+        varied="reward",
     ),
     Trial(
         "dual_clip",
         (*NORMED, "segments"),
-        levels((4, 20), lambda epochs: Config("Pendulum-v1", lanes=16, gamma=0.9, epochs=int(epochs)), PENDULUM),
+        doses_of((4, 20), lambda epochs: Config("Pendulum-v1", lanes=16, gamma=0.9, epochs=int(epochs)), PENDULUM),
         1,
         "as a Gaussian narrows, ratios grow a hundredfold, and where the advantage is negative, nothing clips them",
-        dose="epochs",
+        varied="epochs",
         rate=0.01,
         rate_reason="a smaller rate keeps the ratios near 1, and tuning would find it",
     ),
     Trial(
         "huber",
         NORMED,
-        levels((2, 5, 20), lambda prize: world(f"Lottery{prize:g}", 30_000, gae_lambda=0.0), 1),
+        doses_of((2, 5, 20), lambda prize: world(f"Lottery{prize:g}", 30_000, gae_lambda=0.0), 1),
         -1,
         "a V between median and mean gives little for a ticket that rarely wins, however much it does",
-        dose="prize",
+        varied="prize",
     ),
 )

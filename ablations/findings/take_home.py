@@ -26,7 +26,7 @@ Drawn = tuple[pd.DataFrame, pd.DataFrame]  # a random design: its choices, and i
 def take_home(
     studies: Sequence[Study], trials: pd.DataFrame, sweeps: Sequence[pd.DataFrame], drawn: Sequence[Drawn]
 ) -> list[str]:
-    """The sentences for which there are results. trials: of `judged_in`. Studies that lack runs don't count."""
+    """The sentences for which there are results. trials: of `trial_table_of`. Studies that lack runs don't count."""
     every = [study for study in studies if study.designs and study.is_whole]
     ladder, beyond, robots = (_about(every, subject) for subject in ("ladder", "beyond", "continuous"))
     swept = [found for found in having(ladder, "ladder") if len(effects_by_rate(*found))]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ablations.analysis.choices import AGENTS, CHOICES, clear_of_zero
 from ablations.analysis.sweeps import varied
-from ablations.design.registry import SUITES, place
+from ablations.design.registry import SUITES, position
 from tricks.ladder import NEEDS
 
 
@@ -77,7 +77,7 @@ def stored_random(folder: Path) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
         (pd.read_csv(path), pd.read_csv(path.with_name(path.name.removesuffix(CHOICES) + AGENTS)))
         for path in sorted(folder.glob(f"random_*{CHOICES}"))
     ]
-    return sorted(found, key=lambda pair: place(str(pair[1].env.iloc[0])))
+    return sorted(found, key=lambda pair: position(str(pair[1].env.iloc[0])))
 
 
 def stored_sweeps(folder: Path) -> list[pd.DataFrame]:

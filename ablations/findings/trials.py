@@ -3,7 +3,7 @@
 from ablations.design.registry import TRIALS
 from ablations.design.trial import NORMED, PLAIN, SMALL, Trial, once
 from ablations.findings.dosed import DOSED
-from ablations.findings.doses_of_worlds import world
+from ablations.findings.doses_in_worlds import world
 from ablations.findings.practice import PRACTICE
 from tricks.config import Config
 from tricks.ladder import NEEDS

@@ -11,7 +11,7 @@ import pandas as pd
 from ablations.analysis.compared import moved
 from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
 from ablations.analysis.estimates import LEVEL, holm
-from ablations.analysis.outcomes import judged, outcomes
+from ablations.analysis.outcomes import outcomes, trial_table
 from ablations.analysis.stats import FEWEST
 from ablations.analysis.studies import Study
 from ablations.figures import style
@@ -109,7 +109,7 @@ def _together(trick: str, found: Sequence[Compared], worlds: Sequence[Study]) ->
     table["p_holm"] = holm(table.p.to_numpy())
     lost = table.p_holm.ge(LEVEL) & table.verdict.isin([HELPS, HURTS])  # one of several environments
     table["verdict"] = table.verdict.mask(lost, UNKNOWN)
-    trials = judged(outcomes(worlds)) if worlds else pd.DataFrame({"trick": []})
+    trials = trial_table(outcomes(worlds)) if worlds else pd.DataFrame({"trick": []})
     trials = trials[trials.trick == trick]
     by_env = {each.env: each for each in found}
     return Judged(trick, table, pd.concat(differing, ignore_index=True), by_env, trials if len(trials) else None)

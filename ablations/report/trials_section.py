@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, judged, outcome, tallied
+from ablations.analysis.outcomes import AS_PREDICTED, UNDETECTED, outcome, tallied, trial_table
 from ablations.analysis.studies import Study
 from ablations.design.labels import place
 from ablations.design.registry import TRIALS
@@ -28,7 +28,7 @@ def write_trials(study: Study, folder: Path) -> tuple[str, list[Path]]:
     second = [found for trial in TRIALS if study.again and (found := outcome(trial, study.again.runs))]
     if not outcomes:
         raise InputError(f"{study.name} has no runs of any trial")
-    frame, path = judged(outcomes, second), folder / study.name
+    frame, path = trial_table(outcomes, second), folder / study.name
     text = f"{trials_text(frame)}\n\n{caption(frame)}"
     table, page = (path.with_name(f"{path.name}.{kind}") for kind in ("csv", "md"))  # with_suffix would cut Loan0.1
     write_whole(table, frame.to_csv(index=False, float_format="%.6g"))
@@ -126,27 +126,27 @@ def tally(frame: pd.DataFrame) -> str:
     found = tallied(frame)
     if not found.trials:
         return ""
-    judged = frame[frame.low.notna()]
+    kept = frame[frame.low.notna()]
     empty = f" ({found.right_about_nothing} of them with no effect)" if found.right_about_nothing else ""
     counts = (
         f"Of {found.trials} trials, {found.right} came out as predicted{empty}, in {found.undetected} nothing is "
         f"detected, and {found.other_way or 'none'} came out the other way; of {found.tricks} tricks, {found.showing} "
         "have the predicted effect in at least one."
     )
-    return counts + confirmed(judged) + grown(judged)
+    return counts + confirmed(kept) + grown(kept)
 
 
-def confirmed(judged: pd.DataFrame) -> str:
+def confirmed(table: pd.DataFrame) -> str:
     """How many of the seen effects other seeds showed again; empty if none was tried again."""
-    tried = judged[judged.confirmed.notna()]
+    tried = table[table.confirmed.notna()]
     if tried.empty:
         return ""
     return f" Of {len(tried)} effects that were seen, {int(tried.confirmed.sum())} were seen again on other seeds."
 
 
-def grown(judged: pd.DataFrame) -> str:
+def grown(table: pd.DataFrame) -> str:
     """In how many trials the effect grows with the dose, the way that was predicted; empty if none is in doses."""
-    dosed = judged[judged.growth_low.notna() & judged.predicted.ne(0)]
+    dosed = table[table.growth_low.notna() & table.predicted.ne(0)]
     if dosed.empty:
         return ""
     up, down = dosed.growth_low > 0, dosed.growth_high < 0

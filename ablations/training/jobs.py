@@ -77,7 +77,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
-class Header(TypedDict):
+class JobHeader(TypedDict):
     """The first line of a job's result file, and what it may hold: `provenance` and these."""
 
     what: dict[str, Any]  # `Job.what`
@@ -158,7 +158,7 @@ def parse_result(job: Job, text: str) -> Result:
     Raises ValueError, in one line, if the text is incomplete, was changed, or belongs to another job.
     """
     try:
-        about, curve = untagged(text, Header)
+        about, curve = untagged(text, JobHeader)
         if not set(COLUMNS) >= set(curve) >= set(COLUMNS) - set(DIAGNOSTICS):
             raise ValueError("its columns are not those of a curve")
     except ValueError as error:

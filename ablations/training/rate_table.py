@@ -29,7 +29,7 @@ TEXTS = dict.fromkeys(("env", "numbers", "tricks", "areas"), str)
 EMPTY = {"area": "", "late": ""}  # no episode ended
 
 
-class Header(TypedDict):
+class TableHeader(TypedDict):
     """The first line."""
 
     rows: int
@@ -105,7 +105,7 @@ def store_table(scores: pd.DataFrame) -> None:
 def _parsed(text: str) -> pd.DataFrame:
     """The rows of the table's text. Raises ValueError if it is not whole, or a row cannot be."""
     reading = {"dtype": TEXTS, "keep_default_na": False, "na_values": EMPTY}
-    about, scores = untagged(text, Header, **reading)
+    about, scores = untagged(text, TableHeader, **reading)
     if reason := _fault(scores):
         raise ValueError(reason)
     if len(scores) != about["rows"]:

@@ -36,7 +36,7 @@ EVERY = (1e-5, 3e-5, 1e-4, *GRID, 1.0)  # the grid, and where it may be extended
 Wanted = Mapping[float, range]  # rates, and which of its tuning seeds each needs, counted from 0
 
 
-class Seen(NamedTuple):
+class Tried(NamedTuple):
     """The scores of one arm at one rate: a value per tuning seed."""
 
     areas: tuple[float, ...]
@@ -48,41 +48,41 @@ class Seen(NamedTuple):
         return -np.inf if np.isnan(self.areas).any() else float(np.mean(self.areas))
 
 
-def tune(settings: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
-    """Train every setting at the rates of the grid, and put the scores into the table.
+def tune(arms: Sequence[Job], store: Store, workers: int, seeds: int = SEEDS_PER_RATE) -> pd.DataFrame:
+    """Train every arm at the rates of the grid, and put the scores into the table.
 
-    settings: jobs, whose own seeds and rates don't matter. seeds: tuning seeds per rate, and as many again for the best
-    FINALISTS. All earlier scores of the setting are replaced, whatever their rates and seeds. Raises InputError if a
+    arms: jobs, whose own seeds and rates don't matter. seeds: tuning seeds per rate, and as many again for the best
+    FINALISTS. All earlier scores of the arm are replaced, whatever their rates and seeds. Raises InputError if a
     job fails.
     """
-    found = searched(settings, store, workers, lambda seen: still_wanted(seen, seeds))
-    rows = [_row(setting, rate, each) for setting, seen in found.items() for rate, each in seen.items()]
+    found = searched(arms, store, workers, lambda seen: still_wanted(seen, seeds))
+    rows = [_row(arm, rate, each) for arm, seen in found.items() for rate, each in seen.items()]
     fresh = pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(KEY)
     store_table(replaced_by(fresh, read_table(target())))  # another process may have stored rates meanwhile
     return fresh
 
 
 def searched(
-    settings: Sequence[Job], store: Store, workers: int, wanted: Callable[[Mapping[float, Seen]], Wanted]
-) -> dict[Job, dict[float, Seen]]:
-    """Train every setting at the rates that `wanted` asks for after what was seen, until it asks for nothing.
+    arms: Sequence[Job], store: Store, workers: int, wanted: Callable[[Mapping[float, Tried]], Wanted]
+) -> dict[Job, dict[float, Tried]]:
+    """Train every arm at the rates that `wanted` asks for after what was seen, until it asks for nothing.
 
     Raises InputError if a job fails.
     """
-    seen: dict[Job, dict[float, Seen]] = {setting: {} for setting in settings}
-    while jobs := [(setting, job) for setting in seen for job in jobs_at(setting, wanted(seen[setting]))]:
+    seen: dict[Job, dict[float, Tried]] = {arm: {} for arm in arms}
+    while jobs := [(arm, job) for arm in seen for job in jobs_at(arm, wanted(seen[arm]))]:
         failed = run_jobs([job for _, job in jobs], store, workers)
         if failed:
             raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-        for setting, job in jobs:
+        for arm, job in jobs:
             for rate, new in _by_rate(job, store).items():
-                old = seen[setting].get(rate, Seen((), ()))
-                seen[setting][rate] = Seen(old.areas + new.areas, old.lates + new.lates)
+                old = seen[arm].get(rate, Tried((), ()))
+                seen[arm][rate] = Tried(old.areas + new.areas, old.lates + new.lates)
     return seen
 
 
-def jobs_at(setting: Job, wanted: Wanted) -> list[Job]:
-    """The jobs that train a setting at these rates, each on these of its tuning seeds.
+def jobs_at(arm: Job, wanted: Wanted) -> list[Job]:
+    """The jobs that train a arm at these rates, each on these of its tuning seeds.
 
     All rates share one stack if rollouts have a fixed length. Whole episodes get a stack per rate: where some rates
     learn and others collapse, the short episodes would be padded to the long ones, and training takes twice as long.
@@ -90,8 +90,8 @@ def jobs_at(setting: Job, wanted: Wanted) -> list[Job]:
     agents = [(rate, tuning_seed(rate, k)) for rate, places in sorted(wanted.items()) for k in places]
     apart = [[a for a in agents if a[0] == rate] for rate in sorted(wanted)]
     return [
-        setting.at(tuple(seed for _, seed in some), tuple(rate for rate, _ in some))
-        for some in ([agents] if setting.tricks.segments else apart)
+        arm.at(tuple(seed for _, seed in some), tuple(rate for rate, _ in some))
+        for some in ([agents] if arm.tricks.segments else apart)
         if some
     ]
 
@@ -102,11 +102,11 @@ def tuning_seed(rate: float, k: int) -> int:
     return FIRST_TUNING_SEED + place * 2 * MOST_SEEDS_PER_RATE + k
 
 
-def still_wanted(seen: Mapping[float, Seen], seeds: int) -> dict[float, range]:
+def still_wanted(seen: Mapping[float, Tried], seeds: int) -> dict[float, range]:
     """Which seeds, counted from 0, each rate still needs: first the grid, then past its edge, then the best again."""
     if missing := [rate for rate in GRID if rate not in seen]:
         return dict.fromkeys(missing, range(seeds))
-    first = {rate: Seen(each.areas[:seeds], ()).area for rate, each in seen.items()}
+    first = {rate: Tried(each.areas[:seeds], ()).area for rate, each in seen.items()}
     if beyond := _past_the_edge(max(first, key=first.__getitem__), seen):
         return {beyond: range(seeds)}
     finalists = sorted(first, key=first.__getitem__, reverse=True)[:FINALISTS]
@@ -117,7 +117,7 @@ def still_wanted(seen: Mapping[float, Seen], seeds: int) -> dict[float, range]:
     return {beyond: range(2 * seeds)} if beyond else {}
 
 
-def _past_the_edge(best: float, seen: Mapping[float, Seen]) -> float | None:
+def _past_the_edge(best: float, seen: Mapping[float, Tried]) -> float | None:
     """The next rate if the best is the lowest or the highest so far; None if it is inside, or at the last of all."""
     k = EVERY.index(best)
     for edge, beyond in ((min(seen), k - 1), (max(seen), k + 1)):
@@ -126,7 +126,7 @@ def _past_the_edge(best: float, seen: Mapping[float, Seen]) -> float | None:
     return None
 
 
-def _by_rate(job: Job, store: Store) -> dict[float, Seen]:
+def _by_rate(job: Job, store: Store) -> dict[float, Tried]:
     """The scores of a job's agents, by their rates."""
     found = store.scored(job)
     assert found is not None
@@ -134,11 +134,11 @@ def _by_rate(job: Job, store: Store) -> dict[float, Seen]:
     scores = found.table(config.seed_list)
     rates = pd.Series(config.rates, scores.index)
     own = {rate: scores[rates == rate] for rate in dict.fromkeys(config.rates)}
-    return {rate: Seen(tuple(found.score), tuple(found.late)) for rate, found in own.items()}
+    return {rate: Tried(tuple(found.score), tuple(found.late)) for rate, found in own.items()}
 
 
-def _row(setting: Job, rate: float, seen: Seen) -> tuple[object, ...]:
-    config, tricks = setting.config, setting.tricks
+def _row(arm: Job, rate: float, seen: Tried) -> tuple[object, ...]:
+    config, tricks = arm.config, arm.tricks
     means = (float(f"{np.mean(values):.5g}") for values in seen)
-    arm = (config.env, config.steps, numbers(config), flags(tricks))
-    return (*arm, rate, *means, len(seen.areas), joined(seen.areas))
+    key = (config.env, config.steps, numbers(config), flags(tricks))
+    return (*key, rate, *means, len(seen.areas), joined(seen.areas))

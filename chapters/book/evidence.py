@@ -192,10 +192,10 @@ def _world_pairs(trick: str) -> list[Pair]:
     """The trick's trials in the worlds made for it."""
     return [
         (
-            place(found.level.config.env, numbers(found.level.config), found.trial.rate),
+            place(found.dose.config.env, numbers(found.dose.config), found.trial.rate),
             found.without.grid(steps),
             found.having.grid(steps),
         )
         for found in _outcomes(trick)
-        for steps in [found.level.config.steps]
+        for steps in [found.dose.config.steps]
     ]

@@ -15,10 +15,10 @@ from ablations import (
     area,
     effects,
     interval,
-    judged_in,
     load_all,
     outcomes,
     style,
+    trial_table_of,
 )
 from book.figures import learning_curve, over_steps
 from tricks import Tricks
@@ -92,8 +92,8 @@ def around_robots() -> tuple[Study, ...]:
 
 @cache
 def verdicts_of_trials() -> pd.DataFrame:
-    """The table of all stored trials, see `ablations.judged`."""
-    return judged_in(everything())
+    """The table of all stored trials, see `ablations.trial_table`."""
+    return trial_table_of(everything())
 
 
 @cache

@@ -18,13 +18,13 @@ TENTHS = [0.0, 0.2, -0.2, 0.1, -0.1, 0.0]
 
 
 def found(having: dict[int, float], without: dict[int, float] = BASE) -> Outcome:
-    return Outcome(TRIAL, TRIAL.levels[-1], arm(without), arm(having))
+    return Outcome(TRIAL, TRIAL.doses[-1], arm(without), arm(having))
 
 
 def test_a_row_has_the_means_of_both_arms_and_counts_every_run_that_diverged() -> None:
     having, without = arm({seed: 2 * x for seed, x in BASE.items()}).runs, arm(BASE).runs
     having = having.assign(lr=0.3, diverged=[1, np.nan, 5, 7, np.nan, np.nan])
-    row = Outcome(TRIAL, TRIAL.levels[-1], Side(without.assign(diverged=[3.0] * 6)), Side(having)).row()
+    row = Outcome(TRIAL, TRIAL.doses[-1], Side(without.assign(diverged=[3.0] * 6)), Side(having)).row()
     assert (row["without"], row["with"], row["lr_without"], row["lr_with"]) == (2.5, 5, 0.1, 0.3)
     assert (row["diverged"], row["seeds"]) == (9, 6)
 
@@ -69,9 +69,9 @@ def test_small_is_an_interval_whose_ends_are_both_within_the_margin(differences:
 
 def test_an_adjusted_p_value_at_the_level_is_nothing_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     up: Any = found({seed: x + 1 for seed, x in BASE.items()})
-    assert outcomes.judged([up]).seen.tolist() == [1]
+    assert outcomes.trial_table([up]).seen.tolist() == [1]
     monkeypatch.setattr(outcomes, "holm", lambda p: np.full(len(p), LEVEL))
-    assert outcomes.judged([up]).seen.tolist() == [0]
+    assert outcomes.trial_table([up]).seen.tolist() == [0]
 
 
 def test_of_a_seed_that_is_there_twice_the_first_run_counts() -> None:

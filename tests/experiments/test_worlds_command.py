@@ -13,7 +13,7 @@ from ablations.analysis.choosing import chosen_means
 from ablations.analysis.study_files import load_all
 from ablations.cli import main
 from ablations.design.flag_sets import flags, numbers
-from ablations.design.trial import Level, Trial, once
+from ablations.design.trial import Dose, Trial, once
 from ablations.experiments import worlds
 from ablations.report import trials_section
 from ablations.training import rate_table
@@ -97,7 +97,7 @@ def test_bad_input_is_one_line(refuses: Callable[..., None]) -> None:
 
 
 def test_the_trials_in_a_world_have_files_of_its_whole_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = replace(TRIAL, levels=once(replace(TRIAL.config, env="tricks/Loan0Pay0.1-v0")))
+    trial = replace(TRIAL, doses=once(replace(TRIAL.config, env="tricks/Loan0Pay0.1-v0")))
     for module in (worlds, trials_section):
         monkeypatch.setattr(module, "TRIALS", (trial,))
     given = ["--seeds", "10:12", "--env", trial.env, "--workers", "1", "--out", str(tmp_path)]
@@ -122,14 +122,14 @@ def test_trials_are_picked_by_trick_and_by_the_environment_of_any_dose() -> None
 def test_three_environments_are_named_where_none_is_meant(
     count: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = tuple(replace(TRIAL, levels=once(replace(TRIAL.config, env=env))) for env in "ABCD"[:count])
+    known = tuple(replace(TRIAL, doses=once(replace(TRIAL.config, env=env))) for env in "ABCD"[:count])
     monkeypatch.setattr(worlds, "TRIALS", known)
     with pytest.raises(InputError, match=rf"there is no trial in Elsewhere; there are trials in {said}$"):
         worlds.picked("", "Elsewhere")
 
 
 def test_a_trial_is_trained_on_the_device_that_was_asked_for_and_nothing_is_tried_again_unasked() -> None:
-    assert {level.config.device for level in worlds.placed(TRIAL, "cuda:7").levels} == {"cuda:7"}
+    assert {dose.config.device for dose in worlds.placed(TRIAL, "cuda:7").doses} == {"cuda:7"}
     usual = worlds.Options()
     assert (usual.confirm, usual.device, usual.workers, usual.out) == (False, "cpu", 0, Path("runs/ablations"))
 
@@ -137,10 +137,10 @@ def test_a_trial_is_trained_on_the_device_that_was_asked_for_and_nothing_is_trie
 def test_the_command_tries_again_what_it_has_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    weaker = Level(0.5, replace(TRIAL.config, horizon=20))
+    weaker = Dose(0.5, replace(TRIAL.config, horizon=20))
     for module in (worlds, trials_section):
-        monkeypatch.setattr(module, "TRIALS", (replace(TRIAL, levels=(weaker, *TRIAL.levels), dose="x"),))
-    monkeypatch.setattr(worlds, "judged", lambda found: pd.DataFrame({"seen": [1] * len(found)}))
+        monkeypatch.setattr(module, "TRIALS", (replace(TRIAL, doses=(weaker, *TRIAL.doses), varied="x"),))
+    monkeypatch.setattr(worlds, "trial_table", lambda found: pd.DataFrame({"seen": [1] * len(found)}))
     assert main(["worlds", "--seeds", "5", "--confirm", "--workers", "1", "--out", str(tmp_path)]) == 0
     (study,) = load_all(tmp_path)
     assert study.again is not None

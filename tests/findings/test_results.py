@@ -7,7 +7,7 @@ from support.pages import PAGES, region
 from ablations.analysis.by_rate import AT_BEST, OVER_ALL, effects_by_rate
 from ablations.analysis.effects import effects, scores
 from ablations.analysis.estimates import LEVEL
-from ablations.analysis.outcomes import judged_in
+from ablations.analysis.outcomes import trial_table_of
 from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
@@ -110,7 +110,7 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert [rung["gae", "0.01"], taken["gae", "0.001"], taken["gae", "0.003"]] == [-0.13, -0.11, -0.13]
     assert abs(taken["gae", "0.01"]) < 0.01
     assert lander.of(full.shared[0]).lr.iloc[0] == 0.01
-    trials = judged_in(load_all(RESULTS))
+    trials = trial_table_of(load_all(RESULTS))
     assert region("worlds") == tally(trials) + "\n"  # else paste this
     assert region("tricks") == by_trick(trials) + "\n"  # else paste this
     own = trials[trials.rate.isna()].set_index(["trick", "world"])
@@ -190,7 +190,7 @@ def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
 
 def test_the_page_begins_with_sentences_to_take_away_that_the_results_support() -> None:
     every = load_all(RESULTS)
-    said = take_home(every, judged_in(every), stored_sweeps(RESULTS), stored_random(RESULTS))
+    said = take_home(every, trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS))
     assert region("take-home") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
 
 

@@ -16,7 +16,7 @@ from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.flag_sets import numbers
 from ablations.design.labels import place
 from ablations.design.registry import TRIALS
-from ablations.design.trial import Level, Trial
+from ablations.design.trial import Dose, Trial
 from ablations.report import trials_section
 from ablations.report.trials_section import caption, grown
 from ablations.training import rate_table, rates
@@ -33,12 +33,12 @@ def test_every_trick_has_a_trial_whose_arms_differ_in_it_alone() -> None:
     for trial in TRIALS:
         assert set(trial.having.on) - set(trial.without.on) == {trial.trick}
         assert set(trial.without.on) <= set(trial.having.on)
-        assert (len(trial.levels) > 1) == bool(trial.dose)
+        assert (len(trial.doses) > 1) == bool(trial.varied)
         assert (trial.rate is not None) == bool(trial.rate_reason)
-        for level in trial.levels:
-            assert (level.config.lr, level.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
-            make_env(replace(level.config, seeds=1, lanes=1)).close()
-    envs = {level.config.env for trial in TRIALS for level in trial.levels}
+        for dose in trial.doses:
+            assert (dose.config.lr, dose.config.seeds) == (Config.lr, Config.seeds)  # left to whoever runs it
+            make_env(replace(dose.config, seeds=1, lanes=1)).close()
+    envs = {dose.config.env for trial in TRIALS for dose in trial.doses}
     assert envs | {"tricks/Grid0-v0", "tricks/Tasks-v0"} == {"CartPole-v1", "Pendulum-v1", *SPECIMENS}
 
 
@@ -77,7 +77,7 @@ def test_the_noise_of_choosing_is_in_the_units_of_the_score_whatever_its_best(mo
     monkeypatch.setattr(outcomes, "chosen_means", lambda env, steps, given, tricks, lr: means[tricks])
     base = {seed: float(seed) for seed in range(6)}
     for best in (1, 2, 500):
-        row = outcome_of(replace(TRIAL, levels=(TRIAL.levels[0]._replace(best=best),)), base, base)
+        row = outcome_of(replace(TRIAL, doses=(TRIAL.doses[0]._replace(best=best),)), base, base)
         assert row["choosing"] == pytest.approx(0.5)
         assert (row["low"], row["high"]) == pytest.approx((-1.95996 / 2, 1.95996 / 2), abs=1e-4)
 
@@ -113,7 +113,7 @@ def test_a_rate_is_chosen_by_the_score_that_is_asked_for(tmp_path: Path, monkeyp
 def test_every_world_says_in_its_docstring_what_was_seen_in_it() -> None:
     words = {1: "better with", 0: "no detectable effect", -1: "worse with"}
     seen: dict[str, set[tuple[str, str]]] = {}
-    for row in outcomes.judged(outcomes.outcomes(load_all(RESULTS))).to_dict("records"):
+    for row in outcomes.trial_table(outcomes.outcomes(load_all(RESULTS))).to_dict("records"):
         if row["world"] in SPECIMENS:
             world = SPECIMENS[row["world"]]
             modules = {f.__module__ for f in (world.initial, world.dynamics, world.observe)} - SHARED
@@ -135,13 +135,13 @@ def test_the_growth_is_the_slope_of_the_shares_over_the_levels() -> None:
 def dosed() -> tuple[Trial, list[pd.DataFrame]]:
     """A trial at three doses, and the runs of both arms at each, whose effects are 0, 1, and 2 of a best score of 2."""
     base = {seed: float(seed) for seed in range(6)}
-    levels = tuple(Level(dose, replace(TRIAL.config, gamma=0.9 - dose / 100), best=2) for dose in (0, 6, 18))
-    trial = replace(TRIAL, levels=levels, dose="loan")
+    doses = tuple(Dose(dose, replace(TRIAL.config, gamma=0.9 - dose / 100), best=2) for dose in (0, 6, 18))
+    trial = replace(TRIAL, doses=doses, varied="loan")
     frames = []
-    for level, gain in zip(levels, (0.0, 1.0, 2.0), strict=True):
+    for dose, gain in zip(doses, (0.0, 1.0, 2.0), strict=True):
         for flag, by in (("", 0.0), ("baseline", gain)):
             runs = arm({seed: x + by + 0.01 * (seed % 2) * bool(flag) for seed, x in base.items()}).runs
-            frames.append(runs.assign(numbers=numbers(level.config), tricks=flag))
+            frames.append(runs.assign(numbers=numbers(dose.config), tricks=flag))
     return trial, frames
 
 
@@ -153,7 +153,7 @@ def test_a_trial_in_doses_is_judged_at_the_last_one_and_grows_over_all() -> None
     assert row["difference"] == pytest.approx(2.005)
     assert row["doses"] == "0:+0.002 6:+0.502 18:+1.002"  # as shares of the best score, 2
     assert (row["growth"], row["growth_low"]) == (pytest.approx(0.5), pytest.approx(0.5))
-    assert outcomes.outcome(trial, pd.concat(frames[:4])) is None  # the last level is missing
+    assert outcomes.outcome(trial, pd.concat(frames[:4])) is None  # the last dose is missing
 
 
 def test_the_noise_of_choosing_the_rates_of_every_dose_is_in_the_growth(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +180,11 @@ def test_an_effect_grows_as_predicted_if_its_slope_is_clear_of_zero_and_has_the_
 def test_an_effect_counts_after_correction_for_all_trials() -> None:
     noise = np.random.default_rng(0).normal(size=8)
     base = dict(enumerate(noise))
-    weak = outcomes.Outcome(TRIAL, TRIAL.levels[-1], arm(base), arm({k: x + 0.5 + noise[-k] for k, x in base.items()}))
-    alone = outcomes.judged([weak])
+    weak = outcomes.Outcome(TRIAL, TRIAL.doses[-1], arm(base), arm({k: x + 0.5 + noise[-k] for k, x in base.items()}))
+    alone = outcomes.trial_table([weak])
     assert alone.p[0] == alone.p_holm[0] < 0.05
     assert alone.seen[0] == 1
-    many = outcomes.judged([weak] * 20)
+    many = outcomes.trial_table([weak] * 20)
     np.testing.assert_allclose(many.p_holm, np.minimum(1, 20 * alone.p[0]))
     assert (many.seen == 0).all()
 
@@ -194,12 +194,14 @@ def test_what_was_seen_is_confirmed_by_the_same_sign_on_other_seeds() -> None:
     up, down = ({seed: sign * (10.0 + seed) for seed in base} for sign in (1, -1))
 
     def found(having: dict[int, float]) -> outcomes.Outcome:
-        return outcomes.Outcome(TRIAL, TRIAL.levels[-1], arm(base), arm(having))
+        return outcomes.Outcome(TRIAL, TRIAL.doses[-1], arm(base), arm(having))
 
     for second, confirmed in ((up, 1), (down, 0), (base, 0)):
-        frame = outcomes.judged([found(up)], [found(second)])
+        frame = outcomes.trial_table([found(up)], [found(second)])
         assert frame.confirmed.tolist() == [confirmed]
         assert f"{confirmed} were seen again on other seeds" in caption(frame)
         assert ("not confirmed" in trials_section.trials_text(frame)) == (confirmed == 0)
-    assert outcomes.judged([found(base)], [found(up)]).confirmed.isna().all()  # nothing was seen, so nothing to confirm
-    assert outcomes.judged([found(up)]).again.isna().all()
+    assert (
+        outcomes.trial_table([found(base)], [found(up)]).confirmed.isna().all()
+    )  # nothing was seen, so nothing to confirm
+    assert outcomes.trial_table([found(up)]).again.isna().all()

@@ -48,17 +48,17 @@ def test_no_effect_is_predicted_right_if_the_whole_interval_lies_within_the_marg
     assert (row["outcome"], trials_section.seen(row)) == (outcome, said)
     assert outcomes.tallied(pd.DataFrame([row])).showing == 0
     assert "nothing (±0.05)" in trials_section.trials_text(pd.DataFrame([row]))
-    wide = replace(trial, levels=(trial.levels[-1]._replace(best=100),))  # of which the same differences are nothing
+    wide = replace(trial, doses=(trial.doses[-1]._replace(best=100),))  # of which the same differences are nothing
     assert outcome_of(wide, base, {seed: x + differences[seed] for seed, x in base.items()})["small"]
 
 
 def test_the_table_of_tricks_shows_an_effect_before_the_lack_of_one() -> None:
     base = dict.fromkeys(range(6), 0.5)
     alike, better = (
-        outcomes.Outcome(trial, trial.levels[-1], arm(base), arm({seed: x + gain for seed, x in base.items()}))
+        outcomes.Outcome(trial, trial.doses[-1], arm(base), arm({seed: x + gain for seed, x in base.items()}))
         for trial, gain in ((replace(TRIAL, predicted=0), 0.0), (TRIAL, 1.0))
     )
-    frame = outcomes.judged([alike, better])
+    frame = outcomes.trial_table([alike, better])
     (row,) = trials_section.by_trick(frame).splitlines()[2:]
     assert "| up " in row
     assert "2 of 2" in row

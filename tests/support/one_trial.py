@@ -23,6 +23,6 @@ def arm(returns: dict[int, float]) -> outcomes.Side:
 
 def outcome_of(trial: Trial, without: dict[int, float], having: dict[int, float]) -> dict[Any, Any]:
     """The row of a trial with these scores."""
-    found = outcomes.Outcome(trial, trial.levels[-1], arm(without), arm(having))
-    (row,) = outcomes.judged([found]).to_dict("records")
+    found = outcomes.Outcome(trial, trial.doses[-1], arm(without), arm(having))
+    (row,) = outcomes.trial_table([found]).to_dict("records")
     return row

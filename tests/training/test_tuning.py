@@ -14,7 +14,7 @@ from ablations.training.rate_table import GRID, split
 from ablations.training.rates import at_edge, best_rate
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
 from ablations.training.store import Store
-from ablations.training.tuning import Seen, jobs_at, still_wanted, tune
+from ablations.training.tuning import Tried, jobs_at, still_wanted, tune
 from tricks import PPO, REINFORCE, Config
 
 TINY = Config(steps=200, lanes=2, horizon=16)
@@ -25,7 +25,7 @@ def race(peak: float, seeds: int = 4) -> tuple[dict[float, int], list[dict[float
     counts: dict[float, int] = {}
     rounds: list[dict[float, range]] = []
     for _ in range(20):
-        seen = {rate: Seen((-abs(np.log(rate / peak)),) * count, ()) for rate, count in counts.items()}
+        seen = {rate: Tried((-abs(np.log(rate / peak)),) * count, ()) for rate, count in counts.items()}
         wanted = still_wanted(seen, seeds)
         if not wanted:
             return counts, rounds
@@ -49,29 +49,29 @@ def test_where_the_best_rate_is_at_the_edge_the_grid_grows_until_it_is_not() -> 
 
 
 def test_a_rate_at_which_no_episode_ends_in_some_seed_is_never_best() -> None:
-    nothing = Seen((np.nan, 500.0), ())
+    nothing = Tried((np.nan, 500.0), ())
     assert nothing.area == -np.inf
-    seen = {rate: nothing if rate == 0.01 else Seen((-abs(np.log(rate / 0.003)),) * 2, ()) for rate in GRID}
+    seen = {rate: nothing if rate == 0.01 else Tried((-abs(np.log(rate / 0.003)),) * 2, ()) for rate in GRID}
     assert 0.01 not in still_wanted(seen, 2)
 
 
 def test_the_finalists_are_those_of_the_first_look_whatever_the_second_says_of_them() -> None:
     """The best of the first look fails at the second: the fourth, which has had no second look, does not move up."""
     first = dict(zip(GRID, (1.0, 2.0, 6.0, 9.0, 8.0, 7.0, 0.0), strict=True))
-    seen = {rate: Seen((score,) * 4, ()) for rate, score in first.items()}
+    seen = {rate: Tried((score,) * 4, ()) for rate, score in first.items()}
     assert still_wanted(seen, 4) == dict.fromkeys((0.01, 0.03, 0.1), range(4, 8))
-    seen |= {0.01: Seen((9.0,) * 4 + (-99.0,) * 4, ())} | {rate: Seen((first[rate],) * 8, ()) for rate in (0.03, 0.1)}
+    seen |= {0.01: Tried((9.0,) * 4 + (-99.0,) * 4, ())} | {rate: Tried((first[rate],) * 8, ()) for rate in (0.03, 0.1)}
     assert still_wanted(seen, 4) == {}
-    seen |= {rate: Seen((first[rate],) * 4 + (-99.0,) * 4, ()) for rate in (0.03, 0.1)}
-    seen |= {0.0003: Seen((6.5,) * 4, ())}
+    seen |= {rate: Tried((first[rate],) * 4 + (-99.0,) * 4, ()) for rate in (0.03, 0.1)}
+    seen |= {0.0003: Tried((6.5,) * 4, ())}
     assert still_wanted(seen, 4) == {}  # though the lowest rate is now ahead, at a first look
 
 
 def test_where_a_second_look_puts_the_best_rate_at_the_edge_the_next_one_gets_both_looks_at_once() -> None:
     first = dict(zip(GRID, (8.0, 9.0, 7.0, 0.0, 0.0, 0.0, 0.0), strict=True))
-    seen = {rate: Seen((score,) * 4, ()) for rate, score in first.items()}
+    seen = {rate: Tried((score,) * 4, ()) for rate, score in first.items()}
     second = {0.0003: 8.0, 0.001: 1.0, 0.003: 7.0}
-    seen |= {rate: Seen((first[rate],) * 4 + (score,) * 4, ()) for rate, score in second.items()}
+    seen |= {rate: Tried((first[rate],) * 4 + (score,) * 4, ()) for rate, score in second.items()}
     assert still_wanted(seen, 4) == {1e-4: range(8)}
 
 
@@ -80,7 +80,7 @@ def test_no_two_rates_share_a_seed_and_none_is_ever_reported() -> None:
     assert first.config.rates == tuple(rate for rate in GRID for _ in range(4))
     assert len(set(first.config.seed_list)) == 4 * len(GRID)
     assert first.config.seed_list[:5] == (*range(1_000_060_000, 1_000_060_004), 1_000_080_000)  # as they ever were
-    seen = {rate: Seen((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}
+    seen = {rate: Tried((-rate,) * 4, ()) for rate in (1e-5, 3e-5, 1e-4, *GRID)}
     (again,) = jobs_at(Job(TINY, PPO), still_wanted(seen, 4))
     assert set(again.config.rates) == {1e-5, 3e-5, 1e-4}
     assert min(first.config.seed_list + again.config.seed_list) >= FIRST_TUNING_SEED

@@ -176,7 +176,7 @@ def in_this_process(folder: Path) -> Iterator[None]:
     shipped.mkdir()
     for path in sorted(RESULTS.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_size)[:2]:
         shutil.copy(path, shipped)
-    short = tuple(replace(trial, levels=once(replace(trial.config, steps=64))) for trial in TRIALS)
+    short = tuple(replace(trial, doses=once(replace(trial.config, steps=64))) for trial in TRIALS)
 
     def in_turn(jobs: Sequence[Any], workers: int, task: Any) -> Iterator[tuple[Any, Any]]:
         return ((job, task(job)) for job in jobs)

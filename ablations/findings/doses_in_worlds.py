@@ -1,17 +1,17 @@
-"""The levels of trials in doses: what a dose varies, and in which setting, the one that should matter least first."""
+"""The doses of trials: what they vary, and in which setting, the one that should matter least first."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ablations.design.trial import SMALL, Level
+from ablations.design.trial import SMALL, Dose
 from tricks.config import Config
 
 Of = Callable[[float], Config]  # a dose -> the setting with it
 
 
-def levels(doses: Sequence[float], config: Of, best: float | Callable[[float], float]) -> tuple[Level, ...]:
-    """One level for each dose. best: the best possible score, at this dose."""
-    return tuple(Level(dose, config(dose), best(dose) if callable(best) else best) for dose in doses)
+def doses_of(sizes: Sequence[float], config: Of, best: float | Callable[[float], float]) -> tuple[Dose, ...]:
+    """One dose for each dose. best: the best possible score, at this dose."""
+    return tuple(Dose(size, config(size), best(size) if callable(best) else best) for size in sizes)
 
 
 def world(name: str, steps: int, **numbers: Any) -> Config:
@@ -19,25 +19,25 @@ def world(name: str, steps: int, **numbers: Any) -> Config:
     return Config(f"tricks/{name}-v0", steps=steps, **{"lanes": 32, "horizon": 32, "hidden": SMALL, **numbers})
 
 
-def mails(delays: Sequence[float], gae_lambda: float) -> tuple[Level, ...]:
+def mails(delays: Sequence[float], gae_lambda: float) -> tuple[Dose, ...]:
     """The mail that takes so many steps; what is posted in the last ones never arrives."""
     numbers = {"lanes": 8, "horizon": 128, "gamma": 0.995, "gae_lambda": gae_lambda}
-    return levels(delays, lambda delay: world(f"Mail{delay:g}", 60_000, **numbers), lambda delay: 200 - delay)
+    return doses_of(delays, lambda delay: world(f"Mail{delay:g}", 60_000, **numbers), lambda delay: 200 - delay)
 
 
-def bonuses(name: str) -> tuple[Level, ...]:
+def bonuses(name: str) -> tuple[Dose, ...]:
     """A world with a small reward nearby and a large one far away, with weaker and stronger entropy bonuses."""
-    return levels((0.001, 0.01, 0.05), lambda coef: world(name, 300_000, entropy_coef=coef), 1)
+    return doses_of((0.001, 0.01, 0.05), lambda coef: world(name, 300_000, entropy_coef=coef), 1)
 
 
-def large_loans() -> tuple[Level, ...]:
+def large_loans() -> tuple[Dose, ...]:
     """A cue that pays 0.3, under no loan, one of 3, or one of 30, and 20 epochs."""
-    return levels((0, 3, 30), lambda loan: world(f"Loan{loan:g}Pay0.3", 40_000, epochs=20), 3)
+    return doses_of((0, 3, 30), lambda loan: world(f"Loan{loan:g}Pay0.3", 40_000, epochs=20), 3)
 
 
-def tiny_rewards() -> tuple[Level, ...]:
+def tiny_rewards() -> tuple[Dose, ...]:
     """CartPole that pays 0.1, 0.01 or 0.0001 a step."""
-    return levels(
+    return doses_of(
         (1, 2, 4),
         lambda zeros: Config(f"tricks/CartPoleReward{10**-zeros:g}-v0", steps=50_000, lanes=32, horizon=32),
         lambda zeros: 500 * 10**-zeros,
@@ -49,50 +49,50 @@ def cartpole(name: str) -> Config:
     return Config(name, steps=100_000, lanes=32, horizon=32)
 
 
-def units() -> tuple[Level, ...]:
+def units() -> tuple[Dose, ...]:
     """CartPole in meters, decimeters, centimeters, and millimeters."""
-    return levels(
+    return doses_of(
         (1, 10, 100, 1000),
         lambda each: cartpole(f"tricks/CartPoleOddUnits{'' if each == 1000 else f'{each:g}'}-v0"),
         500,
     )
 
 
-def large_rewards() -> tuple[Level, ...]:
+def large_rewards() -> tuple[Dose, ...]:
     """CartPole that pays 1, 10, or 100 a step."""
-    return levels(
+    return doses_of(
         (1, 10, 100),
         lambda pay: cartpole("CartPole-v1" if pay == 1 else f"tricks/CartPoleReward{pay:g}-v0"),
         lambda pay: 500 * pay,
     )
 
 
-def lengths(name: str, doses: Sequence[float], **numbers: Any) -> tuple[Level, ...]:
-    """A world whose episodes are longer at every level; the last is its usual length. A step pays 1."""
-    return levels(
-        doses,
-        lambda steps: world(f"{name}{'' if steps == doses[-1] else f'{steps:g}'}", 100_000, **numbers),
+def lengths(name: str, sizes: Sequence[float], **numbers: Any) -> tuple[Dose, ...]:
+    """A world whose episodes are longer at every dose; the last is its usual length. A step pays 1."""
+    return doses_of(
+        sizes,
+        lambda steps: world(f"{name}{'' if steps == sizes[-1] else f'{steps:g}'}", 100_000, **numbers),
         lambda steps: steps,
     )
 
 
-def shock_pairs(sizes: Sequence[float]) -> tuple[Level, ...]:
+def shock_pairs(sizes: Sequence[float]) -> tuple[Dose, ...]:
     """CartPole with pairs of shocks of these sizes, which cancel."""
-    return levels(
+    return doses_of(
         sizes, lambda size: Config(f"tricks/CartPoleShockPairs{size:g}-v0", steps=60_000, lanes=32, horizon=32), 500
     )
 
 
-def weathers(betas: Sequence[float]) -> tuple[Level, ...]:
+def weathers(betas: Sequence[float]) -> tuple[Dose, ...]:
     """A loan of 100 in lucky episodes, and return statistics that move β of the way toward those of each batch."""
-    return levels(betas, lambda beta: world("Weather100", 60_000, lanes=8, horizon=10, return_beta=beta), 10)
+    return doses_of(betas, lambda beta: world("Weather100", 60_000, lanes=8, horizon=10, return_beta=beta), 10)
 
 
-def constant_features() -> tuple[Level, ...]:
+def constant_features() -> tuple[Dose, ...]:
     """A walk on a line that is seen as a position and as no, one, or three constants."""
 
     def seen(count: float) -> Config:
         name = f"ThereAndBack{f'Plus{count:g}' if count else ''}"
         return world(name, 120_000, lanes=8, horizon=64, gamma=0.995)
 
-    return levels((0, 1, 3), seen, 1)
+    return doses_of((0, 1, 3), seen, 1)
