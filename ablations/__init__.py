@@ -1,6 +1,7 @@
 """Which trick matters where: designs, runs, statistics and figures over many seeds.
 
-Other packages, such as the chapters, import everything they need from here.
+Other packages, such as the chapters, import everything they need from here, and what this project found from
+`ablations.findings`.
 """
 
 from importlib import import_module
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
     from ablations.figures.strip import Panel, Seen, strip
     from ablations.figures.sweep_panels import draw_number
     from ablations.figures.tidy import figure
-    from ablations.findings.claims import claim_verdicts
-    from ablations.findings.game_curve import draw_games
-    from ablations.findings.games_section import games_in_words
-    from ablations.findings.published import PUBLISHED
-    from ablations.findings.takeaways import stored_random, stored_sweeps, takeaways
     from ablations.report import sentences
     from ablations.report.tables import markdown
     from ablations.training.rate_table import GRID, rows_of, table
@@ -51,7 +47,6 @@ __all__ = [
     "AS_PREDICTED",
     "DASHED",
     "GRID",
-    "PUBLISHED",
     "RESULTS",
     "SCALES",
     "SUFFIX",
@@ -71,12 +66,10 @@ __all__ = [
     "best_rate",
     "best_scores",
     "by_rank",
-    "claim_verdicts",
     "clear_of_zero",
     "common_rate",
     "compare",
     "curve",
-    "draw_games",
     "draw_number",
     "effects",
     "effects_by_rate",
@@ -84,7 +77,6 @@ __all__ = [
     "fixed",
     "flags",
     "floor_score",
-    "games_in_words",
     "holm",
     "interval",
     "iqm",
@@ -105,14 +97,11 @@ __all__ = [
     "scores",
     "sentences",
     "share_lost",
-    "stored_random",
-    "stored_sweeps",
     "story_of",
     "strip",
     "style",
     "subject",
     "table",
-    "takeaways",
     "thousands",
     "trial_table",
     "trial_table_of",
@@ -142,20 +131,15 @@ HOMES = {
     "design.arms": ("Arm", "Comparison", "Design"),
     "design.story": ("by_rank", "story_of", "subject"),
     "design.registry": ("SUITES", "TRIALS"),
-    "findings.published": ("PUBLISHED",),
     "experiments.sweep": ("ranges",),
     "figures": ("style",),
     "figures.curves": ("curve",),
-    "findings.game_curve": ("draw_games",),
     "figures.panels": ("DASHED", "band", "thousands"),
     "figures.rate_map": ("rate_map",),
     "figures.strip": ("Panel", "Seen", "strip"),
     "figures.sweep_panels": ("draw_number",),
     "report": ("sentences",),
-    "findings.claims": ("claim_verdicts",),
-    "findings.games_section": ("games_in_words",),
     "report.tables": ("markdown",),
-    "findings.takeaways": ("stored_random", "stored_sweeps", "takeaways"),
     "training.rate_table": ("GRID", "rows_of", "table"),
     "training.rates": ("best_rate",),
     "training.scores": ("area", "on_grid"),

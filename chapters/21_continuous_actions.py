@@ -30,7 +30,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ablations import PUBLISHED, SCALES, area, claim_verdicts, effects, interval, style
+from ablations import SCALES, area, effects, interval, style
+from ablations.findings import PUBLISHED, claim_verdicts
 from book import begin, curves, planted
 from book.figures import learning_curve, over_steps
 from book.results import all_effects, around_robots, robots, studies

@@ -25,7 +25,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from ablations import RESULTS, SUFFIX, area, draw_games, games_in_words, interval, load, style
+from ablations import RESULTS, SUFFIX, area, interval, load, style
+from ablations.findings import draw_games, games_in_words
 from book import begin, curves, label_lines, planted
 from book.figures import learning_curve, over_steps
 from book.results import everything

@@ -25,19 +25,8 @@ import pandas as pd
 from IPython.display import Markdown, display
 from scipy import stats
 
-from ablations import (
-    RESULTS,
-    clear_of_zero,
-    effects,
-    holm,
-    interval,
-    markdown,
-    scores,
-    sentences,
-    stored_random,
-    style,
-    takeaways,
-)
+from ablations import RESULTS, clear_of_zero, effects, holm, interval, markdown, scores, sentences, style
+from ablations.findings import stored_random, takeaways
 from book import begin, studies
 from book.results import all_effects
 from exercises.whole_ladder import biased_comparison, check_holm

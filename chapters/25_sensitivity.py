@@ -36,10 +36,10 @@ from ablations import (
     on_grid,
     rate_map,
     rows_of,
-    stored_sweeps,
     style,
     varied,
 )
+from ablations.findings import stored_sweeps
 from book import begin, label_lines, lost_at, studies, swept
 from exercises.sensitivity import check_good_range, pooled_interval
 from tricks import PPO, Config, source, train

@@ -1,5 +1,6 @@
 """`python -m ablations plot`: learning curves of any runs, ours or others', in one figure, and what differs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,10 @@ from ablations.figures.tidy import STATISTICS, figure, on_grids, rows_behind
 from ablations.report.comparison_page import table_text
 from ablations.training.store import prepare
 from tricks.errors import InputError
+from tricks.flags import meant
 from tricks.runs.files import write_whole
+
+SHOWN = 8  # arms that an error names
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,16 @@ def main(chosen: Options) -> int:
     if not chosen.sources:
         raise InputError("plot needs at least one source, such as runs/ablations or logs/monitor.csv")
     columns = Columns(chosen.run, chosen.step, chosen.value, chosen.group)
-    refuse_idle(columns, [path for _, path in map(_split, chosen.sources) if not stored_in(path)])
-    parts = [frames_of(source, columns) for source in chosen.sources]
-    frames = _picked(_apart(_in_one(together(parts), chosen.env)), chosen.arms)
+    sources = [_split(source) for source in chosen.sources]
+    refuse_idle(columns, [path for _, path in sources if not stored_in(path)])
+    wanted = [name.strip() for name in chosen.arms.split(",") if name.strip()]
+    ours = {path: read(path) for _, path in sources if stored_in(path)}
+    refuse_unknown(wanted, [arm for found in ours.values() for arm in found.runs.arm.unique()])
+    parts = [
+        _renamed(_picked(ours[path], wanted), name) if path in ours else frames_of(name, path, columns)
+        for name, path in sources
+    ]
+    frames = _apart(_in_one(together([part for part in parts if len(part.runs)]), chosen.env))
     names = list(dict.fromkeys(frames.curves.arm))
     if chosen.against and chosen.against not in names:
         raise InputError(f"--against {chosen.against!r} is no group; the groups are {', '.join(names)}")
@@ -72,12 +83,8 @@ def main(chosen: Options) -> int:
     return 0
 
 
-def frames_of(source: str, columns: Columns) -> Frames:
-    """The tables of one source. Raises InputError, with its name, if it is nothing that can be read."""
-    name, path = _split(source)
-    if stored_in(path):
-        found = read(path)
-        return _renamed(found, name) if name else found
+def frames_of(name: str, path: Path, columns: Columns) -> Frames:
+    """The tables of others' runs. Raises InputError, with their name, if they are nothing that can be read."""
     curves = curves_of(path, columns)
     label = name or path.name.removesuffix(".csv")
     curves["arm"] = curves.pop("group") if "group" in curves else label
@@ -118,6 +125,8 @@ def _with_env(found: Frames) -> pd.DataFrame:
 
 def _renamed(found: Frames, name: str) -> Frames:
     """A source's arms under a name of its own: that name if there is one arm, else before each arm's."""
+    if not name:
+        return found
     several = found.runs.arm.nunique() > 1
     return Frames(*(each.assign(arm=f"{name} " + each.arm if several else name) for each in found))
 
@@ -130,11 +139,14 @@ def _apart(found: Frames) -> Frames:
     return Frames(*both)
 
 
-def _picked(found: Frames, arms: str) -> Frames:
-    if not arms:
-        return found
-    wanted = [name.strip() for name in arms.split(",")]
-    names = list(dict.fromkeys(found.runs.arm))
+def refuse_unknown(wanted: Sequence[str], known: Sequence[str]) -> None:
+    """Raise InputError for an arm that none of our sources has. known: the names of those that they have."""
+    names = list(dict.fromkeys(known))
     if missing := [name for name in wanted if name not in names]:
-        raise InputError(f"--arms {missing[0]!r} is none of {', '.join(names)}")
-    return Frames(*(each[each.arm.isin(wanted)] for each in found))
+        few, more = names[:SHOWN], f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
+        has = f"; the arms are {', '.join(few)}{more}" if names else "; no source is of ours"
+        raise InputError(f"--arms has {missing[0]!r}, which no source has{meant(missing[0], names) or has}")
+
+
+def _picked(found: Frames, wanted: Sequence[str]) -> Frames:
+    return Frames(*(each[each.arm.isin(wanted)] for each in found)) if wanted else found

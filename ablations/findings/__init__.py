@@ -3,8 +3,9 @@
 Importing it puts our designs, suites, trials and remarks where the harness looks for such things.
 """
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ablations.findings import our_designs, our_suites, stories, trials
 from ablations.report.remarks import ON_ARMS, ON_EFFECTS, SECTIONS
@@ -13,8 +14,40 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ablations.analysis.studies import Study
+    from ablations.findings.claims import claim_verdicts
+    from ablations.findings.game_curve import draw_games
+    from ablations.findings.games_section import games_in_words
+    from ablations.findings.published import PUBLISHED
+    from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
 
-__all__ = ["our_designs", "our_suites", "stories", "trials"]
+__all__ = [
+    "PUBLISHED",
+    "claim_verdicts",
+    "draw_games",
+    "games_in_words",
+    "our_designs",
+    "our_suites",
+    "stored_random",
+    "stored_sweeps",
+    "stories",
+    "takeaways",
+    "trials",
+]
+HOMES = {
+    "published": ("PUBLISHED",),
+    "claims": ("claim_verdicts",),
+    "game_curve": ("draw_games",),
+    "games_section": ("games_in_words",),
+    "stored_choices": ("stored_random", "stored_sweeps", "takeaways"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: most need pandas and matplotlib."""
+    for home, names in HOMES.items():
+        if name in names:
+            return getattr(import_module(f"ablations.findings.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _claims(effects: "pd.DataFrame") -> str:

@@ -13,8 +13,8 @@ from ablations.analysis.studies import Study
 from ablations.analysis.sweeps import best_scores, floor_score, nearly_as_good, varied
 from ablations.design.arms import Design
 from ablations.figures.style import signed
+from ablations.findings.stored_choices import largest_shares
 from ablations.findings.take_home_beyond import having, listed, on_top_of_ppo, published, robot, seen
-from ablations.findings.takeaways import largest_shares
 from ablations.report.markup import plain
 from ablations.report.tables import arms_table, distinct
 from ablations.training.seed_ranges import TEN, further

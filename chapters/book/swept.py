@@ -7,7 +7,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations import RESULTS, best_scores, draw_number, fixed, floor_score, ranges, share_lost, stored_sweeps, varied
+from ablations import RESULTS, best_scores, draw_number, fixed, floor_score, ranges, share_lost, varied
+from ablations.findings import stored_sweeps
 from tricks import InputError
 
 USUAL = "ppo", "ppo+return_norm", "return_norm"  # the rungs of the sweeps that are not about Phasic Policy Gradient

@@ -168,7 +168,7 @@ def test_a_source_or_a_group_that_is_not_there_is_named(tmp_path: Path, capsys: 
         (["nowhere"], "there is no nowhere"),
         ([], "plot needs at least one source"),
         ([str(STORED), "--against", "nobody"], "--against 'nobody' is no group"),
-        ([str(STORED), "--arms", "nobody"], "--arms 'nobody' is none of"),
+        ([str(STORED), "--arms", "nobody"], "--arms has 'nobody', which no source has; the arms are"),
         ([str(STORED), "--run", "name"], "--run names a column of a CSV, and no source is one"),
         ([str(STORED), "--env", "Taxi-v4"], "--env 'Taxi-v4' is in no source of ours; they have CartPole-v1"),
         (
@@ -180,6 +180,13 @@ def test_a_source_or_a_group_that_is_not_there_is_named(tmp_path: Path, capsys: 
     ):
         assert cli.main(["plot", *arguments]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_one_arm_of_a_stored_study_stands_under_the_name_of_its_source(tmp_path: Path) -> None:
+    arm = read(STORED).runs.arm.iloc[0]
+    sources = [f"stored={STORED}", f"twice={STORED}", "--arms", arm, "--out", str(tmp_path / "shown")]
+    assert cli.main(["plot", *sources]) == 0
+    assert set(pd.read_csv(tmp_path / "shown.csv").arm) == {"stored", "twice"}
 
 
 def test_figure_takes_any_tidy_table_and_names_what_it_lacks() -> None:

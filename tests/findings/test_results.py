@@ -21,8 +21,8 @@ from ablations.findings.games_section import games_in_words
 from ablations.findings.our_designs import SB3
 from ablations.findings.published import PUBLISHED, published_text
 from ablations.findings.replication import EARLIER, replication_text
+from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
 from ablations.findings.take_home import take_home
-from ablations.findings.takeaways import stored_random, stored_sweeps, takeaways
 from ablations.report import sentences, tables
 from ablations.report.trials_section import by_trick, tally
 from ablations.training.rate_table import GRID, best_of, rows_of

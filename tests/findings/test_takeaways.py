@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ablations.findings.takeaways import takeaways
+from ablations.findings.stored_choices import takeaways
 
 
 def level(
