@@ -183,7 +183,7 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
 
     from tricks.envs.gymnasium import make_vec
 
-    make_vec(config.env, 1).close()  # registers the id, or fails with a one-line reason
+    make_vec(replace(config, lanes=1)).close()  # registers the id, or fails with a one-line reason
     start = time.perf_counter()
     model = PPO(
         "MlpPolicy",

@@ -1,5 +1,6 @@
 """Gymnasium environments: one vector environment per seed, in this process, in threads or in worker processes."""
 
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
+from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from torch import Tensor
 
@@ -16,7 +18,8 @@ from tricks.core.env import MakeEnv, Step
 from tricks.core.extras import advice
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.atari import is_atari, make_game, make_games
+from tricks.envs.atari import is_atari, make_games
+from tricks.envs.lane import changes, make_lane
 from tricks.envs.processes import close_workers, in_words, make_workers, what_happened
 from tricks.errors import InputError, said
 from tricks.flags import meant
@@ -38,7 +41,7 @@ class GymnasiumEnv:
         self._envs: list[VectorEnv] = []
         try:
             for _ in self.seeds:
-                self._envs.append(make_vec(config.env, config.lanes, config.backend == "processes", make))
+                self._envs.append(make_vec(config, make))
             first = self._envs[0]
             tasks = (first.metadata or {}).get("tasks", 1)
             self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space, tasks)
@@ -160,40 +163,43 @@ def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
     return finish
 
 
-def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None = None) -> VectorEnv:
-    """A Gymnasium vector environment with NEXT_STEP autoreset; with `processes`, one worker process per lane.
+def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
+    """The lanes of one seed, with NEXT_STEP autoreset; with backend processes, one worker process for each.
 
-    If `make` is given, it makes the lanes. `module:Id` first imports the module, which registers the id.
-    Raises InputError if the environment cannot be made.
+    If `make` is given, it makes the lanes. `module:Id` first imports the module, which registers the id. An environment
+    that has a vector version of its own is used as that, unless the config changes it. Raises InputError if the
+    environment cannot be made.
     """
-    atari = make is None and is_atari(id)
+    lane, lanes = partial(make_lane, config, make), config.lanes
     try:
-        if make is not None:
-            own = partial(make_checked, make)
-            return make_workers(own, lanes) if processes else SyncVectorEnv([own] * lanes)
-        if processes:
-            return make_workers(partial(make_game if atari else gym.make, id), lanes)
-        if atari:
-            return make_games(id, lanes)
-        env = gym.make_vec(id, num_envs=lanes)
-        if env.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
-            env.close()
-            env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
+        if config.backend == "processes":
+            return make_workers(lane, lanes)
+        if make is None and not changes(config):
+            if is_atari(config.env):
+                return make_games(config.env, lanes)
+            if _has_vector_version(config.env):
+                env = gym.make_vec(config.env, num_envs=lanes)
+                if env.metadata.get("autoreset_mode") == AutoresetMode.NEXT_STEP:
+                    return env
+                env.close()
+        return SyncVectorEnv([lane] * lanes)
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
         reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
-        what, hint = (repr(id), _hint(id, error)) if make is None else ("that env= makes", "")
+        what, hint = (repr(config.env), _hint(config.env, error)) if make is None else ("that env= makes", "")
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
-    return env
 
 
-def make_checked(make: MakeEnv) -> gym.Env:
-    """Call `make` and return its environment. Raises InputError if it is not a gymnasium.Env."""
-    env = make()
-    if not isinstance(env, gym.Env):
-        raise InputError(f"env= must make a gymnasium.Env, not {type(env).__name__}")
-    return env
+def _has_vector_version(id: str) -> bool:
+    """Whether an id, after the import of its module, has a class of its own for many lanes."""
+    module, _, name = id.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    namespace, plain, version = parse_env_id(name)
+    if version is None:  # as for Gymnasium, the highest
+        name = get_env_id(namespace, plain, find_highest_version(namespace, plain))
+    return name in gym.registry and gym.registry[name].vector_entry_point is not None
 
 
 def _hint(id: str, error: BaseException) -> str:
