@@ -9,7 +9,7 @@ import torch
 from gymnasium.wrappers import NormalizeReward
 
 from tricks import CONTINUOUS, Checkpoints, Config, load, resume, train
-from tricks.envs.gymnasium import make_vec
+from tricks.envs.vectors import make_vec
 from tricks.ladder import switched
 from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
 from tricks.runs.log import Rows

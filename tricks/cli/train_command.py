@@ -33,7 +33,8 @@ class Output:
     """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
     """Resume the run in this folder from its checkpoint, with its own settings. Takes no other options, except --env
-    with the run's own environment if that is a module:Id, to name the module that may be imported."""
+    with the run's own environment as module:Id, and --wrap with its own wrappers: these name the modules that may be
+    imported."""
     eval_every: int | None = None
     """Play greedy episodes, with all statistics frozen, each time a seed has taken this many more environment steps.
     Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""
@@ -50,7 +51,7 @@ def train(arguments: list[str]) -> None:
     warnings.filterwarnings("ignore", module="gymnasium")
     one_thread()
     if output.resume is not None:
-        run = resumed(output.resume, named_env(given, config))
+        run = resumed(output.resume, named_env(given, config), config.wrap)
     elif output.out is not None:
         run = trained_into(output.out, config, tricks, output)
     else:
@@ -104,7 +105,7 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
     return run
 
 
-def resumed(folder: Path, env: str | None) -> "Run":
+def resumed(folder: Path, env: str | None, wrap: tuple[str, ...]) -> "Run":
     """Resume the run in the folder, keep writing its curve and TensorBoard logs, and save it."""
     from tricks.restore import resume
     from tricks.runs.checkpoint import read
@@ -116,7 +117,7 @@ def resumed(folder: Path, env: str | None) -> "Run":
         read(folder)  # says what is missing
     with hold(folder):
         with followed(folder, env or "", tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
-            run = resume(folder, env=env, on_update=listener)
+            run = resume(folder, env=env, on_update=listener, wrap=wrap)
         save(run, folder, overwrite=True)
     return run
 
@@ -149,7 +150,7 @@ def named_env(arguments: list[str], config: Config) -> str | None:
     """The --env given with --resume, if any. Raises InputError if there is any other argument."""
     options = [argument.split("=")[0] for argument in arguments if argument.startswith("--")]
     rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
-    for other in (*rung, *(option for option in options if option not in ("--resume", "--env"))):
+    for other in (*rung, *(option for option in options if option not in ("--resume", "--env", "--wrap"))):
         why = ": annealing runs over the original steps" if other == "--steps" else ""
         raise InputError(f"--resume continues the run with its own settings; it takes no {other}{why}")
     return config.env if "--env" in options else None

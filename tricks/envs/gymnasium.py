@@ -1,28 +1,23 @@
 """Gymnasium environments: one vector environment per seed, in this process, in threads or in worker processes."""
 
-import importlib
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.envs.registration import find_highest_version, get_env_id, parse_env_id
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, VectorEnv
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
-from tricks.core.extras import advice
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.atari import is_atari, make_games
-from tricks.envs.lane import changes, make_lane
-from tricks.envs.processes import close_workers, in_words, make_workers, what_happened
-from tricks.errors import InputError, said
-from tricks.flags import meant
+from tricks.envs.claims import claimed, name_of, release
+from tricks.envs.processes import close_workers, in_words, what_happened
+from tricks.envs.vectors import make_vec
+from tricks.errors import InputError
 
 
 class GymnasiumEnv:
@@ -39,12 +34,16 @@ class GymnasiumEnv:
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
         self._resumed = 0  # number of resumptions
         self._envs: list[VectorEnv] = []
+        self._claimed: list[int] = []
         try:
             for _ in self.seeds:
                 self._envs.append(make_vec(config, make))
             first = self._envs[0]
+            if make is not None:
+                self._claimed = claimed(self._envs)
+                self.id = name_of(config.env, first)
             tasks = (first.metadata or {}).get("tasks", 1)
-            self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space, tasks)
+            self.spaces = Spaces(self.id, first.single_observation_space, first.single_action_space, tasks)
         except BaseException:
             self.close()
             raise
@@ -103,7 +102,8 @@ class GymnasiumEnv:
                 close_workers(env) if isinstance(env, AsyncVectorEnv) else env.close()
             except (Exception, SystemExit) as error:  # the training that it served may be finished
                 failures.append(in_words(error))
-        self._envs = []
+        release(self._claimed)
+        self._envs, self._claimed = [], []
         for words in failures[:1]:
             print(f"{self.id}: close() failed, which changes no result: {words}", file=sys.stderr)
 
@@ -161,51 +161,3 @@ def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
         env.send(actions)
         finish = env.recv
     return finish
-
-
-def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
-    """The lanes of one seed, with NEXT_STEP autoreset; with backend processes, one worker process for each.
-
-    If `make` is given, it makes the lanes. `module:Id` first imports the module, which registers the id. An environment
-    that has a vector version of its own is used as that, unless the config changes it. Raises InputError if the
-    environment cannot be made.
-    """
-    lane, lanes = partial(make_lane, config, make), config.lanes
-    try:
-        if config.backend == "processes":
-            return make_workers(lane, lanes)
-        if make is None and not changes(config):
-            if is_atari(config.env):
-                return make_games(config.env, lanes)
-            if _has_vector_version(config.env):
-                env = gym.make_vec(config.env, num_envs=lanes)
-                if env.metadata.get("autoreset_mode") == AutoresetMode.NEXT_STEP:
-                    return env
-                env.close()
-        return SyncVectorEnv([lane] * lanes)
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:  # constructors and imports can raise anything
-        reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
-        what, hint = (repr(config.env), _hint(config.env, error)) if make is None else ("that env= makes", "")
-        raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
-
-
-def _has_vector_version(id: str) -> bool:
-    """Whether an id, after the import of its module, has a class of its own for many lanes."""
-    module, _, name = id.rpartition(":")
-    if module:
-        importlib.import_module(module)
-    namespace, plain, version = parse_env_id(name)
-    if version is None:  # as for Gymnasium, the highest
-        name = get_env_id(namespace, plain, find_highest_version(namespace, plain))
-    return name in gym.registry and gym.registry[name].vector_entry_point is not None
-
-
-def _hint(id: str, error: BaseException) -> str:
-    """Suggest a registered id close to an unknown one, unless Gymnasium's own message already does."""
-    module, colon, name = id.rpartition(":")
-    unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in said(error)
-    if not unknown or name in gym.registry or "Did you mean" in said(error):
-        return ""  # a constructor that fails says nothing about the id
-    return meant(name, gym.registry, before=module + colon)

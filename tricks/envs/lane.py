@@ -12,7 +12,6 @@ from tricks.core.env import MakeEnv
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
 from tricks.errors import InputError, said
-from tricks.flags import switch
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
 
@@ -25,7 +24,7 @@ def changes(config: Config) -> list[str]:
 def refuse_changes(config: Config, *able: str) -> None:
     """Raise InputError if the config asks for changes, other than those in `able`, that its backend does not make."""
     if asked := [name for name in changes(config) if name not in able]:
-        raise InputError(f"backend {config.backend} has no {switch(asked[0])}; leave it out, or use gymnasium")
+        raise InputError(f"backend {config.backend} cannot change an environment by {asked[0]}; use backend gymnasium")
 
 
 def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -> gym.Env:

@@ -5,7 +5,7 @@ import shlex
 import sys
 import weakref
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -88,6 +88,7 @@ class Checkpoints:
         **parts: Any,
     ) -> None:
         """Register the run's settings and its first parts, which include env and log; own: see `Saved`."""
+        config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
         self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every, "own": own}
         self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
         self.add(**parts)

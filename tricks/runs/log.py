@@ -93,7 +93,8 @@ class Log:
             seed = self.seeds[i]
             self.diverged[seed], self.reasons[seed] = int(self.steps[i]), rollout.faults.get(seed, LOST)
         if len(self.reasons) == len(self.seeds) and LOST not in self.reasons.values():
-            raise InputError(f"{self.env}: {self.reasons[self.seeds[0]]}")
+            who = "the environment" if self.env == Config.env else self.env  # CartPole has no faults: it is another
+            raise InputError(f"{who}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
         self._notes, self.update = {}, self.update + 1
 
