@@ -14,7 +14,7 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.claims import claimed, name_of, release
+from tricks.envs.distinct import claimed, name_of, release
 from tricks.envs.processes import close_workers, in_words, what_happened
 from tricks.envs.vectors import make_vec
 from tricks.errors import InputError
