@@ -62,4 +62,5 @@ def _hint(id: str, error: BaseException) -> str:
     unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in said(error)
     if not unknown or name in gym.registry or "Did you mean" in said(error):
         return ""  # a constructor that fails says nothing about the id
-    return meant(name, gym.registry, before=module + colon)
+    foreign = "" if module else f"; if a module of yours registers it, name that: module:{name}"
+    return meant(name, gym.registry, before=module + colon) + foreign
