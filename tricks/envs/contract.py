@@ -17,6 +17,9 @@ STEP = "(observation, reward, terminated, truncated, info)"
 OLD = ", as before Gymnasium 0.26"
 
 
+NUMBERS = {float, int, bool, np.float64, np.float32, np.int64}  # that a reward almost always is
+
+
 class Contract(gym.Wrapper):
     """A lane whose `reset` and `step` return what they must; a reward or an end in an array of one is taken out of it.
 
@@ -30,7 +33,8 @@ class Contract(gym.Wrapper):
                 raise breach(f"{role}_space must be a gymnasium.Space, not {shown(space)}")
         super().__init__(env)
         space = env.observation_space
-        self._usual = (space.shape, space.dtype) if isinstance(space, gym.spaces.Box) else None
+        box = isinstance(space, gym.spaces.Box)
+        self._shape, self._dtype = space.shape if box else None, space.dtype if box else None
 
     def name_of_class(self) -> str:
         """The name of the environment's class."""
@@ -54,18 +58,19 @@ class Contract(gym.Wrapper):
         except Exception as error:
             self._explain(error)
             raise
-        check_step(came)
+        if type(came) is not tuple or len(came) != 5 or type(came[4]) is not dict:
+            check_step(came)
         obs, reward, terminated, truncated, info = came
-        if not isinstance(reward, float | int | np.number | np.bool_):
+        if type(reward) not in NUMBERS:
             reward = one_number(reward)
         if type(terminated) is not bool or type(truncated) is not bool:
             terminated, truncated = one_bool("terminated", terminated), one_bool("truncated", truncated)
-        return self._seen("step()", obs), reward, terminated, truncated, info
+        if type(obs) is not np.ndarray or obs.shape != self._shape or obs.dtype is not self._dtype:
+            obs = self._seen("step()", obs)
+        return obs, reward, terminated, truncated, info
 
     def _seen(self, call: str, obs: Any) -> Any:
         """The observation. Raises InputError if its form is not that of its space."""
-        if type(obs) is np.ndarray and (obs.shape, obs.dtype) == self._usual:
-            return obs  # almost always
         if fault := misfit(self.env.observation_space, obs):
             raise breach(f"the observation of {call} {fault}")
         return obs
@@ -120,7 +125,7 @@ def _check_info(call: str, info: Any) -> None:
 
 def one_number(reward: Any) -> Any:
     """A reward as a number; None stays, and counts as not finite. Raises InputError for anything else."""
-    if reward is None:
+    if reward is None or isinstance(reward, np.floating | np.integer | np.bool_):
         return reward
     array = _array(reward)
     if array.size != 1 or array.dtype.kind not in "biuf":
