@@ -23,7 +23,7 @@ from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
-from tricks.runs.checkpoint import Checkpoints, read, resume_command
+from tricks.runs.checkpoint import Checkpoints, Saved, read, resume_command
 from tricks.runs.files import as_path
 from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
 from tricks.runs.lock import hold
@@ -58,16 +58,27 @@ def resume(
         read(folder)  # says what is missing
     with hold(folder):
         clean_up(folder)
-        saved = read(folder)
-        for name, given in (("env", env), ("body", body)):
-            if name in saved.own and (given is None or isinstance(given, str)):
-                call = _call("resume", folder, name)
-                raise InputError(f"the run in {folder} was started with a custom {name}: from Python, {call}")
-        config, make = _named(folder, saved.config, env, wrap)
-        if isinstance(make, Unnamed):
-            make()
-        checkpoints = Checkpoints(folder, saved.every, saved)
-        return train(config, saved.tricks, make, body, checkpoints, on_update, saved.evaluation)
+        return resumed(folder, read(folder), env, body, on_update, wrap)
+
+
+def resumed(
+    folder: Path,
+    saved: Saved,
+    env: MakeEnv | str | None,
+    body: MakeBody | None,
+    on_update: Listener | None,
+    wrap: Sequence[str],
+) -> Run:
+    """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
+    for name, given in (("env", env), ("body", body)):
+        if name in saved.own and (given is None or isinstance(given, str)):
+            call = _call("resume", folder, name)
+            raise InputError(f"the run in {folder} was started with a custom {name}: from Python, {call}")
+    config, make = _named(folder, saved.config, env, wrap)
+    if isinstance(make, Unnamed):
+        make()
+    checkpoints = Checkpoints(folder, saved.every, saved)
+    return train(config, saved.tricks, make, body, checkpoints, on_update, saved.evaluation)
 
 
 @checked

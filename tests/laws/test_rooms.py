@@ -26,6 +26,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
         {"runs"},
         {"loop"},
         {"restore", "replaced"},
+        {"further"},
         {"reading"},
         {"cli"},
         {"__init__"},
