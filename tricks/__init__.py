@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tricks.core.agent import Agent
     from tricks.core.nets import Body
     from tricks.core.spaces import Spaces
+    from tricks.further import StartFrom, further
     from tricks.loop import train
     from tricks.reading.export import export
     from tricks.reading.listing import diff, listing
@@ -38,9 +39,11 @@ __all__ = [
     "InputError",
     "Run",
     "Spaces",
+    "StartFrom",
     "Tricks",
     "diff",
     "export",
+    "further",
     "listing",
     "load",
     "named",
@@ -58,8 +61,10 @@ HOMES = {  # imported on first use, because torch and libcst are slow to load
     "Evaluation": "tricks.runs.evaluation",
     "Run": "tricks.runs.run",
     "Spaces": "tricks.core.spaces",
+    "StartFrom": "tricks.further",
     "diff": "tricks.reading.listing",
     "export": "tricks.reading.export",
+    "further": "tricks.further",
     "listing": "tricks.reading.listing",
     "load": "tricks.restore",
     "resume": "tricks.restore",

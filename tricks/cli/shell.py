@@ -16,6 +16,7 @@ from tricks.flags import meant
 T = TypeVar("T")
 
 
+SHORT = {"--continue": "--continue-from"}  # what no field can be called in Python
 REPEATED = {"--env-arg": "--env-args", "--wrap": "--wrap"}  # options that may be given again and again: their field
 
 
@@ -78,7 +79,8 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
     """
     import tyro  # imported here because commands without options don't need it
 
-    arguments = gathered(arguments)
+    whole = [(SHORT.get(name, name), equals, value) for name, equals, value in (x.partition("=") for x in arguments)]
+    arguments = gathered(["".join(parts) for parts in whole])
     known = ["--help", "-h"]
     for field in _fields(kind):
         name = field.name.replace("_", "-")

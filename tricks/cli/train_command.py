@@ -56,7 +56,6 @@ class Output:
 def train(arguments: list[str]) -> None:
     """Train agents, print a summary, and save the run if --out is given."""
     given = list(arguments)
-    arguments = ["--continue-from" + word.removeprefix("--continue") if is_continue(word) else word for word in given]
     tricks, (config, output) = parse(arguments, "train", Config, Output)
     warnings.filterwarnings("ignore", module="gymnasium")
     one_thread()
@@ -75,11 +74,6 @@ def train(arguments: list[str]) -> None:
         run = trained(config, tricks, output)
     if len(run.diverged) == len(run.config.seed_list):
         raise InputError("every seed diverged; try a smaller --lr")
-
-
-def is_continue(word: str) -> bool:
-    """Whether this is --continue, which no field can be called in Python."""
-    return word.split("=")[0] == "--continue"
 
 
 def one_thread() -> None:
