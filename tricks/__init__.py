@@ -8,10 +8,10 @@ from tricks.errors import InputError
 from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 
 if TYPE_CHECKING:
+    from tricks.continuing import StartFrom, further
     from tricks.core.agent import Agent
     from tricks.core.nets import Body
     from tricks.core.spaces import Spaces
-    from tricks.further import StartFrom, further
     from tricks.loop import train
     from tricks.reading.export import export
     from tricks.reading.listing import diff, listing
@@ -61,10 +61,10 @@ HOMES = {  # imported on first use, because torch and libcst are slow to load
     "Evaluation": "tricks.runs.evaluation",
     "Run": "tricks.runs.run",
     "Spaces": "tricks.core.spaces",
-    "StartFrom": "tricks.further",
+    "StartFrom": "tricks.continuing",
     "diff": "tricks.reading.listing",
     "export": "tricks.reading.export",
-    "further": "tricks.further",
+    "further": "tricks.continuing",
     "listing": "tricks.reading.listing",
     "load": "tricks.restore",
     "resume": "tricks.restore",

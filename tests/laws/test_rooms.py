@@ -26,7 +26,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
         {"runs"},
         {"loop"},
         {"restore", "replaced"},
-        {"further"},
+        {"continuing"},
         {"reading"},
         {"cli"},
         {"__init__"},

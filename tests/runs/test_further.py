@@ -10,7 +10,7 @@ import torch
 
 from tricks import PPO, Checkpoints, Config, InputError, Tricks, load, train
 from tricks.cli.main import main
-from tricks.further import StartFrom, further
+from tricks.continuing import StartFrom, further
 from tricks.ladder import closed, switched
 from tricks.runs.folder import LAST
 

@@ -124,14 +124,14 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
 
 def started(output: Output, checkpoints: "Checkpoints | None" = None) -> "Checkpoints | None":
     """The checkpoints; with --start-from, they also give the agents their start."""
-    from tricks.further import StartFrom
+    from tricks.continuing import StartFrom
 
     return checkpoints if output.start_from is None else StartFrom(output.start_from, inner=checkpoints)
 
 
 def continued(folder: Path, steps: int, schedule: str, env: str | None, wrap: tuple[str, ...]) -> "Run":
     """Train the finished run in the folder for so many more steps, and save it there."""
-    from tricks.further import further
+    from tricks.continuing import further
     from tricks.runs.checkpoint import read
     from tricks.runs.files import as_path
     from tricks.runs.folder import LAST

@@ -120,11 +120,12 @@ class Checkpoints:
         written, a line says so, the previous one stays, and the training goes on.
         """
         step, log = int(steps.max()), self._parts.get("log")
-        names = [LAST] if log is not None and not log.active.any() else []
-        names += [CHECKPOINT] if step // self.every > self._kept // self.every else []
+        names = [CHECKPOINT] if step // self.every > self._kept // self.every else []
+        names += [LAST] if log is not None and not log.active.any() else []
         if names:
             parts = {name: part.state_dict() for name, part in self._parts.items()}
             content = sealed(tensor_bytes({"about": json.dumps(self._about), "step": step, "parts": parts}))
+        if CHECKPOINT in names:
             self._kept = step
         for name in names:
             try:
