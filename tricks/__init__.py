@@ -8,6 +8,7 @@ from tricks.errors import InputError
 from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 
 if TYPE_CHECKING:
+    from tricks.continuing import StartFrom, further
     from tricks.core.agent import Agent
     from tricks.core.nets import Body
     from tricks.core.spaces import Spaces
@@ -38,9 +39,11 @@ __all__ = [
     "InputError",
     "Run",
     "Spaces",
+    "StartFrom",
     "Tricks",
     "diff",
     "export",
+    "further",
     "listing",
     "load",
     "named",
@@ -58,8 +61,10 @@ HOMES = {  # imported on first use, because torch and libcst are slow to load
     "Evaluation": "tricks.runs.evaluation",
     "Run": "tricks.runs.run",
     "Spaces": "tricks.core.spaces",
+    "StartFrom": "tricks.continuing",
     "diff": "tricks.reading.listing",
     "export": "tricks.reading.export",
+    "further": "tricks.continuing",
     "listing": "tricks.reading.listing",
     "load": "tricks.restore",
     "resume": "tricks.restore",

@@ -1,18 +1,16 @@
 """The hyperparameters of a run. `Tricks` says what is on or off; `Config` says how much."""
 
-import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from tricks.env_args import as_texts, as_values, refuse_unnamed
 from tricks.errors import InputError
+from tricks.ranges import check_range
 from tricks.values import LONGEST, Checked, shown
 
 PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
 ACTIVATIONS = ("tanh", "relu")
-SHARES = ("gamma", "gae_lambda", "return_beta", "obs_decay")  # numbers in [0, 1]
-SIGNED = ("log_std_init",)  # any finite number; every other number must be more than 0 and finite
-MAY_BE_ZERO = ("value_coef", "entropy_coef", "aux_epochs", "clone_coef")  # or 0, too, for these
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,15 @@ class Config(Checked):
     """What steps the environment: gymnasium, processes (the same ids, one worker process per lane), envpool
     (EnvPool's ids; needs the extra `envpool`), tensor (this project's worlds), or auto (tensor if the id is one of
     these worlds, otherwise gymnasium)."""
+    env_args: tuple[str, ...] = ()
+    """Arguments of the environment, one name=value each: gravity=-5. A value is a Python literal, or else a string. In
+    Python, a dict will do: env_args={"gravity": -5}."""
+    wrap: tuple[str, ...] = ()
+    """Gymnasium wrappers, module:Wrapper each, put around the environment in this order."""
+    rescale_actions: bool = False
+    """Let the policy act in [-1, 1], which is mapped to the bounds of Box actions."""
+    stack: int = 1
+    """K: the agent sees the last K observations. At the start of an episode, the first one stands for those before."""
     device: str = "cpu"
     """Device for the agents and the tensor worlds: cpu, cuda, cuda:1, ..."""
     compile: bool = False
@@ -122,12 +129,15 @@ class Config(Checked):
     """δ: errors larger than this, in the value net's own units, cost linearly (huber)."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "env_args", as_texts(self.env_args))
+        object.__setattr__(self, "wrap", (self.wrap,) if isinstance(self.wrap, str) else self.wrap)
         super().__post_init__()
+        refuse_unnamed(self.wrap)
         self._check_seeds()
         for name in (f.name for f in fields(self) if f.type in (int, float, PerSeed)):
             given = getattr(self, name)
             for number in self.each(name) if isinstance(given, tuple) else (given,):
-                _check_range(name, number)
+                check_range(name, number)
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
         if self.activation not in ACTIVATIONS:
@@ -149,6 +159,11 @@ class Config(Checked):
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
     @property
+    def env_kwargs(self) -> dict[str, Any]:
+        """The environment's arguments by name."""
+        return as_values(self.env_args)
+
+    @property
     def rates(self) -> tuple[float, ...]:
         """The learning rate of each seed."""
         return self.each("lr")
@@ -166,23 +181,6 @@ class Config(Checked):
         """The config of the k-th seed alone."""
         own: dict[str, Any] = {f.name: self.each(f.name)[k] for f in fields(self) if f.type == PerSeed}
         return replace(self, seeds=(self.seed_list[k],), **own)
-
-
-def _check_range(name: str, number: float) -> None:
-    """Raise InputError for a number that is out of its range."""
-    if name in SHARES:
-        if not 0 <= number <= 1:
-            raise InputError(f"{name} must be in [0, 1], not {number}")
-    elif name in MAY_BE_ZERO:
-        if not 0 <= number < math.inf:
-            raise InputError(f"{name} must be at least 0 and finite, not {number}")
-    elif name in SIGNED:
-        if not math.isfinite(number):
-            raise InputError(f"{name} must be finite, not {number}")
-    elif name == "dual_clip_limit" and number <= 1:
-        raise InputError(f"dual_clip_limit must be more than 1, not {number}")
-    elif not 0 < number < math.inf:
-        raise InputError(f"{name} must be positive and finite, not {number}")
 
 
 # The numbers for the preset `atari`, from openai/baselines' ppo2. The paper itself (Schulman et al. 2017,

@@ -4,12 +4,14 @@ No file is ever executed: pickled objects are refused, and the module of an envi
 the caller names it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+import gymnasium as gym
 import pandas as pd
 from torch import Tensor
 
@@ -21,7 +23,7 @@ from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
-from tricks.runs.checkpoint import Checkpoints, read, resume_command
+from tricks.runs.checkpoint import Checkpoints, Saved, read, resume_command
 from tricks.runs.files import as_path
 from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
 from tricks.runs.lock import hold
@@ -31,6 +33,7 @@ from tricks.runs.tensor_files import tensors_in
 from tricks.values import checked
 
 T = TypeVar("T")
+GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in gym.wrappers.__all__]  # wrappers that are no stranger's
 
 
 @checked
@@ -39,39 +42,56 @@ def resume(
     env: MakeEnv | str | None = None,
     body: MakeBody | None = None,
     on_update: Listener | None = None,
+    wrap: tuple[str, ...] = (),
 ) -> Run:
     """Resume the run in `folder` from its checkpoint, train it to the end, and keep writing checkpoints.
 
     In a tensor world, the curve is bit-for-bit that of an uninterrupted run on the same machine. Other environments
     start new episodes, and a message says so. The configuration does not change: the annealing runs over the whole
     budget, and evaluations continue. Pass the same `env` or `body` again if the run started with one; if it trains in
-    an environment `module:Id`, pass that id as `env`. on_update is called as in `train`. Raises InputError if there is
-    no checkpoint, if it is damaged, if env or body is missing, or if another process trains in the folder.
+    an environment `module:Id`, pass that id as `env`, and its wrappers as `wrap` if they are not Gymnasium's. on_update
+    is called as in `train`. Raises InputError if there is no checkpoint, if it is damaged, if env, body or wrap is
+    missing, or if another process trains in the folder.
     """
     folder = as_path(folder)
     if not folder.is_dir():
         read(folder)  # says what is missing
     with hold(folder):
         clean_up(folder)
-        saved = read(folder)
-        for name, given in (("env", env), ("body", body)):
-            if name in saved.own and (given is None or isinstance(given, str)):
-                call = _call("resume", folder, name)
-                raise InputError(f"the run in {folder} was started with a custom {name}: from Python, {call}")
-        make = _named(folder, saved.config, env)
-        if isinstance(make, Unnamed):
-            make()
-        checkpoints = Checkpoints(folder, saved.every, saved)
-        return train(saved.config, saved.tricks, make, body, checkpoints, on_update, saved.evaluation)
+        return resumed(folder, read(folder), env, body, on_update, wrap)
+
+
+def resumed(
+    folder: Path,
+    saved: Saved,
+    env: MakeEnv | str | None,
+    body: MakeBody | None,
+    on_update: Listener | None,
+    wrap: Sequence[str],
+) -> Run:
+    """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
+    for name, given in (("env", env), ("body", body)):
+        if name in saved.own and (given is None or isinstance(given, str)):
+            call = _call("resume", folder, name)
+            raise InputError(f"the run in {folder} was started with a custom {name}: from Python, {call}")
+    config, make = _named(folder, saved.config, env, wrap)
+    if isinstance(make, Unnamed):
+        make()
+    checkpoints = Checkpoints(folder, saved.every, saved)
+    return train(config, saved.tricks, make, body, checkpoints, on_update, saved.evaluation)
 
 
 @checked
-def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | None = None) -> Run:
+def load(
+    path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | None = None, wrap: tuple[str, ...] = ()
+) -> Run:
     """Load the run that `Run.save` wrote to the folder `path`.
 
     A run trained with a custom `body` needs it again; a run trained in a custom `env` needs it only to play. So does a
-    run trained in an environment `module:Id`: pass that id as `env` to import the module. Raises InputError if the
-    run is missing or damaged, if its custom body is not given, or if `env` names another environment.
+    run trained in an environment `module:Id`: pass that id as `env` to import the module. It may also name the module
+    that registers an id without one. Wrappers that are not Gymnasium's are named in the same way, by `wrap`. Raises
+    InputError if the run is missing or damaged, if its custom body is not given, or if `env` or `wrap` names another
+    environment or wrapper.
     """
     folder = as_path(path)
     if folder.is_file():
@@ -83,12 +103,10 @@ def load(path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | No
     about, config, tricks, curve, state = contents(folder)
     if "body" in about.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: {_call('load', folder, 'body')}")
-    if "env" not in about.own:
-        make = _named(folder, config, env)
-    elif env is None or isinstance(env, str):
-        make = _missing(f"the run in {folder} was trained in a custom environment: {_call('load', folder, 'env')}")
+    if "env" not in about.own or callable(env):
+        config, make = _named(folder, config, env, wrap)
     else:
-        make = env
+        make = _missing(f"the run in {folder} was trained in a custom environment: {_call('load', folder, 'env')}")
     observation, action = about.gym_spaces()
     spaces = Spaces(config.env, observation, action, about.spaces.tasks)
     try:
@@ -139,21 +157,34 @@ def _damaged(folder: Path, reason: str) -> InputError:
     return InputError(f"the run in {folder} is damaged: {reason}")
 
 
-def _named(folder: Path, config: Config, env: MakeEnv | str | None) -> MakeEnv | None:
-    """What makes the environment of a run that has no custom one; None: its id does.
+def _named(
+    folder: Path, config: Config, env: MakeEnv | str | None, wrap: Sequence[str]
+) -> tuple[Config, MakeEnv | None]:
+    """The run's config, and what makes its environment if it has no custom one; None: its id does.
 
-    Raises InputError if `env` is another id.
+    An id without a module gets the one that `env` names. Raises InputError if `env` is another id, or `wrap` names
+    wrappers that are not the run's.
     """
     if isinstance(env, str):
-        if env != config.env:
+        if config.env not in (env, env.rpartition(":")[2]):
             raise InputError(f"the run in {folder} was trained in {config.env!r}, not in {env!r}")
-        return None
-    if env is None and ":" in config.env:
-        return Unnamed(
-            f"the run in {folder} was trained in {config.env!r}, whose module is imported only if you name it: "
-            f"add --env {config.env!r} (env={config.env!r} in Python)"
-        )
-    return env
+        config = replace(config, env=env)
+    if other := [name for name in wrap if name not in config.wrap]:
+        raise InputError(f"the run in {folder} was not trained with the wrapper {other[0]}")
+    own = {"env": repr(config.env)} if env is None and ":" in config.env else {}
+    foreign = [name for name in config.wrap if name not in (*wrap, *GYMNASIUMS)]
+    if not own and not foreign:
+        return config, None if isinstance(env, str) else env
+    parts = [f"in {name}" for name in own.values()] + [f"with the wrapper {name}" for name in foreign]
+    options = [f"--env {name}" for name in own.values()] + [f"--wrap {name}" for name in foreign]
+    calls = [f"env={name}" for name in own.values()] + [f"wrap={foreign}"] * bool(foreign)
+    message = (
+        f"the run in {folder} was trained {' and '.join(parts)}, whose module is imported only if you name it: "
+        f"add {' '.join(options)} ({', '.join(calls)} in Python)"
+    )
+    if foreign and callable(env):
+        raise InputError(message)
+    return config, Unnamed(message)
 
 
 def _call(function: str, folder: Path, argument: str) -> str:
@@ -175,7 +206,7 @@ def _renamed(state: dict[str, Tensor], state_norm: bool) -> dict[str, Tensor]:
 
 
 def _missing(message: str) -> Callable[[], NoReturn]:
-    def make() -> NoReturn:
+    def make(**args: object) -> NoReturn:
         raise InputError(message)
 
     return make

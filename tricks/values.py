@@ -101,7 +101,7 @@ def _plain(kind: Any, value: Any) -> Any:
     if origin in (Union, UnionType):
         return _first_fitting(inner, value)
     if origin is tuple and inner[1:] == (...,):
-        return _numbers(inner[0], value)
+        return _strings(value) if inner[0] is str else _numbers(inner[0], value)
     if kind in (bool, int, float):
         return _number(kind, value)
     if kind is str:
@@ -152,11 +152,20 @@ def _numbers(kind: type, value: Any) -> tuple[Any, ...]:
     return tuple(_number(kind, one) for one in value)
 
 
+def _strings(value: Any) -> tuple[str, ...]:
+    """A tuple of strings, from a list or a tuple."""
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise Unfit
+    return tuple(value)
+
+
 def _in_words(kind: Any) -> str:
     """What a kind asks for: `a whole number or a list of whole numbers`."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return " or ".join(_in_words(one) for one in inner if one is not NoneType or len(inner) < 3)
+    if origin is tuple and inner[0] is str:
+        return "a list of strings"
     if origin is tuple:
         return "a list of whole numbers such as (1, 2)" if inner[0] is int else "a list of numbers such as (0.1, 0.2)"
     if origin is Callable:

@@ -13,6 +13,7 @@ from tricks.errors import InputError
 from tricks.ladder import NEEDS, Tricks
 
 Asked = Arm | Tricks | str
+LISTS = ("hidden", "env_args", "wrap")  # fields that take several words
 SWITCHES = tuple(field.name for field in fields(Config) if field.type is bool)
 
 
@@ -23,9 +24,10 @@ def arm_from(text: str, given: Collection[str] = (), flags: Sequence[str] = (), 
     that hold for all arms, too. name: the arm's name, in place of the text. Raises InputError, with that name.
     """
     from tricks.cli.parsing import parse  # tyro takes a while
+    from tricks.cli.shell import gathered
 
     said, words = _split(text)
-    name = name or said
+    name, words = name or said, gathered(words)
     own = [option_name(word) for word in words[1:] if word.startswith("--")]
     try:
         if shared := [each for each in own if each in SHARED]:

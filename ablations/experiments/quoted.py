@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ablations.design.arm_texts import SWITCHES, option_name
+from ablations.design.arm_texts import LISTS, SWITCHES, option_name
 from ablations.design.arms import NUMBERS
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.tuning import SEEDS_PER_RATE
@@ -74,9 +74,9 @@ class Line(Generic[Own]):
 def parsed(arguments: Sequence[str], own: type[Own], usage: str) -> Line[Own]:
     """Take a command line apart. own: the dataclass of the command's options. Raises InputError."""
     from tricks.cli.parsing import parse
-    from tricks.cli.shell import options
+    from tricks.cli.shell import gathered, options
 
-    arguments = ["--help" if word == "-h" else word for word in arguments]
+    arguments = gathered(["--help" if word == "-h" else word for word in arguments])
     first = next((k for k, word in enumerate(arguments) if word.startswith("-")), len(arguments))
     parts: dict[str, list[str]] = {"own": [], "flags": [], "shared": []}
     names = [field.name for field in fields(own)]
@@ -86,7 +86,7 @@ def parsed(arguments: Sequence[str], own: type[Own], usage: str) -> Line[Own]:
         if name not in known:
             switches = [f"--{each.replace('_', '-')}" for each in known]
             raise InputError(f"unknown option {words[0]}{meant(words[0], switches) or '; see --help'}")
-        if len(words) > 1 + (name not in NEEDS and name not in SWITCHES) and name != "hidden":
+        if len(words) > 1 + (name not in NEEDS and name not in SWITCHES) and name not in LISTS:
             raise InputError(f"{words[-1]!r} comes after the options; put it first: {usage}")
         parts["own" if name in (*names, "help") else "flags" if name in NEEDS else "shared"] += words
     chosen = options(own, parts["own"], f"python -m ablations {usage}", ABOUT)

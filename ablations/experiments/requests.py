@@ -56,7 +56,7 @@ def settings_of(asked: Request, env: MakeEnv | None = None, body: MakeBody | Non
         if asked.rates != () and "lr" in dict(arm.numbers):
             raise InputError(f"arm {arm.name!r} has its own learning rate: leave that out, or leave out the rates")
         config = arm.config(replace(asked.config, seeds=asked.seeds[:1] or 1))
-        own = own_of(config.env, env=env, body=body, replaced=dict(arm.functions))
+        own = own_of(config, env=env, body=body, replaced=dict(arm.functions))
         try:
             for name, _ in arm.functions:
                 home(name)

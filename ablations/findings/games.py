@@ -43,7 +43,9 @@ class Options:
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """The agents take their most likely actions instead of sampling."""
     env: str | None = None
-    """The run's own environment, if it is a module:Id: names the module that may be imported."""
+    """The run's own environment as module:Id: names the module that may be imported."""
+    wrap: tuple[str, ...] = ()
+    """The run's own wrappers, module:Wrapper each: name the modules that may be imported."""
     out: Path = Path("runs/ablations")
     """Folder for the results and the figure."""
 
@@ -58,7 +60,7 @@ def main(chosen: Options, command: str) -> int:
         raise InputError(f"--games must be at least {FEWEST} for an interval, not {chosen.games}")
     folder = as_path(chosen.run[0])
     clean_up(folder)
-    run = load(folder, env=chosen.env)
+    run = load(folder, env=chosen.env, wrap=chosen.wrap)
     prepare(chosen.out)
     players = run if chosen.seed is None else run.only(chosen.seed)
     made = trained(run, players, chosen, folder.resolve().name, command)

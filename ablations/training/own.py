@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
@@ -13,14 +13,17 @@ from typing import Any
 
 import cloudpickle
 
+from tricks.config import Config
+
 OURS = ("tricks", "ablations")  # packages whose code `jobs.ALGORITHM` stands for
 
 
 class Own:
     """The user's functions, and a fingerprint of their code, by which finished jobs are found again.
 
-    env, body: as for `train`. replaced: functions that stand in for ours, by name, as for `patched`. module: the one of
-    an environment id `module:Id`. A change anywhere in the files that define these counts as a change of their code.
+    env, body: as for `train`. replaced: functions that stand in for ours, by name, as for `patched`. modules: those of
+    an environment id `module:Id` and of wrappers. A change anywhere in the files that define these counts as a change
+    of their code.
     """
 
     def __init__(
@@ -28,11 +31,11 @@ class Own:
         env: Callable[..., Any] | None = None,
         body: Callable[..., Any] | None = None,
         replaced: Mapping[str, Callable[..., Any]] | None = None,
-        module: str = "",
+        modules: Sequence[str] = (),
     ) -> None:
         self.given = {name: each for name, each in (("env", env), ("body", body)) if each is not None}
         self.replaced = dict(replaced or {})
-        self._module = module
+        self._modules = modules
 
     @cached_property
     def pickled(self) -> bytes:
@@ -51,7 +54,7 @@ class Own:
         here = [id(each) for each in (*self.given.values(), *self.replaced.values())]
         found = hashlib.sha256(self.pickled or repr(here).encode())
         functions = [*self.given.values(), *self.replaced.values()]
-        for path in sorted({*map(_file, functions), _module_file(self._module)} - {None}, key=str):
+        for path in sorted({*map(_file, functions), *map(_module_file, self._modules)} - {None}, key=str):
             found.update(Path(str(path)).read_bytes())
         return found.hexdigest()[:16]
 
@@ -80,11 +83,11 @@ def _unpickled(pickled: bytes, fingerprint: str) -> Own:
     return own
 
 
-def own_of(env_id: str, **functions: Any) -> Own | None:
+def own_of(config: Config, **functions: Any) -> Own | None:
     """The user's part of a job; None if there is none: everything is ours, Gymnasium's or another package's."""
-    module = env_id.partition(":")[0] if ":" in env_id else ""
+    modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
     given = {name: each for name, each in functions.items() if each}
-    return Own(**given, module=module) if given or _module_file(module) else None
+    return Own(**given, modules=modules) if given or any(map(_module_file, modules)) else None
 
 
 def _file(function: Callable[..., Any]) -> str | None:

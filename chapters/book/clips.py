@@ -56,7 +56,7 @@ def film(clip: Clip) -> tuple[Film, int]:
     config = replace(at_best_rate(Config(seeds=1), clip.tricks), steps=BUDGET)
     with planted(**clip.faults):
         run = train(config, clip.tricks)
-    env = make_playable("CartPole-v1")
+    env = make_playable(Config())
     assert env is not None
     with contextlib.closing(env):
         made, _, steps = watch(run, env, greedy=False)

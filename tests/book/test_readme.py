@@ -36,7 +36,7 @@ from tricks.cli.export_command import File
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
 from tricks.cli.play_command import Playing
-from tricks.cli.shell import options
+from tricks.cli.shell import REPEATED, SHORT, options
 from tricks.cli.train_command import Output
 from tricks.ladder import PRESETS
 from tricks.reading.ladder_table import table
@@ -160,7 +160,7 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 def test_every_option_on_a_page_is_an_option() -> None:
     known = [f for group in (Tricks, Config, File, Output, Playing, *KINDS.values()) for f in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
-    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names}
+    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | {*SHORT, *REPEATED}
 
 
 def test_the_designs_and_suites_on_the_pages_are_those_that_there_are() -> None:

@@ -86,6 +86,7 @@ def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pyt
 
 def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     untrained("Undrawable-v0").save(tmp_path)
+    capsys.readouterr()
     assert main(["play", str(tmp_path), "--episodes", "2"]) == 2
     said = capsys.readouterr()
     assert "over 2 episodes" in said.out

@@ -59,7 +59,7 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
     with pytest.raises(InputError, match=r"no run\.json; it is unfinished, resume it with: python -m tricks"):
         load(out)
     assert main(["train", "--resume", str(out)]) == 0
-    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "run.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
     assert (out / "curve.csv").read_bytes() == (whole / "curve.csv").read_bytes()
     about, other = (json.loads((folder / "run.json").read_text()) for folder in (out, whole))
     assert about.pop("seconds") > 0 < other.pop("seconds")

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tricks import PPO, Config, load, train
 from tricks.cli.main import main
-from tricks.cli.train_command import over
+from tricks.cli.summary import over
 from tricks.core.rollout import Player, Rollout
 
 TINY = [

@@ -49,7 +49,8 @@ def test_what_goes_wrong_in_an_environment_is_one_line(id: str, backend: str, me
 @pytest.mark.parametrize("how", ["raise", "die"])
 def test_the_command_line_prints_that_line_and_nothing_else(how: str, capfd: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
-        assert main(["train", "ppo", "--env", f"Failing-{how}-v0", "--backend", "processes", "--seeds", "1"]) == 2
+        rest = ["--env", f"Failing-{how}-v0", "--backend", "processes", "--seeds", "1"]
+        assert main(["train", "ppo+action_mask", *rest]) == 2
     error = capfd.readouterr().err
     assert error.startswith(f"error: Failing-{how}-v0: ")
     assert error.count("\n") == 1

@@ -39,7 +39,7 @@ def test_a_world_of_this_project_can_be_named_with_its_module() -> None:
 
 @pytest.mark.usefixtures("_modules")
 def test_an_id_with_its_module_can_be_filmed() -> None:
-    env = make_playable("gymnasium:CartPole-v1")
+    env = make_playable(Config("gymnasium:CartPole-v1"))
     assert env is not None
     env.close()
 

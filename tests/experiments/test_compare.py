@@ -106,7 +106,9 @@ def test_an_environment_of_one_s_own_goes_to_worker_processes_and_what_cannot_tr
     here = compare(["ppo", "reinforce"], config, env=lambda: lock and Coin(), seeds=2, out=tmp_path / "b", workers=1)
     assert "everything trains in this process, and no finished job is kept" in capsys.readouterr().out
     assert not list((tmp_path / "b" / "jobs").glob("*.csv"))
-    assert own_of("x", env=lambda: lock and Coin()) != own_of("x", env=lambda: lock or Coin())  # by what they are
+    assert own_of(Config("x"), env=lambda: lock and Coin()) != own_of(
+        Config("x"), env=lambda: lock or Coin()
+    )  # by what they are
     pd.testing.assert_frame_equal(found.table, here.table)
 
 

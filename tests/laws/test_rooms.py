@@ -17,6 +17,7 @@ ROOT = Path(tricks.__file__).parents[1]
 LAYERS = {  # from the bottom up: a module may import from its own layer and from those before it
     "tricks": (
         {"errors", "flags", "values"},
+        {"ranges", "env_args"},
         {"ladder", "config"},
         {"fast"},
         {"core"},
@@ -25,6 +26,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
         {"runs"},
         {"loop"},
         {"restore", "replaced"},
+        {"continuing"},
         {"reading"},
         {"cli"},
         {"__init__"},

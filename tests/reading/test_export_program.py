@@ -95,6 +95,8 @@ def test_an_export_refuses_in_one_line(
         ({"backend": "envpool"}, "no --backend"),
         ({"episode_limit": 5}, "no --episode-limit"),
         ({"life_ends": True}, "no --life-ends"),
+        ({"stack": 4}, "no --stack"),
+        ({"env_args": {"gravity": -5}}, "no --env-args"),
         ({"seeds": (3, 4)}, "--seeds, not (3, 4)"),
         ({"seeds": 2, "lr": (0.1, 0.2)}, "one --lr for all seeds"),
     ],

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from support.pictured import Pictured, untrained
 
-from tricks import REINFORCE, InputError
+from tricks import REINFORCE, Config, InputError
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.ladder import switched
 from tricks.runs import film as play
@@ -62,7 +62,7 @@ def test_an_agent_that_was_trained_with_masks_plays_with_masks() -> None:
     total = {}
     for name, tricks in {"with": switched(["action_mask"]), "without": REINFORCE}.items():
         run = untrained("OnlyOneLegal-v0", tricks).only()
-        env = play.make_playable("OnlyOneLegal-v0")
+        env = play.make_playable(Config("OnlyOneLegal-v0"))
         assert env is not None
         _, total[name], steps = play.watch(run, env, greedy=False)
         assert steps == 10

@@ -22,7 +22,7 @@ from tricks.core.nets import Dense
 from tricks.core.spaces import Spaces
 from tricks.runs import checkpoint
 from tricks.runs.files import probe
-from tricks.runs.folder import CHECKPOINT
+from tricks.runs.folder import CHECKPOINT, LAST
 from tricks.runs.lock import NAME, hold, take
 
 HOLD = """
@@ -54,7 +54,7 @@ def test_a_second_process_is_told_of_the_first_until_that_is_killed(
     assert (tmp_path / NAME).exists()  # and it locks nothing
     same(resume(tmp_path), finished)
     finished.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.pt", "curve.csv", "run.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.pt", "curve.csv", "last.pt", "run.json"]
 
 
 def test_one_process_may_hold_a_folder_several_times(tmp_path: Path) -> None:
@@ -191,7 +191,8 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(
     run = train(SMALL, PPO, checkpoints=Checkpoints(folder, 400), on_update=remove)
     same(run, train(SMALL, PPO))
     why = "No such file or directory; the training goes on without this checkpoint"
-    assert capsys.readouterr().err == f"cannot write {folder / CHECKPOINT}: {why}\n" * 2
+    lines = [f"cannot write {folder / name}: {why}\n" for name in (CHECKPOINT, CHECKPOINT, LAST)]
+    assert capsys.readouterr().err == "".join(lines)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_loaded_run_imports_nothing(folder: Path, backend: str) -> None:
     rewrite(folder, backend=backend)
     run = load(folder)
     run.agent.act(np.zeros((2, 1, 4)))
-    for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: make_playable(ID, run.env)):
+    for play in (lambda: run.evaluate(1), lambda: run.only(1).evaluate(1), lambda: make_playable(Config(ID), run.env)):
         with pytest.raises(InputError, match=r"add --env 'stranger:Stranger-v0'|needs gymnasium or processes"):
             play()
     assert "stranger" not in sys.modules

@@ -36,7 +36,9 @@ class Playing:
     episode_limit: int | None = None
     """Longest episode allowed, in steps. Default: the limit that the run was trained with."""
     env: str | None = None
-    """The run's own environment, if it is a module:Id: names the module that may be imported."""
+    """The run's own environment as module:Id: names the module that may be imported, and that registers the id."""
+    wrap: tuple[str, ...] = ()
+    """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
 
 
 def play_saved(arguments: list[str]) -> None:
@@ -56,10 +58,12 @@ def play_saved(arguments: list[str]) -> None:
 
     folder = as_path(asked.folder)
     clean_up(folder)
-    run = load(folder, env=asked.env).only(asked.seed)
+    run = load(folder, env=asked.env, wrap=asked.wrap).only(asked.seed)
     if asked.episode_limit is not None:
         run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))
     path = folder / "play.gif" if asked.gif is None else as_path(asked.gif)
+    if path.suffix.lower() != ".gif":
+        raise InputError(f"cannot write {path}: play writes animated GIFs only, so the file's name must end in .gif")
     if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
     print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))

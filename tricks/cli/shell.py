@@ -16,6 +16,10 @@ from tricks.flags import meant
 T = TypeVar("T")
 
 
+SHORT = {"--continue": "--continue-from"}  # what no field can be called in Python
+REPEATED = {"--env-arg": "--env-args", "--wrap": "--wrap"}  # options that may be given again and again: their field
+
+
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:
     """Run `command` and return its exit status: 2 on an error that the user can fix, 130 on Ctrl-C.
 
@@ -49,6 +53,25 @@ def chosen(name: str, commands: Mapping[str, T]) -> T:
     return commands[name]
 
 
+def gathered(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the values of each option that may be repeated together, last: `--env-args A B`.
+
+    Raises InputError for one without a value.
+    """
+    rest, values, words = list[str](), {field: list[str]() for field in REPEATED.values()}, iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        field = REPEATED.get(name.replace("_", "-"), name.replace("_", "-"))
+        if field not in values:
+            rest.append(word)
+            continue
+        value = value if equals else next(words, "")
+        if not value or value.startswith("--"):
+            raise InputError(f"{name} needs a value; see --help")
+        values[field].append(value)
+    return rest + [word for field, each in values.items() if each for word in (field, *each)]
+
+
 def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> T:
     """Fill the dataclass `kind` from the command line; the docstrings of its fields are the help texts.
 
@@ -56,6 +79,8 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
     """
     import tyro  # imported here because commands without options don't need it
 
+    whole = [(SHORT.get(name, name), equals, value) for name, equals, value in (x.partition("=") for x in arguments)]
+    arguments = gathered(["".join(parts) for parts in whole])
     known = ["--help", "-h"]
     for field in _fields(kind):
         name = field.name.replace("_", "-")

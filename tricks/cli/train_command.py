@@ -10,13 +10,13 @@ import tyro
 
 from tricks.cli.following import BOARD, followed
 from tricks.cli.parsing import parse
+from tricks.cli.summary import summary
 from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 
 if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
-    import pandas as pd
-
+    from tricks.runs.checkpoint import Checkpoints
     from tricks.runs.evaluation import Evaluation
     from tricks.runs.run import Run
 
@@ -33,7 +33,17 @@ class Output:
     """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
     """Resume the run in this folder from its checkpoint, with its own settings. Takes no other options, except --env
-    with the run's own environment if that is a module:Id, to name the module that may be imported."""
+    with the run's own environment as module:Id, and --wrap with its own wrappers: these name the modules that may be
+    imported."""
+    continue_from: Path | None = None
+    """--continue DIR: train the finished run in this folder for --steps more environment steps per seed, with its own
+    settings. It must have written checkpoints. Takes --steps, --schedule, and --env and --wrap as --resume does."""
+    schedule: str | None = None
+    """With --continue: whether what anneals runs over the new whole budget, or stays at its end: whole (default) or
+    end."""
+    start_from: Path | None = None
+    """Start from the agents of the finished run in this folder, their weights and statistics, one for each seed. The
+    task must have the same observations and actions, and the tricks and nets must be those of that run."""
     eval_every: int | None = None
     """Play greedy episodes, with all statistics frozen, each time a seed has taken this many more environment steps.
     Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""
@@ -49,8 +59,15 @@ def train(arguments: list[str]) -> None:
     tricks, (config, output) = parse(arguments, "train", Config, Output)
     warnings.filterwarnings("ignore", module="gymnasium")
     one_thread()
-    if output.resume is not None:
-        run = resumed(output.resume, named_env(given, config))
+    if output.schedule is not None and output.continue_from is None:
+        raise InputError("--schedule needs --continue, the folder of a finished run")
+    if output.continue_from is not None:
+        env = named_env(given, config, "--continue", "--continue-from", "--steps", "--schedule")
+        if not {"--steps"} & {word.split("=")[0] for word in given}:
+            raise InputError("--continue needs --steps, how many more environment steps each seed takes")
+        run = continued(output.continue_from, config.steps, output.schedule or "whole", env, config.wrap)
+    elif output.resume is not None:
+        run = resumed(output.resume, named_env(given, config, "--resume"), config.wrap)
     elif output.out is not None:
         run = trained_into(output.out, config, tricks, output)
     else:
@@ -82,7 +99,7 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
         if asked:
             raise InputError(f"{option} needs --out, the folder to write into")
     evaluation = evaluation_of(output)
-    run = train(config, tricks, evaluation=evaluation)
+    run = train(config, tricks, checkpoints=started(output), evaluation=evaluation)
     print(summary(run))
     return run
 
@@ -99,12 +116,38 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
         refuse_unfinished(out)
         checkpoints = None if every is None else Checkpoints(out, every, overwrite=output.overwrite)
         with followed(out, config.env, output.tensorboard, resumable=every is not None) as listener:
-            run = train(config, tricks, checkpoints=checkpoints, on_update=listener, evaluation=evaluation)
+            start = started(output, checkpoints)
+            run = train(config, tricks, checkpoints=start, on_update=listener, evaluation=evaluation)
         save(run, out, output.overwrite)
     return run
 
 
-def resumed(folder: Path, env: str | None) -> "Run":
+def started(output: Output, checkpoints: "Checkpoints | None" = None) -> "Checkpoints | None":
+    """The checkpoints; with --start-from, they also give the agents their start."""
+    from tricks.continuing import StartFrom
+
+    return checkpoints if output.start_from is None else StartFrom(output.start_from, inner=checkpoints)
+
+
+def continued(folder: Path, steps: int, schedule: str, env: str | None, wrap: tuple[str, ...]) -> "Run":
+    """Train the finished run in the folder for so many more steps, and save it there."""
+    from tricks.continuing import further
+    from tricks.runs.checkpoint import read
+    from tricks.runs.files import as_path
+    from tricks.runs.folder import LAST
+    from tricks.runs.lock import hold
+
+    folder = as_path(folder)
+    before = read(folder, LAST).config
+    with hold(folder):
+        with followed(folder, env or "", tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+            run = further(folder, steps, schedule, env=env, on_update=listener, wrap=wrap)
+        print(f"continued from {before.steps:,} to {run.config.steps:,} steps")
+        save(run, folder, overwrite=True)
+    return run
+
+
+def resumed(folder: Path, env: str | None, wrap: tuple[str, ...]) -> "Run":
     """Resume the run in the folder, keep writing its curve and TensorBoard logs, and save it."""
     from tricks.restore import resume
     from tricks.runs.checkpoint import read
@@ -116,7 +159,7 @@ def resumed(folder: Path, env: str | None) -> "Run":
         read(folder)  # says what is missing
     with hold(folder):
         with followed(folder, env or "", tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
-            run = resume(folder, env=env, on_update=listener)
+            run = resume(folder, env=env, on_update=listener, wrap=wrap)
         save(run, folder, overwrite=True)
     return run
 
@@ -145,45 +188,11 @@ def evaluation_of(output: Output) -> "Evaluation | None":
     return None
 
 
-def named_env(arguments: list[str], config: Config) -> str | None:
-    """The --env given with --resume, if any. Raises InputError if there is any other argument."""
-    options = [argument.split("=")[0] for argument in arguments if argument.startswith("--")]
+def named_env(arguments: list[str], config: Config, mode: str, *able: str) -> str | None:
+    """The --env given with --resume or --continue, if any. Raises InputError for an argument that these don't take."""
+    options = [argument.split("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")]
     rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
-    for other in (*rung, *(option for option in options if option not in ("--resume", "--env"))):
+    for other in (*rung, *(option for option in options if option not in (mode, *able, "--env", "--wrap"))):
         why = ": annealing runs over the original steps" if other == "--steps" else ""
-        raise InputError(f"--resume continues the run with its own settings; it takes no {other}{why}")
+        raise InputError(f"{mode} continues the run with its own settings; it takes no {other}{why}")
     return config.env if "--env" in options else None
-
-
-def summary(run: "Run") -> str:
-    """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean."""
-    late = run.late()
-    known = late.dropna()
-    lines = []
-    for seed in run.config.seed_list:
-        if seed in run.diverged:
-            outcome = f"diverged at step {run.diverged[seed]}: {run.reasons[seed]}"
-        elif seed not in known:
-            outcome = "no episode ended in the last 10% of the budget"
-        else:
-            outcome = f"return {known[seed]:.1f}"
-        lines.append(f"seed {seed}: {outcome}")
-    if len(known):
-        lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
-    judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
-    if len(judged):
-        lines.append(f"mean return of the last greedy evaluation: {over(judged.reindex(run.config.seed_list))}")
-    return "\n".join(lines)
-
-
-def over(values: "pd.Series") -> str:
-    """The mean of one value per seed, with its 95% interval if none is missing and there are at least FEWEST."""
-    from tricks.runs.intervals import FEWEST, students_interval
-
-    known = values.dropna()
-    if len(known) < len(values):
-        return f"{known.mean():.1f} (of {len(known)} of {len(values)} seeds: no interval)"
-    if len(known) < FEWEST:
-        return f"{known.mean():.1f} (no interval with fewer than {FEWEST} seeds)"
-    low, high = students_interval(known.to_numpy())
-    return f"{known.mean():.1f}, 95% interval [{low:.1f}, {high:.1f}] (Student's t over {len(known)} seeds)"

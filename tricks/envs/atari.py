@@ -50,18 +50,21 @@ def make_games(id: str, lanes: int) -> VectorEnv:
     )
 
 
-def make_game(id: str, render_mode: str | None = None, life_ends: bool = False) -> gym.Env:
-    """One game in Python, with the same settings; see `Fire` for FIRE. Raises InputError if OpenCV is not installed."""
+def make_game(id: str, life_ends: bool = False, **args: Any) -> gym.Env:
+    """One game in Python, with the same settings; see `Fire` for FIRE. args: of the game, such as mode or render_mode.
+
+    Raises InputError if OpenCV is not installed.
+    """
     extra("atari", "cv2")
-    game = AtariPreprocessing(_console(id, render_mode), noop_max=NOOPS, frame_skip=SKIP, screen_size=SIZE)
+    game = AtariPreprocessing(_console(id, **args), noop_max=NOOPS, frame_skip=SKIP, screen_size=SIZE)
     return FrameStackObservation(Fire(game, life_ends), STACK, padding_type="zero")
 
 
-def _console(id: str, render_mode: str | None = None) -> gym.Env:
+def _console(id: str, **args: Any) -> gym.Env:
     """The raw game, frame by frame."""
     ale = extra("atari", "ale_py")
     ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)  # suppress its banner
-    return gym.make(id, frameskip=1, repeat_action_probability=0.0, render_mode=render_mode)
+    return gym.make(id, **{"frameskip": 1, "repeat_action_probability": 0.0} | args)
 
 
 def _fire(game: gym.Env) -> int | None:

@@ -14,6 +14,7 @@ from tricks.core.env import Step
 from tricks.core.extras import extra
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
+from tricks.envs.lane import refuse_changes
 from tricks.errors import InputError
 from tricks.flags import meant
 
@@ -34,10 +35,11 @@ class EnvPoolEnv:
     masks = False
 
     def __init__(self, config: Config, purpose: str = "env") -> None:
+        refuse_changes(config, "env_args")
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
-        self._resumed = 0  # number of resumptions
+        self._args, self._resumed = config.env_kwargs, 0  # number of resumptions
         lane_seeds = [stream(seed, purpose).integers(2**31, size=self.lanes) for seed in self.seeds]
-        self._pool, space, action = make_pool(config.env, np.concatenate(lane_seeds))
+        self._pool, space, action = make_pool(config.env, np.concatenate(lane_seeds), self._args)
         parts = {"obs": space}
         if isinstance(space, gym.spaces.Dict):
             parts = {name: part for name, part in space.items() if name != "mission"}
@@ -84,7 +86,7 @@ class EnvPoolEnv:
         self._resumed = state["resumed"] + 1
         streams = [stream(seed, self.purpose, self._resumed) for seed in self.seeds]
         lane_seeds = np.concatenate([rng.integers(2**31, size=self.lanes) for rng in streams])
-        self._pool, *_ = make_pool(self.id, lane_seeds)
+        self._pool, *_ = make_pool(self.id, lane_seeds, self._args)
         self.reset()
 
     def _spread(self, column: np.ndarray, seeds: np.ndarray) -> Tensor:
@@ -114,7 +116,7 @@ class EnvPoolEnv:
             raise InputError(f"{self.id}: the mission differs between episodes; text observations are not supported")
 
 
-def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
+def make_pool(id: str, seeds: np.ndarray, args: dict[str, Any]) -> tuple[Any, gym.Space[Any], gym.Space[Any]]:
     """A pool with one lane per seed, and its two spaces.
 
     Raises InputError if EnvPool is not installed, does not know the id, or needs more than one player for it.
@@ -124,8 +126,8 @@ def make_pool(id: str, seeds: np.ndarray) -> tuple[Any, gym.Space[Any], gym.Spac
     if id not in known:
         raise InputError(f"backend envpool has no {id!r}{meant(id, known)}")
     try:
-        pool = envpool.make_gymnasium(id, num_envs=len(seeds), seed=seeds, num_threads=thread_count())
-    except (ImportError, RuntimeError) as error:  # a system library or an asset is missing
+        pool = envpool.make_gymnasium(id, num_envs=len(seeds), seed=seeds, num_threads=thread_count(), **args)
+    except Exception as error:  # a system library or an asset is missing, or an argument does not fit
         raise InputError(f"cannot make the environment {id!r}: {' '.join(str(error).split())}") from error
     if pool.config["max_num_players"] > 1:
         raise InputError(f"{id} has {pool.config['max_num_players']} players; only one is supported")

@@ -5,21 +5,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, VectorEnv
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
-from tricks.core.extras import advice
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.atari import is_atari, make_game, make_games
-from tricks.envs.processes import close_workers, in_words, make_workers, what_happened
-from tricks.errors import InputError, said
-from tricks.flags import meant
+from tricks.envs.distinct import claimed, name_of, release
+from tricks.envs.processes import close_workers, in_words, what_happened
+from tricks.envs.vectors import make_vec
+from tricks.errors import InputError
 
 
 class GymnasiumEnv:
@@ -36,12 +34,16 @@ class GymnasiumEnv:
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
         self._resumed = 0  # number of resumptions
         self._envs: list[VectorEnv] = []
+        self._claimed: list[int] = []
         try:
             for _ in self.seeds:
-                self._envs.append(make_vec(config.env, config.lanes, config.backend == "processes", make))
+                self._envs.append(make_vec(config, make))
             first = self._envs[0]
+            if make is not None:
+                self._claimed = claimed(self._envs)
+                self.id = name_of(config.env, first)
             tasks = (first.metadata or {}).get("tasks", 1)
-            self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space, tasks)
+            self.spaces = Spaces(self.id, first.single_observation_space, first.single_action_space, tasks)
         except BaseException:
             self.close()
             raise
@@ -100,7 +102,8 @@ class GymnasiumEnv:
                 close_workers(env) if isinstance(env, AsyncVectorEnv) else env.close()
             except (Exception, SystemExit) as error:  # the training that it served may be finished
                 failures.append(in_words(error))
-        self._envs = []
+        release(self._claimed)
+        self._envs, self._claimed = [], []
         for words in failures[:1]:
             print(f"{self.id}: close() failed, which changes no result: {words}", file=sys.stderr)
 
@@ -158,48 +161,3 @@ def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
         env.send(actions)
         finish = env.recv
     return finish
-
-
-def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None = None) -> VectorEnv:
-    """A Gymnasium vector environment with NEXT_STEP autoreset; with `processes`, one worker process per lane.
-
-    If `make` is given, it makes the lanes. `module:Id` first imports the module, which registers the id.
-    Raises InputError if the environment cannot be made.
-    """
-    atari = make is None and is_atari(id)
-    try:
-        if make is not None:
-            own = partial(make_checked, make)
-            return make_workers(own, lanes) if processes else SyncVectorEnv([own] * lanes)
-        if processes:
-            return make_workers(partial(make_game if atari else gym.make, id), lanes)
-        if atari:
-            return make_games(id, lanes)
-        env = gym.make_vec(id, num_envs=lanes)
-        if env.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
-            env.close()
-            env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:  # constructors and imports can raise anything
-        reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
-        what, hint = (repr(id), _hint(id, error)) if make is None else ("that env= makes", "")
-        raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
-    return env
-
-
-def make_checked(make: MakeEnv) -> gym.Env:
-    """Call `make` and return its environment. Raises InputError if it is not a gymnasium.Env."""
-    env = make()
-    if not isinstance(env, gym.Env):
-        raise InputError(f"env= must make a gymnasium.Env, not {type(env).__name__}")
-    return env
-
-
-def _hint(id: str, error: BaseException) -> str:
-    """Suggest a registered id close to an unknown one, unless Gymnasium's own message already does."""
-    module, colon, name = id.rpartition(":")
-    unknown = isinstance(error, gym.error.UnregisteredEnv) or "Malformed environment ID" in said(error)
-    if not unknown or name in gym.registry or "Did you mean" in said(error):
-        return ""  # a constructor that fails says nothing about the id
-    return meant(name, gym.registry, before=module + colon)

@@ -6,6 +6,7 @@ from tricks.core.env import Env, MakeEnv
 from tricks.envs.atari import fire, is_atari
 from tricks.envs.envpool import EnvPoolEnv
 from tricks.envs.gymnasium import GymnasiumEnv
+from tricks.envs.lane import changes, refuse_changes
 from tricks.envs.tensor import TensorEnv
 from tricks.envs.wrappers import HostEnv, LifeEnds, RewardSign
 from tricks.errors import InputError
@@ -14,6 +15,8 @@ from tricks.worlds import CLASSIC, WORLDS
 
 def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) -> Env:
     """The environment config.env on config.backend; "auto" picks the tensor world if there is one.
+
+    A tensor world takes no arguments and no wrappers: with any of these, "auto" picks gymnasium.
 
     If `make` is given, it makes every lane, and config.env is only a label. Raises InputError if the backend does not
     have the environment, if the environment does not report the lives that config.life_ends needs, or if the machine
@@ -34,7 +37,12 @@ def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) 
 
 def backend(config: Config, purpose: str) -> Env:
     """The bare environment on the config's backend, before any wrapper."""
-    if config.backend in ("auto", "tensor") and config.env in WORLDS:
+    if (
+        config.backend in ("auto", "tensor")
+        and config.env in WORLDS
+        and not (config.backend == "auto" and changes(config))
+    ):
+        refuse_changes(config)
         return TensorEnv(WORLDS[config.env], config, purpose)
     if config.backend == "tensor":
         raise InputError(f"backend tensor has no {config.env!r}; it has {', '.join(CLASSIC)} and all tricks/... ids")

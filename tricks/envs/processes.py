@@ -6,17 +6,19 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
+import cloudpickle
 import gymnasium as gym
 import torch
 from gymnasium.vector import AsyncVectorEnv
+from gymnasium.vector.async_vector_env import AsyncState
 
 from tricks.core.orphans import follow_parent
-from tricks.errors import said
+from tricks.errors import InputError, said
 
 PATIENCE = 5.0  # seconds a worker has to close its environment
 
@@ -28,7 +30,30 @@ def make_workers(make: Callable[[], gym.Env], lanes: int) -> AsyncVectorEnv:
     process does, however it ends.
     """
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    return AsyncVectorEnv([partial(_begin, make, os.getpid())] * lanes, copy=False, context=method)
+    if method is None:
+        refuse_unpicklable(make)
+    return Workers([partial(_begin, make, os.getpid())] * lanes, copy=False, context=method)
+
+
+def refuse_unpicklable(make: Callable[[], gym.Env]) -> None:
+    """Raise InputError if a function cannot be sent to a worker process."""
+    try:
+        cloudpickle.dumps(make)
+    except Exception as error:  # whatever an object's own method raises
+        raise InputError(
+            f"the environment cannot be sent to worker processes ({in_words(error)}); register it in a module and name "
+            "it module:Id, or use backend gymnasium"
+        ) from error
+
+
+class Workers(AsyncVectorEnv):
+    """Raises the first error of a worker, without printing its traceback."""
+
+    def _raise_if_errors(self, successes: Iterable[bool]) -> None:
+        if not all(successes):
+            _, kind, error, _ = self.error_queue.get()
+            self._state = AsyncState.DEFAULT
+            raise error if isinstance(error, BaseException) else kind(error)
 
 
 def close_workers(env: AsyncVectorEnv) -> None:
@@ -101,6 +126,8 @@ class PlainErrors(gym.Wrapper):
 
 
 def in_words(error: BaseException) -> str:
-    """An exception's type, and what it says."""
+    """An exception's type, and what it says; of an InputError only that."""
+    if isinstance(error, InputError):
+        return str(error)
     name, words = type(error).__name__, said(error)
     return name if words == name else f"{name}: {words}"

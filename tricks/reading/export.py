@@ -15,7 +15,8 @@ from graphlib import TopologicalSorter
 
 import libcst as cst
 
-from tricks.config import Config
+from tricks.config import Config, PerSeed
+from tricks.envs.lane import CHANGES
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import FILES, Tricks
@@ -28,6 +29,7 @@ from tricks.values import checked
 
 DEFAULTS = Config()
 RUNNING = {"backend", "device", "compile", "reward_sign", "life_ends", "episode_limit"}  # how a run is played
+RUNNING |= {*CHANGES}
 ERRORS = r"\s+Raises InputError(?:[^\"]*?(?=\n *\n)|[^\"]*(?=\"))"  # the library's own
 
 
@@ -63,7 +65,7 @@ def _single(config: Config) -> Config:
     if config.seed_list != tuple(range(len(config.seed_list))):
         raise InputError(f"an export trains seeds 0, 1, ...: give their count as --seeds, not {config.seeds}")
     for f in fields(config):
-        if f.name not in ("seeds", "hidden") and isinstance(getattr(config, f.name), tuple):
+        if f.type == PerSeed and isinstance(getattr(config, f.name), tuple):
             raise InputError(f"an export has one {switch(f.name)} for all seeds, not {getattr(config, f.name)}")
     return replace(config, seeds=len(config.seed_list))
 

@@ -6,6 +6,7 @@ from functools import cache
 import libcst as cst
 
 from tricks.config import Config
+from tricks.envs.lane import CHANGES
 from tricks.ladder import FILES, Tricks
 from tricks.reading.brief import Brief
 from tricks.reading.decide import Decide
@@ -126,6 +127,7 @@ def _numbers(library: Definition, own: Definition) -> cst.ClassDef:
     fields = {defined(member): member for member in own.body.body}
     members = [fields.get(defined(member), member) for member in library.body.body]
     members = [member for member in members if isinstance(member, cst.SimpleStatementLine) and defined(member)]
+    members = [member for member in members if defined(member) not in CHANGES]  # torch has a `stack`, too
     docstring, first, *rest = (
         own.body.body[0],
         members[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)]),

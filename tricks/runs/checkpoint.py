@@ -5,7 +5,7 @@ import shlex
 import sys
 import weakref
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from tricks.ladder import Tricks
 from tricks.runs.about import Own, asked
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import as_path, write_whole
-from tricks.runs.folder import CHECKPOINT, finished, opened
+from tricks.runs.folder import CHECKPOINT, LAST, finished, opened
 from tricks.runs.lock import take
 from tricks.runs.tensor_files import sealed, tensor_bytes, tensors_in, unsealed
 from tricks.values import checked
@@ -70,7 +70,7 @@ class Checkpoints:
     def __init__(self, folder: str | Path, every: int, saved: Saved | None = None, overwrite: bool = False) -> None:
         self.folder, self.every = as_path(folder), every
         self._saved = saved  # the checkpoint to resume from
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, Any] = {}
         self._kept = 0 if saved is None else saved.step
         if every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
@@ -88,6 +88,7 @@ class Checkpoints:
         **parts: Any,
     ) -> None:
         """Register the run's settings and its first parts, which include env and log; own: see `Saved`."""
+        config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
         self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every, "own": own}
         self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
         self.add(**parts)
@@ -115,27 +116,35 @@ class Checkpoints:
     def end_update(self, steps: Tensor) -> None:
         """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed.
 
-        If it cannot be written, a line says so, the previous one stays, and the training goes on.
+        After the last update, the state is also written to last.pt, from which `further` goes on. If a file cannot be
+        written, a line says so, the previous one stays, and the training goes on.
         """
-        step = int(steps.max())
-        if step // self.every > self._kept // self.every:
+        step, log = int(steps.max()), self._parts.get("log")
+        names = [CHECKPOINT] if step // self.every > self._kept // self.every else []
+        names += [LAST] if log is not None and not log.active.any() else []
+        if names:
             parts = {name: part.state_dict() for name, part in self._parts.items()}
-            content = tensor_bytes({"about": json.dumps(self._about), "step": step, "parts": parts})
+            content = sealed(tensor_bytes({"about": json.dumps(self._about), "step": step, "parts": parts}))
+        if CHECKPOINT in names:
+            self._kept = step
+        for name in names:
             try:
-                write_whole(self.folder / CHECKPOINT, sealed(content))
+                write_whole(self.folder / name, content)
             except InputError as error:
                 print(f"{error}; the training goes on without this checkpoint", file=sys.stderr)
-            self._kept = step
 
 
-def read(folder: Path) -> Saved:
-    """Read the checkpoint in `folder`. Raises InputError if there is none, or if it is damaged."""
-    path = folder / CHECKPOINT
+def read(folder: Path, name: str = CHECKPOINT) -> Saved:
+    """Read the checkpoint in `folder`, or its LAST. Raises InputError if there is none, or if it is damaged."""
+    path = folder / name
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        why = "its run is complete" if finished(folder) else "only `train --checkpoint-every STEPS` writes one"
-        raise InputError(f"nothing to resume in {folder}: there is no {CHECKPOINT}; {why}") from None
+        why = "only `train --checkpoint-every STEPS` writes one"
+        if finished(folder) and name == CHECKPOINT:
+            why = "its run is complete" + f"; --continue {folder} goes on" * (folder / LAST).is_file()
+        what = "resume" if name == CHECKPOINT else "continue"
+        raise InputError(f"nothing to {what} in {folder}: there is no {name}; {why}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     try:
@@ -144,7 +153,7 @@ def read(folder: Path) -> Saved:
         config, tricks = asked(about.config, about.tricks)
         return Saved(config, tricks, about.every, int(found["step"]), dict(found["parts"]), about.evaluation, about.own)
     except Exception as error:  # what a file holds can be wrong in any way
-        raise _damaged(folder, error) from error
+        raise _damaged(path, error) from error
 
 
 def resume_command(folder: Path, env: str = "") -> str:
@@ -162,7 +171,7 @@ def refuse_unfinished(folder: Path) -> None:
         )
 
 
-def _damaged(folder: Path, error: Exception) -> InputError:
+def _damaged(path: Path, error: Exception) -> InputError:
     known = isinstance(error, InputError | ValueError)
     reason = (str(error) if known else f"{type(error).__name__}: {error}").splitlines()[0].split(". ")[0]
-    return InputError(f"{folder / CHECKPOINT} is damaged ({reason})")
+    return InputError(f"{path} is damaged ({reason})")

@@ -91,9 +91,7 @@ def play_games(
     if spaces is not None and env.spaces.sizes != spaces.sizes:
         env.close()
         here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, spaces))
-        raise InputError(
-            " ".join(f"{config.env} has the spaces {here}, but the agent was trained with {there}".split())
-        )
+        raise InputError(" ".join(f"{env.id} has the spaces {here}, but the agent was trained with {there}".split()))
     player = Player(env, config.horizon, "evaluation", config.episode_limit)
     if greedy:
         policy = deterministic(policy, env.spaces.family)
@@ -113,7 +111,7 @@ def play_games(
             segment = player.rollout(last=False, endless=left.any(1).nonzero()[:, 0].tolist() if patience == 0 else ())
             scores += segment.score.sum(1)
             for seed, fault in segment.faults.items():
-                failed[seed] = f"{config.env}: {fault}"
+                failed[seed] = f"{env.id}: {fault}"
                 scores[env.seeds.index(seed)] = torch.nan
             left = left & scores.isfinite()
     return Played(scores, failed)

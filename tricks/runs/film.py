@@ -10,11 +10,13 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
+from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
-from tricks.envs.atari import is_atari, make_game
+from tricks.envs.atari import is_atari
+from tricks.envs.lane import make_lane
 from tricks.errors import InputError, said
 from tricks.runs.files import write_whole
 from tricks.runs.run import Run
@@ -31,7 +33,7 @@ def picture(run: Run, path: Path, greedy: bool) -> str:
     if the file cannot be written.
     """
     try:
-        env = make_playable(run.config.env, run.env, run.config.life_ends)
+        env = make_playable(run.config, run.env)
     except InputError:
         raise
     except Exception as error:  # of a missing package, or of an environment that takes no render_mode
@@ -49,25 +51,26 @@ def _undrawable(run: Run, error: Exception) -> InputError:
     return InputError(f"cannot draw {run.config.env}: {advice(error)}{hint}, or add --no-gif")
 
 
-def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False) -> gym.Env | None:
+def make_playable(config: Config, make: MakeEnv | None = None) -> gym.Env | None:
     """The environment with rendering on and the agent's own observations; None if it cannot be rendered.
 
     An environment from `make` can be if its render_mode is rgb_array.
     """
     if make is not None:
-        own = make()
+        own = make_lane(config, make)
         return own if own.render_mode == "rgb_array" else None
-    if is_atari(id):
-        return make_game(id, render_mode="rgb_array", life_ends=life_ends)
-    module, _, name = id.rpartition(":")
-    if module:
-        importlib.import_module(module)
-    if name not in gym.registry:
-        return None
-    env = gym.make(id, disable_env_checker=True)
-    drawn = "rgb_array" in (env.metadata.get("render_modes") or [])
-    env.close()
-    return gym.make(id, render_mode="rgb_array", disable_env_checker=True) if drawn else None
+    if not is_atari(config.env):
+        module, _, name = config.env.rpartition(":")
+        if module:
+            importlib.import_module(module)
+        if name not in gym.registry:
+            return None
+        env = gym.make(config.env, disable_env_checker=True, **config.env_kwargs)
+        drawn = "rgb_array" in (env.metadata.get("render_modes") or [])
+        env.close()
+        if not drawn:
+            return None
+    return make_lane(config, film=True)
 
 
 def _same_spaces(env: gym.Env, run: Run) -> bool:

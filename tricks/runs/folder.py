@@ -13,6 +13,7 @@ from tricks.runs.lock import hold
 
 RUN = ("agent.pt", "curve.csv", "run.json")  # a finished run; the last one completes it
 CHECKPOINT = "checkpoint.pt"  # an unfinished one
+LAST = "last.pt"  # the state at the end of a run that wrote checkpoints: from it, the training can go on
 PICTURE = "curve.png"
 SAVED = ".saved"  # a finished run on its way into the folder
 

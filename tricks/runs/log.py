@@ -33,6 +33,7 @@ class Log:
         self.steps = torch.zeros(size, dtype=torch.int64, device=device)
         self.active = torch.ones(size, dtype=torch.bool, device=device)
         self.update = 0
+        self.held: Tensor | None = None  # [S]: where schedules stay
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self._notes: dict[str, list[Tensor]] = {}
         self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
@@ -43,8 +44,8 @@ class Log:
 
     @property
     def progress(self) -> Tensor:
-        """Fraction of its budget that each seed has used: [S]."""
-        return self.steps / self.budget
+        """Fraction of its budget that each seed has used, on which all schedules run: [S]."""
+        return self.steps / self.budget if self.held is None else self.held
 
     @property
     def seconds(self) -> float:
@@ -93,7 +94,8 @@ class Log:
             seed = self.seeds[i]
             self.diverged[seed], self.reasons[seed] = int(self.steps[i]), rollout.faults.get(seed, LOST)
         if len(self.reasons) == len(self.seeds) and LOST not in self.reasons.values():
-            raise InputError(f"{self.env}: {self.reasons[self.seeds[0]]}")
+            who = "the environment" if self.env == Config.env else self.env  # CartPole has no faults: it is another
+            raise InputError(f"{who}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
         self._notes, self.update = {}, self.update + 1
 
@@ -117,6 +119,7 @@ class Log:
         rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
         state = {"steps": self.steps, "active": self.active, "update": self.update}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
+        state |= {} if self.held is None else {"held": self.held}
         return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -124,6 +127,7 @@ class Log:
             raise InputError("the checkpoint's curve has other columns: another version of this package wrote it")
         device = self.steps.device
         self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
+        self.held = state["held"].to(device) if "held" in state else None
         self.update, self._rows = state["update"], [state["rows"].numpy()]
         self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])
         self._before, self._start = state["seconds"], time.perf_counter()

@@ -10,11 +10,13 @@ from tricks.core.compiler import find_compiler
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.envs.atari import is_atari
+from tricks.envs.lane import changes
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import Tricks
 from tricks.runs.evaluation import Evaluation, play_needs
+from tricks.runs.remarks import remark
 from tricks.runs.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
 from tricks.worlds import WORLDS
 
@@ -55,6 +57,7 @@ def open_env(
         refuse(found, config)
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)
+        remark(env, config, tricks)
     except BaseException:
         env.close()
         raise
@@ -93,13 +96,13 @@ def lane_kind(config: Config, make: MakeEnv | None) -> str:
     """What steps the lanes: tensor, vector (one object for all lanes), python (one for each), processes, ..."""
     if make is not None:
         return "processes" if config.backend == "processes" else "python"
-    if config.backend in ("auto", "tensor") and config.env in WORLDS:
+    if config.backend in ("auto", "tensor") and config.env in WORLDS and not changes(config):
         return "tensor"
     if config.backend in ("processes", "envpool"):
         return config.backend
-    if is_atari(config.env):
+    if is_atari(config.env) and not changes(config):
         return "atari"
-    spec = gym.registry.get(config.env)
+    spec = None if changes(config) else gym.registry.get(config.env)
     return "vector" if spec is not None and spec.vector_entry_point is not None else "python"
 
 
@@ -116,7 +119,8 @@ def announce(config: Config, make: MakeEnv | None) -> None:
     kind, count = lane_kind(config, make), len(config.seed_list) * config.lanes
     if count * LANE[kind][1] > PATIENCE:
         what = "worker processes" if kind == "processes" else "environments"
-        print(f"starting {count:,} {what} of {config.env} ...", file=sys.stderr)
+        of = config.env if make is None or config.env != Config.env else getattr(make, "__name__", "env=")
+        print(f"starting {count:,} {what} of {of} ...", file=sys.stderr)
     if config.compile and kind == "tensor":
         find_compiler(config.device)
         print(f"compiling the dynamics of {config.env} ...", file=sys.stderr)

@@ -33,11 +33,11 @@ def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
 
 @dataclass(frozen=True)
 class Unnamed:
-    """A saved run's environment `module:Id` whose module the user has not named: raises InputError, imports nothing."""
+    """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
 
     message: str
 
-    def __call__(self) -> NoReturn:
+    def __call__(self, **args: object) -> NoReturn:
         raise InputError(self.message)
 
 
@@ -63,6 +63,10 @@ class Run:
     seconds: float
     env: MakeEnv | None = None
     body: MakeBody | None = None
+
+    def __post_init__(self) -> None:
+        if self.env is not None and self.config.env == Config.env:  # no label was given: the class's name is better
+            object.__setattr__(self, "config", replace(self.config, env=self.agent.spaces.env))
 
     @checked
     def save(self, path: str | Path, overwrite: bool = False) -> None:

@@ -1,0 +1,110 @@
+"""A finished run trains on as if its budget had been larger; another task starts from a finished run's agents."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tricks import PPO, Checkpoints, Config, InputError, Tricks, load, train
+from tricks.cli.main import main
+from tricks.continuing import StartFrom, further
+from tricks.ladder import closed, switched
+from tricks.runs.folder import LAST
+
+CONFIG = Config(seeds=2, lanes=2, horizon=50, steps=400, hidden=(8,))
+STEADY = switched(closed(["gae", "clip", "state_norm", "return_norm", "segments"]))  # without schedules
+ANNEALED = switched([*STEADY.on, "lr_anneal"])
+
+
+def finished(folder: Path, tricks: Tricks = STEADY, config: Config = CONFIG) -> Path:
+    """The folder of a finished run that wrote checkpoints."""
+    train(config, tricks, checkpoints=Checkpoints(folder, 100)).save(folder)
+    return folder
+
+
+def test_a_run_trained_on_is_the_run_of_the_larger_budget(tmp_path: Path) -> None:
+    run = further(finished(tmp_path), 300)
+    whole = train(replace(CONFIG, steps=700), STEADY)
+    assert run.config == whole.config
+    assert run.curve.equals(whole.curve)
+    for mine, theirs in zip(run.agent.parameters(), whole.agent.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_schedules_run_over_the_whole_or_stay_at_their_end(tmp_path: Path) -> None:
+    for schedule in ("whole", "end"):
+        folder = tmp_path / schedule
+        curve = further(finished(folder, ANNEALED), 400, schedule).curve
+        first = curve[curve.seed == 0]
+        before = first.step.shift(fill_value=0)
+        rates, old = first.learning_rate.to_numpy(), (before < 400).to_numpy()
+        assert rates[old] == pytest.approx(1e-3 * (1 - before[old] / 400), rel=1e-5)
+        going_on = 1e-3 * (1 - before[~old] / 800) if schedule == "whole" else rates[old][-1]
+        assert (~old).sum() >= 3
+        assert rates[~old] == pytest.approx(going_on, rel=1e-5)
+
+
+def test_it_can_be_trained_on_again_and_again(tmp_path: Path) -> None:
+    finished(tmp_path)
+    for total in (500, 600):
+        further(tmp_path, 100).save(tmp_path, overwrite=True)
+        assert load(tmp_path).config.steps == total
+        assert load(tmp_path).curve.groupby("seed").step.max().between(total, total + 100).all()
+
+
+def test_a_run_without_its_state_does_not_go_on(tmp_path: Path) -> None:
+    train(CONFIG, STEADY).save(tmp_path / "a")
+    with pytest.raises(InputError, match=r"there is no last\.pt; only `train --checkpoint-every STEPS` writes one"):
+        further(tmp_path / "a", 100)
+    finished(tmp_path / "b")
+    train(CONFIG, PPO).save(tmp_path / "b", overwrite=True)
+    with pytest.raises(InputError, match=r"last\.pt is of an earlier run in this folder"):
+        further(tmp_path / "b", 100)
+    (tmp_path / "b" / LAST).write_bytes(b"nothing")
+    with pytest.raises(InputError, match=r"last\.pt is damaged"):
+        further(tmp_path / "b", 100)
+
+
+def test_a_training_starts_from_the_agents_of_another(tmp_path: Path) -> None:
+    run = train(CONFIG, STEADY)
+    run.save(tmp_path)
+    started = train(replace(CONFIG, steps=1, lr=1e-30), STEADY, checkpoints=StartFrom(tmp_path))
+    for mine, theirs in zip(started.agent.parameters(), run.agent.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "tricks", "message"),
+    [
+        ({"env": "Acrobot-v1"}, STEADY, r"its agents have observations \[4\] and 2 actions, and this task has"),
+        ({"seeds": 3}, STEADY, "it has 2 seeds, and this training 3"),
+        ({"hidden": (4,)}, STEADY, r"is \[4, 8\] there and \[4, 4\] here; train with the same --hidden"),
+        ({}, PPO, "this training has no obs_stats.rows; train with the same tricks"),
+    ],
+)
+def test_other_agents_are_no_start(numbers: dict[str, Any], tricks: Tricks, message: str, tmp_path: Path) -> None:
+    train(CONFIG, STEADY).save(tmp_path)
+    with pytest.raises(InputError, match=f"^cannot start from {tmp_path}: .*{message}"):
+        train(replace(CONFIG, **numbers), tricks, checkpoints=StartFrom(tmp_path))
+
+
+def test_the_shell_goes_on_and_starts_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
+) -> None:
+    run, small = str(tmp_path / "run"), ["--seeds", "1", "--lanes", "2", "--horizon", "50", "--hidden", "8"]
+    assert main(["train", "ppo", *small, "--steps", "200", "--out", run, "--checkpoint-every", "100"]) == 0
+    assert main(["train", "--continue", run, "--steps", "100", "--schedule", "end"]) == 0
+    assert "continued from 200 to 300 steps" in capsys.readouterr().out
+    assert load(run).config.steps == 300
+    assert main(["train", "ppo", *small, "--steps", "100", "--start-from", run]) == 0
+    for arguments, message in (
+        (["--continue", run], "--continue needs --steps"),
+        (["--continue", run, "--steps", "9", "--lr", "0.1"], "it takes no --lr"),
+        (["--continue", run, "--steps", "9", "--schedule", "x"], "schedule must be whole or end, not 'x'"),
+        (["--schedule", "end"], "--schedule needs --continue"),
+        (["--start-from", str(tmp_path)], "no saved run in"),
+    ):
+        refuses(main, ["train", *arguments], message)

@@ -1,0 +1,42 @@
+"""What `python -m tricks train` prints at its end."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
+    import pandas as pd
+
+    from tricks.runs.run import Run
+
+
+def summary(run: "Run") -> str:
+    """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean."""
+    late = run.late()
+    known = late.dropna()
+    lines = []
+    for seed in run.config.seed_list:
+        if seed in run.diverged:
+            outcome = f"diverged at step {run.diverged[seed]}: {run.reasons[seed]}"
+        elif seed not in known:
+            outcome = "no episode ended in the last 10% of the budget"
+        else:
+            outcome = f"return {known[seed]:.1f}"
+        lines.append(f"seed {seed}: {outcome}")
+    if len(known):
+        lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
+    judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
+    if len(judged):
+        lines.append(f"mean return of the last greedy evaluation: {over(judged.reindex(run.config.seed_list))}")
+    return "\n".join(lines)
+
+
+def over(values: "pd.Series") -> str:
+    """The mean of one value per seed, with its 95% interval if none is missing and there are at least FEWEST."""
+    from tricks.runs.intervals import FEWEST, students_interval
+
+    known = values.dropna()
+    if len(known) < len(values):
+        return f"{known.mean():.1f} (of {len(known)} of {len(values)} seeds: no interval)"
+    if len(known) < FEWEST:
+        return f"{known.mean():.1f} (no interval with fewer than {FEWEST} seeds)"
+    low, high = students_interval(known.to_numpy())
+    return f"{known.mean():.1f}, 95% interval [{low:.1f}, {high:.1f}] (Student's t over {len(known)} seeds)"

@@ -1,0 +1,104 @@
+"""One lane: an environment with the arguments and the wrappers that the config asks for."""
+
+import importlib
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.wrappers import FrameStackObservation, RescaleAction, TransformObservation
+
+from tricks.config import Config
+from tricks.core.env import MakeEnv
+from tricks.envs.atari import is_atari, make_game
+from tricks.envs.contract import Contract
+from tricks.errors import InputError, said
+
+CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
+
+
+def changes(config: Config) -> list[str]:
+    """Which of these numbers are not as usual."""
+    return [name for name in CHANGES if getattr(config, name) != getattr(Config, name)]
+
+
+def refuse_changes(config: Config, *able: str) -> None:
+    """Raise InputError if the config asks for changes, other than those in `able`, that its backend does not make."""
+    if asked := [name for name in changes(config) if name not in able]:
+        raise InputError(f"backend {config.backend} cannot change an environment by {asked[0]}; use backend gymnasium")
+
+
+def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -> gym.Env:
+    """The environment config.env, or the one that `make` makes, with its arguments; then config.wrap in order.
+
+    Actions are rescaled and observations stacked outside of these, and the whole is under `Contract`. With `film`, it
+    is drawn: one of ours is made with render_mode rgb_array, and `make` must see to it itself. Raises InputError for
+    what is not an environment, or cannot be wrapped.
+    """
+    args = config.env_kwargs | ({"render_mode": "rgb_array"} if film and make is None else {})
+    if make is not None:
+        env = make_checked(make, args)
+    elif is_atari(config.env):
+        env = make_game(config.env, life_ends=film and config.life_ends, **args)
+    else:
+        env = gym.make(config.env, disable_env_checker=True, **args)  # Contract checks it
+    for name in config.wrap:
+        env = wrapped(env, name)
+    if config.rescale_actions:
+        env = rescaled(env)
+    if config.stack > 1:
+        env = stacked(env, config.stack)
+    return Contract(env)
+
+
+def make_checked(make: MakeEnv, args: dict[str, Any]) -> gym.Env:
+    """Call `make` and return its environment. Raises InputError if it is not a gymnasium.Env."""
+    env = make(**args)
+    if not isinstance(env, gym.Env):
+        old = any(kind.__module__.split(".")[0] == "gym" for kind in type(env).__mro__)
+        hint = "; shimmy turns environments of the package gym into it (pip install shimmy)" if old else ""
+        raise InputError(f"env= must make a gymnasium.Env, not {type(env).__name__}{hint}")
+    return env
+
+
+def wrapped(env: gym.Env, name: str) -> gym.Env:
+    """The environment in the wrapper module:Wrapper. Raises InputError if that fails."""
+    module, _, attribute = name.partition(":")
+    try:
+        wrapper = importlib.import_module(module)
+        for part in attribute.split("."):
+            wrapper = getattr(wrapper, part)
+        around = wrapper(env)  # type: ignore[operator]
+    except (Exception, SystemExit) as error:  # imports and constructors can raise anything
+        raise InputError(f"cannot wrap the environment in {name}: {said(error)}") from error
+    if not isinstance(around, gym.Env):
+        raise InputError(f"wrap: {name} must make a gymnasium.Env, not {type(around).__name__}")
+    return around
+
+
+def rescaled(env: gym.Env) -> gym.Env:
+    """The environment with Box actions in [-1, 1]. Raises InputError for actions without bounds."""
+    space = env.action_space
+    if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
+        raise InputError(f"rescale_actions needs Box actions with finite bounds, not {' '.join(str(space).split())}")
+    return RescaleAction(env, np.float32(-1), np.float32(1))
+
+
+def stacked(env: gym.Env, count: int) -> gym.Env:
+    """The environment with its last observations joined: images along their channels, all else along a new first axis.
+
+    Raises InputError for observations other than Box and Discrete.
+    """
+    space = env.observation_space
+    if not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
+        raise InputError(f"stack joins Box and Discrete observations, not {type(space).__name__} ones")
+    env = FrameStackObservation(env, count)  # resets fill it with the first
+    rows, shape = env.observation_space, space.shape or ()
+    if len(shape) != 3 or not isinstance(rows, gym.spaces.Box):
+        return env  # [K, D] is flattened, and gray images [K, H, W] are channels
+    last = shape[2] < min(shape[:2])  # [H, W, C], not [C, H, W]
+
+    def joined(frames: np.ndarray) -> np.ndarray:
+        """[K, H, W, C] -> [H, W, K*C], or [K, C, H, W] -> [K*C, H, W]."""
+        return np.concatenate(frames, axis=-1 if last else 0)
+
+    return TransformObservation(env, joined, gym.spaces.Box(joined(rows.low), joined(rows.high), dtype=rows.dtype.type))
