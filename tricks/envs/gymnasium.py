@@ -17,6 +17,7 @@ from tricks.core.extras import advice
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game, make_games
+from tricks.envs.masks import gives_masks, in_one, with_masks
 from tricks.envs.processes import close_workers, in_words, make_workers, what_happened
 from tricks.errors import InputError, said
 from tricks.flags import meant
@@ -25,9 +26,10 @@ from tricks.flags import meant
 class GymnasiumEnv:
     """S seeds × N lanes of one Gymnasium id, or of the environments that `make` returns; one vector env per seed.
 
-    Legal actions are read from `info["action_mask"]`, lives from `info["lives"]`, and the number of tasks, if there are
-    several, from `metadata["tasks"]`; `infos` holds those of the seeds that stepped last. If the environment raises or
-    a worker process dies, everything is closed and InputError raised.
+    Legal actions are read from `info["action_mask"]`, where `with_masks` puts those that are given in another way,
+    lives from `info["lives"]`, and the number of tasks, if there are several, from `metadata["tasks"]`; `infos` holds
+    those of the seeds that stepped last. If the environment raises or a worker process dies, everything is closed and
+    InputError raised.
     """
 
     resumable = False
@@ -41,12 +43,13 @@ class GymnasiumEnv:
                 self._envs.append(make_vec(config.env, config.lanes, config.backend == "processes", make))
             first = self._envs[0]
             tasks = (first.metadata or {}).get("tasks", 1)
-            self.spaces = Spaces(config.env, first.single_observation_space, first.single_action_space, tasks)
+            kinds = first.single_observation_space, first.single_action_space
+            self.spaces = Spaces(config.env, *kinds, tasks, config.as_vector)
         except BaseException:
             self.close()
             raise
         self._rows = (len(self.seeds), config.lanes)
-        self._raw: list[np.ndarray] = [np.empty(0)] * len(self.seeds)
+        self._raw: list[Any] = [None] * len(self.seeds)
         self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._lives: Tensor | None = None
         self._reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
@@ -113,26 +116,27 @@ class GymnasiumEnv:
         return InputError(f"{self.id}: {reason} (seed {self.seeds[i]})")
 
     def _obs(self) -> Tensor:
-        return self.spaces.encode(np.stack(self._raw), self._rows)
+        parts = [np.stack([leaf.of(obs) for obs in self._raw]) for leaf in self.spaces.leaves]
+        return self.spaces.joined(parts, self._rows)
 
     def _legal(self) -> Tensor:
         legal = self._all.clone()  # in a lane that gives no mask, everything is legal
         for i, info in self.infos.items():
-            if "action_mask" in info:
-                given = np.asarray(info.get("_action_mask", True)).reshape(-1, 1)
-                legal[i] = torch.from_numpy(self._mask(info["action_mask"]) | ~given)
+            if "action_mask" in info and self.spaces.discrete:
+                given = np.broadcast_to(info.get("_action_mask", True), self.lanes).nonzero()[0].tolist()
+                masks = [self._mask(info["action_mask"][lane]) for lane in given]
+                legal[i, given] = torch.from_numpy(np.stack(masks))
         return legal
 
-    def _mask(self, rows: Sequence[Any]) -> np.ndarray:
-        """The masks of one seed's lanes, [N, A]. Raises InputError if a mask does not have one entry per action."""
-        masks = [np.asarray(row, dtype=bool) for row in rows]
-        for mask in masks:
-            if mask.shape != self._all.shape[2:]:
-                raise InputError(
-                    f'{self.id}: info["action_mask"] has shape {mask.shape}, not ({self._all.shape[2]},): '
-                    "one entry per action"
-                )
-        return np.stack(masks)
+    def _mask(self, given: Any) -> np.ndarray:
+        """The mask of one lane, [A]. Raises InputError if it does not have one entry per action."""
+        mask = np.asarray(in_one(given) if isinstance(given, tuple | list) else given, dtype=bool)
+        if mask.shape != self._all.shape[2:]:
+            raise InputError(
+                f'{self.id}: info["action_mask"] has shape {mask.shape}, not ({self._all.shape[2]},): '
+                "one entry per action"
+            )
+        return mask
 
     def _count_lives(self) -> Tensor | None:
         """The number of lives that each lane reported last; None if no lane reports lives."""
@@ -172,13 +176,13 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
             own = partial(make_checked, make)
             return make_workers(own, lanes) if processes else SyncVectorEnv([own] * lanes)
         if processes:
-            return make_workers(partial(make_game if atari else gym.make, id), lanes)
+            return make_workers(partial(make_game if atari else make_lane, id), lanes)
         if atari:
             return make_games(id, lanes)
         env = gym.make_vec(id, num_envs=lanes)
-        if env.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP:
+        if env.metadata.get("autoreset_mode") != AutoresetMode.NEXT_STEP or gives_masks(env):
             env.close()
-            env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync")
+            env = gym.make_vec(id, num_envs=lanes, vectorization_mode="sync", wrappers=[with_masks])  # type: ignore[list-item]
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
@@ -188,12 +192,17 @@ def make_vec(id: str, lanes: int, processes: bool = False, make: MakeEnv | None 
     return env
 
 
+def make_lane(id: str) -> gym.Env:
+    """One environment of this id."""
+    return with_masks(gym.make(id))
+
+
 def make_checked(make: MakeEnv) -> gym.Env:
     """Call `make` and return its environment. Raises InputError if it is not a gymnasium.Env."""
     env = make()
     if not isinstance(env, gym.Env):
         raise InputError(f"env= must make a gymnasium.Env, not {type(env).__name__}")
-    return env
+    return with_masks(env)
 
 
 def _hint(id: str, error: BaseException) -> str:

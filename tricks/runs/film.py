@@ -14,7 +14,9 @@ from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
+from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari, make_game
+from tricks.envs.masks import with_masks
 from tricks.errors import InputError, said
 from tricks.runs.files import write_whole
 from tricks.runs.run import Run
@@ -55,7 +57,7 @@ def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False)
     An environment from `make` can be if its render_mode is rgb_array.
     """
     if make is not None:
-        own = make()
+        own = with_masks(make())
         return own if own.render_mode == "rgb_array" else None
     if is_atari(id):
         return make_game(id, render_mode="rgb_array", life_ends=life_ends)
@@ -67,15 +69,16 @@ def make_playable(id: str, make: MakeEnv | None = None, life_ends: bool = False)
     env = gym.make(id, disable_env_checker=True)
     drawn = "rgb_array" in (env.metadata.get("render_modes") or [])
     env.close()
-    return gym.make(id, render_mode="rgb_array", disable_env_checker=True) if drawn else None
+    return with_masks(gym.make(id, render_mode="rgb_array", disable_env_checker=True)) if drawn else None
 
 
 def _same_spaces(env: gym.Env, run: Run) -> bool:
     """Whether the spaces match the agent's: another backend may use the same id for a different environment."""
     mine, theirs = run.agent.spaces, (env.observation_space, env.action_space)
-    return theirs == (mine.observation, mine.action) or (
-        [gym.spaces.flatdim(space) for space in theirs] == [mine.features, mine.actions]
-    )
+    try:
+        return Spaces(mine.env, *theirs, mine.tasks, mine.as_vector).sizes == mine.sizes
+    except InputError:  # such as a text that the agent's backend leaves out
+        return False
 
 
 @dataclass
