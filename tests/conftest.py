@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from gymnasium.spaces import Text
+from gymnasium.spaces import Box, MultiDiscrete, Text
 from support import kernels
 from support.any_space import AnySpace
 from support.pictures import ChannelsLast, LargePictures, SmallPictures, WholeNumbers
@@ -41,6 +41,8 @@ register("LargePictures-v0", LargePictures)
 register("ChannelsLast-v0", ChannelsLast)
 register("WholeNumbers-v0", WholeNumbers)
 register("Talking-v0", AnySpace, observation=Text(5))
+register("Choices-v0", AnySpace, action=MultiDiscrete([3, 2]))
+register("UnitPictures-v0", AnySpace, observation=Box(0, 1, (3, 8, 8)))
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 
