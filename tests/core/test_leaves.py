@@ -131,8 +131,10 @@ def test_each_image_has_convolutions_of_its_own_and_what_they_see_joins_the_vect
     assert len(body.layers) == 2 + 4 + 1
     obs = spaces.encode(batch(MIXED, 8)[0], (2, 4))  # [S, B, D]
     v, near, kind, gray, bits = obs.split([leaf.size for leaf in spaces.leaves], -1)
-    seen = [v, small(near.unflatten(-1, (3, 8, 9))), kind, large(gray.unflatten(-1, (1, 36, 36))), bits]
+    seen = [v, small(near.unflatten(-1, (3, 8, 9)).byte()), kind, large(gray.unflatten(-1, (1, 36, 36)).byte()), bits]
+    kept = obs.clone()
     torch.testing.assert_close(body(obs), body.dense(torch.cat(seen, -1)))
+    assert obs.equal(kept)
 
 
 def test_a_seed_s_net_for_images_and_vectors_in_a_stack_is_that_of_the_seed_alone() -> None:

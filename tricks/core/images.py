@@ -25,7 +25,7 @@ def image_body(generators: Sequence[np.random.Generator], spaces: Spaces) -> Bod
         return Shallow(generators, spaces.shape, spaces.brightest)
     if spaces.bytes:
         return Nature(generators, spaces.shape)
-    return Nature(generators, spaces.shape, spaces.brightest)
+    return UnitNature(generators, spaces.shape)
 
 
 def is_small(shape: Sequence[int]) -> bool:
@@ -60,6 +60,13 @@ class Shallow(nn.Module):
         return torch.baddbmm(bias, torch.stack(seen).flatten(2), weight).relu_()
 
 
+class UnitNature(Nature):
+    """The same for pixels that are at most 1: [S, B, C, H, W] -> [S, B, 512]."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(255 * x.float())
+
+
 class Joined(nn.Module):
     """Convolutions for each image and, after them, dense layers for all parts: [S, B, D] -> [S, B, H].
 
@@ -71,9 +78,10 @@ class Joined(nn.Module):
         self, generators: Sequence[np.random.Generator], spaces: Spaces, hidden: Sequence[int], activation: str
     ) -> None:
         super().__init__()
-        self.shapes = [leaf.shape for leaf in spaces.leaves]
-        self.pictured = [bool(leaf.axes) for leaf in spaces.leaves]
-        bodies = [image_body(generators, spaces.part(leaf)) for leaf in spaces.leaves if leaf.axes]
+        self.sizes = [leaf.size for leaf in spaces.leaves]
+        images = {i: spaces.part(leaf) for i, leaf in enumerate(spaces.leaves) if leaf.axes}
+        self.images = [(i, image.shape, image.dtype) for i, image in images.items()]
+        bodies = [image_body(generators, image) for image in images.values()]
         self.bodies = nn.ModuleList(cast(list[nn.Module], bodies))
         width = sum(leaf.size for leaf in spaces.leaves if not leaf.axes) + sum(body.width for body in bodies)
         self.dense = Dense(generators, (width, *hidden), activation)
@@ -81,9 +89,8 @@ class Joined(nn.Module):
         self.layers = [layer for body in (*bodies, self.dense) for layer in body.layers]
 
     def forward(self, x: Tensor) -> Tensor:
-        bodies, parts = iter(self.bodies), list(x.split([prod(shape) for shape in self.shapes], -1))
-        for i, shape in enumerate(self.shapes):
-            if self.pictured[i]:
-                parts[i] = next(bodies)(parts[i].unflatten(-1, shape))
+        parts = list(x.split(self.sizes, -1))
+        for body, (i, shape, dtype) in zip(self.bodies, self.images, strict=True):
+            parts[i] = body(parts[i].unflatten(-1, shape).to(dtype))
         features: Tensor = self.dense(torch.cat(parts, -1))  # [S, B, Σ]
         return features

@@ -81,18 +81,15 @@ class Dense(nn.Module):
 
 
 class Nature(nn.Module):
-    """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] -> [S, B, 512].
+    """Three convolutions and a layer of 512, with ReLU, for images: [S, B, C, H, W] uint8 -> [S, B, 512].
 
-    Pixels are divided by `brightest`. A convolution's weight is stored as the matrix [S, C·k·k, out] that multiplies
-    each patch, so it is initialized like any other layer. Raises InputError for images smaller than 36×36.
+    Pixels are scaled to [0, 1]. A convolution's weight is stored as the matrix [S, C·k·k, out] that multiplies each
+    patch, so it is initialized like any other layer. Raises InputError for images smaller than 36×36.
     Mnih et al. 2015, 10.1038/nature14236.
     """
 
-    def __init__(
-        self, generators: Sequence[np.random.Generator], shape: Sequence[int], brightest: float = 255.0
-    ) -> None:
+    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int]) -> None:
         super().__init__()
-        self.brightest = brightest
         (channels, *sides), sizes = shape, []
         for out, kernel, stride in NATURE:
             sizes.append((channels * kernel * kernel, out))
@@ -107,7 +104,7 @@ class Nature(nn.Module):
         *convolutions, (weight, bias) = self.layers
         seeds = []
         for s, image in enumerate(x):  # on a CPU, a loop over seeds is faster than one convolution with S groups
-            y = image.float() / self.brightest
+            y = image.float().div_(255)
             for (w, b), (_, kernel, stride) in zip(convolutions, NATURE, strict=True):
                 y = F.conv2d(y, w[s].T.unflatten(1, (-1, kernel, kernel)), b[s, 0], stride).relu_()
             seeds.append(y.flatten(1))
