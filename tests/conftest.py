@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
+from gymnasium.spaces import Box, MultiDiscrete, Text
 from support import kernels
+from support.any_space import AnySpace
 from support.pictures import ChannelsLast, LargePictures, SmallPictures, WholeNumbers
 from support.probes import PROBES, AllLegal, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
@@ -38,6 +40,9 @@ register("SmallPictures-v0", SmallPictures)
 register("LargePictures-v0", LargePictures)
 register("ChannelsLast-v0", ChannelsLast)
 register("WholeNumbers-v0", WholeNumbers)
+register("Talking-v0", AnySpace, observation=Text(5))
+register("Choices-v0", AnySpace, action=MultiDiscrete([3, 2]))
+register("UnitPictures-v0", AnySpace, observation=Box(0, 1, (3, 8, 8)))
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 

@@ -27,6 +27,7 @@ def need_masks(env: Env) -> None:
     if not env.masks:
         raise InputError(
             f'action_mask needs info["action_mask"] from reset and step, an array of {env.spaces.actions} zeros and '
-            f"ones that says which actions are legal, and {env.id} gives none; provide it, or leave the trick off with "
+            "ones that says which actions are legal, or a method action_masks() that returns one, or the entry "
+            f'"action_mask" in Dict observations, and {env.id} gives none; provide it, or leave the trick off with '
             "--no-action-mask (action_mask=False)"
         )

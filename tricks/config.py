@@ -23,7 +23,8 @@ class Config(Checked):
     """
 
     env: str = "CartPole-v1"
-    """Any Gymnasium id, or module:Id, with Box or Discrete observations and Discrete or Box actions."""
+    """Any Gymnasium id, or module:Id. Observations are Box, Discrete, MultiDiscrete, MultiBinary, or Dict and Tuple of
+    these; actions are Discrete, MultiDiscrete, MultiBinary or Box."""
     backend: str = "auto"
     """What steps the environment: gymnasium, processes (the same ids, one worker process per lane), envpool
     (EnvPool's ids; needs the extra `envpool`), tensor (this project's worlds), or auto (tensor if the id is one of
@@ -37,6 +38,9 @@ class Config(Checked):
     """Let the policy act in [-1, 1], which is mapped to the bounds of Box actions."""
     stack: int = 1
     """K: the agent sees the last K observations. At the start of an episode, the first one stands for those before."""
+    as_vector: bool = False
+    """Take images as vectors, unless they are uint8 with their channels first, [C, H, W]. Otherwise, [H, W, C], [H, W],
+    and images of floats in [0, 1] are recognized and go through convolutions, too."""
     device: str = "cpu"
     """Device for the agents and the tensor worlds: cpu, cuda, cuda:1, ..."""
     compile: bool = False
@@ -65,7 +69,7 @@ class Config(Checked):
     gamma: PerSeed = 0.99
     """Discount γ."""
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers in the policy net and in the value net; not used for images."""
+    """Widths of the hidden layers in the policy net and in the value net; not used for an image alone."""
     activation: str = "tanh"
     """Activation of these layers: tanh or relu."""
     log_std_init: PerSeed = 0.0

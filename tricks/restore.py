@@ -108,8 +108,8 @@ def load(
     else:
         make = _missing(f"the run in {folder} was trained in a custom environment: {_call('load', folder, 'env')}")
     observation, action = about.gym_spaces()
-    spaces = Spaces(config.env, observation, action, about.spaces.tasks)
     try:
+        spaces = Spaces(config.env, observation, action, about.spaces.tasks, config.as_vector)
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
         agent.load_state_dict(_renamed(state, tricks.state_norm))
@@ -193,7 +193,7 @@ def _call(function: str, folder: Path, argument: str) -> str:
 
 def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_body: bool) -> None:
     """Raise ValueError if the agents would be larger than the saved ones, before they are built."""
-    widths = () if own_body or spaces.pixels else (spaces.features, *config.hidden)
+    widths = () if own_body or spaces.images else (spaces.features, *config.hidden)
     needed = len(config.seed_list) * max(1, sum(one * next for one, next in pairwise(widths)))
     if needed > sum(tensor.numel() for tensor in state.values()):
         raise ValueError("agent.pt is too small for the agents that run.json describes")

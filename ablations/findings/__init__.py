@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablations.findings import our_designs, our_suites, stories, trials
-from ablations.report.remarks import ON_ARMS, ON_EFFECTS, SECTIONS
+from ablations.report.asides import ON_ARMS, ON_EFFECTS, SECTIONS
 
 if TYPE_CHECKING:
     import pandas as pd

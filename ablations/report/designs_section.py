@@ -16,8 +16,8 @@ from ablations.figures.forest import forest_figure
 from ablations.figures.interactions import interactions_figure
 from ablations.figures.rate_map import rate_map_figure
 from ablations.report import sentences, tables
+from ablations.report.asides import ON_ARMS, ON_EFFECTS
 from ablations.report.markup import picture, plain
-from ablations.report.remarks import ON_ARMS, ON_EFFECTS
 from tricks.ladder import LADDER
 from tricks.runs.files import make_folder, write_whole
 

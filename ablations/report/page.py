@@ -15,11 +15,11 @@ from ablations.analysis.studies import Study
 from ablations.figures.heatmap import heatmap_figure
 from ablations.figures.saving import only_png
 from ablations.report import sentences, tables
+from ablations.report.asides import SECTIONS
 from ablations.report.comparison_page import SECTION as COMPARISON
 from ablations.report.designs_section import environment_section, image
 from ablations.report.judged_page import SECTION as VERDICT
 from ablations.report.markup import as_html, code, plain
-from ablations.report.remarks import SECTIONS
 from ablations.report.trials_section import write_trials
 from ablations.training.pools import deaf_children, start_worker, whole_pool
 from ablations.training.rate_table import own, use

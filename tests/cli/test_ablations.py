@@ -90,7 +90,7 @@ def test_ctrl_c_ends_in_one_line_and_loses_no_finished_job(tmp_path: Path) -> No
         (["run", "--env", "CartPole-v7"], "(did you mean CartPole-v1?)"),
         (["--seeds", "none"], "--seeds must be a count (10) or a range (10:30)"),
         (["--workers", "-1"], "--workers"),
-        (["--env", "Blackjack-v1"], "only Box and Discrete are supported"),
+        (["--env", "Talking-v0"], "Talking-v0 has a Text observation space"),
         (["--step", "5"], "unknown option --step (did you mean --steps?)"),
         (["--out", "/dev/null/x"], "cannot write results to /dev/null/x"),
         (["dance"], "unknown command 'dance'"),

@@ -59,7 +59,7 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "--env"], "Missing value for argument '--env'. Expected 1 values; see --help"),
         (["train", "--compile", "yes"], "Unrecognized options: yes; see --help"),
         (["train", "--env", "CartPole-v7"], "(did you mean CartPole-v1?)"),
-        (["train", "--env", "Blackjack-v1"], "only Box and Discrete are supported"),
+        (["train", "--env", "Talking-v0"], "Talking-v0 has a Text observation space"),
         (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),
         (["diff", "ppo"], "diff takes two rungs"),
         (["list", "x"], "list takes no arguments"),

@@ -40,7 +40,7 @@ def test_observations_that_are_none(obs: Any, said: str) -> None:
 @pytest.mark.parametrize("obs", [0, 6, 2.5])
 def test_a_discrete_observation_out_of_range(obs: float) -> None:
     with pytest.raises(InputError, match="observations of Grid are whole numbers from 1 to 5"):
-        agent(GRID).act(obs)  # type: ignore[arg-type]
+        agent(GRID).act(obs)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_masks_that_do_not_fit(legal: Any, said: str) -> None:
 def test_what_is_left_is_legal_and_lists_and_tensors_are_arrays() -> None:
     for action in (0, 1):
         mask = [action == 0, action == 1]
-        assert agent().act([0.0] * 4, legal=mask) == action  # type: ignore[arg-type]
-        assert agent().act(torch.zeros(4), legal=torch.tensor(mask)) == action  # type: ignore[arg-type]
+        assert agent().act([0.0] * 4, legal=mask) == action
+        assert agent().act(torch.zeros(4), legal=torch.tensor(mask)) == action
     assert agent(seeds=2).act(np.zeros((2, 3, 4))).shape == (2, 3)
 
 

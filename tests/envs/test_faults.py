@@ -32,7 +32,6 @@ FAULTS = [
     ("Unmade-v0", "processes", "^cannot make the environment 'Unmade-v0': no such map$"),
     ("Unmade-v0", "gymnasium", "^cannot make the environment 'Unmade-v0': no such map$"),
     ("Nonsense-v0", "processes", "^cannot make the environment 'Nonsense-v0'"),
-    ("Blackjack-v1", "processes", "^Blackjack-v1 has a Tuple observation space"),
 ]
 
 

@@ -23,6 +23,7 @@ def summary(run: "Run") -> str:
         lines.append(f"seed {seed}: {outcome}")
     if len(known):
         lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
+    lines += [f"{line}; --as-vector takes it as a vector" for line in run.agent.spaces.seen]
     judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
     if len(judged):
         lines.append(f"mean return of the last greedy evaluation: {over(judged.reindex(run.config.seed_list))}")

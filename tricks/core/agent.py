@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from tricks.config import Config
-from tricks.core.images import image_body
-from tricks.core.inputs import mask_array, obs_array
+from tricks.core.images import Joined, image_body
+from tricks.core.inputs import mask_array, obs_arrays
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Features, Head, MakeBody, Net, checked
 from tricks.core.rollout import Rollout
@@ -31,9 +31,9 @@ class AddsUp(Protocol):
 class Agent(nn.Module):
     """π(a|s) and V(s) for S seeds. Both nets always exist; a rung without a value function never evaluates V(s).
 
-    Vectors go through dense layers, uint8 images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if
-    they are small; a custom `body` replaces any of them. What a trick changes about an agent is a part that it sets:
-    `mask`, `obs_stats`, `return_stats`, or a module of its own.
+    Vectors go through dense layers, images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if they are
+    small, and what has both through `Joined`; a custom `body` replaces any of them. What a trick changes about an agent
+    is a part that it sets: `mask`, `obs_stats`, `return_stats`, or a module of its own.
     """
 
     return_mean: Tensor
@@ -118,21 +118,20 @@ class Agent(nn.Module):
         return value[:, :-1], value[:, 1:]
 
     @torch.no_grad()
-    def act(
-        self, obs: np.ndarray, legal: np.ndarray | None = None, rng: np.random.Generator | None = None
-    ) -> np.ndarray:
+    def act(self, obs: Any, legal: Any = None, rng: np.random.Generator | None = None) -> np.ndarray:
         """Choose actions for raw observations, in the environment's own format.
 
-        obs is one observation, [N, ...] or [S, N, ...]; legal, if given, has the same leading shape, then A. With
-        `rng`, actions are sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a
-        single agent, `agent[k]`. Raises InputError for observations that are not of the environment's space or of
-        several agents at once, and for a mask that does not fit or leaves no action.
+        obs is one observation, [N, ...] or [S, N, ...], nested like its space; legal, if given, has the same leading
+        shape, then A, or is a tuple of one such array for each component of the action. With `rng`, actions are
+        sampled; without it, they are the most likely ones. Fewer axes than [S, N, ...] need a single agent, `agent[k]`.
+        Raises InputError for observations that are not of the environment's space or of several agents at once, and for
+        a mask that does not fit or leaves no action.
         """
-        obs, rows = obs_array(self.spaces, obs, len(self.seeds))
+        parts, rows = obs_arrays(self.spaces, obs, len(self.seeds))
         if not isinstance(rng, np.random.Generator | None):
             raise InputError(f"rng must be a np.random.Generator or None, not {shown(rng)}")
         full = rows if len(rows) == 2 else (1, *rows) if rows else (1, 1)
-        logits = self.policy(self.spaces.encode(obs, full))
+        logits = self.policy(self.spaces.joined(parts, full))
         if legal is not None:
             mask = torch.from_numpy(mask_array(self.spaces, legal, rows))
             logits = logits.masked_fill(~mask.view(*full, -1), -torch.inf)
@@ -172,4 +171,6 @@ def make_body(generators: Sequence[np.random.Generator], spaces: Spaces, config:
         return checked(body(generators, spaces), spaces, len(generators))
     if spaces.pixels:
         return image_body(generators, spaces)
+    if spaces.images:
+        return Joined(generators, spaces, config.hidden, config.activation)
     return Dense(generators, (spaces.features, *config.hidden), config.activation)

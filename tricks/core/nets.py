@@ -146,7 +146,7 @@ def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
     for name, tensor in (*body.named_parameters(), *body.named_buffers()):
         if tensor.shape[:1] != (seeds,):
             raise InputError(f"{name} of the body must lead with the seed axis, {seeds}; it is {list(tensor.shape)}")
-    obs = torch.zeros(seeds, 3, *spaces.shape, dtype=torch.uint8 if spaces.pixels else torch.float32)
+    obs = torch.zeros(seeds, 3, *spaces.shape, dtype=spaces.dtype)
     try:
         with torch.no_grad():
             shape = list(body(obs).shape)

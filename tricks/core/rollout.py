@@ -29,7 +29,7 @@ class Rollout:
 
     obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W] uint8: row t+1 follows row t, even at an end
     legal: Tensor  # [S, T, N, A] bool; [S, T, N, 1] for Box actions
-    action: Tensor  # [S, T, N] int64 or [S, T, N, A] float32
+    action: Tensor  # [S, T, N] int64, [S, T, N, K] int64 of K components, or [S, T, N, A] float32
     reward: Tensor  # [S, T, N] float64
     terminated: Tensor  # [S, T, N] bool: the episode reached a terminal state
     truncated: Tensor  # [S, T, N] bool: only a time limit ended the episode
@@ -69,7 +69,7 @@ class Batch(SimpleNamespace):
 
     obs: Tensor  # [S, B, D] float32, or [S, B, C, H, W] uint8
     legal: Tensor  # [S, B, A] bool
-    action: Tensor  # [S, B] int64, or [S, B, A] float32
+    action: Tensor  # [S, B] int64, [S, B, K] int64, or [S, B, A] float32
     valid: Tensor  # [S, B] bool: experience, not filler
     advantage: Tensor  # [S, B] float32: the weight of the row's log-probability
     task: Tensor | None = None  # [S, B] int64: which of several tasks the row belongs to
@@ -135,7 +135,8 @@ class Player:
         valid, in_game = playing & ~resetting, playing & ~between
         over = over & in_game
         found = dict.fromkeys(endless, (ENDLESS.format(self.limit), ""))
-        found |= find_faults(obs, legal, reward, valid, self._row - len(self._rows))
+        possible = self.env.spaces.possible(legal).unsqueeze(-1)
+        found |= find_faults(obs, possible, reward, valid, self._row - len(self._rows))
         if found:
             valid, in_game, over = without(list(found), valid, in_game, over)
         reward, score, terminated = torch.where(valid, reward, 0), torch.where(in_game, score, 0), terminated & valid

@@ -26,9 +26,8 @@ class EnvPoolEnv:
     EnvPool's autoreset is NEXT_STEP. If an episode terminates exactly at its time limit, EnvPool reports it as
     truncated. EnvPool gives no action mask, so legal is True everywhere.
 
-    A Dict observation becomes one vector, the concatenation of its Box and Discrete parts in the space's order, such as
-    MiniGrid's direction (one-hot) and image. The mission is text and is dropped. Raises InputError if it differs
-    between episodes, because then it matters.
+    MiniGrid's mission is text and is dropped from its Dict observations. Raises InputError if it differs between
+    episodes, because then it matters.
     """
 
     resumable = False
@@ -40,17 +39,12 @@ class EnvPoolEnv:
         self._args, self._resumed = config.env_kwargs, 0  # number of resumptions
         lane_seeds = [stream(seed, purpose).integers(2**31, size=self.lanes) for seed in self.seeds]
         self._pool, space, action = make_pool(config.env, np.concatenate(lane_seeds), self._args)
-        parts = {"obs": space}
         if isinstance(space, gym.spaces.Dict):
-            parts = {name: part for name, part in space.items() if name != "mission"}
-        self._parts = {name: Spaces(self.id, part, action) for name, part in parts.items()}
-        if isinstance(space, gym.spaces.Dict):
-            features = sum(part.features for part in self._parts.values())
-            space = gym.spaces.Box(-np.inf, np.inf, (features,))
-        self.spaces, self._mission = Spaces(self.id, space, action), None
+            space = gym.spaces.Dict([(name, part) for name, part in space.spaces.items() if name != "mission"])
+        self.spaces, self._mission = Spaces(self.id, space, action, as_vector=config.as_vector), None
         rows = (len(self.seeds), self.lanes)
         self._ids = np.arange(len(self.seeds) * self.lanes, dtype=np.int32).reshape(rows)
-        self._obs = torch.zeros(*rows, *self.spaces.shape, dtype=torch.uint8 if self.spaces.pixels else torch.float32)
+        self._obs = torch.zeros(*rows, *self.spaces.shape, dtype=self.spaces.dtype)
         self._legal = torch.ones(*rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._lives: Tensor | None = None
         self.reset()
@@ -97,14 +91,10 @@ class EnvPoolEnv:
 
     def _show(self, obs: Any, info: dict[str, Any], playing: Tensor) -> None:
         """Copy the playing seeds' observations, [their lanes, ...] per part, into new tensors."""
-        named = obs if isinstance(obs, dict) else {"obs": obs}
-        self._check_mission(named)
-        rows = (int(playing.sum()), self.lanes)
+        if isinstance(obs, dict):
+            self._check_mission(obs)
         self._obs = self._obs.clone()
-        encoded = [part.encode(named[name], rows) for name, part in self._parts.items()]
-        if not self.spaces.pixels:  # an image next to other parts is flattened into the vector
-            encoded = [torch.cat([part.flatten(2).float() for part in encoded], -1)]
-        self._obs[playing] = encoded[0]
+        self._obs[playing] = self.spaces.encode(obs, (int(playing.sum()), self.lanes))
         if "lives" in info:  # Atari
             lives = self._spread(info["lives"], playing.numpy()).long()
             self._lives = lives if self._lives is None else torch.where(playing.unsqueeze(1), lives, self._lives)

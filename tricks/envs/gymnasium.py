@@ -15,6 +15,7 @@ from tricks.core.env import MakeEnv, Step
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.distinct import claimed, name_of, release
+from tricks.envs.masks import in_one
 from tricks.envs.processes import close_workers, in_words, what_happened
 from tricks.envs.vectors import make_vec
 from tricks.errors import InputError
@@ -23,9 +24,10 @@ from tricks.errors import InputError
 class GymnasiumEnv:
     """S seeds × N lanes of one Gymnasium id, or of the environments that `make` returns; one vector env per seed.
 
-    Legal actions are read from `info["action_mask"]`, lives from `info["lives"]`, and the number of tasks, if there are
-    several, from `metadata["tasks"]`; `infos` holds those of the seeds that stepped last. If the environment raises or
-    a worker process dies, everything is closed and InputError raised.
+    Legal actions are read from `info["action_mask"]`, where `with_masks` puts those that are given in another way,
+    lives from `info["lives"]`, and the number of tasks, if there are several, from `metadata["tasks"]`; `infos` holds
+    those of the seeds that stepped last. If the environment raises or a worker process dies, everything is closed and
+    InputError raised.
     """
 
     resumable = False
@@ -43,12 +45,13 @@ class GymnasiumEnv:
                 self._claimed = claimed(self._envs)
                 self.id = name_of(config.env, first)
             tasks = (first.metadata or {}).get("tasks", 1)
-            self.spaces = Spaces(self.id, first.single_observation_space, first.single_action_space, tasks)
+            kinds = first.single_observation_space, first.single_action_space
+            self.spaces = Spaces(self.id, *kinds, tasks, config.as_vector)
         except BaseException:
             self.close()
             raise
         self._rows = (len(self.seeds), config.lanes)
-        self._raw: list[np.ndarray] = [np.empty(0)] * len(self.seeds)
+        self._raw: list[Any] = [None] * len(self.seeds)
         self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._lives: Tensor | None = None
         self._reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
@@ -116,26 +119,27 @@ class GymnasiumEnv:
         return InputError(f"{self.id}: {reason} (seed {self.seeds[i]})")
 
     def _obs(self) -> Tensor:
-        return self.spaces.encode(np.stack(self._raw), self._rows)
+        parts = [np.stack([leaf.of(obs) for obs in self._raw]) for leaf in self.spaces.leaves]
+        return self.spaces.joined(parts, self._rows)
 
     def _legal(self) -> Tensor:
         legal = self._all.clone()  # in a lane that gives no mask, everything is legal
         for i, info in self.infos.items():
-            if "action_mask" in info:
-                given = np.asarray(info.get("_action_mask", True)).reshape(-1, 1)
-                legal[i] = torch.from_numpy(self._mask(info["action_mask"]) | ~given)
+            if "action_mask" in info and self.spaces.discrete:
+                given = np.broadcast_to(info.get("_action_mask", True), self.lanes).nonzero()[0].tolist()
+                masks = [self._mask(info["action_mask"][lane]) for lane in given]
+                legal[i, given] = torch.from_numpy(np.stack(masks))
         return legal
 
-    def _mask(self, rows: Sequence[Any]) -> np.ndarray:
-        """The masks of one seed's lanes, [N, A]. Raises InputError if a mask does not have one entry per action."""
-        masks = [np.asarray(row, dtype=bool) for row in rows]
-        for mask in masks:
-            if mask.shape != self._all.shape[2:]:
-                raise InputError(
-                    f'{self.id}: info["action_mask"] has shape {mask.shape}, not ({self._all.shape[2]},): '
-                    "one entry per action"
-                )
-        return np.stack(masks)
+    def _mask(self, given: Any) -> np.ndarray:
+        """The mask of one lane, [A]. Raises InputError if it does not have one entry per action."""
+        mask = np.asarray(in_one(given) if isinstance(given, tuple | list) else given, dtype=bool)
+        if mask.shape != self._all.shape[2:]:
+            raise InputError(
+                f'{self.id}: info["action_mask"] has shape {mask.shape}, not ({self._all.shape[2]},): '
+                "one entry per action"
+            )
+        return mask
 
     def _count_lives(self) -> Tensor | None:
         """The number of lives that each lane reported last; None if no lane reports lives."""

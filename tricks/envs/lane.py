@@ -11,6 +11,7 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
+from tricks.envs.masks import with_masks
 from tricks.errors import InputError, said
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
@@ -30,9 +31,9 @@ def refuse_changes(config: Config, *able: str) -> None:
 def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -> gym.Env:
     """The environment config.env, or the one that `make` makes, with its arguments; then config.wrap in order.
 
-    Actions are rescaled and observations stacked outside of these, and the whole is under `Contract`. With `film`, it
-    is drawn: one of ours is made with render_mode rgb_array, and `make` must see to it itself. Raises InputError for
-    what is not an environment, or cannot be wrapped.
+    Actions are rescaled and observations stacked outside of these, and the whole is under `Contract` and `with_masks`.
+    With `film`, it is drawn: one of ours is made with render_mode rgb_array, and `make` must see to it itself. Raises
+    InputError for what is not an environment, or cannot be wrapped.
     """
     args = config.env_kwargs | ({"render_mode": "rgb_array"} if film and make is None else {})
     if make is not None:
@@ -47,7 +48,7 @@ def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -
         env = rescaled(env)
     if config.stack > 1:
         env = stacked(env, config.stack)
-    return Contract(env)
+    return with_masks(Contract(env))
 
 
 def make_checked(make: MakeEnv, args: dict[str, Any]) -> gym.Env:

@@ -12,6 +12,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.envs.atari import is_atari, make_games
 from tricks.envs.lane import changes, make_lane
+from tricks.envs.masks import gives_masks
 from tricks.envs.processes import in_words, make_workers
 from tricks.errors import InputError, said
 from tricks.flags import meant
@@ -33,7 +34,7 @@ def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
                 return make_games(config.env, lanes)
             if _has_vector_version(config.env):
                 env = gym.make_vec(config.env, num_envs=lanes)
-                if env.metadata.get("autoreset_mode") == AutoresetMode.NEXT_STEP:
+                if env.metadata.get("autoreset_mode") == AutoresetMode.NEXT_STEP and not gives_masks(env):
                     return env
                 env.close()
         return SyncVectorEnv([lane] * lanes)

@@ -28,7 +28,7 @@ from tricks.reading.source import Code
 from tricks.values import checked
 
 DEFAULTS = Config()
-RUNNING = {"backend", "device", "compile", "reward_sign", "life_ends", "episode_limit"}  # how a run is played
+RUNNING = {"as_vector", "backend", "device", "compile", "reward_sign", "life_ends", "episode_limit"}  # how it is played
 RUNNING |= {*CHANGES}
 ERRORS = r"\s+Raises InputError(?:[^\"]*?(?=\n *\n)|[^\"]*(?=\"))"  # the library's own
 

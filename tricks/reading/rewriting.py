@@ -24,7 +24,7 @@ NAMES = {  # what an export has instead
     "spaces.tasks": "1",
     "agent.spaces.tasks": "1",
     "spaces.features": "env.inputs",
-    "spaces.observation": "env.sees",
+    "spaces.brightest": "float(env.sees.high.max())",
     "agent.spaces.features": "agent.env.inputs",
     "Body": "nn.Module",
     "InputError": "gym.error.Error",

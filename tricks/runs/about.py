@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 import gymnasium as gym
@@ -14,11 +14,14 @@ import pandas as pd
 from msgspec import Meta, Struct
 
 from tricks.config import Config
-from tricks.core.spaces import from_plain
+from tricks.core.plain_spaces import from_plain, to_plain
+from tricks.core.spaces import Spaces
+from tricks.errors import InputError, said
 from tricks.ladder import Tricks, switched
 from tricks.runs.learning_curve import COLUMNS, COUNTS
 
 Count = Annotated[int, Meta(ge=0)]
+Whole = Annotated[str, Meta(pattern=r"^u?int(8|16|32|64)$")]
 Own = list[Literal["env", "body"]]
 LARGEST = 10**8  # numbers in an observation
 MEASURES = tuple(name for name in COLUMNS if name not in COUNTS)
@@ -29,27 +32,71 @@ class Discrete(Struct, tag="Discrete", tag_field="kind", forbid_unknown_fields=T
 
     n: Annotated[int, Meta(ge=1, le=LARGEST)]
     start: int
+    dtype: Whole = "int64"
 
 
 class Box(Struct, tag="Box", tag_field="kind", forbid_unknown_fields=True):
-    """A Box space, as `to_plain` writes it."""
+    """A Box space, as `to_plain` writes it; earlier versions wrote the bounds of bool ones as bool."""
 
     shape: list[Count]
-    dtype: Annotated[str, Meta(pattern=r"^(u?int|float)(8|16|32|64)$")]
-    low: list[int | float | str]
-    high: list[int | float | str]
+    dtype: Annotated[str, Meta(pattern=r"^((u?int|float)(8|16|32|64)|bool)$")]
+    low: list[bool | int | float | str]
+    high: list[bool | int | float | str]
 
-    def __post_init__(self) -> None:
-        if math.prod(self.shape) > LARGEST:
-            raise ValueError(f"a space of shape {self.shape} is too large")
+
+class MultiDiscrete(Struct, tag="MultiDiscrete", tag_field="kind", forbid_unknown_fields=True):
+    """A MultiDiscrete space, as `to_plain` writes it."""
+
+    shape: list[Count]
+    dtype: Whole
+    nvec: list[Annotated[int, Meta(ge=1, le=LARGEST)]]
+    start: list[int]
+
+
+class MultiBinary(Struct, tag="MultiBinary", tag_field="kind", forbid_unknown_fields=True):
+    """A MultiBinary space, as `to_plain` writes it."""
+
+    shape: list[Count]
+
+
+class Dict(Struct, tag="Dict", tag_field="kind", forbid_unknown_fields=True):
+    """A Dict space, as `to_plain` writes it."""
+
+    spaces: list[tuple[str, "Space"]]
+
+
+class Tuple(Struct, tag="Tuple", tag_field="kind", forbid_unknown_fields=True):
+    """A Tuple space, as `to_plain` writes it."""
+
+    spaces: list["Space"]
+
+
+Space = Discrete | Box | MultiDiscrete | MultiBinary | Dict | Tuple
+
+
+def numbers(space: Space) -> int:
+    """How many numbers an element of the space has, one-hot where it is discrete."""
+    if isinstance(space, Dict):
+        return sum(numbers(part) for _, part in space.spaces)
+    if isinstance(space, Tuple):
+        return sum(numbers(part) for part in space.spaces)
+    if isinstance(space, Discrete):
+        return space.n
+    return sum(space.nvec) if isinstance(space, MultiDiscrete) else math.prod(space.shape)
 
 
 class Both(Struct, forbid_unknown_fields=True):
-    """The observation space, the action space, and the number of tasks."""
+    """The observation space, the action space, the number of tasks, and how images are seen, in words."""
 
-    observation: Discrete | Box
-    action: Discrete | Box
+    observation: Space
+    action: Space
     tasks: Annotated[int, Meta(ge=1, le=LARGEST)]
+    seen: list[str] = []
+
+    def __post_init__(self) -> None:
+        for space in (self.observation, self.action):
+            if numbers(space) > LARGEST:
+                raise ValueError(f"a space of {numbers(space):,} numbers is too large")
 
 
 class About(Struct, forbid_unknown_fields=True):
@@ -69,6 +116,27 @@ class About(Struct, forbid_unknown_fields=True):
     def gym_spaces(self) -> list[gym.Space[Any]]:
         """The observation space and the action space."""
         return [from_plain(msgspec.to_builtins(space)) for space in (self.spaces.observation, self.spaces.action)]
+
+
+def plain_spaces(spaces: Spaces) -> dict[str, Any]:
+    """What run.json says about the spaces."""
+    both = {"observation": to_plain(spaces.observation), "action": to_plain(spaces.action)}
+    return {**both, "tasks": spaces.tasks, "seen": spaces.seen}
+
+
+def read_back(config: Config, tricks: Tricks, spaces: Spaces) -> None:
+    """Raise InputError unless a run.json of this training would be read as it was written."""
+    nothing: dict[str, Any] = {"diverged": [], "rows": 0, "reasons": [], "seconds": None, "own": [], "checksums": {}}
+    asked_for = {"config": asdict(config), "tricks": tricks.on, "spaces": plain_spaces(spaces)}
+    try:
+        about = read_about(write_about(asked_for | nothing))
+        observation, action = about.gym_spaces()
+        again = Spaces(config.env, observation, action, about.spaces.tasks, config.as_vector)
+        if asked(about.config, about.tricks) != (config, tricks) or plain_spaces(again) != asked_for["spaces"]:
+            raise ValueError("it would be read as something else")
+    except Exception as error:
+        both = f"{spaces.observation} and {spaces.action}"
+        raise InputError(f"{config.env}: no file can keep this run, with the spaces {both}: {said(error)}") from error
 
 
 def digest(content: bytes) -> str:
@@ -91,10 +159,13 @@ def read_about(content: bytes) -> About:
 
 
 def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]:
-    """The Config and Tricks of a run, from JSON. Raises ValueError or InputError if they are invalid."""
+    """The Config and Tricks of a run, from JSON. Raises ValueError or InputError if they are invalid.
+
+    Runs without a word on `as_vector` are of a time when images were only recognized as with it.
+    """
     if unknown := set(config) - {field.name for field in fields(Config)}:
         raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
-    return msgspec.convert(config, Config), switched(tricks)
+    return msgspec.convert({"as_vector": True, **config}, Config), switched(tricks)
 
 
 def check_curve(curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged: Mapping[int, int]) -> None:

@@ -15,6 +15,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
+from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari
 from tricks.envs.lane import make_lane
 from tricks.errors import InputError, said
@@ -76,9 +77,10 @@ def make_playable(config: Config, make: MakeEnv | None = None) -> gym.Env | None
 def _same_spaces(env: gym.Env, run: Run) -> bool:
     """Whether the spaces match the agent's: another backend may use the same id for a different environment."""
     mine, theirs = run.agent.spaces, (env.observation_space, env.action_space)
-    return theirs == (mine.observation, mine.action) or (
-        [gym.spaces.flatdim(space) for space in theirs] == [mine.features, mine.actions]
-    )
+    try:
+        return Spaces(mine.env, *theirs, mine.tasks, mine.as_vector).sizes == mine.sizes
+    except InputError:  # such as a text that the agent's backend leaves out
+        return False
 
 
 @dataclass

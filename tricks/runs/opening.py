@@ -15,6 +15,7 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import Tricks
+from tricks.runs.about import read_back
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.runs.remarks import remark
 from tricks.runs.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
@@ -49,8 +50,10 @@ def open_env(
     try:
         if tricks.action_mask:
             need_masks(env)
-        if tricks.state_norm and env.spaces.pixels:
-            raise InputError("state_norm standardizes vectors, but these observations are images; leave it off")
+        if tricks.state_norm and env.spaces.images:
+            what = "are images" if env.spaces.pixels else "have images"
+            raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")
+        read_back(config, tricks, env.spaces)
         found = needs(config, tricks, env.spaces, own_body=body is not None)
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")

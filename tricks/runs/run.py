@@ -13,10 +13,9 @@ from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
-from tricks.core.spaces import to_plain
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import Own, digest, write_about
+from tricks.runs.about import Own, digest, plain_spaces, write_about
 from tricks.runs.evaluation import play_games
 from tricks.runs.files import as_path
 from tricks.runs.folder import put
@@ -88,7 +87,6 @@ class Run:
             raise InputError(f"{error}; the run is saved in {spare}") from error
 
     def _files(self) -> dict[str, bytes]:
-        spaces = self.agent.spaces
         files = {
             "agent.pt": tensor_bytes(self.agent.state_dict()),
             "curve.csv": self.curve.to_csv(index=False, lineterminator="\n").encode(),
@@ -100,11 +98,7 @@ class Run:
             "reasons": list(self.reasons.items()),
             "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
-            "spaces": {
-                "observation": to_plain(spaces.observation),
-                "action": to_plain(spaces.action),
-                "tasks": spaces.tasks,
-            },
+            "spaces": plain_spaces(self.agent.spaces),
             "own": own(None if isinstance(self.env, Unnamed) else self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
         }

@@ -40,7 +40,7 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
     """What a training holds at its peak, at least. Without spaces: with one feature and one action."""
     seeds, segment = len(config.seed_list), config.lanes * config.horizon
     rows, updates = seeds * segment, -(-config.steps // segment)
-    dense = not own_body and not (spaces and spaces.pixels)  # the net has the layers of --hidden
+    dense = not own_body and not (spaces and spaces.images)  # the net has the layers of --hidden
     widths = [spaces.features if spaces else 1, *config.hidden] if dense else []
     names = stored_rollouts(tricks)
     stored = sum(min(getattr(config, name), updates) for name in names)
@@ -65,7 +65,7 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
 
 def rollout_bytes(rows: int, spaces: Spaces | None = None) -> int:
     """Bytes of so many rows of a rollout."""
-    seen = prod(spaces.shape) * (1 if spaces.pixels else 4) + spaces.actions if spaces else 5
+    seen = prod(spaces.shape) * spaces.dtype.itemsize + spaces.actions if spaces else 5
     return COPIES * rows * (seen + NUMBERS)
 
 
