@@ -17,7 +17,7 @@ from support.chance_spaces import boxes, discrete, named, nested
 from tricks import PPO, REINFORCE, Config, InputError, load, train
 from tricks.core.plain_spaces import from_plain, to_plain
 from tricks.core.spaces import Spaces
-from tricks.runs import about, opening
+from tricks.runs import about
 from tricks.runs.about import plain_spaces, read_back, write_about
 
 CONFIG = Config("own", seeds=1, steps=8, lanes=1, horizon=8, epochs=1, minibatches=1, hidden=(4,))
@@ -85,10 +85,15 @@ def test_a_dtype_that_no_file_can_keep_is_refused_before_training() -> None:
 def test_what_would_be_read_as_something_else_is_an_error_before_the_first_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    class Unplayed(AnySpace):
+        def step(self, action: Any) -> Any:
+            raise AssertionError("a step")
+
     monkeypatch.setattr(about, "from_plain", lambda plain: from_plain(plain | {"n": 3} if "n" in plain else plain))
-    monkeypatch.setattr(opening, "Need", None)  # which comes later
-    with pytest.raises(InputError, match=r"^own: no file can keep this run, with the spaces Box.* and Discrete\(2\): "):
-        read_back(CONFIG, PPO, Spaces("own", Box(-1, 1, (2,)), TWO))
+    with pytest.raises(
+        InputError, match=r"^own: no file can keep this run, with the spaces Box.* and Discrete\(2\): it "
+    ):
+        train(CONFIG, PPO, env=Unplayed)
 
 
 def rewritten(folder: Path, change: Any) -> None:

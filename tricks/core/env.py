@@ -26,7 +26,7 @@ class Step(NamedTuple):
     `reward_sign` changes the reward but not the score.
     """
 
-    obs: Tensor  # [S, N, D] float32, or [S, N, C, H, W] uint8
+    obs: Tensor  # [S, N, D] float32, or [S, N, C, H, W] uint8 (float32 for images of floats)
     legal: Tensor  # [S, N, A] bool; [S, N, 1] for Box actions
     resetting: Tensor  # [S, N] bool: the next step ignores the action and begins an episode
     over: Tensor  # [S, N] bool: those of them whose game has ended, so the next step begins a new game

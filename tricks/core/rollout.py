@@ -27,7 +27,7 @@ class Rollout:
     but not the game, and a reward in the row between two of a game's episodes still counts toward its score.
     """
 
-    obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W] uint8: row t+1 follows row t, even at an end
+    obs: Tensor  # [S, T+1, N, D] float32, or [S, T+1, N, C, H, W]: row t+1 follows row t, even at an end
     legal: Tensor  # [S, T, N, A] bool; [S, T, N, 1] for Box actions
     action: Tensor  # [S, T, N] int64, [S, T, N, K] int64 of K components, or [S, T, N, A] float32
     reward: Tensor  # [S, T, N] float64
@@ -67,7 +67,7 @@ class Batch(SimpleNamespace):
     AttributeError.
     """
 
-    obs: Tensor  # [S, B, D] float32, or [S, B, C, H, W] uint8
+    obs: Tensor  # [S, B, D] float32, or [S, B, C, H, W]
     legal: Tensor  # [S, B, A] bool
     action: Tensor  # [S, B] int64, [S, B, K] int64, or [S, B, A] float32
     valid: Tensor  # [S, B] bool: experience, not filler

@@ -44,9 +44,11 @@ class Lanes:
             self.envs = [gym.make_vec(config.env, config.lanes, "sync") for _ in self.seeds]
         self.sees, self.acts = kinds = self.envs[0].single_observation_space, self.envs[0].single_action_space
         self.shape = tuple(self.sees.shape or ())
-        fitting = not pictured(self.sees)
         if images:
             fitting = len(self.shape) == 3 and self.sees.dtype == np.uint8 and self.shape[0] < min(self.shape[1:])
+        else:
+            unit = str(self.sees.dtype)[0] in "bf" and 0 <= self.sees.low.min() <= self.sees.high.max() <= 1
+            fitting = len(self.shape) not in (2, 3) or not (self.sees.dtype == np.uint8 or (unit and self.shape[2:]))
         if not fitting or not all(isinstance(kind, Box | Discrete) for kind in kinds):
             needed = "uint8 images [C, H, W]" if images else "Box or Discrete spaces, and no images"
             raise gym.error.Error(f"{config.env}: this file needs {needed}, not {kinds}")
@@ -147,14 +149,6 @@ class Lanes:
                 mask = np.stack([np.asarray(row, bool) for row in info["action_mask"]])
                 legal[i] = mask | ~np.asarray(info.get("_action_mask", True)).reshape(-1, 1)
         return torch.from_numpy(legal)
-
-
-def pictured(space: Any) -> bool:
-    """Whether a space is one of images: of bytes, or of three axes and within 0 and 1."""
-    if not isinstance(space, Box) or len(space.shape) not in (2, 3):
-        return False
-    unit = len(space.shape) == 3 and space.dtype.kind in "bf" and (space.low >= 0).all() and (space.high <= 1).all()
-    return bool(space.dtype == np.uint8 or unit)
 
 
 def games(config: Config) -> gym.vector.VectorEnv:
