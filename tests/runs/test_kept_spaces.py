@@ -52,7 +52,7 @@ def test_a_space_is_read_as_it_was_written(space: gym.Space[Any]) -> None:
 @settings(PROPERTY, max_examples=300)
 @given(nested(1e300), st.one_of(boxes(1e300), discrete()))
 def test_run_json_keeps_every_pair_of_spaces(observation: gym.Space[Any], action: gym.Space[Any]) -> None:
-    read_back(CONFIG, PPO, Spaces("x", observation, action))
+    read_back(CONFIG, Spaces("x", observation, action))
 
 
 @settings(PROPERTY, max_examples=25)

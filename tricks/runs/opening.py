@@ -53,7 +53,7 @@ def open_env(
         if tricks.state_norm and env.spaces.images:
             what = "are images" if env.spaces.pixels else "have images"
             raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")
-        read_back(config, tricks, env.spaces)
+        read_back(config, env.spaces)
         found = needs(config, tricks, env.spaces, own_body=body is not None)
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
