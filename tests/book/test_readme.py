@@ -36,6 +36,7 @@ from tricks.cli.export_command import File
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
 from tricks.cli.play_command import Playing
+from tricks.cli.save_policy_command import Saving
 from tricks.cli.shell import REPEATED, SHORT, options
 from tricks.cli.train_command import Output
 from tricks.ladder import PRESETS
@@ -92,21 +93,23 @@ def test_links_and_pictures_lead_somewhere(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [command for command in SHELL if command.split()[:1] not in ([], ["train"], ["play"])]
+    "command", [command for command in SHELL if command.split()[:1] not in ([], ["train"], ["play"], ["save-policy"])]
 )
 def test_the_commands_that_print_work_as_written(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command.split()) == 0
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [command for command in SHELL if command.startswith(("train", "play"))])
+@pytest.mark.parametrize(
+    "command", [command for command in SHELL if command.startswith(("train", "play", "save-policy"))]
+)
 def test_the_commands_that_train_or_play_ask_for_something_that_is_there(command: str) -> None:
     name, *words = command.split()
     if "--help" in words:
         with pytest.raises(SystemExit, match="0"):
             parse(words, name, Config, Output)
-    elif name == "play":
-        folder = options(Playing, words, "").folder
+    elif name in ("play", "save-policy"):
+        folder = options(Playing, words, "").folder if name == "play" else options(Saving, words, "").folder
         assert any(other.startswith("train") and f"--out {folder} " in f"{other} " for other in SHELL)
     else:
         _, (_, output) = parse(words, name, Config, Output)
@@ -158,7 +161,7 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 
 
 def test_every_option_on_a_page_is_an_option() -> None:
-    known = [f for group in (Tricks, Config, File, Output, Playing, *KINDS.values()) for f in fields(group)]
+    known = [f for group in (Tricks, Config, File, Output, Playing, Saving, *KINDS.values()) for f in fields(group)]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
     assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | {*SHORT, *REPEATED}
 

@@ -1,4 +1,4 @@
-"""The commands of `python -m tricks train|play|list|listing|diff|export`."""
+"""The commands of `python -m tricks train|play|save-policy|list|listing|diff|export`."""
 
 import sys
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ USAGE = """usage: python -m tricks COMMAND ...
   train [RUNG] [--FLAG | --no-FLAG] [options]   train agents and print a summary; --out saves the run
   train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
   play DIR [options]                            evaluate a saved agent and film one episode
+  save-policy DIR --out FILE [options]          write one agent as a plain torch module or as ONNX
   list                                          print the ladder: what each flag adds and needs
   listing [RUNG] [--FLAG | --no-FLAG]           print the training loop with these flags resolved
   diff RUNG RUNG                                print what changes in the loop from one rung to the other
@@ -57,6 +58,12 @@ def _play(arguments: list[str]) -> None:
     play_saved(arguments)
 
 
+def _save_policy(arguments: list[str]) -> None:
+    from tricks.cli.save_policy_command import save
+
+    save(arguments)
+
+
 def _list(arguments: list[str]) -> None:
     if arguments:
         raise InputError(f"list takes no arguments, not {' '.join(arguments)}")
@@ -85,4 +92,12 @@ def _export(arguments: list[str]) -> None:
     export(arguments)
 
 
-COMMANDS = {"train": _train, "play": _play, "list": _list, "listing": _listing, "diff": _diff, "export": _export}
+COMMANDS = {
+    "train": _train,
+    "play": _play,
+    "save-policy": _save_policy,
+    "list": _list,
+    "listing": _listing,
+    "diff": _diff,
+    "export": _export,
+}

@@ -64,7 +64,7 @@ class UnitNature(Nature):
     """The same for pixels that are at most 1: [S, B, C, H, W] -> [S, B, 512]."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(255 * x.float())
+        return super().forward(255 * x.double())  # which `Nature` copies as float32 before it divides in place
 
 
 class Joined(nn.Module):

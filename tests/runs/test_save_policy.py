@@ -1,0 +1,142 @@
+"""A saved policy acts as the agent does, without this package: as a plain torch module, and as an ONNX graph."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from support.any_space import BOOL, AnySpace
+
+from tricks import PPO, Config, InputError, Run, load, train
+from tricks.cli.main import main
+from tricks.core.nets import Dense
+from tricks.ladder import named, switched
+from tricks.runs.plain_policy import Policy
+from tricks.runs.save_policy import plain, save_policy
+
+SMALL: dict[str, Any] = {"seeds": 2, "lanes": 2, "horizon": 8, "minibatches": 2, "steps": 64, "hidden": (16, 8)}
+MASKED = switched([*PPO.on, "action_mask"])
+VECTOR, CHOICE = Box(-3, 3, (3,)), Discrete(3, start=-1)
+PICTURES: tuple[gym.Space[Any], ...] = (
+    Box(0, 255, (9, 8, 3), np.uint8),
+    Box(0, 255, (3, 40, 42), np.uint8),
+    Box(0, 1, (40, 42, 3), np.float32),
+    Box(0, 1, (4, 10, 10), BOOL),
+)
+SPACES: dict[str, tuple[gym.Space[Any], gym.Space[Any]]] = {
+    "vectors": (VECTOR, CHOICE),
+    "a number": (Box(-1, 1, ()), Box(-2, np.array([3, 5], np.float32))),
+    "choices": (MultiDiscrete([2, 3], start=[1, -1]), MultiDiscrete(np.array([[2, 4], [3, 2]]))),
+    "bits": (MultiBinary(4), MultiBinary((2, 2))),
+    "whole numbers": (Discrete(5, start=3), Box(-2, 3, (2,), np.int32)),
+    "nested": (Dict(b=Tuple((VECTOR, Discrete(3))), a=PICTURES[0]), CHOICE),
+    **{f"picture {k}": (picture, CHOICE) for k, picture in enumerate(PICTURES)},
+}
+
+
+def trained(name: str, **more: Any) -> Run:
+    return train(Config(**{**SMALL, **more}), PPO, env=lambda: AnySpace(*SPACES[name]))
+
+
+def agrees(policy: Policy, run: Run, count: int) -> None:
+    space = run.agent.spaces.observation
+    space.seed(0)
+    for _ in range(count):
+        obs = space.sample()
+        mine, right = policy.act(obs), run.agent.act(obs)
+        assert (mine.dtype, mine.shape) == (right.dtype, right.shape)
+        np.testing.assert_allclose(mine, right, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_plain_module_acts_as_the_agent(name: str) -> None:
+    run = trained(name).only(1)
+    agrees(plain(run), run, 1000 if name == "vectors" else 30)
+
+
+def test_normalized_observations_and_masks_are_inside() -> None:
+    run = train(Config("Pendulum-v1", **SMALL), named("continuous")).only()
+    agrees(plain(run), run, 50)
+    run = train(Config("tricks/Grid10-v0", **SMALL), MASKED).only()
+    policy, rng = plain(run), np.random.default_rng(0)
+    for obs in rng.normal(size=(50, *run.agent.spaces.shape)).astype(np.float32):
+        legal = rng.random(run.agent.spaces.actions) < 0.5
+        legal[0] = True
+        assert policy.act(obs, legal) == run.agent.act(obs, legal)
+
+
+def test_rescaled_actions_come_out_in_the_environments_own_bounds() -> None:
+    run = train(Config("Pendulum-v1", **SMALL, rescale_actions=True), PPO).only()
+    obs = np.array([1, 0, 0.5], np.float32)
+    np.testing.assert_allclose(plain(run).act(obs), 2 * run.agent.act(obs).clip(-1, 1), rtol=1e-5)
+
+
+def test_noise_makes_a_policy_sample() -> None:
+    run = trained("a number").only()
+    policy, obs = plain(run), torch.zeros(2)
+    apart = policy(obs, noise=torch.tensor([[0.0, 0.0], [0.1, 0.2]])).diff(dim=0)
+    std = run.agent.log_std.exp().flatten()
+    torch.testing.assert_close(apart, (std * torch.tensor([0.1, 0.2]))[None], atol=1e-5, rtol=1e-4)
+
+
+def test_two_files_are_all_that_a_policy_needs(tmp_path: Path) -> None:
+    run = trained("nested")
+    files = save_policy(run, tmp_path / "mine.pt", seed=1)
+    assert [file.name for file in files] == ["mine.pt", "mine.py"]
+    picture, vector = PICTURES[0].sample(), VECTOR.sample()
+    np.savez(tmp_path / "obs.npz", a=picture, b=vector)
+    code = (
+        "import sys, numpy as np, mine; seen = np.load('obs.npz'); policy = mine.load('mine.pt', mine.PLAN)\n"
+        "assert not {'tricks', 'gymnasium'} & set(sys.modules)\n"
+        "print(policy.act({'a': seen['a'], 'b': (seen['b'], 2)}))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert int(said) == run.agent[1].act({"a": picture, "b": (vector, 2)})
+
+
+@pytest.mark.parametrize("name", ["vectors", "choices", "whole numbers", "nested", "picture 1"])
+def test_a_graph_computes_the_same(name: str, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    run = trained(name)
+    (path,) = save_policy(run, tmp_path / "p.onnx", "onnx", seed=1, noise=True)
+    session, agent = runtime.InferenceSession(str(path)), run.agent[1]
+    agent.spaces.observation.seed(1)
+    for _ in range(20):
+        obs = agent.spaces.observation.sample()
+        inputs = {f"{'.'.join(['observation', *map(str, leaf.path)])}": leaf.of(obs) for leaf in agent.spaces.leaves}
+        given = {key: np.asarray(part)[None] for key, part in inputs.items()}
+        (action,) = session.run(None, given | {"noise": np.zeros((1, agent.spaces.actions), np.float32)})
+        np.testing.assert_allclose(action[0], agent.act(obs), atol=1e-5)
+
+
+def test_a_saved_run_becomes_a_policy_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(Config("CartPole-v1", **SMALL), PPO).save(tmp_path / "run")
+    words = ["save-policy", str(tmp_path / "run"), "--seed", "1", "--out"]
+    assert main([*words, str(tmp_path / "p.pt")]) == 0
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'p.pt'} and {tmp_path / 'p.py'}\n"
+    load(tmp_path / "run")
+    for more, said in (
+        ([*words, str(tmp_path / "p.pt")], "p.pt exists; name another file"),
+        ([*words, str(tmp_path / "no" / "p.pt")], "there is no folder"),
+        ([*words, str(tmp_path / "p.py")], "would be the code; name the weights"),
+        ([*words, str(tmp_path / "q.pt"), "--format", "tf"], "format must be torch or onnx, not 'tf'"),
+        ([*words, str(tmp_path / "q.pt"), "--noise"], "leave out noise"),
+        (["save-policy", str(tmp_path / "run"), "--seed", "7", "--out", "x.pt"], "the run has no seed 7"),
+        (["save-policy", str(tmp_path / "run")], "save-policy takes a saved run and a file"),
+    ):
+        assert main(more) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_body_of_ones_own_is_refused() -> None:
+    class Mine(Dense):
+        """A body like ours, and yet not ours."""
+
+    run = train(Config("CartPole-v1", **SMALL), PPO, body=lambda generators, _: Mine(generators, (4, 8)))
+    with pytest.raises(InputError, match="only this package's own nets become a plain module"):
+        plain(run.only())

@@ -1,0 +1,119 @@
+"""One trained policy as a plain module: an environment's observations in, its actions out. Needs torch and numpy only.
+
+HOW IT IS LOADED: saved beside a policy's weights, with the PLAN of that policy at its end.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+LIMIT = 10.0  # standardized observations stay within ±LIMIT
+
+
+class Policy(nn.Module):
+    """π of one agent. plan: what the observations and actions are, and the sizes of the layers."""
+
+    mean: Tensor
+    scale: Tensor
+    log_std: Tensor
+    low: Tensor
+    high: Tensor
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        super().__init__()
+        self.plan = plan
+        self.images = nn.ModuleList([convolutions(image) for image in plan["images"]])
+        self.dense = dense(plan["sizes"], plan["activation"])
+        self.head = nn.Linear(plan["width"], plan["outputs"])
+        if plan["standardized"]:
+            self.register_buffer("mean", torch.zeros(plan["features"]))
+            self.register_buffer("scale", torch.ones(plan["features"]))
+        if plan["action"] == "box":
+            for name in ("log_std", "low", "high"):
+                self.register_buffer(name, torch.zeros(plan["outputs"]))
+
+    def forward(self, *parts: Tensor, legal: Tensor | None = None, noise: Tensor | None = None) -> Tensor:
+        """Actions [B, ...] for observations [B, ...], one argument for each part of a nested one, in the plan's order.
+
+        legal [B, A]: which actions are, as booleans. noise [B, A]: standard Gumbel for discrete actions and standard
+        normal for a Box; without it, actions are the most likely ones.
+        """
+        logits = self.head(self.features(parts))
+        if legal is not None:
+            logits = logits.masked_fill(~legal, -torch.inf)
+        if self.plan["action"] == "box":
+            return self.continuous(logits if noise is None else logits + self.log_std.exp() * noise)
+        logits = logits if noise is None else logits + noise
+        choices = [part.argmax(-1) for part in logits.split(self.plan["counts"], -1)]
+        action = torch.stack(choices, -1) + torch.tensor(self.plan["starts"])
+        return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
+
+    def continuous(self, action: Tensor) -> Tensor:
+        """A Box action within its bounds: rounded if it is whole, and mapped from [-1, 1] if it was rescaled."""
+        if self.plan["rescaled"]:
+            action = self.low + (action.clamp(-1, 1) + 1) / 2 * (self.high - self.low)
+        elif self.plan["dtype"].startswith(("int", "uint")):
+            action = action.round()
+        action = torch.minimum(torch.maximum(action, self.low), self.high)
+        return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
+
+    def features(self, parts: tuple[Tensor, ...]) -> Tensor:
+        """What the head sees, [B, width]."""
+        encoded = [encode(part, about) for part, about in zip(parts, self.plan["parts"], strict=True)]
+        for net, image in zip(self.images, self.plan["images"], strict=True):
+            encoded[image["part"]] = net(encoded[image["part"]] / image["divisor"])
+        x = torch.cat(encoded, -1)
+        if self.plan["standardized"]:
+            x = ((x - self.mean) * self.scale).clamp(-LIMIT, LIMIT)
+        features: Tensor = self.dense(x)
+        return features
+
+    @torch.no_grad()
+    def act(self, obs: Any, legal: Any = None) -> np.ndarray:
+        """The most likely action for one observation, both in the environment's own format."""
+        parts = []
+        for about in self.plan["parts"]:
+            part = obs
+            for key in about["path"]:
+                part = part[key]
+            parts.append(torch.as_tensor(np.asarray(part)).unsqueeze(0))
+        mask = None if legal is None else torch.as_tensor(np.asarray(legal, dtype=bool)).unsqueeze(0)
+        return self(*parts, legal=mask)[0].numpy()  # type: ignore[no-any-return]
+
+
+def encode(part: Tensor, about: dict[str, Any]) -> Tensor:
+    """A part of an observation as the net sees it: one-hot [B, D], a vector [B, D], or an image [B, C, H, W]."""
+    if about["counts"]:
+        index = part.reshape(part.shape[0], -1).long() - torch.tensor(about["starts"])
+        hot = [index[:, k : k + 1] == torch.arange(count) for k, count in enumerate(about["counts"])]
+        return torch.cat(hot, -1).float()
+    if about["axes"]:
+        image = part.movedim(-1, -3) if about["axes"] == "HWC" else part
+        return image.reshape(part.shape[0], *about["shape"]).float()
+    return part.reshape(part.shape[0], -1).float()
+
+
+def dense(sizes: list[int], activation: str) -> nn.Sequential:
+    """Layers with tanh or ReLU."""
+    net = nn.Sequential()
+    for inputs, outputs in pairwise(sizes):
+        net.append(nn.Linear(inputs, outputs)).append(nn.Tanh() if activation == "tanh" else nn.ReLU())
+    return net
+
+
+def convolutions(image: dict[str, Any]) -> nn.Sequential:
+    """Convolutions and a dense layer, with ReLU."""
+    net = nn.Sequential()
+    for inputs, outputs, kernel, stride in image["convolutions"]:
+        net.append(nn.Conv2d(inputs, outputs, kernel, stride)).append(nn.ReLU())
+    return net.append(nn.Flatten()).append(nn.Linear(*image["linear"])).append(nn.ReLU())
+
+
+def load(weights: str, plan: dict[str, Any]) -> Policy:
+    """The policy with these weights, a file that `save-policy` wrote."""
+    policy = Policy(plan)
+    policy.load_state_dict(torch.load(weights, weights_only=True))
+    return policy.eval()

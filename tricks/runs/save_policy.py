@@ -1,0 +1,177 @@
+"""A trained policy to take elsewhere: a plain torch module with a file of code, or an ONNX graph."""
+
+import inspect
+import pprint
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
+from torch import nn
+
+from tricks.core.images import KERNEL, Joined, Shallow, UnitNature
+from tricks.core.leaves import Leaf
+from tricks.core.nets import NATURE, Dense, Nature
+from tricks.core.spaces import Spaces
+from tricks.envs.make import make_env
+from tricks.errors import InputError
+from tricks.runs import plain_policy
+from tricks.runs.files import as_path, write_whole
+from tricks.runs.onnx_graph import as_graph
+from tricks.runs.plain_policy import Policy
+from tricks.runs.run import Run
+from tricks.runs.tensor_files import tensor_bytes
+
+FORMATS = ("torch", "onnx")
+PLAIN_BODIES = (Dense, Joined, Nature, UnitNature, Shallow)
+
+
+def save_policy(
+    run: Run, path: str | Path, format: str = "torch", seed: int | None = None, noise: bool = False
+) -> list[Path]:
+    """Write one agent of a run as a policy that needs nothing of this package. Returns the files.
+
+    torch: weights at `path`, and beside them, with the suffix .py, the module that loads them. onnx: a graph, checked
+    with onnxruntime, whose inputs are the observation's parts, `legal` if the agent learned with masks, and with
+    `noise` that of its actions. Raises InputError for a run with a body of its own, and for files that are there.
+    """
+    path = as_path(path)
+    if format not in FORMATS:
+        raise InputError(f"format must be torch or onnx, not {format!r}")
+    if noise and format == "torch":
+        raise InputError("a torch policy takes noise when it is called; leave out noise")
+    if path.suffix == ".py":
+        raise InputError(f"{path} would be the code; name the weights, such as {path.with_suffix('.pt')}")
+    code = path.with_suffix(".py")
+    for file in [path, code] if format == "torch" else [path]:
+        if file.exists():
+            raise InputError(f"{file} exists; name another file")
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}")
+    policy = plain(run.only(seed))
+    if format == "torch":
+        write_whole(path, tensor_bytes(policy.state_dict()))
+        write_whole(code, as_file(policy.plan, path))
+        return [path, code]
+    write_whole(path, as_graph(policy, run.tricks.action_mask, noise))
+    return [path]
+
+
+def plain(run: Run) -> Policy:
+    """The policy of a run's only agent as a plain module. Raises InputError for a body of the user's own."""
+    agent = run.agent
+    body, (head, bias) = agent.policy_net.body, agent.policy_net.head.layer
+    if type(body) not in PLAIN_BODIES:
+        raise InputError(f"only this package's own nets become a plain module, not {type(body).__name__}")
+    if agent.obs_stats is not None and agent.spaces.images:
+        raise InputError("state_norm on images beside vectors does not become a plain module")
+    policy = Policy(plan_of(run))
+    layers = [*body.layers, (head, bias)]
+    modules = [m for m in policy.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    with torch.no_grad():
+        for module, (weight, offset) in zip(modules, layers, strict=True):
+            module.weight.copy_(weight[0].T.reshape(module.weight.shape))
+            assert module.bias is not None
+            module.bias.copy_(offset[0, 0])
+        if policy.plan["standardized"]:
+            policy.mean.copy_(agent.obs_stats.mean.flatten())  # type: ignore[union-attr]
+            policy.scale.copy_(agent.obs_stats.scale.flatten())  # type: ignore[union-attr]
+        if policy.plan["action"] == "box":
+            bounds = _own_action(run)
+            policy.log_std.copy_(agent.log_std.flatten())
+            policy.low.copy_(torch.from_numpy(bounds.low.astype(np.float32).ravel()))
+            policy.high.copy_(torch.from_numpy(bounds.high.astype(np.float32).ravel()))
+    return policy.eval()
+
+
+def plan_of(run: Run) -> dict[str, Any]:
+    """What the observations and actions of a run's agent are, and the sizes of its layers, as plain values."""
+    agent, spaces = run.agent, run.agent.spaces
+    action = _own_action(run)
+    body, width = agent.policy_net.body, agent.policy_net.body.width
+    inner = list(body.bodies) if isinstance(body, Joined) else [] if isinstance(body, Dense) else [body]
+    shown = [k for k, leaf in enumerate(spaces.leaves) if leaf.axes]
+    last = body.dense if isinstance(body, Joined) else body
+    linears = last.layers if isinstance(last, Dense) else []
+    stats = agent.obs_stats
+    return {
+        "env": spaces.env,
+        "parts": [_part(leaf) for leaf in spaces.leaves],
+        "features": spaces.features,
+        "standardized": getattr(stats, "mean", None) is not None,
+        "images": [_image(net, spaces, k) for net, k in zip(inner, shown, strict=True)],
+        "sizes": [linears[0][0].shape[1], *(weight.shape[2] for weight, _ in linears)] if linears else [],
+        "activation": run.config.activation,
+        "width": width,
+        "outputs": spaces.actions,
+        "action": "discrete" if spaces.discrete else "box",
+        "counts": list(spaces.components) or [spaces.actions],
+        "starts": _starts(action),
+        "shape": list(action.shape or ()),
+        "dtype": str(np.dtype(action.dtype)),
+        "rescaled": run.config.rescale_actions,
+    }
+
+
+def _own_action(run: Run) -> Any:
+    """The environment's own action space, before it was rescaled."""
+    if not run.config.rescale_actions:
+        return run.agent.spaces.action
+    config = replace(run.config.only(0), lanes=1, device="cpu", compile=False, rescale_actions=False)
+    env = make_env(config, make=run.env)
+    env.close()
+    return env.spaces.action
+
+
+def _part(leaf: Leaf) -> dict[str, Any]:
+    space = leaf.space
+    counts = [int(n) for n in np.ravel(getattr(space, "n", getattr(space, "nvec", ())))] if _hot(space) else []
+    return {
+        "path": list(leaf.path),
+        "axes": leaf.axes,
+        "shape": list(leaf.shape),
+        "given": list(space.shape or ()),
+        "dtype": str(np.dtype(space.dtype)),
+        "counts": counts,
+        "starts": _starts(space) if counts else [],
+    }
+
+
+def _hot(space: gym.Space[Any]) -> bool:
+    return isinstance(space, Discrete | MultiDiscrete)
+
+
+def _starts(space: Any) -> list[int]:
+    return [int(start) for start in np.ravel(space.start)] if _hot(space) else [0]
+
+
+def _image(net: Any, spaces: Spaces, part: int) -> dict[str, Any]:
+    """The layers of an image's net, and what its pixels are divided by."""
+    channels = spaces.leaves[part].shape[0]
+    if isinstance(net, Shallow):
+        shapes, divisor = [(net.layers[0][0].shape[2], KERNEL, 1)], net.brightest
+    else:
+        shapes, divisor = [*NATURE], 1.0 if isinstance(net, UnitNature) else 255.0
+    inputs = [channels, *(out for out, _, _ in shapes)]
+    convolutions = [[before, *shape] for before, shape in zip(inputs, shapes, strict=False)]
+    weight = net.layers[-1][0]
+    return {"part": part, "divisor": divisor, "convolutions": convolutions, "linear": list(weight.shape[1:])}
+
+
+LOADED = "HOW IT IS LOADED: saved beside a policy's weights, with the PLAN of that policy at its end.\n"
+
+
+def as_file(plan: dict[str, Any], weights: Path) -> str:
+    """The module that loads the weights, as a file of its own."""
+    code = inspect.getsource(plain_policy).replace(
+        LOADED,
+        f"`python {weights.with_suffix('.py').name}` says what it takes. In Python:\n\n"
+        f"    from {weights.stem} import PLAN, load\n"
+        f'    policy = load("{weights.name}", PLAN)\n'
+        "    action = policy.act(observation)\n",
+    )
+    shown = pprint.pformat(plan, sort_dicts=False, width=116)
+    return f'{code}\n\nPLAN = {shown}\n\nif __name__ == "__main__":\n    print(PLAN)\n'
