@@ -63,7 +63,7 @@ def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None
         (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),
         (["diff", "ppo"], "diff takes two rungs"),
         (["list", "x"], "list takes no arguments"),
-        (["teach"], "unknown command 'teach'; the commands are train, play, list"),
+        (["teach"], "unknown command 'teach'; the commands are train, play, save-policy, list"),
         (["trian"], "unknown command 'trian' (did you mean train?)"),
         (["difff"], "unknown command 'difff' (did you mean diff?)"),
     ],
