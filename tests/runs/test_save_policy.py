@@ -17,7 +17,7 @@ from tricks.cli.main import main
 from tricks.core.nets import Dense
 from tricks.ladder import named, switched
 from tricks.runs.plain_policy import Policy
-from tricks.runs.save_policy import plain, save_policy
+from tricks.runs.save_policy import plain_module, save_policy
 
 SMALL: dict[str, Any] = {"seeds": 2, "lanes": 2, "horizon": 8, "minibatches": 2, "steps": 64, "hidden": (16, 8)}
 MASKED = switched([*PPO.on, "action_mask"])
@@ -56,14 +56,14 @@ def agrees(policy: Policy, run: Run, count: int) -> None:
 @pytest.mark.parametrize("name", SPACES)
 def test_a_plain_module_acts_as_the_agent(name: str) -> None:
     run = trained(name).only(1)
-    agrees(plain(run), run, 1000 if name == "vectors" else 30)
+    agrees(plain_module(run), run, 1000 if name == "vectors" else 30)
 
 
 def test_normalized_observations_and_masks_are_inside() -> None:
     run = train(Config("Pendulum-v1", **SMALL), named("continuous")).only()
-    agrees(plain(run), run, 50)
+    agrees(plain_module(run), run, 50)
     run = train(Config("tricks/Grid10-v0", **SMALL), MASKED).only()
-    policy, rng = plain(run), np.random.default_rng(0)
+    policy, rng = plain_module(run), np.random.default_rng(0)
     for obs in rng.normal(size=(50, *run.agent.spaces.shape)).astype(np.float32):
         legal = rng.random(run.agent.spaces.actions) < 0.5
         legal[0] = True
@@ -73,12 +73,12 @@ def test_normalized_observations_and_masks_are_inside() -> None:
 def test_rescaled_actions_come_out_in_the_environments_own_bounds() -> None:
     run = train(Config("Pendulum-v1", **SMALL, rescale_actions=True), PPO).only()
     obs = np.array([1, 0, 0.5], np.float32)
-    np.testing.assert_allclose(plain(run).act(obs), 2 * run.agent.act(obs).clip(-1, 1), rtol=1e-5)
+    np.testing.assert_allclose(plain_module(run).act(obs), 2 * run.agent.act(obs).clip(-1, 1), rtol=1e-5)
 
 
 def test_noise_makes_a_policy_sample() -> None:
     run = trained("a number").only()
-    policy, obs = plain(run), torch.zeros(2)
+    policy, obs = plain_module(run), torch.zeros(2)
     apart = policy(obs, noise=torch.tensor([[0.0, 0.0], [0.1, 0.2]])).diff(dim=0)
     std = run.agent.log_std.exp().flatten()
     torch.testing.assert_close(apart, (std * torch.tensor([0.1, 0.2]))[None], atol=1e-5, rtol=1e-4)
@@ -139,4 +139,4 @@ def test_a_body_of_ones_own_is_refused() -> None:
 
     run = train(Config("CartPole-v1", **SMALL), PPO, body=lambda generators, _: Mine(generators, (4, 8)))
     with pytest.raises(InputError, match="only this package's own nets become a plain module"):
-        plain(run.only())
+        plain_module(run.only())

@@ -65,7 +65,7 @@ def train(arguments: list[str]) -> None:
         env = named_env(given, config, "--continue", "--continue-from", "--steps", "--schedule")
         if not {"--steps"} & {word.split("=")[0] for word in given}:
             raise InputError("--continue needs --steps, how many more environment steps each seed takes")
-        run = continued(output.continue_from, config.steps, output.schedule or "whole", env, config.wrap)
+        run = trained_further(output.continue_from, config.steps, output.schedule or "whole", env, config.wrap)
     elif output.resume is not None:
         run = resumed(output.resume, named_env(given, config, "--resume"), config.wrap)
     elif output.out is not None:
@@ -129,7 +129,7 @@ def started(output: Output, checkpoints: "Checkpoints | None" = None) -> "Checkp
     return checkpoints if output.start_from is None else StartFrom(output.start_from, inner=checkpoints)
 
 
-def continued(folder: Path, steps: int, schedule: str, env: str | None, wrap: tuple[str, ...]) -> "Run":
+def trained_further(folder: Path, steps: int, schedule: str, env: str | None, wrap: tuple[str, ...]) -> "Run":
     """Train the finished run in the folder for so many more steps, and save it there."""
     from tricks.continuing import further
     from tricks.runs.checkpoint import read

@@ -51,7 +51,7 @@ def save_policy(
             raise InputError(f"{file} exists; name another file")
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
-    policy = plain(run.only(seed))
+    policy = plain_module(run.only(seed))
     if format == "torch":
         write_whole(path, tensor_bytes(policy.state_dict()))
         write_whole(code, as_file(policy.plan, path))
@@ -60,7 +60,7 @@ def save_policy(
     return [path]
 
 
-def plain(run: Run) -> Policy:
+def plain_module(run: Run) -> Policy:
     """The policy of a run's only agent as a plain module. Raises InputError for a body of the user's own."""
     agent = run.agent
     body, (head, bias) = agent.policy_net.body, agent.policy_net.head.layer
