@@ -45,9 +45,9 @@ def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -
     for name in config.wrap:
         env = wrapped(env, name)
     if config.rescale_actions:
-        env = rescaled(env)
+        env = with_rescaled_actions(env)
     if config.stack > 1:
-        env = stacked(env, config.stack)
+        env = with_stacked_observations(env, config.stack)
     return with_masks(Contract(env))
 
 
@@ -76,7 +76,7 @@ def wrapped(env: gym.Env, name: str) -> gym.Env:
     return around
 
 
-def rescaled(env: gym.Env) -> gym.Env:
+def with_rescaled_actions(env: gym.Env) -> gym.Env:
     """The environment with Box actions in [-1, 1]. Raises InputError for actions without bounds."""
     space = env.action_space
     if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
@@ -84,7 +84,7 @@ def rescaled(env: gym.Env) -> gym.Env:
     return RescaleAction(env, np.float32(-1), np.float32(1))
 
 
-def stacked(env: gym.Env, count: int) -> gym.Env:
+def with_stacked_observations(env: gym.Env, count: int) -> gym.Env:
     """The environment with its last observations joined: images along their channels, all else along a new first axis.
 
     Raises InputError for observations other than Box and Discrete.
