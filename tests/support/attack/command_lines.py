@@ -24,6 +24,7 @@ from ablations.findings import calibrate, games, speed, stopwatch
 from ablations.training import estimate, rate_table, workers
 from tricks.cli.main import main as tricks
 from tricks.cli.play_command import Playing
+from tricks.cli.save_policy_command import Saving
 from tricks.cli.train_command import Output
 from tricks.config import Config
 from tricks.ladder import NEEDS, PRESETS
@@ -57,7 +58,6 @@ USUAL = {  # values that are right, and quick; of numbers that are not here: 1 a
     "scheduler": ("nowhere:1",),
     **dict.fromkeys(("out", "resume", "gif", "folder", "run"), PATHS),
 }
-NUMERIC = ("int", "float")
 TINY = {"steps": "64", "lanes": "2", "horizon": "8", "hidden": "4", "seeds": "2"}
 TINY_STUDY = {"tricks": "baseline", "steps": "64", "seeds": "1", "workers": "1", "out": NEW}
 
@@ -91,7 +91,7 @@ def options(draw: Any, *kinds: Any, usual: dict[str, str] | None = None, most: i
 
 def values(name: str, kind: str) -> SearchStrategy[str]:
     """Values for an option: half of them right; of a number, a quarter of them huge."""
-    numeric = any(word in kind for word in NUMERIC)
+    numeric = any(word in kind for word in ("int", "float"))
     right = USUAL.get(name, ("1", "2") if numeric else WORDS)
     huge = HUGE[1:] if name == "steps" else HUGE  # a budget may be large
     wrong = [(*WORDS, *NUMBERS), huge] if numeric else [WORDS, WORDS]
@@ -122,13 +122,13 @@ TINY_WORDS = [word for name, value in TINY.items() for word in (f"--{name}", val
 TOO_MUCH = [  # each number of a training by itself
     [*TINY_WORDS, f"--{field.name.replace('_', '-')}", value]
     for field in (*fields(Config), *fields(Output))
-    if any(word in str(field.type) for word in NUMERIC)
+    if any(word in str(field.type) for word in ("int", "float"))
     for value in ((*HUGE[1:], "0", "nan") if field.name == "steps" else (*HUGE, "0", "nan"))
 ]
 TRICKS = st.one_of(
     joined(words("train"), st.sampled_from([["ppo"], ["every"], ["reinforce"]]), st.sampled_from(TOO_MUCH)),
     joined(words("train"), MAYBE_RUNG, SWITCHES, options(Config, Output, usual=TINY)),
-    joined(words("train"), MAYBE_RUNG, options(Config, usual=TINY, most=1)),
+    joined(words("save-policy", RUN), options(Saving, usual={"out": NEW})),
     joined(st.sampled_from([["train", "ppo"], ["train", "every"]]), options(Config, usual=TINY, most=1)),
     joined(words("train"), options(Output, usual=TINY), words(*TINY_WORDS)),
     joined(words("train", "--resume"), one(st.sampled_from([CUT, *PATHS])), JUNK),
