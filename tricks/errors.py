@@ -1,6 +1,5 @@
 """One exception for every error that the user can fix."""
 
-
 import traceback
 from pathlib import Path
 

@@ -133,6 +133,7 @@ def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[st
     def curve_in(content: bytes) -> pd.DataFrame:
         curve = pd.read_csv(BytesIO(content))
         check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
+        curve.attrs = dict(about.origin.items())
         return curve
 
     about, config, tricks = _parsed(folder, "run.json", settings)
