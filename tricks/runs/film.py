@@ -137,8 +137,10 @@ def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
 
 
 def in_bytes(frame: np.ndarray) -> np.ndarray:
-    """A picture [H, W, 3] or [H, W] as uint8; one of bools or of floats is taken to be from 0 to 1."""
-    return np.rint(255.0 * frame.clip(0, 1)).astype(np.uint8) if frame.dtype.kind in "bf" and frame.size else frame
+    """A picture of bools, or of floats from 0 to 1, as uint8; any other frame as it is."""
+    if frame.dtype.kind in "bf" and ((frame >= 0) & (frame <= 1)).all():
+        return np.rint(255.0 * frame).astype(np.uint8)
+    return frame
 
 
 def _drawn(run: Run, env: gym.Env) -> np.ndarray:
