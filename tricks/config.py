@@ -3,10 +3,11 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tricks.env_args import as_texts, as_values, refuse_unnamed
+from tricks.env_args import as_texts, as_values
 from tricks.errors import InputError
 from tricks.ranges import check_range
 from tricks.values import LONGEST, Checked, shown
+from tricks.wrapper_texts import wrapper_texts
 
 PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
@@ -33,7 +34,8 @@ class Config(Checked):
     """Arguments of the environment, one name=value each: gravity=-5. A value is a Python literal, or else a string. In
     Python, a dict will do: env_args={"gravity": -5}."""
     wrap: tuple[str, ...] = ()
-    """Gymnasium wrappers, module:Wrapper each, put around the environment in this order."""
+    """Gymnasium wrappers, module:Wrapper or module:Wrapper(arguments) each, put around the environment in this
+    order."""
     rescale_actions: bool = False
     """Let the policy act in [-1, 1], which is mapped to the bounds of Box actions."""
     stack: int = 1
@@ -136,7 +138,7 @@ class Config(Checked):
         object.__setattr__(self, "env_args", as_texts(self.env_args))
         object.__setattr__(self, "wrap", (self.wrap,) if isinstance(self.wrap, str) else self.wrap)
         super().__post_init__()
-        refuse_unnamed(self.wrap)
+        object.__setattr__(self, "wrap", wrapper_texts(self.wrap))
         self._check_seeds()
         for name in (f.name for f in fields(self) if f.type in (int, float, PerSeed)):
             given = getattr(self, name)

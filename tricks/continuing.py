@@ -60,6 +60,8 @@ def longer(saved: Saved, steps: int, schedule: str) -> Saved:
     """The state at the end of a run, as one in the middle of a longer run. Raises InputError if every seed diverged."""
     config, log = replace(saved.config, steps=saved.config.steps + steps), dict(saved.parts["log"])
     going = torch.tensor([seed not in log["diverged"] for seed in config.seed_list])
+    before = log.get("origin", {})
+    log["origin"] = before | {"joined": [*before.get("joined", []), saved.config.steps]}
     if not going.any():
         raise InputError("every seed of this run diverged, so there is nothing to continue")
     if schedule == "end":
@@ -100,6 +102,7 @@ class StartFrom(Checkpoints):
 
     def begin(self, config: Config, tricks: Any, evaluation: Any = None, own: Sequence[str] = (), **parts: Any) -> None:
         self._give(parts["agent"])
+        parts["log"].origin = {"from": self.start.resolve().name}
         if self.inner is not None:
             self.inner.begin(config, tricks, evaluation, own, **parts)
 

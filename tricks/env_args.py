@@ -30,14 +30,6 @@ def as_values(texts: Sequence[str]) -> dict[str, Any]:
     return dict(_pair(text) for text in texts)
 
 
-def refuse_unnamed(wrap: Sequence[str]) -> None:
-    """Raise InputError for a wrapper that is not module:Wrapper."""
-    for name in wrap:
-        module, colon, attribute = name.partition(":")
-        if not (colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))):
-            raise InputError(f"wrap takes module:Wrapper, such as gymnasium.wrappers:FlattenObservation, not {name!r}")
-
-
 def _pair(text: str) -> tuple[str, Any]:
     """`gravity=-5` as ("gravity", -5)."""
     name, equals, value = text.partition("=")

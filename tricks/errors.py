@@ -1,5 +1,8 @@
 """One exception for every error that the user can fix."""
 
+import traceback
+from pathlib import Path
+
 
 class InputError(Exception):
     """An invalid request. The message says in one line what is wrong and how to fix it.
@@ -13,9 +16,11 @@ class InputError(Exception):
 
 
 def said(error: BaseException) -> str:
-    """What an exception says, in one line; its type's name if that is nothing, or fails in turn."""
+    """What an exception says, in one line; if that is nothing, or fails in turn, its type's name and where it arose."""
     try:
         words = " ".join(str(error).split())
     except Exception:
         words = ""
-    return words or type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return words or type(error).__name__ + place

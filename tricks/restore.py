@@ -31,9 +31,11 @@ from tricks.runs.log import Listener
 from tricks.runs.run import Run, Unnamed
 from tricks.runs.tensor_files import tensors_in
 from tricks.values import checked
+from tricks.wrapper_texts import wrapper_name, wrapper_texts
 
 T = TypeVar("T")
-GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in gym.wrappers.__all__]  # wrappers that are no stranger's
+SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
+GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
 
 
 @checked
@@ -131,6 +133,7 @@ def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[st
     def curve_in(content: bytes) -> pd.DataFrame:
         curve = pd.read_csv(BytesIO(content))
         check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
+        curve.attrs = dict(about.origin.items())
         return curve
 
     about, config, tricks = _parsed(folder, "run.json", settings)
@@ -169,10 +172,11 @@ def _named(
         if config.env not in (env, env.rpartition(":")[2]):
             raise InputError(f"the run in {folder} was trained in {config.env!r}, not in {env!r}")
         config = replace(config, env=env)
-    if other := [name for name in wrap if name not in config.wrap]:
+    wrap, used = wrapper_texts(wrap), [wrapper_name(name) for name in config.wrap]
+    if other := [name for name in wrap if name not in (*config.wrap, *used)]:
         raise InputError(f"the run in {folder} was not trained with the wrapper {other[0]}")
     own = {"env": repr(config.env)} if env is None and ":" in config.env else {}
-    foreign = [name for name in config.wrap if name not in (*wrap, *GYMNASIUMS)]
+    foreign = [name for name in used if name not in (*map(wrapper_name, wrap), *GYMNASIUMS)]
     if not own and not foreign:
         return config, None if isinstance(env, str) else env
     parts = [f"in {name}" for name in own.values()] + [f"with the wrapper {name}" for name in foreign]

@@ -14,6 +14,7 @@ from tricks.env_args import as_texts
 from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
+from tricks.restore import GYMNASIUMS
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 
@@ -55,6 +56,51 @@ def test_arguments_and_wrappers_reach_the_environment_in_order(backend: str) -> 
     halved_first = ("support.contracts:Halved", "support.contracts:OneLess")
     assert returns(replace(config, wrap=halved_first)) == [2.5]
     assert returns(replace(config, wrap=halved_first[::-1])) == [5]
+
+
+def test_wrappers_take_arguments() -> None:
+    assert returns(replace(SMALL, wrap="gymnasium.wrappers:TimeLimit(3)")) == [9]  # type: ignore[arg-type]
+    assert returns(replace(SMALL, wrap="gymnasium.wrappers:TimeLimit(max_episode_steps=4)")) == [12]  # type: ignore[arg-type]
+
+
+def test_equal_wrappers_are_equal_texts() -> None:
+    assert Config(wrap=('a.b:C( 1,x = "y")', "a:B()", "a:B")).wrap == ("a.b:C(1, x='y')", "a:B", "a:B")
+
+
+@pytest.mark.parametrize(
+    "text", ["C", "a:", "a:b c", "a:B(", "a:B(1)(2)", "a:B(1) + 2", "a:B(open('x'))", "a:B(*[1])", "a:B(**{'x': 1})"]
+)
+def test_a_wrapper_is_a_name_with_literals(text: str) -> None:
+    with pytest.raises(InputError, match=r"^wrap takes module:Wrapper, such as .*plain Python values") as caught:
+        Config(wrap=(text,))
+    assert text in str(caught.value)
+
+
+def test_a_run_with_a_text_plays_without_it(tmp_path: Any) -> None:
+    spoken = Config(seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env="Spoken-v0")
+    with pytest.raises(InputError, match="leave it out with --wrap ") as refused:
+        train(spoken, PPO)
+    wrapper = str(refused.value).split('"')[1]
+    assert wrapper == "gymnasium.wrappers:FilterObservation(['at', 'time'])"
+    config = replace(spoken, wrap=(wrapper,))
+    train(config, PPO).save(tmp_path)
+    assert load(tmp_path).config == config
+    assert load(tmp_path).evaluate(2).tolist() == [[5, 5]]
+
+
+def test_a_wrapper_that_writes_files_must_be_named_again() -> None:
+    assert "gymnasium.wrappers:TimeLimit" in GYMNASIUMS
+    assert "gymnasium.wrappers:RecordVideo" not in GYMNASIUMS
+
+
+def test_a_wrapper_with_arguments_is_named_with_or_without_them(tmp_path: Any) -> None:
+    train(replace(SMALL, wrap=("support.contracts:Less(2)",)), PPO).save(tmp_path)
+    with pytest.raises(InputError, match=r"add --wrap support.contracts:Less \(wrap="):
+        load(tmp_path).evaluate(1)
+    for name in ("support.contracts:Less", "support.contracts:Less( 2 )"):
+        assert load(tmp_path, wrap=(name,)).evaluate(1).tolist() == [[5]]
+    with pytest.raises(InputError, match=r"was not trained with the wrapper support.contracts:Less\(3\)"):
+        load(tmp_path, wrap=("support.contracts:Less(3)",))
 
 
 def test_arguments_reach_a_function_that_makes_the_environment() -> None:

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
 from tricks import PPO, Config, InputError, train
+from tricks.envs.ids import _call_plugins
 from tricks.envs.make import make_env
 from tricks.runs.film import make_playable
 
@@ -14,10 +16,25 @@ from support.probes import Endless
 gym.register("Brought-v0", entry_point=Endless, max_episode_steps=5)
 """
 
+CALLED = """
+import gymnasium as gym
+from support.probes import Endless
+def register():
+    gym.register("Called-v0", entry_point=Endless, max_episode_steps=5)
+"""
+
 
 @pytest.fixture
 def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bringing.py").write_text(MODULE)
+    (tmp_path / "calling").mkdir()
+    (tmp_path / "calling" / "__init__.py").touch()
+    (tmp_path / "calling" / "games.py").write_text(CALLED)
+    (tmp_path / "calling-1.dist-info").mkdir()
+    (tmp_path / "calling-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: calling\nVersion: 1\n")
+    (tmp_path / "calling-1.dist-info" / "entry_points.txt").write_text(
+        "[gymnasium.envs]\n__root__ = calling.games:register\nRoom = calling.games:register\n"
+    )
     (tmp_path / "broken_one.py").write_text('raise ValueError("no such\\nmap")')
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -42,6 +59,18 @@ def test_an_id_with_its_module_can_be_filmed() -> None:
     env = make_playable(Config("gymnasium:CartPole-v1"))
     assert env is not None
     env.close()
+
+
+@pytest.mark.usefixtures("_modules")
+@pytest.mark.parametrize("backend", ["auto", "processes"])
+@pytest.mark.parametrize("id", ["calling:Called-v0", "calling.games:Room/Called-v0"])
+def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id: str, backend: str) -> None:
+    for known in ("Called-v0", "Room/Called-v0"):
+        gym.registry.pop(known, None)
+    _call_plugins.cache_clear()
+    env = make_env(Config(env=id, backend=backend, seeds=1, lanes=1))
+    env.close()
+    assert make_playable(Config(env=id)) is None  # it draws nothing
 
 
 @pytest.mark.usefixtures("_modules")

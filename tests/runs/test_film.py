@@ -88,7 +88,14 @@ def test_a_renderer_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
-@pytest.mark.parametrize("frame", [None, np.zeros((2, 2, 3))])
+def test_a_picture_of_floats_from_0_to_1_is_one_of_bytes() -> None:
+    assert play.in_bytes(np.array([[0, 0.5, 1]])).tolist() == [[0, 128, 255]]
+    assert play.in_bytes(np.array([[False, True]])).tolist() == [[0, 255]]
+    for other in (np.array([[3, 255]], np.uint8), np.array([[0.5, 255.0]])):
+        assert play.in_bytes(other) is other
+
+
+@pytest.mark.parametrize("frame", [None, np.full((2, 2, 3), 9.0)])
 def test_what_is_no_picture_is_one_line(
     frame: np.ndarray | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

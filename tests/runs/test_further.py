@@ -1,5 +1,6 @@
 """A finished run trains on as if its budget had been larger; another task starts from a finished run's agents."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from tricks import PPO, Checkpoints, Config, InputError, Tricks, load, train
+from tricks import PPO, Checkpoints, Config, InputError, Tricks, load, resume, train
 from tricks.cli.main import main
 from tricks.continuing import StartFrom, further
 from tricks.ladder import closed, switched
 from tricks.runs.folder import LAST
+from tricks.runs.plot import curve_figure
 
 CONFIG = Config(seeds=2, lanes=2, horizon=50, steps=400, hidden=(8,))
 STEADY = switched(closed(["gae", "clip", "state_norm", "return_norm", "segments"]))  # without schedules
@@ -53,6 +55,37 @@ def test_it_can_be_trained_on_again_and_again(tmp_path: Path) -> None:
         further(tmp_path, 100).save(tmp_path, overwrite=True)
         assert load(tmp_path).config.steps == total
         assert load(tmp_path).curve.groupby("seed").step.max().between(total, total + 100).all()
+
+
+def test_the_run_and_its_figure_say_where_it_was_joined(tmp_path: Path) -> None:
+    plain = finished(tmp_path / "a")
+    assert not {"joined", "from"} & json.loads((plain / "run.json").read_text()).keys()
+    assert load(plain).curve.attrs == {}
+    for joined in ([400], [400, 500]):
+        further(plain, 100).save(plain, overwrite=True)
+        assert json.loads((plain / "run.json").read_text())["joined"] == joined
+    run = load(plain)
+    assert run.curve.attrs == run.only(1).curve.attrs == {"joined": [400, 500]}
+    dotted = [line for line in curve_figure(run).axes[0].lines if line.get_linestyle() == ":"]
+    assert [line.get_xdata()[0] for line in dotted] == [400, 500]  # type: ignore[index]
+
+
+def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(tmp_path: Path) -> None:
+    finished(tmp_path / "first")
+
+    def stop(rows: Any) -> None:
+        if rows[0]["step"] >= 200:
+            raise KeyboardInterrupt
+
+    start = StartFrom(tmp_path / "first", inner=Checkpoints(tmp_path / "second", 100))
+    with pytest.raises(KeyboardInterrupt):
+        train(CONFIG, STEADY, checkpoints=start, on_update=stop)
+    del start
+    resume(tmp_path / "second").save(tmp_path / "second")
+    run = load(tmp_path / "second")
+    assert run.curve.attrs == {"from": "first"}
+    assert "from the agents of first" in curve_figure(run).axes[0].get_xlabel()
+    assert further(tmp_path / "second", 100).curve.attrs == {"from": "first", "joined": [400]}
 
 
 def test_a_run_without_its_state_does_not_go_on(tmp_path: Path) -> None:

@@ -122,6 +122,26 @@ class OneLess(gym.RewardWrapper):
         return reward - 1
 
 
+class Less(gym.RewardWrapper):
+    """The reward minus a number."""
+
+    def __init__(self, env: gym.Env, by: float) -> None:
+        super().__init__(env)
+        self.by = by
+
+    def reward(self, reward: Any) -> Any:
+        return reward - self.by
+
+
+class Spoken(Counting):
+    """Shows the time and the place, and says what to do in a text."""
+
+    observation_space = spaces.Dict(at=spaces.Discrete(3), task=spaces.Text(9), time=Counting.observation_space)
+
+    def seen(self) -> Any:
+        return {"at": self.t % 3, "task": "wait", "time": super().seen()}
+
+
 class BreaksInAWorker(Counting):
     """Behaves in the process that it is imported in, and fails in a worker's first step."""
 
@@ -129,6 +149,6 @@ class BreaksInAWorker(Counting):
         raise ValueError("the floor gave way")
 
 
-KINDS = (FourValues, RewardArray, WideBox, Arguments, Counting, BreaksInAWorker)
+KINDS = (FourValues, RewardArray, WideBox, Arguments, Counting, Spoken, BreaksInAWorker)
 for kind in KINDS:
     register(f"{kind.__name__}-v0", kind)

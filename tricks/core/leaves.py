@@ -1,6 +1,6 @@
 """The parts of an observation: nested spaces taken apart, and each part as numbers for a net."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -96,23 +96,28 @@ class Leaf:
         return torch.zeros(*given.shape[:-1], self.size).scatter_(-1, places, 1)
 
 
-def leaves(env: str, space: gym.Space[Any], as_vector: bool, path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
+def leaves(
+    env: str, space: gym.Space[Any], as_vector: bool, path: tuple[str | int, ...] = (), usable: Sequence[Any] = ()
+) -> Iterator[Leaf]:
     """The parts of an observation space, in the order of Gymnasium's `flatten`.
 
-    With `as_vector`, only uint8 images with their channels first are images. Raises InputError, naming the part and
-    what to do, for a space that has no fixed number of numbers, or none at all.
+    With `as_vector`, only uint8 images with their channels first are images. path, usable: where in a larger space this
+    is, and which parts of that are made of numbers. Raises InputError, naming the part and what to do, for a space that
+    has no fixed number of numbers, or none at all.
     """
     if isinstance(space, Dict | Tuple):
         inner = list(space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces))
+        usable = usable if path else [key for key, part in inner if isinstance(part, (*PLAIN, Dict, Tuple))]
         for key, part in inner:
             if not isinstance(key, str | int) or (isinstance(space, Dict) and not isinstance(key, str)):
                 raise InputError(f"{env} has an observation space with the key {key!r}; keys must be strings")
-            yield from leaves(env, part, as_vector, (*path, key))
+            yield from leaves(env, part, as_vector, (*path, key), usable)
         return
     leaf = Leaf(env, path, space, image_axes(space, as_vector))
     at = f" ({leaf.name})" if path else ""
     if not isinstance(space, PLAIN):
-        how = "leave it out with gymnasium.wrappers.FilterObservation, or " if path else ""
+        rest = [key for key in usable if key != path[0]]
+        how = f'leave it out with --wrap "gymnasium.wrappers:FilterObservation({rest})", or ' if rest else ""
         raise InputError(
             f"{env} has a {type(space).__name__} observation space{at}, which is not a fixed number of numbers; {how}"
             "turn it into a Box with gymnasium.wrappers.TransformObservation"

@@ -11,8 +11,10 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
+from tricks.envs.ids import import_module_of
 from tricks.envs.masks import with_masks
 from tricks.errors import InputError, said
+from tricks.wrapper_texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
 
@@ -41,6 +43,7 @@ def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -
     elif is_atari(config.env):
         env = make_game(config.env, life_ends=film and config.life_ends, **args)
     else:
+        import_module_of(config.env)
         env = gym.make(config.env, disable_env_checker=True, **args)  # Contract checks it
     for name in config.wrap:
         env = wrapped(env, name)
@@ -62,13 +65,14 @@ def make_checked(make: MakeEnv, args: dict[str, Any]) -> gym.Env:
 
 
 def wrapped(env: gym.Env, name: str) -> gym.Env:
-    """The environment in the wrapper module:Wrapper. Raises InputError if that fails."""
-    module, _, attribute = name.partition(":")
+    """The environment in the wrapper module:Wrapper, or module:Wrapper(arguments). Raises InputError if that fails."""
+    target, args, named = wrapper_call(name)
+    module, _, attribute = target.partition(":")
     try:
         wrapper = importlib.import_module(module)
         for part in attribute.split("."):
             wrapper = getattr(wrapper, part)
-        around = wrapper(env)  # type: ignore[operator]
+        around = wrapper(env, *args, **named)  # type: ignore[operator]
     except (Exception, SystemExit) as error:  # imports and constructors can raise anything
         raise InputError(f"cannot wrap the environment in {name}: {said(error)}") from error
     if not isinstance(around, gym.Env):

@@ -130,4 +130,4 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, InputError):
         return str(error)
     name, words = type(error).__name__, said(error)
-    return name if words == name else f"{name}: {words}"
+    return words if words.partition(" ")[0] == name else f"{name}: {words}"

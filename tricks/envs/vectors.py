@@ -1,6 +1,5 @@
 """The lanes of one seed, as a Gymnasium vector environment."""
 
-import importlib
 from functools import partial
 
 import gymnasium as gym
@@ -11,6 +10,7 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.envs.atari import is_atari, make_games
+from tricks.envs.ids import import_module_of
 from tricks.envs.lane import changes, make_lane
 from tricks.envs.masks import gives_masks
 from tricks.envs.processes import in_words, make_workers
@@ -48,9 +48,7 @@ def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
 
 def _has_vector_version(id: str) -> bool:
     """Whether an id, after the import of its module, has a class of its own for many lanes."""
-    module, _, name = id.rpartition(":")
-    if module:
-        importlib.import_module(module)
+    name = import_module_of(id)
     namespace, plain, version = parse_env_id(name)
     if version is None:  # as for Gymnasium, the highest
         name = get_env_id(namespace, plain, find_highest_version(namespace, plain))

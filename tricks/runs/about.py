@@ -24,6 +24,7 @@ Count = Annotated[int, Meta(ge=0)]
 Whole = Annotated[str, Meta(pattern=r"^u?int(8|16|32|64)$")]
 Own = list[Literal["env", "body"]]
 LARGEST = 10**8  # numbers in an observation
+ORIGIN = ("joined", "from")  # attributes of a curve, see `Run`
 MEASURES = tuple(name for name in COLUMNS if name not in COUNTS)
 
 
@@ -112,6 +113,14 @@ class About(Struct, forbid_unknown_fields=True):
     own: Own
     checksums: dict[str, str]
     checksum: str
+    joined: list[Count] = []
+    started_from: str = msgspec.field(default="", name="from")
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """The attributes of the curve, see `Run`."""
+        given = zip(ORIGIN, (self.joined, self.started_from), strict=True)
+        return {name: each for name, each in given if each}
 
     def gym_spaces(self) -> list[gym.Space[Any]]:
         """The observation space and the action space."""

@@ -1,7 +1,6 @@
 """Watch a saved agent: an animated GIF of one episode."""
 
 import contextlib
-import importlib
 import io
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari
+from tricks.envs.ids import import_module_of
 from tricks.envs.lane import make_lane
 from tricks.errors import InputError, said
 from tricks.runs.files import write_whole
@@ -61,10 +61,7 @@ def make_playable(config: Config, make: MakeEnv | None = None) -> gym.Env | None
         own = make_lane(config, make)
         return own if own.render_mode == "rgb_array" else None
     if not is_atari(config.env):
-        module, _, name = config.env.rpartition(":")
-        if module:
-            importlib.import_module(module)
-        if name not in gym.registry:
+        if import_module_of(config.env) not in gym.registry:
             return None
         env = gym.make(config.env, disable_env_checker=True, **config.env_kwargs)
         drawn = "rgb_array" in (env.metadata.get("render_modes") or [])
@@ -139,10 +136,17 @@ def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
     return film, total, step
 
 
+def in_bytes(frame: np.ndarray) -> np.ndarray:
+    """A picture of bools, or of floats from 0 to 1, as uint8; any other frame as it is."""
+    if frame.dtype.kind in "bf" and ((frame >= 0) & (frame <= 1)).all():
+        return np.rint(255.0 * frame).astype(np.uint8)
+    return frame
+
+
 def _drawn(run: Run, env: gym.Env) -> np.ndarray:
     """The current picture. Raises InputError if the environment cannot draw it."""
     try:
-        frame: np.ndarray = env.render()  # type: ignore[assignment]
+        frame = in_bytes(np.asarray(env.render()))
         Image.fromarray(frame)  # refuses what is no picture
     except Exception as error:  # a renderer can raise anything, MuJoCo's if there is no display
         raise _undrawable(run, error) from error

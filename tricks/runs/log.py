@@ -34,6 +34,7 @@ class Log:
         self.active = torch.ones(size, dtype=torch.bool, device=device)
         self.update = 0
         self.held: Tensor | None = None  # [S]: where schedules stay
+        self.origin: dict[str, Any] = {}  # the attributes of the curve, see `Run`
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self._notes: dict[str, list[Tensor]] = {}
         self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
@@ -112,6 +113,7 @@ class Log:
         self._bar.close()
         curve = pd.DataFrame(np.concatenate(self._rows), columns=list(COLUMNS))
         curve = curve.astype(dict.fromkeys(COUNTS, int))
+        curve.attrs = dict(self.origin.items())
         return curve.sort_values(["seed", "update"], ignore_index=True)
 
     def state_dict(self) -> dict[str, Any]:
@@ -120,6 +122,7 @@ class Log:
         state = {"steps": self.steps, "active": self.active, "update": self.update}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         state |= {} if self.held is None else {"held": self.held}
+        state |= {"origin": self.origin} if self.origin else {}
         return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -128,6 +131,7 @@ class Log:
         device = self.steps.device
         self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
         self.held = state["held"].to(device) if "held" in state else None
+        self.origin = dict(state.get("origin", {}))
         self.update, self._rows = state["update"], [state["rows"].numpy()]
         self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])
         self._before, self._start = state["seconds"], time.perf_counter()

@@ -29,7 +29,8 @@ def draw_curve(run: Run, path: Path) -> None:
 def curve_figure(run: Run) -> "Figure":
     """Mean return over seeds with its 95% interval by Student's t, or with each seed's line if fewer than FEWEST.
 
-    Greedy evaluations, if any, are drawn the same way as a second line.
+    Greedy evaluations, if any, are drawn the same way as a second line. A dotted line stands where the run was
+    continued.
     """
     from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
 
@@ -41,11 +42,14 @@ def curve_figure(run: Run) -> "Figure":
     if plain["eval_return"].notna().any():
         _draw_line(axes, in_windows(plain, run.config.steps, "eval_return", "one"), SECOND, "greedy evaluation")
         axes.legend(frameon=False)
+    for step in run.curve.attrs.get("joined", []):
+        axes.axvline(step, color="0.6", linewidth=0.8, linestyle=":")
+    start = run.curve.attrs.get("from")
     count, asked = means.shape[1], len(run.config.seed_list)
     shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
     seeds = f"{count} seed{'s' * (asked > 1)}" if count == asked else f"{count} of {asked} seeds"
     axes.set_title(f"{run.config.env}: {shown} {seeds}", loc="left", fontsize=10)
-    axes.set_xlabel("environment steps of each seed")
+    axes.set_xlabel("environment steps of each seed" + (f", from the agents of {start}" if start else ""))
     axes.set_ylabel("return")
     axes.set_xlim(0, run.config.steps)
     axes.spines[["top", "right"]].set_visible(False)

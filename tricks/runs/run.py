@@ -15,7 +15,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import Own, digest, plain_spaces, write_about
+from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
 from tricks.runs.evaluation import play_games
 from tricks.runs.files import as_path
 from tricks.runs.folder import put
@@ -48,6 +48,8 @@ class Run:
     return and mean length of the episodes that ended in the update (NaN if none did); and the diagnostics (NaN if this
     rung does not have one), including the learning rate and, where an evaluation was due, eval_return. For Box actions,
     action_std is the policy's σ, and action_clip_fraction the share of sampled actions' dimensions beyond the bounds.
+    curve.attrs says where it comes from: "joined" lists the budgets after which the run was continued, and "from" is
+    the folder's name of the run whose agents it started from.
     diverged: seed -> step at which it stopped, because its loss or gradient was not finite or its environment failed.
     reasons: seed -> which of these it was, for the diverged ones.
     seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
@@ -102,7 +104,8 @@ class Run:
             "own": own(None if isinstance(self.env, Unnamed) else self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
         }
-        return files | {"run.json": write_about(about)}
+        origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
+        return files | {"run.json": write_about(about | origin)}
 
     def late(self) -> pd.Series:
         """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""

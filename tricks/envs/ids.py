@@ -1,0 +1,34 @@
+"""Ids that bring their module, as Gymnasium writes them: module:Id."""
+
+import importlib
+from functools import cache
+from importlib.metadata import entry_points
+
+import gymnasium as gym
+from gymnasium.envs.registration import namespace
+
+
+def import_module_of(id: str) -> str:
+    """Import the module of `module:Id`, if it has one, and return the id alone, which should be registered now."""
+    module, _, name = id.rpartition(":")
+    if module:
+        importlib.import_module(module)
+        if name not in {known for full in gym.registry for known in (full, full.rpartition("-v")[0])}:
+            _call_plugins(module.partition(".")[0])
+    return name
+
+
+@cache
+def _call_plugins(package: str) -> None:
+    """Let the installed package register its ids by the functions that it names in its metadata.
+
+    Gymnasium called these before 1.0, each within the namespace that is the entry point's name. Some packages still
+    count on it.
+    """
+    for entry in entry_points(group="gymnasium.envs"):
+        if entry.module.partition(".")[0] == package and callable(register := entry.load()):
+            if entry.name == "__root__":
+                register()
+            else:
+                with namespace(entry.name):
+                    register()
