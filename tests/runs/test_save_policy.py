@@ -34,6 +34,7 @@ SPACES: dict[str, tuple[gym.Space[Any], gym.Space[Any]]] = {
     "choices": (MultiDiscrete([2, 3], start=[1, -1]), MultiDiscrete(np.array([[2, 4], [3, 2]]))),
     "bits": (MultiBinary(4), MultiBinary((2, 2))),
     "whole numbers": (Discrete(5, start=3), Box(-2, 3, (2,), np.int32)),
+    "yes or no": (VECTOR, Box(0, 1, (3,), BOOL)),
     "nested": (Dict(b=Tuple((VECTOR, Discrete(3))), a=PICTURES[0]), CHOICE),
     **{f"picture {k}": (picture, CHOICE) for k, picture in enumerate(PICTURES)},
 }

@@ -55,7 +55,7 @@ class Policy(nn.Module):
         """A Box action within its bounds: rounded if it is whole, and mapped from [-1, 1] if it was rescaled."""
         if self.plan["rescaled"]:
             action = self.low + (action.clamp(-1, 1) + 1) / 2 * (self.high - self.low)
-        elif self.plan["dtype"].startswith(("int", "uint")):
+        elif self.plan["dtype"].startswith(("int", "uint", "bool")):
             action = action.round()
         action = torch.minimum(torch.maximum(action, self.low), self.high)
         return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))

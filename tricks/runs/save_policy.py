@@ -2,6 +2,7 @@
 
 import inspect
 import pprint
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
-from torch import nn
+from torch import Tensor, nn
 
 from tricks.core.images import KERNEL, Joined, Shallow, UnitNature
 from tricks.core.leaves import Leaf
@@ -25,6 +26,7 @@ from tricks.runs.plain_policy import Policy
 from tricks.runs.run import Run
 from tricks.runs.tensor_files import tensor_bytes
 
+SAMPLES = 16  # observations on which a graph is checked
 FORMATS = ("torch", "onnx")
 PLAIN_BODIES = (Dense, Joined, Nature, UnitNature, Shallow)
 
@@ -56,7 +58,7 @@ def save_policy(
         write_whole(path, tensor_bytes(policy.state_dict()))
         write_whole(code, as_file(policy.plan, path))
         return [path, code]
-    write_whole(path, as_graph(policy, run.tricks.action_mask, noise))
+    write_whole(path, as_graph(policy, some_observations(run.agent.spaces), run.tricks.action_mask, noise))
     return [path]
 
 
@@ -85,6 +87,14 @@ def plain_module(run: Run) -> Policy:
             policy.low.copy_(torch.from_numpy(bounds.low.astype(np.float32).ravel()))
             policy.high.copy_(torch.from_numpy(bounds.high.astype(np.float32).ravel()))
     return policy.eval()
+
+
+def some_observations(spaces: Spaces) -> list[Tensor]:
+    """A few samples of the observation space, part by part."""
+    space = deepcopy(spaces.observation)
+    space.seed(0)
+    obs = [space.sample() for _ in range(SAMPLES)]
+    return [torch.from_numpy(np.stack([leaf.of(each) for each in obs])) for leaf in spaces.leaves]
 
 
 def plan_of(run: Run) -> dict[str, Any]:
@@ -133,8 +143,6 @@ def _part(leaf: Leaf) -> dict[str, Any]:
         "path": list(leaf.path),
         "axes": leaf.axes,
         "shape": list(leaf.shape),
-        "given": list(space.shape or ()),
-        "dtype": str(np.dtype(space.dtype)),
         "counts": counts,
         "starts": _starts(space) if counts else [],
     }
