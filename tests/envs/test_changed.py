@@ -1,6 +1,7 @@
 """Arguments, wrappers, rescaled actions and stacks: asked for, they are there, or one line refuses them."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.restore import GYMNASIUMS
+from tricks.runs.checkpoint import resume_command
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 
@@ -101,6 +103,11 @@ def test_a_wrapper_with_arguments_is_named_with_or_without_them(tmp_path: Any) -
         assert load(tmp_path, wrap=(name,)).evaluate(1).tolist() == [[5]]
     with pytest.raises(InputError, match=r"was not trained with the wrapper support.contracts:Less\(3\)"):
         load(tmp_path, wrap=("support.contracts:Less(3)",))
+
+
+def test_the_command_that_resumes_names_the_wrappers_that_must_be_named() -> None:
+    said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
+    assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
 
 
 def test_arguments_reach_a_function_that_makes_the_environment() -> None:

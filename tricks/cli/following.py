@@ -1,7 +1,7 @@
 """What `python -m tricks train` writes while it trains."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ BOARD = "tb"  # TensorBoard's subfolder in the run's folder
 
 
 @contextmanager
-def followed(folder: Path, env: str, tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
+def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
     """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
     from tricks.runs.checkpoint import resume_command
     from tricks.runs.folder import CHECKPOINT
@@ -39,7 +39,7 @@ def followed(folder: Path, env: str, tensorboard: bool, resumable: bool) -> Iter
             yield tell
         except KeyboardInterrupt as stop:
             if (folder / CHECKPOINT).is_file():
-                raise KeyboardInterrupt(f"; resume with: {resume_command(folder, env)}") from stop
+                raise KeyboardInterrupt(f"; resume with: {resume_command(folder, env, wrap)}") from stop
             if resumable:
                 raise KeyboardInterrupt(" before the first checkpoint") from stop
             raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop

@@ -115,7 +115,7 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
     with opened(out, output.overwrite):  # what cannot be written should fail now, not after training
         refuse_unfinished(out)
         checkpoints = None if every is None else Checkpoints(out, every, overwrite=output.overwrite)
-        with followed(out, config.env, output.tensorboard, resumable=every is not None) as listener:
+        with followed(out, config.env, config.wrap, output.tensorboard, resumable=every is not None) as listener:
             start = started(output, checkpoints)
             run = train(config, tricks, checkpoints=start, on_update=listener, evaluation=evaluation)
         save(run, out, output.overwrite)
@@ -140,7 +140,7 @@ def trained_further(folder: Path, steps: int, schedule: str, env: str | None, wr
     folder = as_path(folder)
     before = read(folder, LAST).config
     with hold(folder):
-        with followed(folder, env or "", tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
             run = further(folder, steps, schedule, env=env, on_update=listener, wrap=wrap)
         print(f"continued from {before.steps:,} to {run.config.steps:,} steps")
         save(run, folder, overwrite=True)
@@ -158,7 +158,7 @@ def resumed(folder: Path, env: str | None, wrap: tuple[str, ...]) -> "Run":
     if not folder.is_dir():
         read(folder)  # says what is missing
     with hold(folder):
-        with followed(folder, env or "", tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
             run = resume(folder, env=env, on_update=listener, wrap=wrap)
         save(run, folder, overwrite=True)
     return run

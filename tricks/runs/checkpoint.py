@@ -156,10 +156,11 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
         raise _damaged(path, error) from error
 
 
-def resume_command(folder: Path, env: str = "") -> str:
-    """The shell command that resumes the run in the folder, in this environment."""
-    named = f" --env {shlex.quote(env)}" if ":" in env else ""  # a module is imported only if it is named
-    return f"python -m tricks train --resume {shlex.quote(str(folder))}{named}"
+def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = ()) -> str:
+    """The shell command that resumes the run in the folder, in this environment and these wrappers."""
+    named = [f" --env {shlex.quote(env)}"] if ":" in env else []  # a module is imported only if it is named
+    named += [f" --wrap {shlex.quote(each)}" for each in wrap if not each.startswith("gymnasium.wrappers:")]
+    return f"python -m tricks train --resume {shlex.quote(str(folder))}{''.join(named)}"
 
 
 def refuse_unfinished(folder: Path) -> None:
