@@ -44,6 +44,7 @@ def curve_figure(run: Run) -> "Figure":
         axes.legend(frameon=False)
     for step in run.curve.attrs.get("joined", []):
         axes.axvline(step, color="0.6", linewidth=0.8, linestyle=":")
+        axes.text(step, 0.01, " continued", color="0.4", fontsize=8, transform=axes.get_xaxis_transform())
     start = run.curve.attrs.get("from")
     count, asked = means.shape[1], len(run.config.seed_list)
     shown = "mean and 95% interval over" if count >= FEWEST else "mean of"
