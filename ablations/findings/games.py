@@ -22,7 +22,6 @@ from ablations.training.provenance import provenance
 from ablations.training.rates import FIXED
 from ablations.training.scores import scored
 from ablations.training.store import name_of, prepare
-from tricks.core.policies import Categorical
 from tricks.errors import InputError
 from tricks.restore import load
 from tricks.runs.files import as_path
@@ -112,7 +111,7 @@ def at_random(run: Run) -> Run:
 
     Raises InputError for Box actions, which have no standard random policy.
     """
-    if run.agent.spaces.family is not Categorical:
+    if not run.agent.spaces.discrete:
         raise InputError(f"{run.config.env} has Box actions, and there is no standard way to draw those at random")
     agent = copy.deepcopy(run.agent)
     with torch.no_grad():

@@ -123,7 +123,7 @@ def test_a_saved_run_becomes_a_policy_from_the_shell(tmp_path: Path, capsys: pyt
     load(tmp_path / "run")
     for more, said in (
         ([*words, str(tmp_path / "p.pt")], "p.pt exists; name another file"),
-        ([*words, str(tmp_path / "no" / "p.pt")], "there is no folder"),
+        ([*words, str(tmp_path / "p.py" / "p.pt")], "a file is in its place"),
         ([*words, str(tmp_path / "p.py")], "would be the code; name the weights"),
         ([*words, str(tmp_path / "q.pt"), "--format", "tf"], "format must be torch or onnx, not 'tf'"),
         ([*words, str(tmp_path / "q.pt"), "--noise"], "leave out noise"),

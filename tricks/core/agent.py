@@ -119,7 +119,7 @@ class Agent(nn.Module):
 
     @torch.no_grad()
     def act(self, obs: Any, legal: Any = None, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Choose actions for raw observations, in the environment's own format.
+        """Choose actions for raw observations, in the format of the environment that it trained in, wrappers included.
 
         obs is one observation, [N, ...] or [S, N, ...], nested like its space; legal, if given, has the same leading
         shape, then A, or is a tuple of one such array for each component of the action. With `rng`, actions are

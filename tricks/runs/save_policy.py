@@ -20,7 +20,7 @@ from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.runs import plain_policy
-from tricks.runs.files import as_path, write_whole
+from tricks.runs.files import as_path, make_folder, write_whole
 from tricks.runs.onnx_graph import as_graph
 from tricks.runs.plain_policy import Policy
 from tricks.runs.run import Run
@@ -51,9 +51,8 @@ def save_policy(
     for file in [path, code] if format == "torch" else [path]:
         if file.exists():
             raise InputError(f"{file} exists; name another file")
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no folder {path.parent}")
     policy = plain_module(run.only(seed))
+    make_folder(path.parent)
     if format == "torch":
         write_whole(path, tensor_bytes(policy.state_dict()))
         write_whole(code, as_file(policy.plan, path))
