@@ -1,11 +1,14 @@
 """Games: what a saved run's agents score next to random actions, and how long their training took."""
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import MultiDiscrete
+from support.any_space import AnySpace
 
 from ablations.analysis.studies import About, Study
 from ablations.analysis.study_files import load_all
@@ -27,6 +30,15 @@ def test_the_random_agent_finds_all_actions_equally_likely_and_leaves_the_traine
     before = run.agent.policy(obs)
     assert games.at_random(run).agent.policy(obs).softmax(-1).unique().tolist() == [0.5]
     assert run.agent.policy(obs).equal(before)
+
+
+def test_random_games_make_each_of_several_choices_at_random() -> None:
+    several = AnySpace(action=MultiDiscrete([2, 3]))
+    numbers = Config(seeds=1, steps=40, lanes=1, horizon=8, minibatches=2)
+    many = train(numbers, PPO, env=lambda: deepcopy(several))
+    logits = games.at_random(many).agent.policy(torch.randn(1, 4, 3))
+    assert logits.shape == (1, 4, 5)
+    assert logits.unique().tolist() == [0]
 
 
 def test_two_runs_in_folders_of_one_name_are_not_mixed(
