@@ -89,6 +89,7 @@ def test_two_files_are_all_that_a_policy_needs(tmp_path: Path) -> None:
     run = trained("nested")
     files = save_policy(run, tmp_path / "mine.pt", seed=1)
     assert [file.name for file in files] == ["mine.pt", "mine.py"]
+    assert 'policy = load("mine.pt", PLAN)' in files[1].read_text()
     picture, vector = PICTURES[0].sample(), VECTOR.sample()
     np.savez(tmp_path / "obs.npz", a=picture, b=vector)
     code = (
@@ -132,6 +133,17 @@ def test_a_saved_run_becomes_a_policy_from_the_shell(tmp_path: Path, capsys: pyt
     ):
         assert main(more) == 2
         assert said in capsys.readouterr().err
+
+
+def test_a_run_in_wrappers_of_ones_own_is_saved_if_they_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrap = "support.contracts:Halved"
+    train(Config("CartPole-v1", **SMALL, wrap=(wrap,)), PPO).save(tmp_path / "run")
+    words = ["save-policy", str(tmp_path / "run"), "--out", str(tmp_path / "p.pt")]
+    assert main(words) == 2
+    assert f"--wrap {wrap}" in capsys.readouterr().err
+    assert main([*words, "--wrap", wrap]) == 0
 
 
 def test_a_body_of_ones_own_is_refused() -> None:

@@ -26,6 +26,8 @@ class Saving:
     """Let an ONNX graph take the noise of its actions as an input; without it, actions are the most likely ones."""
     env: str | None = None
     """The run's own environment as module:Id: names the module that may be imported, and that registers the id."""
+    wrap: tuple[str, ...] = ()
+    """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
 
 
 def save(arguments: list[str]) -> None:
@@ -40,6 +42,6 @@ def save(arguments: list[str]) -> None:
     from tricks.runs.save_policy import save_policy
 
     format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
-    run = load(as_path(asked.folder), env=asked.env)
+    run = load(as_path(asked.folder), env=asked.env, wrap=asked.wrap)
     files = save_policy(run, asked.out, format, asked.seed, asked.noise)
     print(f"wrote {' and '.join(map(str, files))}")

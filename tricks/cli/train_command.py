@@ -43,7 +43,8 @@ class Output:
     end."""
     start_from: Path | None = None
     """Start from the agents of the finished run in this folder, their weights and statistics, one for each seed. The
-    task must have the same observations and actions, and the tricks and nets must be those of that run."""
+    task must have the same observations and actions, and the nets and statistics, such as
+    those of state_norm, must be of the same kinds."""
     eval_every: int | None = None
     """Play greedy episodes, with all statistics frozen, each time a seed has taken this many more environment steps.
     Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""

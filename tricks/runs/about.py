@@ -178,7 +178,7 @@ def read_about(content: bytes) -> About:
 def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]:
     """The Config and Tricks of a run, from JSON. Raises ValueError or InputError if they are invalid.
 
-    Runs without a word on `as_vector` are of a time when images were only recognized as with it.
+    A run.json without `as_vector` was written before images of other forms were recognized, and is read with it on.
     """
     if unknown := set(config) - {field.name for field in fields(Config)}:
         raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")

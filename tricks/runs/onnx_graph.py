@@ -28,7 +28,7 @@ class Signature(nn.Module):
 
 
 def as_graph(policy: Policy, seen: list[Tensor], masked: bool, noise: bool) -> bytes:
-    """The policy as ONNX, for any number of rows; with `masked` and `noise`, these are inputs, too.
+    """The policy as an ONNX graph for any number of rows; `masked` adds the input `legal`, and `noise` its own.
 
     seen: some observations, part by part, on which it is checked. Raises InputError if a package of the extra `onnx` is
     missing, or it computes other actions.

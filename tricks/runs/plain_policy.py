@@ -1,6 +1,6 @@
 """One trained policy as a plain module: an environment's observations in, its actions out. Needs torch and numpy only.
 
-HOW IT IS LOADED: saved beside a policy's weights, with the PLAN of that policy at its end.
+`save-policy` writes this module beside the weights, with the policy's PLAN at its end.
 """
 
 from itertools import pairwise

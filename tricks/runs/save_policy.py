@@ -168,14 +168,12 @@ def _image(net: Any, spaces: Spaces, part: int) -> dict[str, Any]:
     return {"part": part, "divisor": divisor, "convolutions": convolutions, "linear": list(weight.shape[1:])}
 
 
-LOADED = "HOW IT IS LOADED: saved beside a policy's weights, with the PLAN of that policy at its end.\n"
-
-
 def as_file(plan: dict[str, Any], weights: Path) -> str:
     """The module that loads the weights, as a file of its own."""
+    about = plain_policy.__doc__ or ""
     code = inspect.getsource(plain_policy).replace(
-        LOADED,
-        f"`python {weights.with_suffix('.py').name}` says what it takes. In Python:\n\n"
+        about,
+        f"{about.splitlines()[0]}\n\n`python {weights.with_suffix('.py').name}` says what it takes. In Python:\n\n"
         f"    from {weights.stem} import PLAN, load\n"
         f'    policy = load("{weights.name}", PLAN)\n'
         "    action = policy.act(observation)\n",
