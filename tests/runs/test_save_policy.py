@@ -135,11 +135,11 @@ def test_a_saved_run_becomes_a_policy_from_the_shell(tmp_path: Path, capsys: pyt
         assert said in capsys.readouterr().err
 
 
-def test_a_run_in_wrappers_of_ones_own_is_saved_if_they_are_named(
+def test_bounds_that_only_the_users_wrappers_know_are_found_if_these_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrap = "support.contracts:Halved"
-    train(Config("CartPole-v1", **SMALL, wrap=(wrap,)), PPO).save(tmp_path / "run")
+    train(Config("Pendulum-v1", **SMALL, wrap=(wrap,), rescale_actions=True), PPO).save(tmp_path / "run")
     words = ["save-policy", str(tmp_path / "run"), "--out", str(tmp_path / "p.pt")]
     assert main(words) == 2
     assert f"--wrap {wrap}" in capsys.readouterr().err
