@@ -150,7 +150,7 @@ def slope_weights(places: Sequence[int]) -> np.ndarray:
 
 
 def outcome(trial: Trial, runs: pd.DataFrame) -> Outcome | None:
-    """Find the trial's arms among the runs; None if one of its last dose is missing."""
+    """Find the trial's arms among the runs; None if either is missing at the last dose."""
     *weaker, full = (at(trial, dose, runs) for dose in trial.doses)
     return None if full is None else replace(full, weaker=tuple(found for found in weaker if found))
 

@@ -35,7 +35,7 @@ class Trial:
     others: tuple[str, ...]
     """The flags that both arms have."""
     doses: tuple[Dose, ...]
-    """The doses of it, the one that should matter least first."""
+    """The doses, the one that should matter least first."""
     predicted: Literal[1, 0, -1]
     """Which way the score should go with the trick: 1 up, -1 down, 0 nowhere."""
     reason: str
@@ -71,5 +71,5 @@ class Trial:
 
 
 def once(config: Config) -> tuple[Dose, ...]:
-    """The only dose of a trial without doses."""
+    """The only dose of a trial that varies nothing."""
     return (Dose(1, config),)

@@ -51,7 +51,7 @@ CLAIMS = (
 )
 
 
-def judged(says: int, effect: dict[Any, Any]) -> str:
+def verdict_on(says: int, effect: dict[Any, Any]) -> str:
     """Whether an effect agrees with a claim: `can't tell` if it is neither detected nor certainly small.
 
     effect: a row of `effects`. One that is detected and certainly small agrees with its sign, and with "does little".
@@ -75,7 +75,7 @@ def claim_verdicts(effects: pd.DataFrame) -> pd.DataFrame:
             for effect in effects[(effects.trick == claim.trick) & (effects.env == env)].to_dict("records"):
                 row = {"trick": claim.trick, "env": env, "says": claim.says, "source": claim.source}
                 span = {name: effect[name] for name in ("difference", "low", "high")}
-                rows.append(row | span | {"verdict": judged(claim.says, effect)})
+                rows.append(row | span | {"verdict": verdict_on(claim.says, effect)})
     return pd.DataFrame(rows)
 
 

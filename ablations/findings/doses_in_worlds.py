@@ -6,11 +6,11 @@ from typing import Any
 from ablations.design.trial import SMALL, Dose
 from tricks.config import Config
 
-Of = Callable[[float], Config]  # a dose -> the setting with it
+Of = Callable[[float], Config]  # the size of a dose -> the setting with it
 
 
 def doses_of(sizes: Sequence[float], config: Of, best: float | Callable[[float], float]) -> tuple[Dose, ...]:
-    """One dose for each dose. best: the best possible score, at this dose."""
+    """A dose of each size. best: the best possible score, the same for all or at each size."""
     return tuple(Dose(size, config(size), best(size) if callable(best) else best) for size in sizes)
 
 
@@ -68,7 +68,7 @@ def large_rewards() -> tuple[Dose, ...]:
 
 
 def lengths(name: str, sizes: Sequence[float], **numbers: Any) -> tuple[Dose, ...]:
-    """A world whose episodes are longer at every dose; the last is its usual length. A step pays 1."""
+    """A world whose episodes get longer with the dose; the last one is its usual length. A step pays 1."""
     return doses_of(
         sizes,
         lambda steps: world(f"{name}{'' if steps == sizes[-1] else f'{steps:g}'}", 100_000, **numbers),

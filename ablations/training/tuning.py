@@ -82,7 +82,7 @@ def searched(
 
 
 def jobs_at(arm: Job, wanted: Wanted) -> list[Job]:
-    """The jobs that train a arm at these rates, each on these of its tuning seeds.
+    """The jobs that train an arm at these rates, each on these of its tuning seeds.
 
     All rates share one stack if rollouts have a fixed length. Whole episodes get a stack per rate: where some rates
     learn and others collapse, the short episodes would be padded to the long ones, and training takes twice as long.

@@ -16,7 +16,6 @@ from ablations.findings.claims import (
     UNCLEAR,
     WALKER,
     claims_text,
-    judged,
 )
 from tricks.ladder import NEEDS
 
@@ -41,12 +40,12 @@ def effect(trick: str, env: str, difference: float, verdict: str) -> dict[str, A
 )
 def test_an_effect_agrees_disagrees_or_cannot_tell(says: int, verdict: str, expected: str) -> None:
     size = {HELPS: 0.2, HURTS: -0.2, UNKNOWN: 0.04}.get(verdict, 0.0)
-    assert judged(says, effect("clip", HOPPER, size, verdict)) == expected
+    assert verdict_on(says, effect("clip", HOPPER, size, verdict)) == expected
 
 
 def test_an_effect_that_is_detected_and_certainly_small_agrees_with_its_sign_and_with_does_little() -> None:
     tiny = effect("clip", HOPPER, 0.02, HELPS) | {"low": 0.01, "high": 0.03}
-    assert [judged(says, tiny) for says in (1, 0, -1)] == [AGREES, AGREES, DISAGREES]
+    assert [verdict_on(says, tiny) for says in (1, 0, -1)] == [AGREES, AGREES, DISAGREES]
 
 
 def test_an_effect_in_another_design_is_no_second_statement() -> None:
