@@ -16,6 +16,7 @@ from ablations.findings.claims import (
     UNCLEAR,
     WALKER,
     claims_text,
+    verdict_on,
 )
 from tricks.ladder import NEEDS
 
