@@ -206,6 +206,13 @@ class Tricks(Checked):
         beyond=True,
         chapter="value_clip",
     )
+    squash: bool = trick(
+        "Box actions are tanh of a Gaussian, stretched to their bounds, and log π is corrected for that",
+        "Haarnoja et al. 2018, arXiv:1801.01290, appendix C; Andrychowicz et al. 2020, arXiv:2006.05990",
+        color="#878700",
+        beyond=True,
+        chapter="continuous_actions",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -47,6 +47,7 @@ from tricks.runs.run import Run, own
 from tricks.segments import play_segment
 from tricks.separate_optimizers import idle, in_turn, turns
 from tricks.shared_trunk import share_trunk_
+from tricks.squash import squashed
 from tricks.state_norm import add_obs_stats_, follow_observations_
 from tricks.value_clip import clipped_error
 from tricks.values import checked
@@ -79,6 +80,8 @@ def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody |
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
     if tricks.action_mask:
         agent.mask = mask_logits
+    if tricks.squash:
+        agent.own_family = squashed(spaces.action)
     if tricks.state_norm:
         add_obs_stats_(agent)
     if tricks.return_norm:
@@ -105,6 +108,8 @@ def train_in(
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
     player, log = Player(env, block=config.horizon, limit=config.episode_limit), Log(config)
     agent = build_agent(env.spaces, config, tricks, body).to(config.device)
+    if tricks.squash:
+        player.family = agent.family
     optimizer = Adam(agent.parameters(), config.adam_eps)
     if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
         parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}
@@ -150,7 +155,7 @@ def train_in(
 
         # Learn: make the actions that turned out well more likely.
         if tricks.reuse:
-            batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
+            batch.old_log_prob = old_log_prob(agent.policy, agent.family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
             if tricks.separate_optimizers:
                 batches = in_turn(batch, config, log.update)
@@ -174,7 +179,7 @@ def train_in(
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             follow_observations_(agent, batch, config.obs_decay)
         if evaluation:
-            log.note(eval_return=evaluation.after(rollout, config, agent.policy, log.steps, make))
+            log.note(eval_return=evaluation.after(rollout, config, agent, log.steps, make))
         log.end_update(rollout)
         if on_update:
             on_update(log.latest())
@@ -227,7 +232,7 @@ def learn(
     log: Log,
 ) -> None:
     """A gradient step on each minibatch; learning_rate [S]."""
-    family = agent.spaces.family
+    family = agent.family
     clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
     value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)
     if tricks.clip_anneal:

@@ -120,9 +120,7 @@ class Run:
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         config = replace(self.config, device="cpu", compile=False)
-        scores, failed = play_games(
-            config, self.agent.policy, episodes, greedy, make=self.env, spaces=self.agent.spaces
-        )
+        scores, failed = play_games(config, self.agent, episodes, greedy, make=self.env)
         if failed:
             raise InputError(next(iter(failed.values())))
         return np.asarray(scores)
