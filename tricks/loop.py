@@ -20,6 +20,7 @@ from tricks.core.env import Env, MakeEnv
 from tricks.core.moments import normalize
 from tricks.core.nets import MakeBody
 from tricks.core.per_seed import per_seed
+from tricks.core.recurrent_state import RecurrentState
 from tricks.core.reductions import mean
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Batch, Player, Rollout, play_episodes
@@ -36,6 +37,7 @@ from tricks.popart import preserve_outputs_, renormalize
 from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_net
 from tricks.ppg_buffers import ages, dealt_apart
 from tricks.recompute import judged_anew
+from tricks.recurrent import add_recurrence_, as_sequences, whole_lanes
 from tricks.return_norm import follow_returns_, per_task, unmoved
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.reward_scaling import add_reward_scale_, scale_rewards_
@@ -75,6 +77,8 @@ def train(
 def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody | None = None) -> Agent:
     """S untrained agents."""
     agent = Agent(spaces, config, body)
+    if tricks.recurrent:
+        add_recurrence_(agent, config)
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
@@ -114,6 +118,10 @@ def train_in(
     if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
         parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}
         checkpoints.begin(config, tricks, evaluation, own(make, body), **parts)
+    if tricks.recurrent:
+        player.state = RecurrentState(agent, env)
+        if checkpoints:
+            checkpoints.add(state=player.state)
     value_optimizer = optimizer
     if tricks.grad_clip:
         optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)
@@ -157,6 +165,8 @@ def train_in(
         if tricks.reuse:
             batch.old_log_prob = old_log_prob(agent.policy, agent.family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
+            if tricks.recurrent:
+                batches = whole_lanes(batch, config.seed_list, log.update, config.epochs, config.minibatches)
             if tricks.separate_optimizers:
                 batches = in_turn(batch, config, log.update)
         else:
@@ -192,6 +202,8 @@ def train_in(
 def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: Log) -> Batch:
     """The rows of a rollout with their advantages and, for the value net, with its predictions and targets."""
     batch = Batch.of(rollout)
+    if tricks.recurrent:
+        batch.obs = as_sequences(batch, rollout)
     reward, done = rollout.reward, rollout.done  # [S, T, N]
     if tricks.baseline:
         value, next_value = agent.values(rollout)  # V(s), V(s')

@@ -6,6 +6,7 @@ The old log-probabilities are computed once per rollout, not at every step.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -117,10 +118,10 @@ def log_softmax(logits: Tensor) -> Tensor:
 Family = type[Categorical] | type[DiagonalGaussian] | DiagonalGaussian  # an instance, if it has facts of its own
 
 
-def deterministic(policy: Callable[[Tensor, Tensor], Tensor], family: Family) -> Callable[[Tensor, Tensor], Tensor]:
+def deterministic(policy: Callable[[Any, Tensor], Tensor], family: Family) -> Callable[[Any, Tensor], Tensor]:
     """A greedy version of a policy, which always takes its mode."""
 
-    def decided(obs: Tensor, legal: Tensor) -> Tensor:
+    def decided(obs: Any, legal: Tensor) -> Tensor:
         return family.deterministic(policy(obs, legal))
 
     return decided

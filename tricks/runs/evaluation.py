@@ -12,7 +12,8 @@ from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.env import MakeEnv
 from tricks.core.policies import deterministic
-from tricks.core.rollout import Player, Rollout
+from tricks.core.recurrent_state import RecurrentState
+from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
@@ -94,7 +95,9 @@ def play_games(
         raise InputError(" ".join(f"{env.id} has the spaces {here}, but the agent was trained with {there}".split()))
     player = Player(env, config.horizon, "evaluation", config.episode_limit)
     player.family = agent.family
-    policy = deterministic(agent.policy, agent.family) if greedy else agent.policy
+    if agent.state_size:
+        player.state = RecurrentState(agent, env)
+    policy: Policy = deterministic(agent.policy, agent.family) if greedy else agent.policy
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     if playing is not None:
         left = left & playing.unsqueeze(1)

@@ -56,6 +56,8 @@ class Lanes:
         self.discrete = isinstance(self.acts, Discrete)
         self.family: Family = Categorical if self.discrete else DiagonalGaussian
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
+        if tricks.recurrent:
+            self.state: Any = None  # see RecurrentState
         if images:
             self.scored = list[tuple[Tensor, Tensor]]()  # score of each row, and whether its game ended
             self.life_ends, self.reward_sign, self.press = config.life_ends, config.reward_sign, fire(config)
@@ -86,7 +88,7 @@ class Lanes:
             shape = (self.block, self.lanes, self.actions)
             self.noise = draw(self.seeds, "action", self.rollouts, start, by=lambda rng: self.family.noise(rng, shape))
         obs, legal, valid = self.obs, self.legal, playing & ~torch.from_numpy(self.resetting)
-        action = self.family.sample(policy(obs, legal), self.noise[:, row])
+        action = self.family.sample(policy(self.state.look() if tricks.recurrent else obs, legal), self.noise[:, row])
         taken = action.numpy() + getattr(self.acts, "start", 0)
         if tricks.squash:
             taken = self.family.played(action).numpy()
@@ -127,6 +129,8 @@ class Lanes:
         cut = valid & ~done  # the episode goes on after the rollout's last row
         cut[:, :-1] = False
         ends = {"truncated": truncated, "done": done, "cut": cut, "score": reward}
+        if tricks.recurrent:
+            ends["state"] = self.state.begin_rollout()
         if images:
             score, over = (torch.stack(x, 1) for x in zip(*self.scored, strict=True))
             reward, self.scored = reward.sign() if self.reward_sign else reward, []
