@@ -66,6 +66,21 @@ class Adam:
             weights[name] = weights[name] - rate * m / (v.sqrt() + self.epsilon)
 
 
+class Squashed(Normal):
+    """tanh u of a normal u, by its density at u; the bounds are ±1. Haarnoja et al. 2018, appendix C."""
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """log N(u) − log tanh′(u), with tanh′ = 1/cosh²."""
+        log_cosh = value.abs() + torch.log1p(torch.exp(-2 * value.abs())) - np.log(2)
+        return super().log_prob(value) + 2 * log_cosh
+
+    def entropy(self) -> Tensor:
+        """−E[log π], by a fine sum over u."""
+        z = torch.linspace(-8, 8, 801).double().view(-1, *(1,) * self.mean.dim())
+        share = torch.exp(-z * z / 2)
+        return -(self.log_prob(self.mean + self.stddev * z) * share).sum(0) / share.sum()
+
+
 @dataclass
 class Statistics:
     """Mean and variance of the returns of one task, 0 before there are any; an output n of the value net is σ·n + μ."""
@@ -124,7 +139,8 @@ class Reference:
         self.note(learning_rate=self.rate)
         if not self.discrete:  # a Box within ±1
             self.notes["action_std"] = [self.weights["log_std"].exp().mean().item()]
-            self.notes["action_clip_fraction"] = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            beyond = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            self.notes["action_clip_fraction"] = [0.0] if tricks.squash else beyond
         self.played, states = rows, dict[tuple[str, int], State]()
         if tricks.recurrent:
             states = self.states_after()
@@ -217,7 +233,8 @@ class Reference:
         """π(·|s) of each row; of a Gaussian, for each dimension."""
         output = self.output(weights, POLICY, rows)
         if not self.discrete:
-            return Normal(output, weights["log_std"].exp().expand_as(output), validate_args=False)
+            family = Squashed if self.tricks.squash else Normal
+            return family(output, weights["log_std"].exp().expand_as(output), validate_args=False)
         if self.tricks.action_mask:
             output = torch.where(stacked([row.legal for row in rows], output.shape) > 0, output, FORBIDDEN)
         return Categorical(logits=output, validate_args=False)  # which fails where there are no rows

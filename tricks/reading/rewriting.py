@@ -25,6 +25,7 @@ NAMES = {  # what an export has instead
     "spaces.tasks": "1",
     "agent.spaces.tasks": "1",
     "spaces.features": "env.inputs",
+    "spaces.action": "env.acts",
     "spaces.brightest": "float(env.sees.high.max())",
     "agent.spaces.features": "agent.env.inputs",
     "Body": "nn.Module",
@@ -43,10 +44,11 @@ DROPPED = ("tricks", "body")  # arguments that its functions do not take
 
 
 class Facts(NamedTuple):
-    """What an export's agents have: heads that share a body, a mask, statistics, images, a recurrent state."""
+    """What an export's agents have: heads that share a body, a mask, bounds, statistics, images, a recurrent state."""
 
     shares: bool
     masks: bool
+    squashes: bool
     standardizes: bool
     scales: bool
     images: bool
@@ -55,7 +57,7 @@ class Facts(NamedTuple):
     @classmethod
     def of(cls, tricks: Tricks, images: bool) -> "Facts":
         shares, scales = tricks.shared_trunk or tricks.ppg or tricks.recurrent, tricks.return_norm or tricks.ppg
-        return cls(shares, tricks.action_mask, tricks.state_norm, scales, images, tricks.recurrent)
+        return cls(shares, tricks.action_mask, tricks.squash, tricks.state_norm, scales, images, tricks.recurrent)
 
 
 class Rewritten(cst.CSTTransformer):

@@ -13,6 +13,7 @@ from tricks.worlds.cartpole import CARTPOLE, CARTPOLE_200
 from tricks.worlds.chain import NOISY_CHAIN
 from tricks.worlds.commute import COMMUTE
 from tricks.worlds.corridor import CORRIDOR, DOORSTEP
+from tricks.worlds.dial import DIAL
 from tricks.worlds.grid import GRIDS
 from tricks.worlds.jump import REWARD_JUMP
 from tricks.worlds.line import THERE_AND_BACK, WITH_CONSTANTS
@@ -77,6 +78,7 @@ SPECIMENS = {
         *LOTTERIES,
         *RECALLS,
         *HIDDEN_SPEEDS,
+        DIAL,
     )
 }
 GAMES = {world.id: world for world in (BRICKS, BRICKS_BY_ROW, TREASURE, SQUADRON)}
