@@ -209,7 +209,7 @@ class Tricks(Checked):
     squash: bool = trick(
         "Box actions are tanh of a Gaussian, stretched to their bounds, and log π is corrected for that",
         "Haarnoja et al. 2018, arXiv:1801.01290, appendix C; Andrychowicz et al. 2020, arXiv:2006.05990",
-        color="#002D2D",
+        color="#FF0FFF",
         beyond=True,
         chapter="continuous_actions",
     )
