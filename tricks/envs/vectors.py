@@ -13,8 +13,8 @@ from tricks.envs.atari import is_atari, make_games
 from tricks.envs.ids import import_module_of
 from tricks.envs.lane import changes, make_lane
 from tricks.envs.masks import gives_masks
-from tricks.envs.processes import in_words, make_workers
-from tricks.errors import InputError, said
+from tricks.envs.processes import make_workers
+from tricks.errors import InputError, in_words, said
 from tricks.flags import meant
 
 
