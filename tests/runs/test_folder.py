@@ -160,9 +160,12 @@ def test_a_resumed_run_asks_for_what_it_was_started_with(tmp_path: Path) -> None
 
     with pytest.raises(Power):
         train(SMALL, PPO, env=make, body=body, checkpoints=Checkpoints(tmp_path, 100), on_update=stop)
-    for given, name in (({}, "env"), ({"env": make}, "body"), ({"body": body}, "env"), ({"env": "CartPole-v1"}, "env")):
-        with pytest.raises(InputError, match=rf"was started with a custom {name}: from Python, resume\('.*', {name}="):
+    needs = r"was started with a custom body: resume\('.*', env=\.\.\., body=\.\.\.\) from Python"
+    for given, said in (({}, needs), ({"env": make}, needs), ({"body": body}, r"environment of your own.*add --env")):
+        with pytest.raises(InputError, match=said):
             resume(tmp_path, **given)
+    with pytest.raises(InputError, match=r"resume it with: resume\('.*', env=\.\.\., body=\.\.\.\) from Python"):
+        load(tmp_path)
     assert resume(tmp_path, env=make, body=body).curve["step"].max() >= 900
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import gymnasium as gym
 import msgspec
 from torch import Tensor
 
@@ -22,6 +23,10 @@ from tricks.runs.folder import CHECKPOINT, LAST, finished, opened
 from tricks.runs.lock import take
 from tricks.runs.tensor_files import sealed, tensor_bytes, tensors_in, unsealed
 from tricks.values import checked
+from tricks.wrapper_texts import wrapper_name
+
+SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
+GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
 
 
 @dataclass(frozen=True)
@@ -156,10 +161,21 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
         raise _damaged(path, error) from error
 
 
+def how_to_resume(folder: Path) -> str:
+    """What resumes the unfinished run in the folder, with all that has to be named again."""
+    try:
+        saved = read(folder)
+    except InputError:  # `resume` says why
+        return resume_command(folder)
+    if "body" in saved.own:
+        return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) from Python"
+    return resume_command(folder, "module:Id" if "env" in saved.own else saved.config.env, saved.config.wrap)
+
+
 def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = ()) -> str:
     """The shell command that resumes the run in the folder, in this environment and these wrappers."""
     named = [f" --env {shlex.quote(env)}"] if ":" in env else []  # a module is imported only if it is named
-    named += [f" --wrap {shlex.quote(each)}" for each in wrap if not each.startswith("gymnasium.wrappers:")]
+    named += [f" --wrap {shlex.quote(each)}" for each in wrap if wrapper_name(each) not in GYMNASIUMS]
     return f"python -m tricks train --resume {shlex.quote(str(folder))}{''.join(named)}"
 
 
@@ -167,7 +183,7 @@ def refuse_unfinished(folder: Path) -> None:
     """Raise InputError if the folder holds an unfinished run."""
     if (folder / CHECKPOINT).exists():
         raise InputError(
-            f"{folder} holds an unfinished run; resume it with: {resume_command(folder)}, "
+            f"{folder} holds an unfinished run; resume it with: {how_to_resume(folder)}, "
             f"or remove {folder / CHECKPOINT}"
         )
 
