@@ -4,7 +4,7 @@ import json
 import shlex
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.about import Own, asked
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.files import as_path, write_whole
+from tricks.runs.files import as_path, remove_empty, write_whole
 from tricks.runs.folder import CHECKPOINT, LAST, finished, opened
 from tricks.runs.lock import take
 from tricks.runs.tensor_files import sealed, tensor_bytes, tensors_in, unsealed
@@ -79,10 +79,10 @@ class Checkpoints:
         self._kept = 0 if saved is None else saved.step
         if every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
-        with opened(self.folder, overwrite or saved is not None):
+        with opened(self.folder, overwrite or saved is not None) as new:
             if saved is None:
                 refuse_unfinished(self.folder)
-            weakref.finalize(self, take(self.folder))
+            self.release = weakref.finalize(self, _leave, take(self.folder), new)
 
     def begin(
         self,
@@ -159,6 +159,12 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
         return Saved(config, tricks, about.every, int(found["step"]), dict(found["parts"]), about.evaluation, about.own)
     except Exception as error:  # what a file holds can be wrong in any way
         raise _damaged(path, error) from error
+
+
+def _leave(release: Callable[[], None], new: Sequence[Path]) -> None:
+    """Release the lock of the folder, and remove the folders that were made for it if nothing came of that."""
+    release()
+    remove_empty(new)
 
 
 def how_to_resume(folder: Path) -> str:

@@ -52,12 +52,14 @@ def save_policy(
         if file.exists():
             raise InputError(f"{file} exists; name another file")
     policy = plain_module(run.only(seed))
-    make_folder(path.parent)
     if format == "torch":
+        make_folder(path.parent)
         write_whole(path, tensor_bytes(policy.state_dict()))
         write_whole(code, as_file(policy.plan, path))
         return [path, code]
-    write_whole(path, as_graph(policy, some_observations(run.agent.spaces), run.tricks.action_mask, noise))
+    graph = as_graph(policy, some_observations(run.agent.spaces), run.tricks.action_mask, noise)
+    make_folder(path.parent)
+    write_whole(path, graph)
     return [path]
 
 
