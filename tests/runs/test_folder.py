@@ -162,7 +162,7 @@ def test_a_resumed_run_asks_for_what_it_was_started_with(tmp_path: Path) -> None
         train(SMALL, PPO, env=make, body=body, checkpoints=Checkpoints(tmp_path, 100), on_update=stop)
     for given, said in (({}, r"body: resume\('.*', env=\.\.\., body=\.\.\.\)"), ({"body": body}, "add --env mod")):
         with pytest.raises(InputError, match=said):
-            resume(tmp_path, **given)
+            resume(tmp_path, **given)  # type: ignore[arg-type]
     assert resume(tmp_path, env=make, body=body).curve["step"].max() >= 900
 
 
