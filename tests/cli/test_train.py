@@ -117,7 +117,8 @@ def test_evaluations_are_a_column_and_a_line_of_the_summary(tmp_path: Path, caps
 
 def test_the_summary_has_an_interval_over_five_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*TINY, "--seeds", "5"]) == 0
-    *seeds, last = capsys.readouterr().out.splitlines()
+    *seeds, last, hint = capsys.readouterr().out.splitlines()
+    assert hint == "nothing was saved; --out DIR saves a run"
     assert len(seeds) == 5
     assert last.startswith("mean return over the last 10% of 120 steps of ShortCartPole-v0: ")
     assert last.endswith("] (Student's t over 5 seeds)")

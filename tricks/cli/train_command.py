@@ -103,6 +103,7 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
     evaluation = evaluation_of(output)
     run = train(config, tricks, checkpoints=started(output), evaluation=evaluation)
     print(summary(run))
+    print("nothing was saved; --out DIR saves a run")
     return run
 
 
