@@ -27,9 +27,8 @@ def table(markdown: bool = False) -> str:
     else:
         width = max(map(len, NEEDS)) + 2
         texts = [("flag", "what it adds (what it needs). Paper."), *described().items()]
-        lines = [
-            fill(text, 80, initial_indent=flag.ljust(width), subsequent_indent=" " * width) for flag, text in texts
-        ]
+        wrap = TextWrapper(80, subsequent_indent=" " * width, break_on_hyphens=False)
+        lines = [wrap.fill(flag.ljust(width) + text) for flag, text in texts]
         head = lines[:1]
     last = 1 + len(LADDER)
     return "\n".join([*head, *lines[1:last], "", BEYOND, "", *(head if markdown else []), *lines[last:]])
