@@ -166,4 +166,5 @@ def test_a_diagnostic_that_nobody_named_is_an_error() -> None:
 
 
 def test_the_table_shows_every_flag_and_its_paper() -> None:
-    assert all(f.name in table() and f.metadata["paper"] in table() for f in fields(Tricks))
+    shown = " ".join(table().split())
+    assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 from support.recording import Recording, differences
 from support.register import register
-from support.restless import Restless
+from support.restless import Restless, RestlessNested
 
 from tricks import PPO, Config, InputError, Tricks
 from tricks.config import PerSeed
@@ -16,7 +16,9 @@ from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
 register("Restless-v0", Restless)
 register("RestlessBox-v0", Restless, discrete=False)
 register("RestlessTasks-v0", Restless, tasks=2)
-ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0")
+register("RestlessNested-v0", RestlessNested)
+register("RestlessSeen-v0", RestlessNested, picture=True)
+ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0", NESTED := "RestlessNested-v0")
 SMALL = Config(seeds=(3, 8), steps=90, lanes=2, horizon=8, hidden=(5, 4), epochs=2, minibatches=2, aux_every=2)
 RANGES = {  # ranges in which each matters: ratios leave the clip range, gradients are too long, the KL is too large
     "lr": (1e-3, 1e-2),
@@ -58,8 +60,10 @@ def drawn(number: int) -> tuple[Config, Tricks]:
     rng = random.Random(number)
     counts = {name: rng.randint(*bounds) for name, bounds in COUNTS.items()}
     numbers = {name: (rng.uniform(*bounds), rng.uniform(*bounds)) for name, bounds in RANGES.items()}
-    words = {"activation": rng.choice(["tanh", "relu"]), "env": rng.choice(ENVS)}
+    words = {"activation": rng.choice(["tanh", "relu"]), "env": rng.choice(ENVS[:3])}
     words["recurrent_cell"] = rng.choice(["lstm", "gru"])
+    if number % 4 == 3:
+        words["env"] = NESTED
     switches = {name: rng.random() < 0.5 for name in ("value_clip_anneals", "aux_value_clip", "return_first_batch")}
     config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
     config = replace(config, steps=5 * config.lanes * config.horizon)
@@ -95,6 +99,11 @@ def test_rungs_presets_and_flags_on_ppo_equal_the_reference(name: str, env: str)
         pytest.skip("squash is for Box actions")
     tricks = replace(SETS[name], action_mask=False) if env == BOX else SETS[name]
     agrees(replace(SMALL, env=env, adam_eps=1e-3), tricks)
+
+
+@pytest.mark.parametrize("name", ["no flag", "ppo", "ppg", "ppo and action_mask", "ppo and shared_trunk"])
+def test_an_image_beside_vectors_equals_the_reference(name: str) -> None:
+    agrees(replace(SMALL, env="RestlessSeen-v0", adam_eps=1e-3), replace(SETS[name], state_norm=False))
 
 
 @pytest.mark.parametrize("number", range(60))

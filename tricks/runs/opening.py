@@ -7,6 +7,7 @@ import gymnasium as gym
 from tricks.action_mask import need_masks
 from tricks.config import Config
 from tricks.core.compiler import find_compiler
+from tricks.core.devices import find_device
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.envs.atari import is_atari
@@ -45,6 +46,7 @@ def open_env(
     environment has told its spaces. On stderr, one line announces what takes more than a few seconds, and one what
     takes more than a gigabyte. Raises InputError like `make_env`.
     """
+    find_device(config.device)
     refuse_endless(config, tricks)
     refuse([*needs(config, tricks), lane_need(config, make)], config)
     announce(config, make)

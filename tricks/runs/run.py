@@ -35,6 +35,8 @@ class Unnamed:
     """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
 
     message: str
+    custom: bool = False
+    """Whether it was made by a function that was passed to `train`."""
 
     def __call__(self, **args: object) -> NoReturn:
         raise InputError(self.message)
@@ -102,7 +104,7 @@ class Run:
             "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
             "spaces": plain_spaces(self.agent.spaces),
-            "own": own(None if isinstance(self.env, Unnamed) else self.env, self.body),
+            "own": own(None if isinstance(self.env, Unnamed) and not self.env.custom else self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
         }
         origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
