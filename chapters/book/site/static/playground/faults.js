@@ -1,0 +1,26 @@
+// Which combinations of tricks there can't be, from the needs and exclusions in the library's fields.
+
+import { LADDER } from "./ladder.js";
+
+/** What is wrong with a set of tricks: [{ trick, needs, excludes, text }], empty if nothing is. Names must be known. */
+export function faults(names) {
+  const found = [];
+  for (const name of names) {
+    const facts = LADDER.tricks.find((each) => each.name === name);
+    if (!facts) throw new Error(`unknown trick ${name}; there are ${LADDER.tricks.map((each) => each.name).join(", ")}`);
+    const needs = facts.needs.filter((need) => !names.includes(need));
+    if (needs.length) found.push({ trick: name, needs, excludes: "", text: `${name} needs ${needs.join(" and ")}` });
+    const { excludes } = facts;
+    if (names.includes(excludes)) {
+      found.push({ trick: name, needs: [], excludes, text: `${name} cannot be combined with ${excludes}` });
+    }
+  }
+  return found;
+}
+
+/** These tricks and everything they need, in ladder order. */
+export function closed(names) {
+  const on = new Set(names);
+  for (const name of on) for (const need of LADDER.tricks.find((each) => each.name === name).needs) on.add(need);
+  return LADDER.tricks.map(({ name }) => name).filter((name) => on.has(name));
+}
