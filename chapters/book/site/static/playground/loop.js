@@ -136,7 +136,6 @@ export function* learn(agent, batch, batches, optimizer, rate, config, tricks, l
     const b = order ? picked(batch, order, agent.world) : batch;
     const rows = b.action.length;
     log.minibatch++;
-    optimizer.begin();
     let advantage = b.advantage; // [B]
     if (tricks.advantage_norm) {
       yield "standardize";
@@ -170,13 +169,20 @@ export function* learn(agent, batch, batches, optimizer, rate, config, tricks, l
       byEntropy = -entropyBonus(config.entropy_coef, rows);
     }
     const byLogProb = objective.slope.map((slope) => -slope / rows);
+    optimizer.begin();
     agent.policyNet.backward(policy.backward(b.action, byLogProb, entropy, byEntropy), rows);
     if (tricks.baseline) {
       yield "squared_error";
       const value = agent.value(b.seen, rows);
       let error = squaredError(value, b.target);
-      if (tricks.value_clip) error = clippedError(value, b.value, b.target, valueClipRange);
-      if (tricks.huber) error = linearBeyond(error, config.huber_delta);
+      if (tricks.value_clip) {
+        yield "clipped_error";
+        error = clippedError(value, b.value, b.target, valueClipRange);
+      }
+      if (tricks.huber) {
+        yield "linear_beyond";
+        error = linearBeyond(error, config.huber_delta);
+      }
       log.note({ value_loss: mean(error.value) });
       agent.valueNet.backward(error.slope.map((slope) => (config.value_coef * slope) / rows), rows);
     }

@@ -36,3 +36,4 @@ export { buildAgent, train } from "./loop.js";
 export { Chance } from "./seeds.js";
 export { Log } from "./log.js";
 export { Player } from "./player.js";
+export { Rollout } from "./rollout.js";
