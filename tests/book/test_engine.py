@@ -1,14 +1,13 @@
 """The playground's engine computes what the library computes, for any legal set of its flags, in a real browser."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.browsing import Browser, browsing
+from support.browsing import Browser
 from support.random_settings import SMALL, drawn_from
 from support.register import register
-from support.replayed import Case, replayed, write_page
+from support.replayed import Case, replayed
 from support.restless import Restless
 
 from book.site.playground import offered
@@ -22,25 +21,16 @@ SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung i
 SETS |= {f"ppo and {name}": named(name) for name in offered() if not set(closed([name])) <= set(PPO.on)}
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    folder = tmp_path_factory.mktemp("engine")
-    write_page(folder)
-    with browsing(folder) as browser:
-        browser.open("index.html")
-        yield browser
-
-
 def drawn(number: int) -> tuple[Config, Tricks]:
     """A legal set of the engine's flags, and numbers for one seed; its nets have tanh layers."""
     config, tricks = drawn_from(number, ["Restless-v0"], lambda _: offered())
     return replace(config.only(0), activation="tanh"), tricks
 
 
-def check(page: Browser, config: Config, tricks: Tricks, limit: float = 1e-4) -> None:
+def check(engine: Browser, config: Config, tricks: Tricks, limit: float = 1e-4) -> None:
     """Every gradient, every weight after every step, and every row of the curve."""
     case, place = Case(config, tricks), 0
-    for update, made in enumerate(replayed(page, case)):
+    for update, made in enumerate(replayed(engine, case)):
         for k, step in enumerate(made["steps"]):
             gradient, weights = (np.concatenate(step[name]) for name in ("gradient", "weights"))
             where = f"update {update}, minibatch {k}, under {', '.join(tricks.on)}"
@@ -69,17 +59,17 @@ def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_rungs_and_flags_on_ppo_equal_the_library(page: Browser, name: str) -> None:
-    check(page, ONE, SETS[name])
+def test_rungs_and_flags_on_ppo_equal_the_library(engine: Browser, name: str) -> None:
+    check(engine, ONE, SETS[name])
 
 
 @pytest.mark.parametrize("number", range(40))
-def test_random_flags_and_numbers_equal_the_library(page: Browser, number: int) -> None:
-    check(page, *drawn(number))
+def test_random_flags_and_numbers_equal_the_library(engine: Browser, number: int) -> None:
+    check(engine, *drawn(number))
 
 
-def test_with_the_usual_epsilon_of_adam_too(page: Browser) -> None:
-    check(page, replace(ONE, adam_eps=Config.adam_eps), PPO)
+def test_with_the_usual_epsilon_of_adam_too(engine: Browser) -> None:
+    check(engine, replace(ONE, adam_eps=Config.adam_eps), PPO)
 
 
 def test_every_flag_is_drawn_on_and_off() -> None:

@@ -1,4 +1,4 @@
-// Plays rollouts that the library recorded to the playground's engine, and says what it made of them.
+// What the tests ask of the playground's engine: to learn from rollouts that the library recorded, and to play.
 "use strict";
 
 /** A case as `support.replayed` writes it -> for each update what it computed, and the row of the curve. */
@@ -39,6 +39,52 @@ function replay({ world, tricks, numbers, weights, rollouts, orders }) {
     for (const name of Object.keys(what)) if (Number.isNaN(what[name])) what[name] = null;
     found.push({ steps, phases, row: what });
     [steps, phases] = [[], []];
+  }
+  return found;
+}
+
+/** A lane of a world from these chances, under these actions: what is seen and paid at every step. */
+function trajectory(id, starting, actions, chances) {
+  const world = Playground.WORLDS[id];
+  const [state, obs] = [new Float32Array(world.size), new Float64Array(world.features)];
+  const [legal, outcome] = [new Uint8Array(world.actions), {}];
+  const given = (numbers) => {
+    let k = 0;
+    return () => numbers[k++];
+  };
+  world.initial(state, 0, given(starting));
+  return actions.map((action, t) => {
+    world.observe(state, 0, obs, 0);
+    world.legal?.(state, 0, legal, 0);
+    const seen = { obs: [...obs], legal: world.legal ? [...legal] : null };
+    world.step(state, 0, action, given(chances[t]), outcome);
+    return { ...seen, ...outcome };
+  });
+}
+
+/** All that a training yields, and after each of its messages the player's state. */
+function* training(id, tricks, given) {
+  const defaults = Playground.LADDER.numbers.map(({ name, value }) => [name, value]);
+  const numbers = { ...Object.fromEntries(defaults), hidden: [4], ...given };
+  const [world, chance, log] = [Playground.WORLDS[id], new Playground.Chance(7), new Playground.Log(numbers)];
+  const [agent, player] = [Playground.buildAgent(world, numbers, tricks, chance), new Playground.Player(world, numbers, chance)];
+  for (const what of Playground.train(agent, player, chance, numbers, tricks, log)) yield [what, player];
+}
+
+/** The phases of one update with these tricks. */
+function phases(names) {
+  const tricks = Object.fromEntries(names.map((name) => [name, true]));
+  return [...training("CartPole-v1", tricks, { steps: 1 })].map(([what]) => what).filter((what) => typeof what === "string");
+}
+
+/** Rollouts of three lanes and 40 steps, of segments or of whole episodes, of a policy that learns. */
+function rollouts(segments, id) {
+  const found = [];
+  for (const [told, { rollout, over }] of training(id, { segments, baseline: segments }, { lanes: 3, horizon: 40, steps: 900 })) {
+    if (typeof told === "string") continue;
+    const columns = ["lane", "done", "last", "cut", "truncated"].map((name) => [name, [...rollout[name]]]);
+    const ended = over.reduce((sum, one) => sum + one, 0);
+    found.push({ rows: rollout.rows, games: rollout.games, over: ended, told, ...Object.fromEntries(columns) });
   }
   return found;
 }

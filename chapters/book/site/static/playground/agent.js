@@ -12,11 +12,12 @@ export class Agent {
   /** The units of the value net's output, mean and variance of the returns. */
   returnStats = { mean: 0, variance: 1 };
 
-  constructor(world, config, chance) {
+  /** rooms: what agents share that never learn at the same time, see `Net`. */
+  constructor(world, config, chance, rooms) {
     this.world = world;
     const random = chance.stream("init");
-    this.policyNet = new Net([world.features, ...config.hidden, world.actions], random);
-    this.valueNet = new Net([world.features, ...config.hidden, 1], random);
+    this.policyNet = new Net([world.features, ...config.hidden, world.actions], random, rooms);
+    this.valueNet = new Net([world.features, ...config.hidden, 1], random, rooms);
   }
 
   get parameters() {

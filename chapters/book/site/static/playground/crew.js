@@ -24,11 +24,11 @@ export class Crew {
 
   /** agents: [{ agent, seed }], `agent` being the number that the session knows it by. */
   begin({ agents, world: id, tricks, numbers }) {
-    const world = WORLDS[id];
+    const [world, rooms] = [WORLDS[id], {}]; // one member learns at a time, so they all share these
     this.members = agents.map(({ agent: number, seed }) => {
       const chance = new Chance(seed);
       const [log, player] = [new Log(numbers), new Player(world, numbers, chance)];
-      const agent = buildAgent(world, numbers, tricks, chance);
+      const agent = buildAgent(world, numbers, tricks, chance, rooms);
       return { number, seed, log, player, lines: 50, run: train(agent, player, chance, numbers, tricks, log) };
     });
     this.work();

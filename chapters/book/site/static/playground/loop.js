@@ -29,8 +29,8 @@ import { ObsStats } from "./state_norm.js";
 import { clippedError } from "./value_clip.js";
 
 /** An untrained agent. */
-export function buildAgent(world, config, tricks, chance) {
-  const agent = new Agent(world, config, chance);
+export function buildAgent(world, config, tricks, chance, rooms = {}) {
+  const agent = new Agent(world, config, chance, rooms);
   if (tricks.orthogonal_init) {
     orthogonal(agent.policyNet, chance.stream("init", 0), Math.SQRT2, 0.01);
     orthogonal(agent.valueNet, chance.stream("init", 1), Math.SQRT2, 1);
@@ -172,7 +172,7 @@ export function* learn(agent, batch, batches, optimizer, rate, config, tricks, l
     optimizer.begin();
     agent.policyNet.backward(policy.backward(b.action, byLogProb, entropy, byEntropy), rows);
     if (tricks.baseline) {
-      yield "squared_error";
+      yield "value";
       const value = agent.value(b.seen, rows);
       let error = squaredError(value, b.target);
       if (tricks.value_clip) {

@@ -13,8 +13,9 @@ export class Parameter {
 
 /** One linear layer, weight [out, in] and bias [out], initialized like torch.nn.Linear: U(±1/√in). */
 export class Linear {
-  constructor(inputs, outputs, random) {
-    Object.assign(this, { inputs, outputs, weight: new Parameter(inputs * outputs), bias: new Parameter(outputs) });
+  constructor(inputs, outputs, random, room) {
+    Object.assign(this, { inputs, outputs, room });
+    Object.assign(this, { weight: new Parameter(inputs * outputs), bias: new Parameter(outputs) });
     const limit = 1 / Math.sqrt(inputs);
     for (const { value } of [this.weight, this.bias]) value.forEach((_, k) => (value[k] = limit * (2 * random() - 1)));
     this.back = new Float64Array(inputs * outputs); // the weight transposed, [in, out]
@@ -23,9 +24,9 @@ export class Linear {
 
   forward(x, rows) {
     this.x = x;
-    this.y = buffer(this.y, rows * this.outputs);
-    product(x, this.weight.value, this.bias.value, this.y, rows, this.inputs, this.outputs);
-    return this.y;
+    const y = (this.room.y = buffer(this.room.y, rows * this.outputs));
+    product(x, this.weight.value, this.bias.value, y, rows, this.inputs, this.outputs);
+    return y;
   }
 
   /** Add to the gradients, given that of the output; returns that of the input if it is asked for. */
@@ -33,16 +34,19 @@ export class Linear {
     outer(dy, this.x, this.weight.gradient, this.bias.gradient, rows, this.inputs, this.outputs);
     if (!ask) return null;
     transposed(this.weight.value, this.back, this.inputs, this.outputs);
-    this.dx = buffer(this.dx, rows * this.inputs);
-    product(dy, this.back, this.none, this.dx, rows, this.outputs, this.inputs);
-    return this.dx;
+    const dx = (this.room.dx = buffer(this.room.dx, rows * this.inputs));
+    product(dy, this.back, this.none, dx, rows, this.outputs, this.inputs);
+    return dx;
   }
 }
 
-/** A net with layers of these sizes. Its buffers hold what the last `forward` computed, for `backward`. */
+/**
+ * A net with layers of these sizes. What `forward` computes stays in its rooms until `backward` needs it. Nets may share
+ * rooms, an object that is empty at first, if no other one's `forward` comes in between: they save much memory.
+ */
 export class Net {
-  constructor(sizes, random) {
-    this.layers = sizes.slice(1).map((outputs, k) => new Linear(sizes[k], outputs, random));
+  constructor(sizes, random, rooms) {
+    this.layers = sizes.slice(1).map((outputs, k) => new Linear(sizes[k], outputs, random, (rooms[k] ??= {})));
   }
 
   get head() {
@@ -67,7 +71,7 @@ export class Net {
     for (let k = this.layers.length - 1; k >= 0; k--) {
       dy = this.layers[k].backward(dy, rows, k > 0);
       if (k === 0) return;
-      const y = this.layers[k - 1].y; // tanh′ = 1 − tanh²
+      const { y } = this.layers[k - 1].room; // tanh′ = 1 − tanh²
       for (let n = 0; n < rows * this.layers[k].inputs; n++) dy[n] *= 1 - y[n] * y[n];
     }
   }
