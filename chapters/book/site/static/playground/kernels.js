@@ -13,8 +13,14 @@ export function product(x, weight, bias, y, rows, inputs, outputs) {
       const w1 = w0 + inputs;
       const w2 = w1 + inputs;
       const w3 = w2 + inputs;
-      let [s0, s1, s2, s3] = [bias[j], bias[j + 1], bias[j + 2], bias[j + 3]];
-      let [t0, t1, t2, t3] = [s0, s1, s2, s3];
+      let s0 = bias[j];
+      let s1 = bias[j + 1];
+      let s2 = bias[j + 2];
+      let s3 = bias[j + 3];
+      let t0 = s0;
+      let t1 = s1;
+      let t2 = s2;
+      let t3 = s3;
       for (let i = 0; i < inputs; i++) {
         const u = x[p + i];
         const v = x[q + i];
@@ -58,7 +64,14 @@ export function outer(dy, x, weightGradient, biasGradient, rows, inputs, outputs
   const even = outputs - (outputs % 2);
   for (let j = 0; j < even; j += 2) {
     for (let i = 0; i < wide; i += 4) {
-      let [s0, s1, s2, s3, t0, t1, t2, t3] = [0, 0, 0, 0, 0, 0, 0, 0];
+      let s0 = 0;
+      let s1 = 0;
+      let s2 = 0;
+      let s3 = 0;
+      let t0 = 0;
+      let t1 = 0;
+      let t2 = 0;
+      let t3 = 0;
       for (let r = 0, p = i, q = j; r < rows; r++, p += inputs, q += outputs) {
         const u = dy[q];
         const v = dy[q + 1];

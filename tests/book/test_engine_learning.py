@@ -1,0 +1,58 @@
+"""Agents in the page learn as fast as the library's, whose stored runs have the same setting and other random numbers."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.browsing import Browser
+
+from ablations import Study, interval
+from ablations.training.scores import on_grid
+from book.results import beyond, studies
+from tricks import PPO, REINFORCE, Tricks
+from tricks.ladder import named
+
+RUN = """
+const [setting, done] = arguments, rows = [];
+const run = new Playground.Session({ world: "CartPole-v1", ...setting });
+run.on("update", (some) => some.forEach((row) => rows.push([row.seed, row.step, row.return, Number(row.diverged)])));
+run.on("error", done).on("end", () => {
+  run.stop();
+  done(rows.map((row) => row.map((x) => (Number.isNaN(x) ? null : x))));
+});
+"""
+ARMS = {"reinforce": REINFORCE, "baseline": named("baseline"), "clip": named("clip"), "ppo": PPO}
+
+
+def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
+    """Seed, step, return, and whether the seed diverged: a row for each update."""
+    rows = engine.driver.execute_async_script(RUN, setting)
+    return pd.DataFrame(rows, columns=["seed", "step", "return", "diverged"]).astype({"return": float})
+
+
+def stored(tricks: Tricks) -> Study:
+    """The first study on CartPole that has this arm."""
+    return next(each for each in [*studies(), *beyond()] if each.env == "CartPole-v1" and len(each.of(tricks)))
+
+
+def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
+    found = curve(engine, numbers={"lr": 0.01, "steps": 40_000}, seeds=10)
+    late = found[found.step > 30_000].groupby("seed")["return"].mean()
+    assert len(late) == 10
+    assert late.mean() > 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARMS)
+def test_the_mean_of_thirty_agents_is_within_the_library_s_interval(engine: Browser, name: str) -> None:
+    study, tricks = stored(ARMS[name]), ARMS[name]
+    engine.driver.set_script_timeout(3600)
+    rate = float(study.of(tricks).lr.iloc[0])
+    found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=30, hidden=[64, 64])
+    diverged = {int(row.seed): int(row.step) for row in found[found.diverged > 0].itertuples()}  # type: ignore[arg-type]
+    mine = on_grid(found, study.steps, diverged).to_numpy()[:, 9::10].mean(0)
+    low, high = interval(study.grid(tricks).to_numpy()[:, 9::10])
+    inside = (low <= mine) & (mine <= high)
+    print(name, *(f"{x:.0f} in {a:.0f}..{b:.0f}" for x, a, b in zip(mine, low, high, strict=True)), sep="\n")
+    assert inside.sum() >= 9
