@@ -1,8 +1,7 @@
-"""Agents in the page learn as fast as the library's, whose stored runs have the same setting and other random numbers."""
+"""Agents in the page learn as fast as the library's, whose stored runs have the same setting and other chances."""
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from support.browsing import Browser

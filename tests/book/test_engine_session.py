@@ -69,9 +69,9 @@ def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Brows
     run.watch(1);
     run.setSpeed(4);
     run.on("phase", (what) => phases.push(what));
-    run.on("watched", ({ agent, states, actions, starts, ratios }) => {
+    run.on("watched", ({ agent, film: { states, actions, starts }, ratios }) => {
       run.stop();
-      const told = phases.map((what) => [what.phase, what.agent]);
+      const told = phases.map(({ phase, minibatch, film }) => [phase, minibatch, film?.states.length]);
       done([agent, states.length, actions.length, starts[0], ratios.length, states[0].length, told]);
     });
     run.stepOneUpdate();
@@ -82,8 +82,8 @@ def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Brows
     assert (agent, first, size) == (1, 0, 4)
     assert states == actions > 100
     assert 8 * 128 / 4 <= ratios < 2 * 8 * 128 / 4
-    assert phases[0] == ["play_episodes", 1]
-    assert sum(phase == "clipped_surrogate" for phase, _ in phases) == 16
+    assert phases[:2] == [["play_episodes", 0, None], ["values", 0, states]]
+    assert [k for phase, k, _ in phases if phase == "clipped_surrogate"] == list(range(1, 17))
 
 
 def test_an_impossible_set_of_tricks_says_what_is_missing(engine: Browser) -> None:
@@ -97,4 +97,5 @@ def test_an_impossible_set_of_tricks_says_what_is_missing(engine: Browser) -> No
         "return_norm",
         "popart",
     ]
-    assert "unknown world" in engine.run(script, SETTING | {"world": "Chess"})
+    assert "unknown world Chess; " in engine.run(script, SETTING | {"world": "Chess"})
+    assert "unknown number learning_rate; " in engine.run(script, SETTING | {"numbers": {"learning_rate": 1}})

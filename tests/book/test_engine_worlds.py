@@ -23,7 +23,7 @@ IDS = (
 )
 
 
-def trajectory(world: World, seed: int) -> tuple[list[float], list[int], list[list[float]], list[dict[str, Any]]]:
+def trajectory(world: World, seed: int) -> tuple[Any, ...]:
     """A lane's start, actions and chances, and what came of them, up to the episode's end."""
     rng, steps = np.random.default_rng(seed), []
     starting = rng.random(world.reset_chances, dtype=np.float32)

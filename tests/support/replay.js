@@ -67,20 +67,23 @@ function* training(id, tricks, given) {
   const defaults = Playground.LADDER.numbers.map(({ name, value }) => [name, value]);
   const numbers = { ...Object.fromEntries(defaults), hidden: [4], ...given };
   const [world, chance, log] = [Playground.WORLDS[id], new Playground.Chance(7), new Playground.Log(numbers)];
-  const [agent, player] = [Playground.buildAgent(world, numbers, tricks, chance), new Playground.Player(world, numbers, chance)];
+  const agent = Playground.buildAgent(world, numbers, tricks, chance);
+  const player = new Playground.Player(world, numbers, chance);
   for (const what of Playground.train(agent, player, chance, numbers, tricks, log)) yield [what, player];
 }
 
 /** The phases of one update with these tricks. */
 function phases(names) {
   const tricks = Object.fromEntries(names.map((name) => [name, true]));
-  return [...training("CartPole-v1", tricks, { steps: 1 })].map(([what]) => what).filter((what) => typeof what === "string");
+  const told = [...training("CartPole-v1", tricks, { steps: 1 })].map(([what]) => what);
+  return told.filter((what) => typeof what === "string");
 }
 
 /** Rollouts of three lanes and 40 steps, of segments or of whole episodes, of a policy that learns. */
 function rollouts(segments, id) {
   const found = [];
-  for (const [told, { rollout, over }] of training(id, { segments, baseline: segments }, { lanes: 3, horizon: 40, steps: 900 })) {
+  const tricks = { segments, baseline: segments };
+  for (const [told, { rollout, over }] of training(id, tricks, { lanes: 3, horizon: 40, steps: 900 })) {
     if (typeof told === "string") continue;
     const columns = ["lane", "done", "last", "cut", "truncated"].map((name) => [name, [...rollout[name]]]);
     const ended = over.reduce((sum, one) => sum + one, 0);

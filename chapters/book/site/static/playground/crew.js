@@ -31,7 +31,7 @@ export class Crew {
       const agent = buildAgent(world, numbers, tricks, chance, rooms);
       return { number, seed, log, player, lines: 50, run: train(agent, player, chance, numbers, tricks, log) };
     });
-    this.work();
+    this.work().catch(({ message }) => this.tell({ kind: "error", message }));
   }
 
   pause() { this.paused = true; }
@@ -85,11 +85,14 @@ export class Crew {
       const { value } = run.next();
       if (typeof value === "object") {
         member.lines = lines;
-        if (player.film) this.tell({ kind: "watched", agent: number, ...player.film.shown(), ratios: log.ratios, row: value });
+        if (number === this.watched) {
+          this.tell({ kind: "watched", agent: number, row: value, film: player.film.shown(), ratios: log.ratios });
+        }
         return value;
       }
-      if (number !== this.watched || this.speed > SLOW) continue;
-      this.tell({ kind: "phase", agent: number, phase: value, minibatch: log.minibatch, ratios: log.ratios });
+      if (number !== this.watched || this.speed > SLOW || this.stopped) continue;
+      const film = lines === 1 ? player.film.shown() : null; // it has just been played
+      this.tell({ kind: "phase", agent: number, phase: value, minibatch: log.minibatch, ...log.now, film });
       await this.pausing(1000 / this.speed / member.lines);
       while (this.waiting) await this.pausing(1e9);
     }

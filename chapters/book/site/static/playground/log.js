@@ -39,6 +39,12 @@ export class Log {
     return { ...row, active: this.active, diverged: this.diverged };
   }
 
+  /** The diagnostics of the latest minibatch, and its ratios. */
+  get now() {
+    const latest = Object.entries(this.notes).map(([name, notes]) => [name, notes[notes.length - 1]]);
+    return { ratios: this.ratios, notes: Object.fromEntries(latest) };
+  }
+
   summary(name) {
     let notes = this.notes[name];
     if (!notes) return NaN;

@@ -15,10 +15,13 @@
 //   run.on("update", (rows) => ...);     // of a few agents at a time: { agent, seed, update, step, episodes, return,
 //                                        // length, active, diverged, policy_loss, ... }: the columns of the library's
 //                                        // curve, NaN where there is no such diagnostic, or no episode ended
-//   run.on("watched", (what) => ...);    // after each update of the watched agent: { agent, states, actions, starts,
-//                                        // ratios, row }: its first lane's states, and the last minibatch's ratios
-//   run.on("phase", (what) => ...);      // up to 4 updates a second: { agent, phase, minibatch, ratios }, the phase being
-//                                        // the name of the library's function on the line of the listing, or its trick
+//   run.on("watched", (what) => ...);    // after each update of the watched agent: { agent, row, film, ratios }: its row,
+//                                        // what its first lane did, { states, actions, starts }, starts being where
+//                                        // episodes begin, and the last minibatch's ratios, null without reuse
+//   run.on("phase", (what) => ...);      // before each line of the watched agent's loop, at up to 4 updates a second:
+//                                        // { agent, phase, minibatch, ratios, notes, film }: phase is the name of the
+//                                        // library's function on that line of the listing, minibatch counts from 1,
+//                                        // notes are the diagnostics so far; the film comes once, when it was played
 //   run.on("end", () => ...);            // all agents have used their budget (`steps`), or diverged
 //   run.on("error", ({ message }) => ...);
 //   run.pause(); run.resume(); run.stepOneUpdate(); run.setSpeed(2); run.watch(3); run.stop();

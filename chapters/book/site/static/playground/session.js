@@ -17,12 +17,14 @@ export class Session {
     if (!WORLDS[world]) throw new Error(`unknown world ${world}; there are ${Object.keys(WORLDS).join(", ")}`);
     const wrong = faults(tricks);
     if (wrong.length) throw new Error(wrong.map(({ text }) => text).join("; "));
+    const defaults = Object.fromEntries(LADDER.numbers.map(({ name, value }) => [name, value]));
+    const unknown = Object.keys(numbers).filter((name) => !(name in defaults));
+    if (unknown.length) throw new Error(`unknown number ${unknown[0]}; there are ${Object.keys(defaults).join(", ")}`);
     this.seeds = Array.isArray(seeds) ? seeds : Array.from({ length: seeds }, (_, k) => k);
     this.listeners = {};
     const count = Session.source ? Math.min(workers, this.seeds.length) : 0;
     this.hands = Array.from({ length: Math.max(1, count) }, () => (count ? this.worker() : this.local()));
     this.working = this.hands.length;
-    const defaults = Object.fromEntries(LADDER.numbers.map(({ name, value }) => [name, value]));
     const setting = {
       world,
       tricks: Object.fromEntries(tricks.map((name) => [name, true])),
