@@ -1,5 +1,5 @@
 // One agent: a policy net, a value net, and the units of its values. Both nets always exist; a rung without a value
-// function never evaluates V(s). What a trick changes about an agent is a part that it sets: mask, obsStats, returnStats.
+// function never evaluates V(s). What a trick changes about an agent is a part that it sets.
 
 import { Net } from "./nets.js";
 import { denormalize } from "./return_norm.js";

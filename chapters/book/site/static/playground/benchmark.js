@@ -1,4 +1,4 @@
-// How many environment steps a second: the engine with one worker, with one per core, and TensorFlow.js at the same job.
+// Environment steps a second: of the engine with one worker and with one per core, and of TensorFlow.js at such a job.
 "use strict";
 
 const ASKED = new URLSearchParams(location.search);

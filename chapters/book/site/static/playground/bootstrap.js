@@ -5,7 +5,7 @@ export function limitsCut({ cut, truncated }) {
   return cut.map((here, r) => here | truncated[r]);
 }
 
-/** The rewards, with γ·V(s') added at each cut: their reward-to-go goes on behind it. [B]. Pardo et al. 2018, sec. 3. */
+/** The rewards, with γ·V(s') added at each cut: their reward-to-go goes on behind it. Pardo et al. 2018, sec. 3. */
 export function valueAtCut(reward, cut, nextValue, gamma) {
   return reward.map((paid, r) => paid + (cut[r] ? gamma * nextValue[r] : 0));
 }

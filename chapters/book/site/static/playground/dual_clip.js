@@ -2,7 +2,7 @@
 
 import { share } from "./reductions.js";
 
-/** max(objective, c·A) where A < 0, to be maximized, with its slope by log π. Ye et al. 2020, arXiv:1912.09729, eq. 5. */
+/** max(objective, c·A) where A < 0, to be maximized, with its slope by log π. Ye et al. 2020, eq. 5. */
 export function boundedBelow({ value, slope }, advantage, limit) {
   const low = (r) => advantage[r] < 0 && value[r] < limit * advantage[r];
   return {

@@ -2,12 +2,14 @@
 
 import { LADDER } from "./ladder.js";
 
-/** What is wrong with a set of tricks: [{ trick, needs, excludes, text }], empty if nothing is. Names must be known. */
+const KNOWN = LADDER.tricks.map(({ name }) => name);
+
+/** What is wrong with a set of tricks: [{ trick, needs, excludes, text }], empty if nothing is. */
 export function faults(names) {
   const found = [];
   for (const name of names) {
     const facts = LADDER.tricks.find((each) => each.name === name);
-    if (!facts) throw new Error(`unknown trick ${name}; there are ${LADDER.tricks.map((each) => each.name).join(", ")}`);
+    if (!facts) throw new Error(`unknown trick ${name}; there are ${KNOWN.join(", ")}`);
     const needs = facts.needs.filter((need) => !names.includes(need));
     if (needs.length) found.push({ trick: name, needs, excludes: "", text: `${name} needs ${needs.join(" and ")}` });
     const { excludes } = facts;
@@ -22,5 +24,5 @@ export function faults(names) {
 export function closed(names) {
   const on = new Set(names);
   for (const name of on) for (const need of LADDER.tricks.find((each) => each.name === name).needs) on.add(need);
-  return LADDER.tricks.map(({ name }) => name).filter((name) => on.has(name));
+  return KNOWN.filter((name) => on.has(name));
 }

@@ -41,8 +41,8 @@ export class Linear {
 }
 
 /**
- * A net with layers of these sizes. What `forward` computes stays in its rooms until `backward` needs it. Nets may share
- * rooms, an object that is empty at first, if no other one's `forward` comes in between: they save much memory.
+ * A net with layers of these sizes. What `forward` computes stays in its rooms until `backward` needs it. To save
+ * memory, nets may share rooms, an object that is empty at first, if no other one's `forward` comes in between.
  */
 export class Net {
   constructor(sizes, random, rooms) {

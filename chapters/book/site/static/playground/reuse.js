@@ -23,7 +23,7 @@ export function* minibatches(rows, chance, update, { epochs, minibatches: count 
   }
 }
 
-/** How far the policy has moved: approximate KL in nats, mean((ρ − 1) − log ρ), and the largest ratio. Schulman 2020. */
+/** How far the policy moved: approximate KL in nats, mean((ρ − 1) − log ρ), and the largest ratio. Schulman 2020. */
 export function drift(ratio) {
   return {
     approx_kl: mean(ratio.map((rho) => rho - 1 - Math.log(Math.max(rho, Number.MIN_VALUE)))),

@@ -22,7 +22,8 @@ function entered(id, start) {
   const initial = (state, at) => {
     state[at] = start;
   };
-  return { id, kind: "corridor", cells: CELLS, features: CELLS, actions: 2, size: 1, limit: 200, initial, step, observe };
+  const facts = { id, kind: "corridor", cells: CELLS, features: CELLS, actions: 2, size: 1, limit: 200 };
+  return { ...facts, initial, step, observe };
 }
 
 export const CORRIDORS = [entered("tricks/Corridor-v0", 2), entered("tricks/Corridor1-v0", 1)];

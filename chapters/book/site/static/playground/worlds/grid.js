@@ -1,5 +1,5 @@
-// action_mask: a small grid with many actions that do nothing. The path leads from one corner to the opposite one, which
-// pays 1 and ends the episode. Four actions move; the useless ones are illegal and cost PENALTY.
+// action_mask: a small grid with many actions that do nothing. The path leads from one corner to the opposite one,
+// which pays 1 and ends the episode. Four actions move; the useless ones are illegal and cost PENALTY.
 
 const [SIZE, PENALTY, MOVES] = [5, 0.01, 4];
 const [RIGHT, DOWN, LEFT, UP] = [0, 1, 2, 3];

@@ -1,5 +1,5 @@
-// gae: pay that arrives by mail, late and under noise. A cue is drawn at every step; the action that matches it earns 1,
-// the other one −1, and the pay arrives some steps later. What is in the mail can't be seen.
+// gae: pay that arrives by mail, late and under noise. A cue is drawn at every step; the action that matches it earns
+// 1, the other one −1, and the pay arrives some steps later. What is in the mail can't be seen.
 
 import { noise, rounded } from "./chance.js";
 
