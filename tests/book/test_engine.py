@@ -11,7 +11,7 @@ from support.replayed import Case, replayed
 from support.restless import Restless
 
 from book.site.playground import offered
-from tricks import PPO, Config, Tricks
+from tricks import PPO, Config, Tricks, train
 from tricks.ladder import NEEDS, closed, named, rungs
 from tricks.runs.learning_curve import DIAGNOSTICS
 
@@ -70,6 +70,13 @@ def test_random_flags_and_numbers_equal_the_library(engine: Browser, number: int
 
 def test_with_the_usual_epsilon_of_adam_too(engine: Browser) -> None:
     check(engine, replace(ONE, adam_eps=Config.adam_eps), PPO)
+
+
+@pytest.mark.parametrize("target", [1e-4, 3e-5])
+def test_a_stop_in_the_middle_of_a_batch(engine: Browser, target: float) -> None:
+    config = replace(ONE, lr=0.01, epochs=3, target_kl=target)
+    check(engine, config, named("kl_stop"))
+    assert 0 < train(config, named("kl_stop")).curve.steps_taken[0] < 1
 
 
 def test_every_flag_is_drawn_on_and_off() -> None:

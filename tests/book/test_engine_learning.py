@@ -1,14 +1,19 @@
 """Agents in the page learn as fast as the library's, whose stored runs have the same setting and other chances."""
 
+import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from support.browsing import Browser
+from support.browsing import Browser, browsing
+from support.replayed import write_page
 
 from ablations import Study, interval
 from ablations.training.scores import on_grid
 from book.results import beyond, studies
+from book.site.playground import ENGINE
 from tricks import PPO, REINFORCE, Tricks
 from tricks.ladder import named
 
@@ -40,6 +45,21 @@ def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
     late = found[found.step > 30_000].groupby("seed")["return"].mean()
     assert len(late) == 10
     assert late.mean() > 200
+
+
+def test_the_benchmark_page_measures_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "playground").mkdir()
+    for name in ("benchmark.html", "benchmark.js"):
+        shutil.copy(ENGINE / name, tmp_path / "playground")
+    write_page(tmp_path)
+    (tmp_path / "engine.js").rename(tmp_path / "playground-engine.js")
+    with browsing(tmp_path) as browser:
+        browser.open("playground/benchmark.html?steps=1")
+        browser.wait_for("body[data-told]")
+        told = json.loads(browser.run("return document.body.dataset.told"))
+        assert browser.complaints() == []
+    assert len(told) == 6
+    assert min(told.values()) > 100
 
 
 @pytest.mark.slow
