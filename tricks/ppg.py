@@ -126,7 +126,7 @@ def auxiliary_errors(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Te
     error = squared_error(auxiliary, b.target)
     if config.aux_value_clip:
         error = clipped_error(auxiliary, b.value, b.target, per_seed(config.value_clip_range, auxiliary))
-    kl = agent.spaces.family.kl(b.old, agent.policy(features, b.legal))
+    kl = agent.family.kl(b.old, agent.policy(features, b.legal))
     return error, kl, squared_error(value, b.target)
 
 

@@ -75,7 +75,7 @@ def with_it(base: Tricks, name: str, known: Sequence[str]) -> Comparison:
 def _fits(base: Tricks, name: str) -> bool:
     """Whether a trick can be added: nothing that is on, or that it needs, excludes it."""
     on = {*base.on, *closed([name])}
-    return not any(EXCLUDES[each] in on for each in on)
+    return not any(on & {*EXCLUDES[each]} for each in on)
 
 
 def _made(name: str, base: Arm, pairs: Sequence[Comparison]) -> Design:

@@ -55,4 +55,12 @@ PRACTICE = (
         "a V between median and mean gives little for a ticket that rarely wins, however much it does",
         varied="prize",
     ),
+    Trial(
+        "squash",
+        (*NORMED, "segments", "entropy"),
+        doses_of((0.001, 0.1, 0.3), lambda coef: world("Dial", 60_000, entropy_coef=coef), 10),
+        1,
+        "the bonus pays a Gaussian for width without end, and most of what it draws then is cut off at a bound",
+        varied="coefficient",
+    ),
 )

@@ -19,6 +19,7 @@ from torch.distributions import Categorical, Distribution, Normal, kl_divergence
 from tricks.ladder import Tricks
 
 Keys = Callable[[str, int, int, int], np.ndarray]  # (purpose, update, epoch, rows) -> one random number for each row
+State = tuple[Tensor, Tensor]  # h and c of an LSTM; a GRU has no use for c
 Weights = dict[str, Tensor]  # by the names of the agent's parameters, without their seed axis
 POLICY, VALUE, AUXILIARY = "policy_net", "value_net", "auxiliary_net"
 FORBIDDEN = torch.finfo(torch.float64).min  # the logit of an illegal action: its probability is exactly 0
@@ -65,6 +66,21 @@ class Adam:
             weights[name] = weights[name] - rate * m / (v.sqrt() + self.epsilon)
 
 
+class Squashed(Normal):
+    """tanh u of a normal u, by its density at u; the bounds are ±1. Haarnoja et al. 2018, appendix C."""
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """log N(u) − log tanh′(u), with tanh′ = 1/cosh²."""
+        log_cosh = value.abs() + torch.log1p(torch.exp(-2 * value.abs())) - np.log(2)
+        return super().log_prob(value) + 2 * log_cosh
+
+    def entropy(self) -> Tensor:
+        """−E[log π], by a fine sum over u."""
+        z = torch.linspace(-8, 8, 801).double().view(-1, *(1,) * self.mean.dim())
+        share = torch.exp(-z * z / 2)
+        return -(self.log_prob(self.mean + self.stddev * z) * share).sum(0) / share.sum()
+
+
 @dataclass
 class Statistics:
     """Mean and variance of the returns of one task, 0 before there are any; an output n of the value net is σ·n + μ."""
@@ -108,6 +124,7 @@ class Reference:
         self.rewards = (1e-4, 0.0, 1e-4)  # the same of discounted sums of rewards, after a little of a standard normal
         self.sums = np.zeros(config.lanes)  # the sum of each lane's episode so far
         self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy
+        self.states = dict[tuple[str, int], State]()  # of each recurrent body and lane, before the rollout
         self.steps, self.count, self.trace = 0, 0, dict[tuple[int, str, str], np.ndarray]()
 
     def update(self, rows: list[Row], length: int, keys: Keys) -> dict[str, float]:
@@ -122,7 +139,11 @@ class Reference:
         self.note(learning_rate=self.rate)
         if not self.discrete:  # a Box within ±1
             self.notes["action_std"] = [self.weights["log_std"].exp().mean().item()]
-            self.notes["action_clip_fraction"] = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            beyond = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            self.notes["action_clip_fraction"] = [0.0] if tricks.squash else beyond
+        self.played, states = rows, dict[tuple[str, int], State]()
+        if tricks.recurrent:
+            states = self.states_after()
         self.judge(rows, episodes)
         if tricks.ppg:
             self.remember(self.memory, rows, config.value_rollouts if tricks.ppg_buffers else config.aux_every)
@@ -133,7 +154,7 @@ class Reference:
         if tricks.state_norm:
             self.see_more(rows)
         row = {name: max(x) if name == "max_ratio" else float(np.mean(x)) for name, x in self.notes.items()}
-        self.steps, self.count = self.steps + len(rows), self.count + 1
+        self.steps, self.count, self.states = self.steps + len(rows), self.count + 1, states
         return row | {"step": self.steps, "update": self.count - 1}
 
     def note(self, **diagnostics: float | Tensor) -> None:
@@ -145,24 +166,75 @@ class Reference:
     def write(self, **quantities: object) -> None:
         self.trace |= {(self.count, self.place, name): plain(value) for name, value in quantities.items()}
 
-    def output(self, weights: Weights, net: str, obs: Sequence[np.ndarray]) -> Tensor:
-        """The net's outputs [rows, outputs] for observations as it sees them. Andrychowicz et al. 2020, C64."""
+    def output(self, weights: Weights, net: str, rows: Sequence[Row], following: bool = False) -> Tensor:
+        """The net's outputs [rows, outputs] for the rows' observations, or the following ones."""
         shared = net == AUXILIARY or (net == VALUE and self.tricks.shared_trunk)
-        body, layer = POLICY if shared else net, 0
-        x = stacked(obs, (len(obs), len(weights[f"{body}.body.weight0"])))
+        body = POLICY if shared else net
+        if self.tricks.recurrent:
+            x = self.recalled(weights, body, rows, following)
+        else:
+            x = self.features(weights, f"{body}.body", [row.following if following else row.obs for row in rows])
+        return x @ weights[f"{net}.head.weight"] + weights[f"{net}.head.bias"]
+
+    def features(self, weights: Weights, body: str, obs: Sequence[np.ndarray]) -> Tensor:
+        """What a body makes of observations as it sees them. Andrychowicz et al. 2020, C64."""
+        layer, x = 0, stacked(obs, (len(obs), len(weights[f"{body}.weight0"])))
         if self.seen is not None:
             weight, mean, squares = (torch.tensor(moment) for moment in self.seen)
             x = ((x - mean) / (squares / weight + 1e-8).sqrt()).clip(-10, 10)
-        while f"{body}.body.weight{layer}" in weights:
-            x = x @ weights[f"{body}.body.weight{layer}"] + weights[f"{body}.body.bias{layer}"]
+        while f"{body}.weight{layer}" in weights:
+            x = x @ weights[f"{body}.weight{layer}"] + weights[f"{body}.bias{layer}"]
             x, layer = x.tanh() if self.config.activation == "tanh" else x.relu(), layer + 1
-        return x @ weights[f"{net}.head.weight"] + weights[f"{net}.head.bias"]
+        return x
+
+    def recalled(self, weights: Weights, body: str, rows: Sequence[Row], following: bool) -> Tensor:
+        """h of each row, whose lane goes on from the state it had when the rollout began: [rows, H]."""
+        found: dict[int, Tensor] = {}
+        for lane in self.lanes():
+            state = self.states.get((body, lane[0].lane))
+            for row in lane:
+                state = self.remember_row(weights, body, row.obs, state)
+                after = self.remember_row(weights, body, row.following, state) if following else state
+                found[row.place], state = after[0], None if row.done else state
+        return torch.stack([found[row.place] for row in rows]) if rows else weights[f"{body}.body.cell.onward"][:0, :]
+
+    def remember_row(self, weights: Weights, body: str, obs: np.ndarray, state: State | None) -> State:
+        """(h, c) after one observation, by the equations of torch.nn.LSTM and torch.nn.GRU; zeros before the first."""
+        onward = weights[f"{body}.body.cell.onward"]
+        h, c = state or (onward.new_zeros(len(onward)),) * 2
+        x = self.features(weights, f"{body}.body.body", [obs])[0] @ weights[f"{body}.body.cell.inward"]
+        gates, back = (x + weights[f"{body}.body.cell.bias"][0]).split(len(h)), (h @ onward).split(len(h))
+        if self.config.recurrent_cell == "gru":
+            r, z = ((a + b).sigmoid() for a, b in zip(gates[:2], back[:2], strict=True))
+            n = (gates[2] + r * back[2]).tanh()
+            return n + z * (h - n), c
+        i, f, g, o = (a + b for a, b in zip(gates, back, strict=True))
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    def states_after(self) -> dict[tuple[str, int], State]:
+        """The state in each lane whose episode goes on after the rollout, by the weights that played it."""
+        found = dict[tuple[str, int], State]()
+        for body in dict.fromkeys([POLICY, POLICY if self.tricks.shared_trunk else VALUE]):
+            for lane in self.lanes():
+                state = self.states.get((body, lane[0].lane))
+                for row in lane:
+                    state = None if row.done else self.remember_row(self.weights, body, row.obs, state)
+                if state is not None:
+                    found[body, lane[0].lane] = state
+        return found
+
+    def lanes(self) -> list[list[Row]]:
+        """The rollout's rows, lane by lane, in the order of time."""
+        order = sorted(self.played, key=lambda row: (row.lane, row.time))
+        return [[*rows] for _, rows in groupby(order, key=lambda row: row.lane)]
 
     def policy(self, weights: Weights, rows: Sequence[Row]) -> Distribution:
         """π(·|s) of each row; of a Gaussian, for each dimension."""
-        output = self.output(weights, POLICY, [row.obs for row in rows])
+        output = self.output(weights, POLICY, rows)
         if not self.discrete:
-            return Normal(output, weights["log_std"].exp().expand_as(output), validate_args=False)
+            family = Squashed if self.tricks.squash else Normal
+            return family(output, weights["log_std"].exp().expand_as(output), validate_args=False)
         if self.tricks.action_mask:
             output = torch.where(stacked([row.legal for row in rows], output.shape) > 0, output, FORBIDDEN)
         return Categorical(logits=output, validate_args=False)  # which fails where there are no rows
@@ -175,7 +247,7 @@ class Reference:
 
     def predicted(self, weights: Weights, net: str, rows: Sequence[Row], following: bool = False) -> Tensor:
         """V(s), or V(s'), of each row, in the net's own units, from the head of its task: [rows]."""
-        outputs = self.output(weights, net, [row.following if following else row.obs for row in rows])
+        outputs = self.output(weights, net, rows, following)
         return outputs[torch.arange(len(rows)), torch.tensor([row.task for row in rows], dtype=torch.int64)]
 
     def value(self, rows: Sequence[Row], following: bool = False) -> list[float]:
@@ -291,12 +363,21 @@ class Reference:
                 self.estimate(episodes)
                 self.finish(rows)
             policy_turn, value_turn = epoch < config.epochs, epoch < config.value_epochs or not apart
-            policy = value = self.shuffled([rows], "minibatch", epoch)
+            policy = value = self.dealt(rows, epoch)
             if tricks.ppg_buffers:
-                policy = self.reused(self.recent, config.policy_rollouts, config.policy_uses, "policy buffer", epoch)
-                value = self.reused(self.memory, config.value_rollouts, config.value_uses, "value buffer", epoch)
-            for minibatch in zip(parts(policy, config.minibatches), parts(value, config.minibatches), strict=True):
+                mine = self.reused(self.recent, config.policy_rollouts, config.policy_uses, "policy buffer", epoch)
+                other = self.reused(self.memory, config.value_rollouts, config.value_uses, "value buffer", epoch)
+                policy, value = (parts(buffer, config.minibatches) for buffer in (mine, other))
+            for minibatch in zip(policy, value, strict=True):
                 self.step(*minibatch, policy_turn, value_turn)
+
+    def dealt(self, rows: list[Row], epoch: int) -> list[list[Row]]:
+        """Minibatches of shuffled rows, or of recurrent nets, of whole lanes."""
+        if not self.tricks.recurrent:
+            return parts(self.shuffled([rows], "minibatch", epoch), self.config.minibatches)
+        order = np.argsort(self.keys("minibatch", self.count, epoch, self.config.lanes)).tolist()
+        groups = parts(order, self.config.minibatches)
+        return [[row for lane in group for row in rows if row.lane == lane] for group in groups]
 
     def shuffled(self, rollouts: list[list[Row]], purpose: str, epoch: int, share: float = 1.0) -> list[Row]:
         """The rows in the order of their keys; those whose key is less than `share`."""
@@ -432,7 +513,7 @@ def average(x: Tensor) -> Tensor:
     return x.sum() / max(1, len(x))
 
 
-def parts(rows: list[Row], count: int) -> list[list[Row]]:
+def parts(rows: list[Any], count: int) -> list[list[Any]]:
     """As many minibatches of about equal size."""
     return [rows[len(rows) * k // count : len(rows) * (k + 1) // count] for k in range(count)]
 

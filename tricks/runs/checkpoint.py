@@ -13,6 +13,7 @@ import msgspec
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.agent import AddsUp
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.about import Own, asked
@@ -93,8 +94,6 @@ class Checkpoints:
         self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
         self.add(**parts)
         if self._saved and not parts["env"].resumable:
-            for name in ("log", "agent"):
-                parts[name].forget_open_episodes()
             print(f"{config.env} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
 
     def add(self, **parts: Part) -> None:
@@ -112,6 +111,8 @@ class Checkpoints:
                 except Exception as error:  # a state that does not fit can raise anything
                     advice = "another version of this package wrote it, or another body"
                     raise InputError(f"{path} has a part {name!r} that does not fit: {advice}") from error
+                if isinstance(part, AddsUp) and not self._parts["env"].resumable:
+                    part.forget_open_episodes()
 
     def end_update(self, steps: Tensor) -> None:
         """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed.

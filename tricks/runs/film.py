@@ -128,7 +128,7 @@ def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
         if step == run.config.episode_limit:
             raise InputError(f"{run.config.env}: {ENDLESS.format(step)}")
         legal = info.get("action_mask") if run.tricks.action_mask else None
-        action = run.agent.act(obs, legal, None if greedy else rng)
+        action = run.agent.act(obs, legal, None if greedy else rng, begins=step == 0)
         obs, reward, terminated, truncated, info = env.step(action)
         total, step, ended = total + float(reward), step + 1, terminated or truncated
         if ended or film.wants(step):

@@ -15,10 +15,12 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import Tricks
+from tricks.recurrent import refuse_more_minibatches
 from tricks.runs.about import read_back
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.runs.remarks import remark
 from tricks.runs.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
+from tricks.squash import squashed
 from tricks.worlds import WORLDS
 
 MOST_STEPS = 1_000_000  # gradient steps of one update; more take hours
@@ -50,6 +52,10 @@ def open_env(
     try:
         if tricks.action_mask:
             need_masks(env)
+        if tricks.squash:
+            squashed(env.spaces.action)  # refuses other spaces
+        if tricks.recurrent:
+            refuse_more_minibatches(config, tricks)
         if tricks.state_norm and env.spaces.images:
             what = "are images" if env.spaces.pixels else "have images"
             raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")

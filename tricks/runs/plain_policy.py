@@ -52,10 +52,12 @@ class Policy(nn.Module):
         return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
 
     def continuous(self, action: Tensor) -> Tensor:
-        """A Box action within its bounds: rounded if it is whole, and mapped from [-1, 1] if it was rescaled."""
-        if self.plan["rescaled"]:
+        """A Box action within its bounds: rounded if it is whole; from [-1, 1] if it was rescaled, or is a tanh."""
+        if self.plan["squashed"]:
+            action = action.tanh()
+        if self.plan["squashed"] or self.plan["rescaled"]:
             action = self.low + (action.clamp(-1, 1) + 1) / 2 * (self.high - self.low)
-        elif self.plan["dtype"].startswith(("int", "uint", "bool")):
+        if not self.plan["rescaled"] and self.plan["dtype"].startswith(("int", "uint", "bool")):
             action = action.round()
         action = torch.minimum(torch.maximum(action, self.low), self.high)
         return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))

@@ -122,6 +122,7 @@ def plan_of(run: Run) -> dict[str, Any]:
         "shape": list(action.shape or ()),
         "dtype": str(np.dtype(action.dtype)),
         "rescaled": run.config.rescale_actions,
+        "squashed": run.tricks.squash,
     }
 
 
