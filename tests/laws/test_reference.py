@@ -5,13 +5,14 @@ from collections import Counter
 from dataclasses import fields, replace
 
 import pytest
+from support.random_settings import SMALL, drawn_from
 from support.recording import Recording, differences
 from support.register import register
 from support.restless import Restless, RestlessNested
 
-from tricks import PPO, Config, InputError, Tricks
+from tricks import PPO, Config, Tricks
 from tricks.config import PerSeed
-from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
+from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
 
 register("Restless-v0", Restless)
 register("RestlessBox-v0", Restless, discrete=False)
@@ -19,63 +20,14 @@ register("RestlessTasks-v0", Restless, tasks=2)
 register("RestlessNested-v0", RestlessNested)
 register("RestlessSeen-v0", RestlessNested, picture=True)
 ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0", NESTED := "RestlessNested-v0")
-SMALL = Config(seeds=(3, 8), steps=90, lanes=2, horizon=8, hidden=(5, 4), epochs=2, minibatches=2, aux_every=2)
-RANGES = {  # ranges in which each matters: ratios leave the clip range, gradients are too long, the KL is too large
-    "lr": (1e-3, 1e-2),
-    "adam_eps": (1e-2, 1e-1),
-    "gamma": (0.7, 1.0),
-    "gae_lambda": (0.5, 1.0),
-    "log_std_init": (-1.0, 0.5),
-    "value_coef": (0.2, 1.0),
-    "clip_range": (0.001, 0.05),
-    "max_grad_norm": (0.05, 1.0),
-    "entropy_coef": (0.01, 0.3),
-    "obs_decay": (0.0, 0.5),
-    "return_beta": (0.1, 0.9),
-    "value_clip_range": (0.01, 0.3),
-    "clone_coef": (0.1, 2.0),
-    "target_kl": (1e-6, 1e-3),
-    "value_lr_factor": (0.3, 3.0),
-    "max_value_grad_norm": (0.05, 1.0),
-    "dual_clip_limit": (1.001, 1.05),
-    "huber_delta": (0.1, 2.0),
-}
-COUNTS = {
-    "lanes": (2, 3),
-    "horizon": (7, 12),
-    "epochs": (1, 3),
-    "value_epochs": (1, 3),
-    "minibatches": (1, 4),
-    "aux_every": (1, 3),
-    "aux_epochs": (1, 2),
-    "policy_rollouts": (1, 2),
-    "policy_uses": (1, 3),
-    "value_rollouts": (1, 3),
-    "value_uses": (1, 4),
-}
 
 
 def drawn(number: int) -> tuple[Config, Tricks]:
-    """A legal set of flags and the numbers of both seeds, all at random."""
-    rng = random.Random(number)
-    counts = {name: rng.randint(*bounds) for name, bounds in COUNTS.items()}
-    numbers = {name: (rng.uniform(*bounds), rng.uniform(*bounds)) for name, bounds in RANGES.items()}
-    words = {"activation": rng.choice(["tanh", "relu"]), "env": rng.choice(ENVS[:3])}
-    words["recurrent_cell"] = rng.choice(["lstm", "gru"])
-    if number % 4 == 3:
-        words["env"] = NESTED
-    switches = {name: rng.random() < 0.5 for name in ("value_clip_anneals", "aux_value_clip", "return_first_batch")}
-    config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
-    config = replace(config, steps=5 * config.lanes * config.horizon)
-    names = [name for name in NEEDS if name != ("action_mask" if config.env == BOX else "squash")]
-    while True:
-        share = rng.uniform(0, 0.5)
-        try:
-            tricks = switched(closed(name for name in names if rng.random() < share))
-            fewest = config.minibatches if tricks.recurrent else 1  # lanes, which are dealt whole
-            return replace(config, lanes=max(config.lanes, fewest)), tricks
-        except InputError:  # two flags that exclude each other
-            continue
+    """A legal set of flags and the numbers of both seeds, all at random, one in four in a nested environment."""
+    envs = (NESTED,) if number % 4 == 3 else ENVS[:3]
+    return drawn_from(
+        number, envs, lambda env: [name for name in NEEDS if name != ("action_mask" if env == BOX else "squash")]
+    )
 
 
 def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, float]:

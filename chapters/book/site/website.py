@@ -12,6 +12,7 @@ from typing import Any
 from book.build import CHAPTERS
 from book.site.explorer import explored
 from book.site.growing import loop
+from book.site.playground import engine
 from book.site.staging import STATIC, stage
 from book.site.wall_chart import wall_chart
 from book.store import FOLDER
@@ -45,6 +46,7 @@ def main(chosen: SiteOptions) -> int:
         wall_chart(data / "wall-chart.pdf")
         write_data(data / "data.js", LOOP=loop(), NUMBERS=numbers)
         write_data(data / "explorer-data.js", EXPLORER=explored())
+        (data / "playground-engine.js").write_text(engine(), encoding="utf-8")
         warnings = build(source, made, [str(STATIC), str(data)])
         if warnings:
             raise InputError(f"a page could not be made as it should be: {warnings[0]}")
