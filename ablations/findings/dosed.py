@@ -6,9 +6,7 @@ from ablations.design.trial import NORMED, PLAIN, Trial
 from ablations.findings.doses_in_worlds import (
     bonuses,
     constant_features,
-    corridors,
     doses_of,
-    hidden_speeds,
     large_loans,
     large_rewards,
     lengths,
@@ -217,21 +215,5 @@ DOSED = (
         score="late",
         rate=0.01,
         rate_reason="a smaller rate limits the late updates, too, and tuning would find it",
-    ),
-    Trial(
-        "recurrent",
-        (*NORMED, "segments"),
-        corridors((0, 2, 8)),
-        1,
-        "the cue is only seen at the start of the corridor, and at its end, every observation is the same",
-        varied="length",
-    ),
-    Trial(
-        "recurrent",
-        (*NORMED, "segments"),
-        hidden_speeds((0, 1, 2)),
-        1,
-        "a pole that falls and one that comes back look the same without their speed",
-        varied="hidden speeds",
     ),
 )
