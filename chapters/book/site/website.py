@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from book.build import CHAPTERS
+from book.lines import read
 from book.site.explorer import explored
 from book.site.growing import colored, loop
-from book.lines import read
 from book.site.playground import engine, page
+from book.site.playing import played
 from book.site.staging import STATIC, stage
-from book.site.train_here import played
 from book.site.wall_chart import wall_chart
 from book.store import FOLDER
 from tricks.core.extras import extra

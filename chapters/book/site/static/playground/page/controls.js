@@ -11,7 +11,7 @@ const SLIDERS = [
   ["epochs", "epochs", [1, 2, 3, 4, 6, 8, 10, 15, 20]],
   ["clip_range", "clip range ε", [0.05, 0.1, 0.2, 0.3, 0.5, 0.8]],
   ["gae_lambda", "GAE λ", [0, 0.5, 0.8, 0.9, 0.95, 0.98, 1]],
-  ["entropy_coef", "entropy coefficient", [0, 0.001, 0.003, 0.01, 0.03, 0.05, 0.1]],
+  ["entropy_coef", "entropy bonus", [0, 0.001, 0.003, 0.01, 0.03, 0.05, 0.1]],
 ];
 const CROWDS = [1, 5, 10, 20];
 
@@ -28,6 +28,7 @@ export class Controls {
     this.preset.addEventListener("change", () => this.choose(Playground.LADDER.presets[this.preset.value] ?? this.draft));
     this.boxes = new Map();
     this.fault = element("div", { class: "play-fault", role: "alert" });
+    this.telling = element("div", { class: "play-tells" });
     this.sliders = SLIDERS.map(([name, label, stops]) => new Slider(name, label, stops, (value) => this.slide(name, value)));
     this.agents = element("select", { "aria-label": "agents per setting" });
     this.agents.append(...CROWDS.map((count) => element("option", { value: count }, count === 1 ? "1 agent" : `${count} agents`)));
@@ -41,7 +42,7 @@ export class Controls {
       this.tabs,
       this.preset,
       this.switches(),
-      this.fault,
+      element("div", { class: "play-under" }, this.fault, this.telling),
       element("div", { class: "play-sliders" }, ...this.sliders.map((slider) => slider.element)),
       element("div", { class: "play-row" }, this.agents, button("other seeds", others, { title: "the same setting, other luck" })),
     );
@@ -49,10 +50,11 @@ export class Controls {
 
   switches() {
     const list = (beyond) =>
-      Playground.LADDER.tricks.filter((trick) => trick.beyond === beyond).map(({ name, adds, color }) => {
-        const box = element("input", { type: "checkbox", name, on: { change: () => this.flip(name, box.checked) } });
+      Playground.LADDER.tricks.filter((trick) => trick.beyond === beyond).map(({ name, color }) => {
+        const tell = () => this.tell(name);
+        const box = element("input", { type: "checkbox", name, on: { change: () => this.flip(name, box.checked), focus: tell } });
         this.boxes.set(name, box);
-        return element("label", { title: adds, style: `--color: ${color}` }, box, element("span", {}, name));
+        return element("label", { style: `--color: ${color}`, on: { mouseenter: tell } }, box, element("span", {}, name));
       });
     const rest = element("div", { class: "play-beyond" }, ...list(true));
     return element("div", { class: "play-switches", role: "group", "aria-label": "tricks" }, ...list(false), rest);
@@ -108,6 +110,13 @@ export class Controls {
         return element("div", {}, `${text}. `, button(what, () => this.choose(mended, trick)));
       }),
     );
+  }
+
+  /** What a trick is, and where to read about it. */
+  tell(name) {
+    const { adds } = Playground.LADDER.tricks.find((trick) => trick.name === name);
+    const link = element("a", { href: `chapters/${PLAYED.chapters[name]}.html` }, "Its chapter");
+    this.telling.replaceChildren(element("b", {}, name), `: ${adds}. `, link);
   }
 
   flip(name, on) {

@@ -23,7 +23,7 @@ export class Gauges {
     this.ratios = element("div", { class: "play-ratios" });
     this.said = element("div", { class: "play-ratios-said" }, " ");
     this.small = element("div", { class: "play-gauges" });
-    const title = element("div", { class: "play-gauge-name" }, "ratios π/π_old of the last minibatch");
+    const title = element("div", { class: "play-gauge-name" }, "ratios π/π_old of the last minibatch (bars: √share)");
     this.element = element("div", { class: "play-diagnostics" }, title, this.ratios, this.said, this.small);
   }
 
@@ -85,6 +85,6 @@ export class Gauges {
     const outside = range && ratios.filter((ratio) => Math.abs(ratio - 1) > range).length / ratios.length;
     const widest = Math.max(...ratios);
     const share = range ? `${(100 * outside).toFixed(0)}% outside 1 ± ${Number(range.toPrecision(2))}; ` : "no range: ";
-    this.said.textContent = `${share}the largest is ${Number(widest.toPrecision(3))} (bar heights: square roots)`;
+    this.said.textContent = `${share}the largest ${Number(widest.toPrecision(3))}`;
   }
 }

@@ -3,7 +3,7 @@
 import { POINTS } from "./curve.js";
 import { element } from "./dom.js";
 
-const [WIDTH, HEIGHT] = [560, 320];
+const [WIDE, NARROW] = [[560, 320], [400, 290]]; // sizes of the drawing, which is scaled to its column
 export const ARMS = ["arm-a", "arm-b"];
 
 export class Picture {
@@ -17,11 +17,11 @@ export class Picture {
   /** Axes for this budget and these returns. */
   begin({ steps, range, label = "mean return per episode" }) {
     this.element.replaceChildren();
-    this.steps = steps;
-    this.range = range;
+    this.size = this.element.clientWidth && this.element.clientWidth < NARROW[0] ? NARROW : WIDE;
+    Object.assign(this, { steps, range });
     const thousand = (x) => [x, x >= 1000 ? `${x / 1000}k` : String(x)];
     this.chart = Book.chart(this.element, {
-      ...{ x: [0, steps], y: range, width: WIDTH, height: HEIGHT, xlabel: "environment steps per agent", ylabel: label },
+      ...{ x: [0, steps], y: range, width: this.size[0], height: this.size[1], xlabel: "environment steps per agent", ylabel: label },
       xticks: [0, 0.25, 0.5, 0.75, 1].map((share) => thousand(share * steps)),
       yticks: [0, 0.25, 0.5, 0.75, 1].map((share) => range[0] + share * (range[1] - range[0])).map(short),
     });
@@ -74,10 +74,11 @@ export class Picture {
     const svg = this.element.querySelector("svg");
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const [left, right, top, bottom] = Book.MARGINS;
-    const share = (at.x - left) / (WIDTH - left - right);
+    const [width, height] = this.size;
+    const share = (at.x - left) / (width - left - right);
     const k = Math.min(POINTS - 1, Math.max(0, Math.round(share * POINTS) - 1));
     const [low, high] = this.range;
-    const value = low + ((HEIGHT - bottom - at.y) / (HEIGHT - bottom - top)) * (high - low);
+    const value = low + ((height - bottom - at.y) / (height - bottom - top)) * (high - low);
     let best = null;
     for (const { curves } of this.arms) {
       curves.forEach(({ values }, agent) => {

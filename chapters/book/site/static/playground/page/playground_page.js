@@ -2,8 +2,10 @@
 
 import { button, element } from "./dom.js";
 import { Controls } from "./controls.js";
+import { ARMS } from "./picture.js";
 import { Watching } from "./watching.js";
 import { colored } from "./colors.js";
+import { names } from "./names.js";
 import { read, written } from "./address.js";
 
 const SPEEDS = [
@@ -12,6 +14,13 @@ const SPEEDS = [
   [4, "4 updates a second"],
   [20, "20 updates a second"],
   [Infinity, "full speed"],
+];
+const BOLD = "lr=0.03&steps=30000&hidden=16,16"; // a rate at which the clip decides
+const IDEAS = [
+  ["the clip, on and off", `a=baseline,reuse&b=baseline,reuse,clip&${BOLD}`],
+  ["plain REINFORCE: how far apart are ten seeds?", "a=&lr=0.01"],
+  ["PPO against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],
+  ["twenty useless actions, with and without a mask", "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask"],
 ];
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -46,13 +55,14 @@ export class Page {
     const top = element("div", { class: "play-bar" }, ...bar, element("label", {}, this.range, this.pace), this.shared);
     const stages = element("div", { class: "play-stages" }, ...watching.stages.map((stage) => stage.element));
     const follow = element("label", { class: "play-follow" }, "Watching ", this.agent, " (or click a line)");
+    this.legend = element("div", { class: "play-legend" });
     const figure = element("figure", { class: "play-figure" }, watching.picture.element);
     const says = element("div", { class: "play-says" }, watching.verdict, watching.lone);
     const grid = element(
       "div",
       { class: "play-grid" },
       element("div", { class: "play-left" }, controls.element),
-      element("div", { class: "play-middle" }, top, watching.progress, figure, says, follow, stages),
+      element("div", { class: "play-middle" }, top, watching.progress, this.legend, figure, says, follow, stages, this.ideas()),
       element("div", { class: "play-right" }, watching.code.element, watching.gauges.element),
     );
     this.place.append(this.problem, grid);
@@ -61,6 +71,12 @@ export class Page {
       if (watching.done) this.showPlay();
     };
     this.hurry(this.speed);
+  }
+
+  /** Settings worth a look, one click away. */
+  ideas() {
+    const links = IDEAS.map(([text, address]) => element("a", { href: `#${address}` }, text));
+    return element("p", { class: "play-ideas" }, "Try: ", ...links);
   }
 
   /** Take the setting from the address. */
@@ -95,6 +111,11 @@ export class Page {
     const { setting, k, place } = this;
     colored(place, setting.arms);
     this.controls.show(setting, k);
+    const called = names(setting.arms).map((name, which) => {
+      const letter = setting.arms.length > 1 ? `${"AB"[which]}: ` : "";
+      return element("span", { class: `play-name ${ARMS[which]}` }, letter + name);
+    });
+    this.legend.replaceChildren(...called);
     const seeds = Array.from({ length: setting.agents }, (_, agent) => setting.from + agent);
     this.agent.replaceChildren(...seeds.map((seed, agent) => element("option", { value: agent }, `seed ${seed}`)));
     this.agent.value = setting.watch;

@@ -1,9 +1,10 @@
 // A small playground in a chapter: two settings on the same seeds, from a click to the end, and a link to the large one.
 
 import { Arm } from "./arm.js";
-import { Picture } from "./picture.js";
+import { ARMS, Picture } from "./picture.js";
 import { button, element } from "./dom.js";
 import { colored } from "./colors.js";
+import { names } from "./names.js";
 import { ofOne, ofTwo } from "./verdict.js";
 import { place } from "./places.js";
 import { read, written } from "./address.js";
@@ -14,16 +15,15 @@ const SPREAD = 100; // seeds from one click to the next
 export class Small {
   /** place: has what to train as an address in data-setting, the arms' names, and the large one's page. */
   constructor(at) {
-    const { setting, names, large } = at.dataset;
+    const { setting, large } = at.dataset;
     this.at = at;
     this.setting = read(setting).setting;
-    this.names = JSON.parse(names);
     this.large = large;
     this.picture = new Picture();
     this.said = element("p", { class: "play-verdict", role: "status" });
     this.start = button("Train it here", () => this.begin(), { class: "play-main" });
     this.open = element("a", { href: this.link }, "open in the playground");
-    const legend = this.names.map((name, k) => element("span", { class: `play-name arm-${"ab"[k]}` }, name));
+    const legend = names(this.setting.arms).map((name, k) => element("span", { class: `play-name ${ARMS[k]}` }, name));
     const bar = element("div", { class: "play-bar" }, this.start, ...legend, this.open);
     at.append(bar, element("figure", { class: "play-figure" }, this.picture.element), this.said);
     colored(at, this.setting.arms);

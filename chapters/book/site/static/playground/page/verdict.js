@@ -26,7 +26,8 @@ export function ofOne(arm, watched) {
   const agents = `${areas.length} agents: mean return ${said(mean(areas))} (95%: ${range})`;
   const span = `The best got ${said(Math.max(...areas))}, the worst ${said(Math.min(...areas))}.`;
   const lone = `Had you trained seed ${arm.seeds[watched]} alone, you'd report ${said(areas[watched])}.`;
-  return { text: `${agents}. ${span} ${lone}`, points, areas, low, high };
+  const late = arm.curves.map(({ values }) => mean(values.slice(points - Math.ceil(points / 10), points)));
+  return { text: `${agents}.`, lone: `${span} ${lone}`, points, areas, late, low, high };
 }
 
 /** Of two: their difference in mean return so far, with its interval. */
@@ -45,7 +46,7 @@ export function ofTwo([a, b], watched) {
   const apart = having.map((value, k) => value - without[k]);
   const ahead = apart.filter((x) => x > 0).length;
   const lone = `Seed ${a.seeds[watched]} alone says ${signed(apart[watched])}. Seed by seed, B is ahead in ${ahead} of ${apart.length}.`;
-  return { text, lone, points, verdict, needed, ...found };
+  return { text, lone, points, verdict, needed, having, without, ...found };
 }
 
 function more(needed) {
