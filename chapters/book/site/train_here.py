@@ -135,7 +135,7 @@ HERE = {
         verdict="",
     ),
     "segments": TrainHere(
-        "Episodes of 500 steps. Whole ones fill the budget with five updates; segments of 64 steps make forty of it.",
+        "Episodes of 500 steps. Whole ones fill the budget with five updates; segments of 64 steps make forty.",
         NORMED,
         ("segments",),
         "tricks/Marathon500-v0",

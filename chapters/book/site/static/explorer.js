@@ -1,4 +1,4 @@
-// The explorer: check tricks, and see the loop, the commands, and what the stored runs say. EXPLORER and LINES have all of it.
+// The explorer: check tricks, and see the loop, the commands, and the stored runs. EXPLORER and LINES have all of it.
 "use strict";
 
 (() => {

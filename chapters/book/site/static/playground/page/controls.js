@@ -80,8 +80,8 @@ export class Controls {
   showTabs() {
     const { setting, k } = this;
     if (setting.arms.length === 1) {
-      const copy = () => ({ tricks: [...setting.arms[0].tricks], numbers: { ...setting.arms[0].numbers } });
-      const compare = () => this.change({ ...setting, arms: [setting.arms[0], copy()] }, "", 1);
+      const [arm] = setting.arms; // compared with what was before the last change
+      const compare = () => this.change({ ...setting, arms: [this.before ?? arm, arm] }, "", 1);
       this.tabs.replaceChildren(button("Compare A with B", compare, { class: "play-compare" }));
       return;
     }
@@ -147,6 +147,8 @@ export class Controls {
   }
 
   put(parts, changed = "") {
+    const other = parts.world ?? this.setting.world;
+    this.before = parts.arms && other === this.setting.world ? this.setting.arms[0] : null;
     this.change({ ...this.setting, ...parts }, changed, this.k);
   }
 }

@@ -1,8 +1,17 @@
 // What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
 
-/** Two names for two arms, or one for one. */
+/** `A: with clip` and `B: without clip`, or one name for one arm. */
 export function names(arms) {
   if (arms.length === 1) return [named(arms[0].tricks)];
+  return apart(arms).map((name, k) => `${"AB"[k]}: ${name}`);
+}
+
+/** Whether two arms are the same setting. */
+export function alike([a, b]) {
+  return String(a.tricks) === String(b.tricks) && JSON.stringify(a.numbers) === JSON.stringify(b.numbers);
+}
+
+function apart(arms) {
   const differ = Object.keys(arms[0].numbers).filter((name) => arms[0].numbers[name] !== arms[1].numbers[name]);
   return arms.map(({ tricks, numbers }, k) => {
     const others = arms[1 - k].tricks;

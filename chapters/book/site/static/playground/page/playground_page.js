@@ -20,7 +20,10 @@ const IDEAS = [
   ["the clip, on and off", `a=baseline,reuse&b=baseline,reuse,clip&${BOLD}`],
   ["plain REINFORCE: how far apart are ten seeds?", "a=&lr=0.01"],
   ["PPO against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],
-  ["twenty useless actions, with and without a mask", "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask"],
+  [
+    "twenty useless actions, with and without a mask",
+    "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask",
+  ],
 ];
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -111,10 +114,8 @@ export class Page {
     const { setting, k, place } = this;
     colored(place, setting.arms);
     this.controls.show(setting, k);
-    const called = names(setting.arms).map((name, which) => {
-      const letter = setting.arms.length > 1 ? `${"AB"[which]}: ` : "";
-      return element("span", { class: `play-name ${ARMS[which]}` }, letter + name);
-    });
+    const named = (name, which) => element("span", { class: `play-name ${ARMS[which]}` }, name);
+    const called = names(setting.arms).map(named);
     this.legend.replaceChildren(...called);
     const seeds = Array.from({ length: setting.agents }, (_, agent) => setting.from + agent);
     this.agent.replaceChildren(...seeds.map((seed, agent) => element("option", { value: agent }, `seed ${seed}`)));

@@ -1,4 +1,4 @@
-// A small playground in a chapter: two settings on the same seeds, from a click to the end, and a link to the large one.
+// A small playground in a chapter: two settings on the same seeds, trained at a click, and a link to the large one.
 
 import { Arm } from "./arm.js";
 import { ARMS, Picture } from "./picture.js";

@@ -45,7 +45,8 @@ export function ofTwo([a, b], watched) {
   else if (found.low <= 0) text = `Can't tell${yet ? " yet" : ""}: B − A is ${range}${more(needed)}.`;
   const apart = having.map((value, k) => value - without[k]);
   const ahead = apart.filter((x) => x > 0).length;
-  const lone = `Seed ${a.seeds[watched]} alone says ${signed(apart[watched])}. Seed by seed, B is ahead in ${ahead} of ${apart.length}.`;
+  const one = `Seed ${a.seeds[watched]} alone says ${signed(apart[watched])}.`;
+  const lone = `${one} Seed by seed, B is ahead in ${ahead} of ${apart.length}.`;
   return { text, lone, points, verdict, needed, having, without, ...found };
 }
 

@@ -6,6 +6,7 @@ import { POINTS } from "./curve.js";
 import { Code } from "./code.js";
 import { Gauges } from "./gauges.js";
 import { Stage } from "./stage.js";
+import { alike } from "./names.js";
 import { element } from "./dom.js";
 import { ofOne, ofTwo } from "./verdict.js";
 import { place } from "./places.js";
@@ -102,6 +103,8 @@ export class Watching {
     this.picture.draw(arms, watched);
     this.gauges.draw(arms, watched, this.k);
     const found = arms.length > 1 ? ofTwo(arms, watched) : ofOne(arms[0], watched);
+    const copied = arms.length > 1 && alike(arms);
+    if (copied) Object.assign(found, { text: "B is a copy of A. Change something about B.", lone: "" });
     const lost = arms.reduce((sum, arm) => sum + arm.diverged, 0);
     const diverged = lost ? ` ${lost} diverged: a number was no longer finite.` : "";
     this.say(found.text + diverged, found.lone ?? "");
