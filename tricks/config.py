@@ -11,7 +11,7 @@ from tricks.wrapper_texts import wrapper_texts
 
 PerSeed = float | tuple[float, ...]  # one for all seeds, or one for each
 BACKENDS = ("auto", "gymnasium", "processes", "tensor", "envpool")
-ACTIVATIONS = ("tanh", "relu")
+CHOICES = {"backend": BACKENDS, "activation": ("tanh", "relu"), "recurrent_cell": ("lstm", "gru")}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Config(Checked):
     seeds: int | tuple[int, ...] = 10
     """Number of independent agents to train at once (seeds 0, 1, ...), or a list of seeds."""
     steps: int = 100_000
-    """Environment steps per seed."""
+    """Environment steps per seed. The last batch is finished, so a seed can take up to a batch more."""
     lanes: int = 8
     """N: parallel environments per seed."""
     horizon: int = 128
@@ -133,6 +133,10 @@ class Config(Checked):
     """c: ratios above it have no gradient where the advantage is negative (dual_clip)."""
     huber_delta: PerSeed = 1.0
     """δ: errors larger than this, in the value net's own units, cost linearly (huber)."""
+    recurrent_size: int = 64
+    """H: the width of the recurrent layer (recurrent)."""
+    recurrent_cell: str = "lstm"
+    """The recurrent layer: lstm or gru (recurrent)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "env_args", as_texts(self.env_args))
@@ -146,10 +150,9 @@ class Config(Checked):
                 check_range(name, number)
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
-        if self.activation not in ACTIVATIONS:
-            raise InputError(f"unknown activation {self.activation!r}; there are {' and '.join(ACTIVATIONS)}")
-        if self.backend not in BACKENDS:
-            raise InputError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
+        for name, known in CHOICES.items():
+            if (given := getattr(self, name)) not in known:
+                raise InputError(f"unknown {name} {given!r}; there are {', '.join(known)}")
 
     def _check_seeds(self) -> None:
         if isinstance(self.seeds, int) and self.seeds > LONGEST:  # before the seeds are counted out

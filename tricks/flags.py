@@ -18,21 +18,21 @@ def trick(
     diagnostics: tuple[str, ...] = (),
     file: str = "",
     beyond: bool = False,
-    excludes: str = "",
+    excludes: tuple[str, ...] = (),
     chapter: str = "",
 ) -> Any:
     """A flag, off by default: what it `adds`, its `paper`, its `color` in every figure, and the flags it `needs`.
 
     numbers: its fields in Config. diagnostics: the columns it adds to the curve. file: its module, if not named after
-    the flag. beyond: it extends PPO and is not a rung of the ladder. excludes: a flag that it cannot be combined with.
+    the flag. beyond: it extends PPO and is not a rung of the ladder. excludes: flags that it cannot be combined with.
     chapter: the chapter that covers it, if not its own.
 
     No palette this large is fully distinct to a color-blind reader, so figures label every line by name. But neighbors
     in the ladder, and names that share a word, differ clearly even to a deuteranope, and every color is dark enough
     for text on white.
     """
-    texts = {"adds": adds, "paper": paper, "color": color, "file": file, "excludes": excludes}
-    lists = {"needs": needs, "numbers": numbers, "diagnostics": diagnostics}
+    texts = {"adds": adds, "paper": paper, "color": color, "file": file}
+    lists = {"needs": needs, "numbers": numbers, "diagnostics": diagnostics, "excludes": excludes}
     return field(default=False, metadata={**texts, **lists, "beyond": beyond, "chapter": chapter or file})
 
 

@@ -139,7 +139,7 @@ class Tricks(Checked):
         numbers=("aux_every", "aux_epochs", "clone_coef", "aux_value_clip"),
         diagnostics=("auxiliary_loss", "clone_kl"),
         beyond=True,
-        excludes="shared_trunk",
+        excludes=("shared_trunk",),
     )
     ppg_buffers: bool = trick(
         "policy and value net train on buffers of recent rollouts, each with its own size",
@@ -173,7 +173,7 @@ class Tricks(Checked):
         color="#9000F0",
         needs=("reuse", "gae"),
         beyond=True,
-        excludes="ppg_buffers",
+        excludes=("ppg_buffers",),
         chapter="gae",
     )
     separate_optimizers: bool = trick(
@@ -184,7 +184,7 @@ class Tricks(Checked):
         numbers=("value_lr_factor", "max_value_grad_norm", "value_epochs"),
         diagnostics=("value_grad_norm",),
         beyond=True,
-        excludes="shared_trunk",
+        excludes=("shared_trunk",),
         chapter="grad_clip",
     )
     dual_clip: bool = trick(
@@ -206,10 +206,26 @@ class Tricks(Checked):
         beyond=True,
         chapter="value_clip",
     )
+    squash: bool = trick(
+        "Box actions are tanh of a Gaussian, stretched to their bounds, and log π is corrected for that",
+        "Haarnoja et al. 2018, arXiv:1801.01290, appendix C; Andrychowicz et al. 2020, arXiv:2006.05990",
+        color="#FF0FFF",
+        beyond=True,
+        chapter="continuous_actions",
+    )
+    recurrent: bool = trick(
+        "policy and value net remember: an LSTM or GRU between body and head",
+        "Hochreiter & Schmidhuber 1997, 10.1162/neco.1997.9.8.1735; Huang et al. 2022, details 33 to 37",
+        color="#00807A",
+        needs=("segments",),
+        numbers=("recurrent_size", "recurrent_cell"),
+        beyond=True,
+        excludes=("ppg", "separate_optimizers"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        both = [f"{name} cannot be combined with {EXCLUDES[name]}" for name in self.on if EXCLUDES[name] in self.on]
+        both = [f"{a} cannot be combined with {b}" for a in self.on for b in EXCLUDES[a] if b in self.on]
         needs, advice = unmet(self.on, NEEDS)
         if faults := [*both, *needs]:
             raise InputError("; ".join(faults), advice)
@@ -269,7 +285,7 @@ FILES: dict[str, str] = {f.name: f.metadata["file"] or f.name for f in fields(Tr
 HYPERPARAMETERS: dict[str, tuple[str, ...]] = {f.name: f.metadata["numbers"] for f in fields(Tricks)}
 DIAGNOSTICS: dict[str, tuple[str, ...]] = {f.name: f.metadata["diagnostics"] for f in fields(Tricks)}
 COLORS: dict[str, str] = {f.name: f.metadata["color"] for f in fields(Tricks)}
-EXCLUDES: dict[str, str] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
+EXCLUDES: dict[str, tuple[str, ...]] = {f.name: f.metadata["excludes"] for f in fields(Tricks)}
 LADDER = tuple(f.name for f in fields(Tricks) if not f.metadata["beyond"])
 
 REINFORCE = Tricks()

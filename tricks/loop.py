@@ -20,6 +20,7 @@ from tricks.core.env import Env, MakeEnv
 from tricks.core.moments import normalize
 from tricks.core.nets import MakeBody
 from tricks.core.per_seed import per_seed
+from tricks.core.recurrent_state import RecurrentState
 from tricks.core.reductions import mean
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Batch, Player, Rollout, play_episodes
@@ -36,6 +37,7 @@ from tricks.popart import preserve_outputs_, renormalize
 from tricks.ppg import AuxiliaryPhase, Memory, add_auxiliary_head_, auxiliary_errors, auxiliary_loss, auxiliary_net
 from tricks.ppg_buffers import ages, dealt_apart
 from tricks.recompute import judged_anew
+from tricks.recurrent import add_recurrence_, as_sequences, whole_lanes
 from tricks.return_norm import follow_returns_, per_task, unmoved
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.reward_scaling import add_reward_scale_, scale_rewards_
@@ -47,6 +49,7 @@ from tricks.runs.run import Run, own
 from tricks.segments import play_segment
 from tricks.separate_optimizers import idle, in_turn, turns
 from tricks.shared_trunk import share_trunk_
+from tricks.squash import squashed
 from tricks.state_norm import add_obs_stats_, follow_observations_
 from tricks.value_clip import clipped_error
 from tricks.values import checked
@@ -74,11 +77,15 @@ def train(
 def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody | None = None) -> Agent:
     """S untrained agents."""
     agent = Agent(spaces, config, body)
+    if tricks.recurrent:
+        add_recurrence_(agent, config)
     if tricks.orthogonal_init:
         orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
     if tricks.action_mask:
         agent.mask = mask_logits
+    if tricks.squash:
+        agent.own_family = squashed(spaces.action)
     if tricks.state_norm:
         add_obs_stats_(agent)
     if tricks.return_norm:
@@ -105,10 +112,16 @@ def train_in(
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
     player, log = Player(env, block=config.horizon, limit=config.episode_limit), Log(config)
     agent = build_agent(env.spaces, config, tricks, body).to(config.device)
+    if tricks.squash:
+        player.family = agent.family
     optimizer = Adam(agent.parameters(), config.adam_eps)
     if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
         parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}
         checkpoints.begin(config, tricks, evaluation, own(make, body), **parts)
+    if tricks.recurrent:
+        player.state = RecurrentState(agent, env)
+        if checkpoints:
+            checkpoints.add(state=player.state)
     value_optimizer = optimizer
     if tricks.grad_clip:
         optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)
@@ -150,8 +163,10 @@ def train_in(
 
         # Learn: make the actions that turned out well more likely.
         if tricks.reuse:
-            batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
+            batch.old_log_prob = old_log_prob(agent.policy, agent.family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
+            if tricks.recurrent:
+                batches = whole_lanes(batch, config.seed_list, log.update, config.epochs, config.minibatches)
             if tricks.separate_optimizers:
                 batches = in_turn(batch, config, log.update)
         else:
@@ -174,7 +189,7 @@ def train_in(
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             follow_observations_(agent, batch, config.obs_decay)
         if evaluation:
-            log.note(eval_return=evaluation.after(rollout, config, agent.policy, log.steps, make))
+            log.note(eval_return=evaluation.after(rollout, config, agent, log.steps, make))
         log.end_update(rollout)
         if on_update:
             on_update(log.latest())
@@ -187,6 +202,8 @@ def train_in(
 def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: Log) -> Batch:
     """The rows of a rollout with their advantages and, for the value net, with its predictions and targets."""
     batch = Batch.of(rollout)
+    if tricks.recurrent:
+        batch.obs = as_sequences(batch, rollout)
     reward, done = rollout.reward, rollout.done  # [S, T, N]
     if tricks.baseline:
         value, next_value = agent.values(rollout)  # V(s), V(s')
@@ -227,7 +244,7 @@ def learn(
     log: Log,
 ) -> None:
     """A gradient step on each minibatch; learning_rate [S]."""
-    family = agent.spaces.family
+    family = agent.family
     clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
     value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)
     if tricks.clip_anneal:

@@ -9,6 +9,7 @@ from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT, Moments
 from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Batch
+from tricks.core.sequences import observations
 
 
 def add_obs_stats_(agent: Agent) -> None:
@@ -22,7 +23,7 @@ def follow_observations_(agent: Agent, batch: Batch, decay: PerSeed) -> None:
     Only after the update: if the nets saw its states differently than when they played, no ratio would begin at 1.
     """
     stats = cast(ObsStats, agent.obs_stats)
-    stats.moments = merge_moments(stats.moments, batch.obs, batch.valid, decay)
+    stats.moments = merge_moments(stats.moments, observations(batch.obs), batch.valid, decay)
 
 
 class ObsStats(nn.Module):

@@ -72,6 +72,6 @@ def legal(rng: np.random.Generator, names: Sequence[str], needed: Sequence[str] 
     """
     on = list(needed)
     for name, chance in zip(names, rng.random(len(names)), strict=True):
-        if chance < ON and {*NEEDS[name]} <= {*on} and EXCLUDES[name] not in on:
+        if chance < ON and {*NEEDS[name]} <= {*on} and not {*EXCLUDES[name]} & {*on}:
             on.append(name)
     return switched(on)

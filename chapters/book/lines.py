@@ -45,7 +45,7 @@ def legal_sets(count: int, seed: int = 0) -> Iterator[Tricks]:
         on: list[str] = []
         often = rng.uniform(0.3, 0.95)
         for name, chance in zip(NEEDS, rng.random(len(NEEDS)), strict=True):
-            if chance < often and {*NEEDS[name]} <= {*on} and EXCLUDES[name] not in on:
+            if chance < often and {*NEEDS[name]} <= {*on} and not {*EXCLUDES[name]} & {*on}:
                 on.append(name)
         yield switched(on)
 

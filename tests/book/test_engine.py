@@ -87,6 +87,7 @@ def test_every_flag_is_drawn_on_and_off() -> None:
 
 def test_these_flags_of_the_library_the_engine_does_not_offer() -> None:
     assert set(NEEDS) - set(offered()) == {
-        *("shared_trunk", "ppg", "ppg_buffers"),  # other nets, and memories of many rollouts
+        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
         *("reward_scaling", "recompute", "separate_optimizers"),
+        "squash",  # its worlds' actions are one choice from a few
     }

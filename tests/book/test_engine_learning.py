@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.browsing import Browser, browsing
@@ -64,14 +65,17 @@ def test_the_benchmark_page_measures_the_engine(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
-def test_the_mean_of_thirty_agents_is_within_the_library_s_interval(engine: Browser, name: str) -> None:
+def test_the_means_of_thirty_agents_differ_from_the_library_s_by_chance_alone(engine: Browser, name: str) -> None:
+    """Two means are compared, so the interval is that of their difference."""
     study, tricks = stored(ARMS[name]), ARMS[name]
     engine.driver.set_script_timeout(3600)
     rate = float(study.of(tricks).lr.iloc[0])
     found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=30, hidden=[64, 64])
     diverged = {int(row.seed): int(row.step) for row in found[found.diverged > 0].itertuples()}  # type: ignore[arg-type]
-    mine = on_grid(found, study.steps, diverged).to_numpy()[:, 9::10].mean(0)
-    low, high = interval(study.grid(tricks).to_numpy()[:, 9::10])
-    inside = (low <= mine) & (mine <= high)
-    print(name, *(f"{x:.0f} in {a:.0f}..{b:.0f}" for x, a, b in zip(mine, low, high, strict=True)), sep="\n")
-    assert inside.sum() >= 9
+    mine = on_grid(found, study.steps, diverged).to_numpy()[:, 9::10]
+    theirs = study.grid(tricks).to_numpy()[:, 9::10]
+    (low, high), (mine_low, mine_high) = interval(theirs), interval(mine)
+    inside = (low <= mine.mean(0)) & (mine.mean(0) <= high)
+    print(f"{name}: {inside.sum()} of 10 points are within the library's own interval")
+    off = mine.mean(0) - theirs.mean(0)
+    assert (2 * abs(off) <= np.hypot(high - low, mine_high - mine_low)).sum() >= 9

@@ -20,12 +20,15 @@ def curves(engine: Browser, **setting: Any) -> dict[str, list[dict[str, Any]]]:
     """Each seed's rows."""
     found: dict[str, list[dict[str, Any]]] = engine.driver.execute_async_script(RUN, SETTING | setting)
     assert engine.complaints() == []
-    return {seed: [{k: x for k, x in row.items() if k != "agent"} for row in rows] for seed, rows in found.items()}
+    return {
+        seed: [{k: row[k] for k in row if k not in ("agent", "seed")} for row in rows] for seed, rows in found.items()
+    }
 
 
 def test_an_agent_learns_the_same_alone_or_with_others_in_workers_or_not(engine: Browser) -> None:
     together = curves(engine, seeds=[3, 8, 5], workers=2)
     assert {seed: rows[-1]["active"] for seed, rows in together.items()} == {"3": False, "5": False, "8": False}
+    assert together["3"] != together["5"] != together["8"] != together["3"]
     for seed in (3, 5, 8):
         assert curves(engine, seeds=[seed], workers=0) == {str(seed): together[str(seed)]}
 

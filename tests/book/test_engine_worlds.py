@@ -101,6 +101,24 @@ def test_segments_take_a_step_for_each_reset_and_are_cut_where_an_episode_goes_o
     assert lengths + sum(open_steps.values()) == made["told"]["step"]  # episodes go on from segment to segment
 
 
+def test_weights_begin_orthogonal_or_uniform(engine: Browser) -> None:
+    for orthogonal in (True, False):
+        nets = engine.run("return layers({ orthogonal_init: arguments[0] })", orthogonal)
+        for net, head_gain in zip(nets, (0.01, 1.0), strict=True):
+            for k, (inputs, outputs, weight, bias) in enumerate(net):
+                w = np.array(weight).reshape(outputs, inputs)
+                if orthogonal:
+                    small = w @ w.T if outputs <= inputs else w.T @ w
+                    gain = head_gain if k == 2 else 2**0.5
+                    np.testing.assert_allclose(small, gain**2 * np.eye(len(small)), atol=1e-12)
+                    assert not any(bias)
+                else:
+                    limit = inputs**-0.5
+                    assert 0.7 * limit < max(map(abs, weight)) <= limit
+                    assert 0 < max(map(abs, bias)) <= limit
+        assert nets[0][0] != nets[1][0]
+
+
 def test_a_phase_is_the_name_of_a_function_that_the_listing_calls(engine: Browser) -> None:
     for tricks in (REINFORCE, switched(offered())):
         phases = set(engine.run("return phases(arguments[0])", tricks.on))

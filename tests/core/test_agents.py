@@ -10,7 +10,7 @@ import torch
 from tricks import Config
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments, ReturnStats
-from tricks.core.nets import Features
+from tricks.core.sequences import Features
 from tricks.core.spaces import Spaces
 from tricks.ppg import add_auxiliary_head_, auxiliary_net
 from tricks.state_norm import ObsStats, add_obs_stats_

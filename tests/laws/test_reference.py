@@ -8,7 +8,7 @@ import pytest
 from support.random_settings import SMALL, drawn_from
 from support.recording import Recording, differences
 from support.register import register
-from support.restless import Restless
+from support.restless import Restless, RestlessNested
 
 from tricks import PPO, Config, Tricks
 from tricks.config import PerSeed
@@ -17,12 +17,17 @@ from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
 register("Restless-v0", Restless)
 register("RestlessBox-v0", Restless, discrete=False)
 register("RestlessTasks-v0", Restless, tasks=2)
-ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0")
+register("RestlessNested-v0", RestlessNested)
+register("RestlessSeen-v0", RestlessNested, picture=True)
+ENVS = ("Restless-v0", BOX := "RestlessBox-v0", "RestlessTasks-v0", NESTED := "RestlessNested-v0")
 
 
 def drawn(number: int) -> tuple[Config, Tricks]:
-    """A legal set of flags and the numbers of both seeds, all at random, in any of the environments."""
-    return drawn_from(number, ENVS, lambda env: [name for name in NEEDS if not (name == "action_mask" and env == BOX)])
+    """A legal set of flags and the numbers of both seeds, all at random, one in four in a nested environment."""
+    envs = (NESTED,) if number % 4 == 3 else ENVS[:3]
+    return drawn_from(
+        number, envs, lambda env: [name for name in NEEDS if name != ("action_mask" if env == BOX else "squash")]
+    )
 
 
 def agrees(config: Config, tricks: Tricks, limit: float = 1e-5) -> dict[str, float]:
@@ -42,8 +47,15 @@ SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([nam
 @pytest.mark.parametrize("env", ENVS)
 @pytest.mark.parametrize("name", SETS)
 def test_rungs_presets_and_flags_on_ppo_equal_the_reference(name: str, env: str) -> None:
+    if SETS[name].squash and env != BOX:
+        pytest.skip("squash is for Box actions")
     tricks = replace(SETS[name], action_mask=False) if env == BOX else SETS[name]
     agrees(replace(SMALL, env=env, adam_eps=1e-3), tricks)
+
+
+@pytest.mark.parametrize("name", ["no flag", "ppo", "ppg", "ppo and action_mask", "ppo and shared_trunk"])
+def test_an_image_beside_vectors_equals_the_reference(name: str) -> None:
+    agrees(replace(SMALL, env="RestlessSeen-v0", adam_eps=1e-3), replace(SETS[name], state_norm=False))
 
 
 @pytest.mark.parametrize("number", range(60))

@@ -49,12 +49,15 @@ def drawn_from(number: int, envs: Sequence[str], flags: Callable[[str], Iterable
     counts = {name: rng.randint(*bounds) for name, bounds in COUNTS.items()}
     numbers = {name: (rng.uniform(*bounds), rng.uniform(*bounds)) for name, bounds in RANGES.items()}
     words = {"activation": rng.choice(["tanh", "relu"]), "env": rng.choice(envs)}
+    words["recurrent_cell"] = rng.choice(["lstm", "gru"])
     switches = {name: rng.random() < 0.5 for name in ("value_clip_anneals", "aux_value_clip", "return_first_batch")}
     config = replace(SMALL, **counts, **numbers, **words, **switches)  # type: ignore[arg-type]
     config = replace(config, steps=5 * config.lanes * config.horizon)
     while True:
         share = rng.uniform(0, 0.5)
         try:
-            return config, switched(closed(name for name in flags(config.env) if rng.random() < share))
+            tricks = switched(closed(name for name in flags(config.env) if rng.random() < share))
+            fewest = config.minibatches if tricks.recurrent else 1  # lanes, which are dealt whole
+            return replace(config, lanes=max(config.lanes, fewest)), tricks
         except InputError:  # two flags that exclude each other
             continue

@@ -5,6 +5,7 @@ Weights, recorded rollouts, the keys that shuffle them, and a config of one seed
 running statistics, and diagnostics come out. Only names are shared with the package: gradients are autograd's.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -14,11 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import Categorical, Distribution, Normal, kl_divergence
+from torch.distributions import Categorical, Distribution, Normal, kl_divergence, register_kl
+from torch.nn.functional import unfold
 
 from tricks.ladder import Tricks
 
 Keys = Callable[[str, int, int, int], np.ndarray]  # (purpose, update, epoch, rows) -> one random number for each row
+State = tuple[Tensor, Tensor]  # h and c of an LSTM; a GRU has no use for c
 Weights = dict[str, Tensor]  # by the names of the agent's parameters, without their seed axis
 POLICY, VALUE, AUXILIARY = "policy_net", "value_net", "auxiliary_net"
 FORBIDDEN = torch.finfo(torch.float64).min  # the logit of an illegal action: its probability is exactly 0
@@ -65,6 +68,21 @@ class Adam:
             weights[name] = weights[name] - rate * m / (v.sqrt() + self.epsilon)
 
 
+class Squashed(Normal):
+    """tanh u of a normal u, by its density at u; the bounds are ±1. Haarnoja et al. 2018, appendix C."""
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """log N(u) − log tanh′(u), with tanh′ = 1/cosh²."""
+        log_cosh = value.abs() + torch.log1p(torch.exp(-2 * value.abs())) - np.log(2)
+        return super().log_prob(value) + 2 * log_cosh
+
+    def entropy(self) -> Tensor:
+        """−E[log π], by a fine sum over u."""
+        z = torch.linspace(-8, 8, 801).double().view(-1, *(1,) * self.mean.dim())
+        share = torch.exp(-z * z / 2)
+        return -(self.log_prob(self.mean + self.stddev * z) * share).sum(0) / share.sum()
+
+
 @dataclass
 class Statistics:
     """Mean and variance of the returns of one task, 0 before there are any; an output n of the value net is σ·n + μ."""
@@ -92,11 +110,39 @@ class Statistics:
         return output * self.std + self.mean
 
 
+class Choices(Distribution):
+    """Several independent choices: log π and entropy of each, [rows, K]."""
+
+    def __init__(self, logits: Tensor, counts: Sequence[int]) -> None:
+        super().__init__(torch.Size((len(logits), len(counts))), validate_args=False)
+        self.each = [Categorical(logits=part, validate_args=False) for part in logits.split(list(counts), 1)]
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        return torch.stack([one.log_prob(action[:, k]) for k, one in enumerate(self.each)], 1)
+
+    def entropy(self) -> Tensor:
+        return torch.stack([one.entropy() for one in self.each], 1)
+
+
+@register_kl(Choices, Choices)
+def kl_of_choices(old: Choices, new: Choices) -> Tensor:
+    return torch.stack([kl_divergence(*pair) for pair in zip(old.each, new.each, strict=True)], 1)
+
+
 class Reference:
     """One agent, and what it remembers. trace: (update, `judge` or `minibatch k`, quantity) -> its value."""
 
-    def __init__(self, config: Any, tricks: Tricks, weights: Weights, discrete: bool, tasks: int = 1) -> None:
-        self.config, self.tricks, self.discrete = config, tricks, discrete
+    def __init__(
+        self,
+        config: Any,
+        tricks: Tricks,
+        weights: Weights,
+        discrete: bool,
+        tasks: int = 1,
+        counts: Sequence[int] = (),  # of the choices of each component of an action, if it has several
+        images: Sequence[tuple[int, Sequence[int]]] = (),  # where each begins in an observation, and its [C, H, W]
+    ) -> None:
+        self.config, self.tricks, self.discrete, self.counts, self.images = config, tricks, discrete, counts, images
         self.weights = {name: weight.double() for name, weight in weights.items()}
         kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
         self.adams = {kind: Adam(config.adam_eps) for kind in kinds}
@@ -108,6 +154,7 @@ class Reference:
         self.rewards = (1e-4, 0.0, 1e-4)  # the same of discounted sums of rewards, after a little of a standard normal
         self.sums = np.zeros(config.lanes)  # the sum of each lane's episode so far
         self.memory, self.recent = list[list[Row]](), list[list[Row]]()  # rollouts for the value net; for the policy
+        self.states = dict[tuple[str, int], State]()  # of each recurrent body and lane, before the rollout
         self.steps, self.count, self.trace = 0, 0, dict[tuple[int, str, str], np.ndarray]()
 
     def update(self, rows: list[Row], length: int, keys: Keys) -> dict[str, float]:
@@ -122,7 +169,11 @@ class Reference:
         self.note(learning_rate=self.rate)
         if not self.discrete:  # a Box within ±1
             self.notes["action_std"] = [self.weights["log_std"].exp().mean().item()]
-            self.notes["action_clip_fraction"] = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            beyond = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            self.notes["action_clip_fraction"] = [0.0] if tricks.squash else beyond
+        self.played, states = rows, dict[tuple[str, int], State]()
+        if tricks.recurrent:
+            states = self.states_after()
         self.judge(rows, episodes)
         if tricks.ppg:
             self.remember(self.memory, rows, config.value_rollouts if tricks.ppg_buffers else config.aux_every)
@@ -133,7 +184,7 @@ class Reference:
         if tricks.state_norm:
             self.see_more(rows)
         row = {name: max(x) if name == "max_ratio" else float(np.mean(x)) for name, x in self.notes.items()}
-        self.steps, self.count = self.steps + len(rows), self.count + 1
+        self.steps, self.count, self.states = self.steps + len(rows), self.count + 1, states
         return row | {"step": self.steps, "update": self.count - 1}
 
     def note(self, **diagnostics: float | Tensor) -> None:
@@ -145,37 +196,104 @@ class Reference:
     def write(self, **quantities: object) -> None:
         self.trace |= {(self.count, self.place, name): plain(value) for name, value in quantities.items()}
 
-    def output(self, weights: Weights, net: str, obs: Sequence[np.ndarray]) -> Tensor:
-        """The net's outputs [rows, outputs] for observations as it sees them. Andrychowicz et al. 2020, C64."""
+    def output(self, weights: Weights, net: str, rows: Sequence[Row], following: bool = False) -> Tensor:
+        """The net's outputs [rows, outputs] for the rows' observations, or the following ones."""
         shared = net == AUXILIARY or (net == VALUE and self.tricks.shared_trunk)
-        body, layer = POLICY if shared else net, 0
-        x = stacked(obs, (len(obs), len(weights[f"{body}.body.weight0"])))
+        body = POLICY if shared else net
+        if self.tricks.recurrent:
+            x = self.recalled(weights, body, rows, following)
+        else:
+            x = self.features(weights, f"{body}.body", [row.following if following else row.obs for row in rows])
+        return x @ weights[f"{net}.head.weight"] + weights[f"{net}.head.bias"]
+
+    def features(self, weights: Weights, body: str, obs: Sequence[np.ndarray]) -> Tensor:
+        """What a body makes of observations as it sees them. Andrychowicz et al. 2020, C64."""
+        width = len(obs[0]) if obs else 0 if self.images else len(weights[f"{body}.weight0"])
+        layer, x = 0, stacked(obs, (len(obs), width))
         if self.seen is not None:
             weight, mean, squares = (torch.tensor(moment) for moment in self.seen)
             x = ((x - mean) / (squares / weight + 1e-8).sqrt()).clip(-10, 10)
-        while f"{body}.body.weight{layer}" in weights:
-            x = x @ weights[f"{body}.body.weight{layer}"] + weights[f"{body}.body.bias{layer}"]
+        if self.images:
+            x, body = self.looked_at(weights, body, x), f"{body}.dense"
+        while f"{body}.weight{layer}" in weights:
+            x = x @ weights[f"{body}.weight{layer}"] + weights[f"{body}.bias{layer}"]
             x, layer = x.tanh() if self.config.activation == "tanh" else x.relu(), layer + 1
-        return x @ weights[f"{net}.head.weight"] + weights[f"{net}.head.bias"]
+        return x
+
+    def recalled(self, weights: Weights, body: str, rows: Sequence[Row], following: bool) -> Tensor:
+        """h of each row, whose lane goes on from the state it had when the rollout began: [rows, H]."""
+        found: dict[int, Tensor] = {}
+        for lane in self.lanes():
+            state = self.states.get((body, lane[0].lane))
+            for row in lane:
+                state = self.remember_row(weights, body, row.obs, state)
+                after = self.remember_row(weights, body, row.following, state) if following else state
+                found[row.place], state = after[0], None if row.done else state
+        return torch.stack([found[row.place] for row in rows]) if rows else weights[f"{body}.body.cell.onward"][:0, :]
+
+    def remember_row(self, weights: Weights, body: str, obs: np.ndarray, state: State | None) -> State:
+        """(h, c) after one observation, by the equations of torch.nn.LSTM and torch.nn.GRU; zeros before the first."""
+        onward = weights[f"{body}.body.cell.onward"]
+        h, c = state or (onward.new_zeros(len(onward)),) * 2
+        x = self.features(weights, f"{body}.body.body", [obs])[0] @ weights[f"{body}.body.cell.inward"]
+        gates, back = (x + weights[f"{body}.body.cell.bias"][0]).split(len(h)), (h @ onward).split(len(h))
+        if self.config.recurrent_cell == "gru":
+            r, z = ((a + b).sigmoid() for a, b in zip(gates[:2], back[:2], strict=True))
+            n = (gates[2] + r * back[2]).tanh()
+            return n + z * (h - n), c
+        i, f, g, o = (a + b for a, b in zip(gates, back, strict=True))
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    def states_after(self) -> dict[tuple[str, int], State]:
+        """The state in each lane whose episode goes on after the rollout, by the weights that played it."""
+        found = dict[tuple[str, int], State]()
+        for body in dict.fromkeys([POLICY, POLICY if self.tricks.shared_trunk else VALUE]):
+            for lane in self.lanes():
+                state = self.states.get((body, lane[0].lane))
+                for row in lane:
+                    state = None if row.done else self.remember_row(self.weights, body, row.obs, state)
+                if state is not None:
+                    found[body, lane[0].lane] = state
+        return found
+
+    def lanes(self) -> list[list[Row]]:
+        """The rollout's rows, lane by lane, in the order of time."""
+        order = sorted(self.played, key=lambda row: (row.lane, row.time))
+        return [[*rows] for _, rows in groupby(order, key=lambda row: row.lane)]
+
+    def looked_at(self, weights: Weights, body: str, x: Tensor) -> Tensor:
+        """The rows with what each image says in place of its pixels. Young & Tian 2019, arXiv:1903.03176."""
+        found, end = list[Tensor](), 0
+        for k, (start, shape) in enumerate(self.images):
+            layers = [(weights[f"{body}.bodies.{k}.weight{n}"], weights[f"{body}.bodies.{k}.bias{n}"]) for n in (0, 1)]
+            found, before, end = [*found, x[:, end:start]], start, start + math.prod(shape)
+            patches = unfold(x[:, before:end].view(-1, *shape) / 255, 3).mT  # [rows, places, C·9]
+            y = (patches @ layers[0][0] + layers[0][1]).relu().mT.flatten(1)
+            found.append((y @ layers[1][0] + layers[1][1]).relu())
+        return torch.cat([*found, x[:, end:]], 1)
 
     def policy(self, weights: Weights, rows: Sequence[Row]) -> Distribution:
         """π(·|s) of each row; of a Gaussian, for each dimension."""
-        output = self.output(weights, POLICY, [row.obs for row in rows])
+        output = self.output(weights, POLICY, rows)
         if not self.discrete:
-            return Normal(output, weights["log_std"].exp().expand_as(output), validate_args=False)
+            family = Squashed if self.tricks.squash else Normal
+            return family(output, weights["log_std"].exp().expand_as(output), validate_args=False)
         if self.tricks.action_mask:
             output = torch.where(stacked([row.legal for row in rows], output.shape) > 0, output, FORBIDDEN)
+        if self.counts:
+            return Choices(output, self.counts)
         return Categorical(logits=output, validate_args=False)  # which fails where there are no rows
 
     def log_prob(self, policy: Distribution, rows: Sequence[Row]) -> Tensor:
         return self.joint(policy.log_prob(stacked([row.action for row in rows], policy.batch_shape)))
 
     def joint(self, x: Tensor) -> Tensor:
-        return x if self.discrete else x.sum(1)  # over the dimensions of a Gaussian
+        return x if x.dim() == 1 else x.sum(1)  # over the dimensions of a Gaussian, or the components of an action
 
     def predicted(self, weights: Weights, net: str, rows: Sequence[Row], following: bool = False) -> Tensor:
         """V(s), or V(s'), of each row, in the net's own units, from the head of its task: [rows]."""
-        outputs = self.output(weights, net, [row.following if following else row.obs for row in rows])
+        outputs = self.output(weights, net, rows, following)
         return outputs[torch.arange(len(rows)), torch.tensor([row.task for row in rows], dtype=torch.int64)]
 
     def value(self, rows: Sequence[Row], following: bool = False) -> list[float]:
@@ -291,12 +409,21 @@ class Reference:
                 self.estimate(episodes)
                 self.finish(rows)
             policy_turn, value_turn = epoch < config.epochs, epoch < config.value_epochs or not apart
-            policy = value = self.shuffled([rows], "minibatch", epoch)
+            policy = value = self.dealt(rows, epoch)
             if tricks.ppg_buffers:
-                policy = self.reused(self.recent, config.policy_rollouts, config.policy_uses, "policy buffer", epoch)
-                value = self.reused(self.memory, config.value_rollouts, config.value_uses, "value buffer", epoch)
-            for minibatch in zip(parts(policy, config.minibatches), parts(value, config.minibatches), strict=True):
+                mine = self.reused(self.recent, config.policy_rollouts, config.policy_uses, "policy buffer", epoch)
+                other = self.reused(self.memory, config.value_rollouts, config.value_uses, "value buffer", epoch)
+                policy, value = (parts(buffer, config.minibatches) for buffer in (mine, other))
+            for minibatch in zip(policy, value, strict=True):
                 self.step(*minibatch, policy_turn, value_turn)
+
+    def dealt(self, rows: list[Row], epoch: int) -> list[list[Row]]:
+        """Minibatches of shuffled rows, or of recurrent nets, of whole lanes."""
+        if not self.tricks.recurrent:
+            return parts(self.shuffled([rows], "minibatch", epoch), self.config.minibatches)
+        order = np.argsort(self.keys("minibatch", self.count, epoch, self.config.lanes)).tolist()
+        groups = parts(order, self.config.minibatches)
+        return [[row for lane in group for row in rows if row.lane == lane] for group in groups]
 
     def shuffled(self, rollouts: list[list[Row]], purpose: str, epoch: int, share: float = 1.0) -> list[Row]:
         """The rows in the order of their keys; those whose key is less than `share`."""
@@ -432,7 +559,7 @@ def average(x: Tensor) -> Tensor:
     return x.sum() / max(1, len(x))
 
 
-def parts(rows: list[Row], count: int) -> list[list[Row]]:
+def parts(rows: list[Any], count: int) -> list[list[Any]]:
     """As many minibatches of about equal size."""
     return [rows[len(rows) * k // count : len(rows) * (k + 1) // count] for k in range(count)]
 

@@ -91,3 +91,12 @@ function rollouts(segments, id) {
   }
   return found;
 }
+
+/** The layers of an untrained agent's two nets: inputs, outputs, weight and bias of each. */
+function layers(tricks) {
+  const world = Playground.WORLDS["CartPole-v1"];
+  const agent = Playground.buildAgent(world, { hidden: [12, 12] }, tricks, new Playground.Chance(7));
+  return [agent.policyNet, agent.valueNet].map((net) =>
+    net.layers.map(({ inputs, outputs, weight, bias }) => [inputs, outputs, [...weight.value], [...bias.value]]),
+  );
+}

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
+from torch import Tensor
 
 from tricks.core.leaves import Leaf
 from tricks.core.spaces import Spaces
@@ -70,6 +72,28 @@ def mask_array(spaces: Spaces, legal: Any, rows: tuple[int, ...]) -> np.ndarray:
     if not all(part.any(-1).all() for part in np.split(mask, np.cumsum(spaces.components)[:-1], -1)):
         raise InputError(f"legal leaves no action: {shown(array.tolist())}")
     return mask
+
+
+def begin_array(begins: Any, rows: tuple[int, ...]) -> np.ndarray:
+    """Where episodes begin as booleans, [S, N], from one bool or one for each row. Raises InputError if not so many."""
+    array = number_array("begins", begins)
+    if array.ndim > 0 and array.size != np.prod(rows):
+        raise InputError(f"begins must be one bool, or one for each of {list(rows)} rows, not {list(array.shape)}")
+    return np.broadcast_to(array.astype(bool), rows).copy() if array.ndim == 0 else array.astype(bool).reshape(rows)
+
+
+def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size: int) -> Tensor:
+    """A recurrent policy's state before it acts on rows [S, N], given that after its last ones: [S, N, 1, K = size].
+
+    Zero where an episode begins. Raises InputError if there were other rows, unless all of these are the first.
+    """
+    first = torch.from_numpy(begin_array(begins, rows))
+    if state is None or (first.all() and state.shape[:2] != rows):
+        return torch.zeros(*rows, 1, size)
+    if state.shape[:2] != rows:
+        before = " × ".join(map(str, state.shape[:2]))
+        raise InputError(f"this agent's episodes go on in {before} lanes; with other lanes, say begins=True")
+    return state.masked_fill(first.view(*rows, 1, 1), 0)
 
 
 def one_mask(spaces: Spaces, legal: Any) -> Any:

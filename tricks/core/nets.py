@@ -1,7 +1,6 @@
 """Nets with a seed axis: S independent nets at once, each with a body that computes features and a linear head."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
@@ -54,6 +53,7 @@ class Head(nn.Module):
         weight, bias = linear(generators, inputs, outputs)
         self.weight = nn.Parameter(weight.float())
         self.bias = nn.Parameter(bias if exact else bias.float())
+        self.exact = exact
 
     @property
     def layer(self) -> Layer:
@@ -125,17 +125,6 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return in_passes(lambda some: self.head(self.body(some)), x, self.body.width)
-
-
-@dataclass(frozen=True)
-class Features:
-    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H].
-
-    Heads on that body read `hidden` instead of running the body again. It is right until the weights change.
-    """
-
-    obs: Tensor
-    hidden: Tensor
 
 
 def checked(body: Body, spaces: Spaces, seeds: int) -> Body:

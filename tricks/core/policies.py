@@ -6,6 +6,7 @@ The old log-probabilities are computed once per rollout, not at every step.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +24,11 @@ class Categorical:
     @staticmethod
     def sample(logits: Tensor, noise: Tensor) -> Tensor:
         return (logits + noise).argmax(-1)
+
+    @staticmethod
+    def played(action: Tensor) -> Tensor:
+        """What the environment is given: the action itself."""
+        return action
 
     @staticmethod
     def mode(logits: Tensor) -> Tensor:
@@ -62,6 +68,11 @@ class DiagonalGaussian:
     def sample(logits: Tensor, noise: Tensor) -> Tensor:
         mean, log_std = logits.chunk(2, -1)
         return mean + log_std.exp() * noise
+
+    @staticmethod
+    def played(action: Tensor) -> Tensor:
+        """What the environment is given: the action itself, which it cuts off at its bounds."""
+        return action
 
     @staticmethod
     def mode(logits: Tensor) -> Tensor:
@@ -104,13 +115,13 @@ def log_softmax(logits: Tensor) -> Tensor:
     return logits.mT.log_softmax(-2).mT if logits.dim() > 1 else logits.log_softmax(-1)
 
 
-Family = type[Categorical] | type[DiagonalGaussian]
+Family = type[Categorical] | type[DiagonalGaussian] | DiagonalGaussian  # an instance, if it has facts of its own
 
 
-def deterministic(policy: Callable[[Tensor, Tensor], Tensor], family: Family) -> Callable[[Tensor, Tensor], Tensor]:
+def deterministic(policy: Callable[[Any, Tensor], Tensor], family: Family) -> Callable[[Any, Tensor], Tensor]:
     """A greedy version of a policy, which always takes its mode."""
 
-    def decided(obs: Tensor, legal: Tensor) -> Tensor:
+    def decided(obs: Any, legal: Tensor) -> Tensor:
         return family.deterministic(policy(obs, legal))
 
     return decided

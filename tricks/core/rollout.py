@@ -13,9 +13,10 @@ from tricks.core.env import Env
 from tricks.core.faults import ENDLESS, find_faults, observed, without
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.seeds import draw
+from tricks.core.sequences import Carried
 from tricks.errors import InputError
 
-Policy = Callable[[Tensor, Tensor], Tensor]  # obs [S, B, D], legal [S, B, A] -> logits [S, B, A]
+Policy = Callable[[Any, Tensor], Tensor]  # obs [S, B, D] or their features, legal [S, B, A] -> logits [S, B, A]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Rollout:
     task: Tensor | None = None  # [S, T, N] int64: which of several tasks the row belongs to
     std: Tensor | None = None  # [S, T, N] float32: σ of a Gaussian policy, the mean over the action's dimensions
     clipped: Tensor | None = None  # [S, T, N] float32: share of these dimensions that the action space's bounds cut off
+    state: Tensor | None = None  # [S, N, 2, K]: that of recurrent nets before the first row, see `Sequences`
     faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
     @property
@@ -67,7 +69,7 @@ class Batch(SimpleNamespace):
     AttributeError.
     """
 
-    obs: Tensor  # [S, B, D] float32, or [S, B, C, H, W]
+    obs: Any  # [S, B, D] float32, or [S, B, C, H, W]; for recurrent nets, `Sequences` of these
     legal: Tensor  # [S, B, A] bool
     action: Tensor  # [S, B] int64, [S, B, K] int64, or [S, B, A] float32
     valid: Tensor  # [S, B] bool: experience, not filler
@@ -98,25 +100,26 @@ class Player:
 
     def __init__(self, env: Env, block: int, purpose: str = "action", limit: int = Config.episode_limit) -> None:
         self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
-        self._family = env.spaces.family
+        self.family = env.spaces.family
+        self.state: Carried | None = None
         self._rows: list[tuple[Tensor, ...]] = []
         self._logits: list[Tensor] = []  # of a Gaussian policy
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> None:
         """Collect one row from the lanes `playing` [S, N]."""
-        env, family, now = self.env, self._family, self.env.now
+        env, family, now = self.env, self.family, self.env.now
         start, row = divmod(self._row, self.block)
         if row == 0:
             shape = (self.block, env.lanes, env.spaces.actions)
             index = (self.rollouts, start)
             noise = draw(env.seeds, self.purpose, *index, by=lambda rng: family.noise(rng, shape))
             self._noise = noise.to(now.obs.device, non_blocking=True).unbind(1)
-        logits = policy(now.obs, now.legal)
+        logits = policy(now.obs if self.state is None else self.state.look(), now.legal)
         action = family.sample(logits, self._noise[row])
         if not env.spaces.discrete:
             self._logits.append(logits)
-        step = env.step(action, playing.any(1))
+        step = env.step(family.played(action), playing.any(1))
         self._row += 1
         outcome = step.reward, step.terminated, step.truncated, step.score, step.over
         self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
@@ -151,8 +154,9 @@ class Player:
         cut[:, :-1] = False
         played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
         ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
-        task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(action)
-        return Rollout(**played, **ends, task=task, std=std, clipped=clipped, faults=faults)
+        state = self.state.begin_rollout() if self.state is not None else None
+        task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(self.family.played(action))
+        return Rollout(**played, **ends, task=task, std=std, clipped=clipped, state=state, faults=faults)
 
     def overlong(self) -> list[int]:
         """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""

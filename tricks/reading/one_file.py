@@ -16,7 +16,7 @@ from tricks.reading.parts import Definition, Part, defined, definitions
 from tricks.reading.rewriting import Facts, Rewritten, Without
 
 SKELETON = "tricks.reading.skeleton"
-CORE = ("seeds", "reductions", "returns", "moments", "adam", "policies", "layers", "nets", "images")
+CORE = ("seeds", "reductions", "returns", "moments", "adam", "policies", "layers", "sequences", "nets", "images")
 WHOLE = ("train", "build_agent")  # an export's `train` is the loop with these in it
 
 
@@ -26,7 +26,17 @@ def modules() -> tuple[str, ...]:
     core = [f"tricks.core.{name}" for name in CORE]
     tricks = [f"tricks.{name}" for name in dict.fromkeys(FILES.values())]
     settings, lanes, curve, program = (f"{SKELETON}.{name}" for name in ("settings", "lanes", "curve", "program"))
-    return (settings, *core, lanes, "tricks.core.agent", *tricks, curve, "tricks.loop", program)
+    return (
+        settings,
+        *core,
+        lanes,
+        "tricks.core.agent",
+        "tricks.core.recurrent_state",
+        *tricks,
+        curve,
+        "tricks.loop",
+        program,
+    )
 
 
 def is_trick(module: str) -> bool:
@@ -81,9 +91,11 @@ def _changes(facts: Facts) -> Sequence[cst.CSTTransformer]:
     known = closed_doors(DOORS) | {"images": facts.images, "spaces.pixels": facts.images, "spaces.tasks == 1": True}
     known |= {"spaces.images": facts.images, "spaces.bytes": True}
     known |= {"self.mask is None": not facts.masks, "legal is None": False}
-    known |= {"self.obs_stats is None": not facts.standardizes}
+    known |= {"self.obs_stats is None": not facts.standardizes, "self.own_family is None": not facts.squashes}
     known |= {"task is None": True, "stats.task is not None": False, "agent.spaces.tasks > 1": False}
     gone = ["task", *([] if facts.masks else ["legal"])]
+    if not facts.recurs:
+        known |= {"isinstance(obs, Sequences)": False, "rollout.state is not None": False}
     if not facts.shares:
         known["isinstance(given, Features)"] = False
     callables = {name: called for name, part in _plain().items() if (called := _called(part.node)) is not None}

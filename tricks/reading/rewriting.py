@@ -21,9 +21,11 @@ NAMES = {  # what an export has instead
     "spaces": "env",
     "env.spaces": "env",
     "player.env": "player",
+    "self.env.now": "self.env",
     "spaces.tasks": "1",
     "agent.spaces.tasks": "1",
     "spaces.features": "env.inputs",
+    "spaces.action": "env.acts",
     "spaces.brightest": "float(env.sees.high.max())",
     "agent.spaces.features": "agent.env.inputs",
     "Body": "nn.Module",
@@ -42,27 +44,29 @@ DROPPED = ("tricks", "body")  # arguments that its functions do not take
 
 
 class Facts(NamedTuple):
-    """What an export's agents have: heads that share a body, a mask, statistics of observations or returns, images."""
+    """What an export's agents have: heads that share a body, a mask, bounds, statistics, images, a recurrent state."""
 
     shares: bool
     masks: bool
+    squashes: bool
     standardizes: bool
     scales: bool
     images: bool
+    recurs: bool
 
     @classmethod
     def of(cls, tricks: Tricks, images: bool) -> "Facts":
-        shares, scales = tricks.shared_trunk or tricks.ppg, tricks.return_norm or tricks.ppg
-        return cls(shares, tricks.action_mask, tricks.state_norm, scales, images)
+        shares, scales = tricks.shared_trunk or tricks.ppg or tricks.recurrent, tricks.return_norm or tricks.ppg
+        return cls(shares, tricks.action_mask, tricks.squash, tricks.state_norm, scales, images, tricks.recurrent)
 
 
 class Rewritten(cst.CSTTransformer):
     """Without devices, and with the names that an export has."""
 
     def __init__(self, facts: Facts) -> None:
-        self.shares, self.standardizes = facts.shares, facts.standardizes
+        self.shares, self.recurs, self.standardizes = facts.shares, facts.recurs, facts.standardizes
         same = {"self.standardized": not facts.standardizes, "denormalize": not facts.scales}
-        same["agent.features"] = not facts.shares
+        same |= {"agent.features": not facts.shares, "observations": not facts.recurs}
         self.same = {function for function, alike in same.items() if alike}  # which return their argument
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
@@ -87,9 +91,10 @@ class Rewritten(cst.CSTTransformer):
         return updated_node if len(left) == len(args) else updated_node.with_changes(args=_closed(left))
 
     def leave_Annotation(self, original_node: cst.Annotation, updated_node: cst.Annotation) -> cst.Annotation:
-        if self.shares or text(updated_node.annotation) != "Tensor | Features":
+        seen = {"Given": self.recurs, "Given | Features": self.shares}
+        if (several := seen.get(text(updated_node.annotation))) is None or self.recurs:
             return updated_node
-        return updated_node.with_changes(annotation=cst.Name("Tensor"))
+        return updated_node.with_changes(annotation=cst.parse_expression("Tensor | Features" if several else "Tensor"))
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node.attr.value == "columns":

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.agent import Agent
 from tricks.core.env import MakeEnv
 from tricks.core.policies import deterministic
+from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
@@ -38,7 +40,7 @@ class Evaluation(Checked):
             raise InputError(f"an evaluation needs at least 1 episode, not {self.episodes}")
 
     def after(
-        self, rollout: Rollout, config: Config, policy: Policy, steps: Tensor, make: MakeEnv | None = None
+        self, rollout: Rollout, config: Config, agent: Agent, steps: Tensor, make: MakeEnv | None = None
     ) -> Tensor:
         """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
 
@@ -50,7 +52,7 @@ class Evaluation(Checked):
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
         fresh = replace(config, compile=False)  # a short-lived environment is not worth compiling
         try:
-            scores, failed = play_games(fresh, policy, self.episodes, greedy=True, playing=due, make=make)
+            scores, failed = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
             print(f"an evaluation failed: {error}", file=sys.stderr)
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
@@ -74,27 +76,28 @@ class Played(NamedTuple):
 
 def play_games(
     config: Config,
-    policy: Policy,
+    agent: Agent,
     games: int,
     greedy: bool,
     playing: Tensor | None = None,
     make: MakeEnv | None = None,
-    spaces: Spaces | None = None,
 ) -> Played:
     """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
     A seed fails if a game is longer than config.episode_limit or an observation or reward is not finite. Raises
-    InputError if all seeds fail at once, or if the environment does not have these `spaces`.
+    InputError if all seeds fail at once, or if the environment does not have the agents' spaces.
     """
     refuse_too_large(play_needs(config, games))
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
-    if spaces is not None and env.spaces.sizes != spaces.sizes:
+    if env.spaces.sizes != agent.spaces.sizes:
         env.close()
-        here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, spaces))
+        here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, agent.spaces))
         raise InputError(" ".join(f"{env.id} has the spaces {here}, but the agent was trained with {there}".split()))
     player = Player(env, config.horizon, "evaluation", config.episode_limit)
-    if greedy:
-        policy = deterministic(policy, env.spaces.family)
+    player.family = agent.family
+    if agent.state_size:
+        player.state = RecurrentState(agent, env)
+    policy: Policy = deterministic(agent.policy, agent.family) if greedy else agent.policy
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     if playing is not None:
         left = left & playing.unsqueeze(1)

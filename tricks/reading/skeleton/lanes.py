@@ -11,7 +11,7 @@ import torch
 from gymnasium.spaces import Box, Discrete, flatdim
 from torch import Tensor
 
-from tricks.core.policies import Categorical, DiagonalGaussian
+from tricks.core.policies import Categorical, DiagonalGaussian, Family
 from tricks.core.seeds import draw, stream
 from tricks.reading.skeleton.settings import Config
 from tricks.reading.skeleton.switches import images, tricks
@@ -54,8 +54,10 @@ class Lanes:
             raise gym.error.Error(f"{config.env}: this file needs {needed}, not {kinds}")
         self.inputs, self.actions = map(flatdim, kinds)
         self.discrete = isinstance(self.acts, Discrete)
-        self.family = Categorical if self.discrete else DiagonalGaussian
+        self.family: Family = Categorical if self.discrete else DiagonalGaussian
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
+        if tricks.recurrent:
+            self.state: Any = None  # see RecurrentState
         if images:
             self.scored = list[tuple[Tensor, Tensor]]()  # score of each row, and whether its game ended
             self.life_ends, self.reward_sign, self.press = config.life_ends, config.reward_sign, fire(config)
@@ -86,8 +88,10 @@ class Lanes:
             shape = (self.block, self.lanes, self.actions)
             self.noise = draw(self.seeds, "action", self.rollouts, start, by=lambda rng: self.family.noise(rng, shape))
         obs, legal, valid = self.obs, self.legal, playing & ~torch.from_numpy(self.resetting)
-        action = self.family.sample(policy(obs, legal), self.noise[:, row])
+        action = self.family.sample(policy(self.state.look() if tricks.recurrent else obs, legal), self.noise[:, row])
         taken = action.numpy() + getattr(self.acts, "start", 0)
+        if tricks.squash:
+            taken = self.family.played(action).numpy()
         if isinstance(self.acts, Box):  # NaN: this policy has diverged
             taken = np.nan_to_num(taken).reshape(*valid.shape, *self.acts.shape)
             taken = np.rint(taken) if np.issubdtype(self.acts.dtype, np.integer) else taken
@@ -125,6 +129,8 @@ class Lanes:
         cut = valid & ~done  # the episode goes on after the rollout's last row
         cut[:, :-1] = False
         ends = {"truncated": truncated, "done": done, "cut": cut, "score": reward}
+        if tricks.recurrent:
+            ends["state"] = self.state.begin_rollout()
         if images:
             score, over = (torch.stack(x, 1) for x in zip(*self.scored, strict=True))
             reward, self.scored = reward.sign() if self.reward_sign else reward, []

@@ -1,6 +1,6 @@
 """The flags that the questions of the skeleton are about; an export answers them, whatever they are here."""
 
-from tricks.ladder import EVERY
+from tricks.ladder import EVERY, Tricks
 
-tricks = EVERY
+tricks: Tricks = EVERY
 images = True  # whether observations are images

@@ -63,8 +63,9 @@
   function faults(on) {
     const found = [];
     for (const name of on) {
-      const other = of[name].excludes;
-      if (other && on.includes(other)) found.push([`${name} cannot be combined with ${other}`, on.filter((x) => x !== name)]);
+      for (const other of of[name].excludes) {
+        if (on.includes(other)) found.push([`${name} cannot be combined with ${other}`, on.filter((x) => x !== name)]);
+      }
       for (const need of of[name].needs) {
         if (!on.includes(need)) found.push([`${name} needs ${need}`, [...on, ...closed([need])]]);
       }

@@ -4,17 +4,17 @@ import { LADDER } from "./ladder.js";
 
 const KNOWN = LADDER.tricks.map(({ name }) => name);
 
-/** What is wrong with a set of tricks: [{ trick, needs, excludes, text }], empty if nothing is. */
+/** What is wrong with a set of tricks: [{ trick, needs, excludes, text }], the middle two being lists of names. */
 export function faults(names) {
   const found = [];
   for (const name of names) {
     const facts = LADDER.tricks.find((each) => each.name === name);
     if (!facts) throw new Error(`unknown trick ${name}; there are ${KNOWN.join(", ")}`);
     const needs = facts.needs.filter((need) => !names.includes(need));
-    if (needs.length) found.push({ trick: name, needs, excludes: "", text: `${name} needs ${needs.join(" and ")}` });
-    const { excludes } = facts;
-    if (names.includes(excludes)) {
-      found.push({ trick: name, needs: [], excludes, text: `${name} cannot be combined with ${excludes}` });
+    if (needs.length) found.push({ trick: name, needs, excludes: [], text: `${name} needs ${needs.join(" and ")}` });
+    const excludes = facts.excludes.filter((other) => names.includes(other));
+    if (excludes.length) {
+      found.push({ trick: name, needs: [], excludes, text: `${name} cannot be combined with ${excludes.join(" and ")}` });
     }
   }
   return found;

@@ -11,7 +11,7 @@ export class Session {
 
   /**
    * world: an id in WORLDS. tricks: names. numbers: those that differ from LADDER.numbers. seeds: a count or a list.
-   * hidden: widths of the layers. workers: how many threads; 0 for the page's own. Throws an Error otherwise.
+   * hidden: widths of the layers. workers: how many threads; 0 for the page's own. Throws an Error for any other.
    */
   constructor({ world, tricks = [], numbers = {}, seeds = 10, hidden = [32, 32], paused = false, workers = cores() }) {
     if (!WORLDS[world]) throw new Error(`unknown world ${world}; there are ${Object.keys(WORLDS).join(", ")}`);

@@ -1,0 +1,47 @@
+"""Recurrent nets where they play: their states are carried along each lane, from row to row."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tricks.core.agent import Agent
+from tricks.core.env import Env
+from tricks.core.sequences import Features, Sequences
+
+
+class RecurrentState:
+    """The states of policy and value net in each lane of an environment, [S, N, 2, K]: zero before an episode.
+
+    first: the same before the first row of the rollout.
+    """
+
+    def __init__(self, agent: Agent, env: Env) -> None:
+        self.agent, self.env = agent, env
+        shape = len(agent.seeds), env.lanes, 2, agent.state_size
+        self.now = self.first = torch.zeros(shape, device=env.now.obs.device)
+
+    def look(self) -> Features:
+        """Features of the environment's present observations, which the states take in."""
+        step, policy, value = self.env.now, self.agent.policy_net, self.agent.value_net
+        lanes = Sequences(step.obs, torch.as_tensor(~step.resetting), self.now)
+        hidden, state = self.agent.through(policy, lanes)
+        other = state if value.body is policy.body else self.agent.through(value, lanes)[1]
+        self.now = torch.stack([state, other], 2)
+        return Features(lanes, hidden)
+
+    def begin_rollout(self) -> Tensor:
+        """Returns the states before the first row of the rollout that ends here."""
+        first, self.first = self.first, self.now
+        return first.clone()  # a copy that gradients may use, as nothing made in inference mode
+
+    def forget_open_episodes(self) -> None:
+        """Begin anew in every lane."""
+        self.now = self.first = torch.zeros_like(self.now)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states between two rollouts."""
+        return {"now": self.now}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.now = self.first = state["now"].to(self.now.device)

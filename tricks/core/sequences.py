@@ -1,0 +1,59 @@
+"""What nets are given: observations, their features, or, for recurrent nets, whole lanes in the order of time."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Rows of L whole lanes in the order of time, as recurrent nets take them: B = T·L.
+
+    Where a row is not valid, its lane is reset next, and its state begins anew.
+    """
+
+    obs: Tensor  # [S, T·L, ...]
+    valid: Tensor  # [S, T·L] bool
+    state: Tensor  # [S, L, 2, K]: the states of policy and value net before the first row
+
+
+Given = Tensor | Sequences  # observations, as nets take them
+
+
+@dataclass(frozen=True)
+class Features:
+    """Observations [S, B, ...], and what the body of the policy net makes of them, [S, B, H].
+
+    Heads on that body read `hidden` instead of running the body again. It is right until the weights change.
+    """
+
+    obs: Given
+    hidden: Tensor
+
+
+def observations(given: Given | Features) -> Tensor:
+    """The observations alone: [S, B, ...]."""
+    if isinstance(given, Features):
+        given = given.obs
+    return given.obs if isinstance(given, Sequences) else given
+
+
+class RecurrentBody(Protocol):
+    """A body whose features also depend on a state, which takes in one row after another."""
+
+    state_size: int
+    """K: how many numbers a lane's state has."""
+
+    def through(self, lanes: Sequences, /) -> tuple[Tensor, Tensor]:
+        """The features of all rows, [S, T·L, H], and the states after the last, [S, L, K]."""
+
+
+class Carried(Protocol):
+    """What recurrent agents see instead of observations, see `RecurrentState`."""
+
+    def look(self) -> Any:
+        """Features of the environment's present observations, which the states take in."""
+
+    def begin_rollout(self) -> Tensor:
+        """Returns the states before the first row of the rollout that ends here: [S, N, 2, K]."""
