@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +59,6 @@ def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(
     page = (folder / "report.html").read_text()
     assert "data:image/png" in page
     assert "python -m ablations compare ppo" in page
-
-
-def test_recurrent_agents_can_be_compared_and_need_a_lane_for_each_minibatch(tmp_path: Path) -> None:
-    found = compare(["ppo", "ppo+recurrent"], TINY, seeds=2, out=tmp_path, workers=1)
-    assert {*found.table.arm} == {"ppo", "ppo+recurrent"}
-    with pytest.raises(InputError, match=r"arm 'ppo\+recurrent': .* 3 minibatches are more than 2 lanes"):
-        compare(["ppo", "ppo+recurrent"], replace(TINY, minibatches=3), out=tmp_path)
 
 
 def test_asked_again_it_trains_nothing_and_more_seeds_train_only_those(

@@ -9,6 +9,7 @@ import torch
 from support.training import interrupted, same
 from torch import Tensor, nn
 
+from ablations import compare
 from tricks import PPO, Checkpoints, Config, InputError, load, resume, train
 from tricks.cli.main import main
 from tricks.continuing import StartFrom, further
@@ -73,6 +74,14 @@ def test_the_shell_evaluates_saves_and_films_it(kind: str, tmp_path: Path, capsy
     assert "play.gif: an episode of" in said
     assert main(["play", out, "--episode-limit", "3", "--no-gif"]) == 2
     assert "an episode has not ended after 3 steps" in capsys.readouterr().err
+
+
+def test_it_can_be_compared_and_needs_a_lane_for_each_minibatch(tmp_path: Path) -> None:
+    config = replace(CONFIG, env="tricks/Corridor-v0", steps=200)
+    found = compare(["ppo", "ppo+recurrent"], config, seeds=2, out=tmp_path, workers=1)
+    assert {*found.table.arm} == {"ppo", "ppo+recurrent"}
+    with pytest.raises(InputError, match=r"arm 'ppo\+recurrent': .* 5 minibatches are more than 4 lanes"):
+        compare(["ppo", "ppo+recurrent"], replace(config, minibatches=5), out=tmp_path)
 
 
 class Doubled(nn.Module):
