@@ -5,7 +5,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from ablations.analysis.stats import FEWEST
+from ablations import FEWEST
 from book.site.playground import offered
 from book.site.rungs import chapter_of
 from book.site.train_here import HERE
