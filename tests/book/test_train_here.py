@@ -52,7 +52,7 @@ def test_a_chapter_has_its_small_playground_before_its_exercises(chapter: str, s
 @pytest.mark.parametrize("chapter", HERE)
 def test_an_arm_of_the_table_is_a_setting_of_the_library(chapter: str) -> None:
     here = HERE[chapter]
-    assert switched([*here.without, *here.adds]).on
+    assert {*switched([*here.without, *here.adds]).on} == {*here.without, *here.adds}
     Config(here.world, **{name: x for name, x in here.numbers.items() if name != "agents"})  # type: ignore[arg-type]
 
 

@@ -109,7 +109,7 @@ HERE = {
         PLAIN,
         ("grad_clip",),
         "tricks/CartPoleShockPairs100000-v0",
-        {"lr": 0.003, "steps": 30_000},
+        {"lr": 0.003, "steps": 40_000},
     ),
     "entropy": TrainHere(
         "A small reward is one step to the left, ten times as much far to the right. Without the bonus, nearly "

@@ -31,12 +31,16 @@ export class Picture {
   draw(arms, watched) {
     const { chart, steps } = this;
     const x = (k) => ((k + 1) / POINTS) * steps;
+    const line = (values, style) => {
+      const known = values.map((y, k) => [x(k), y]).filter(([, y]) => !Number.isNaN(y)); // of one that ended no episode
+      chart.line(known, { class: `line ${style}` });
+    };
     chart.clear();
     arms.forEach((arm, which) => {
       const style = ARMS[which];
       arm.curves.forEach(({ values }, agent) => {
         if (agent === watched) return;
-        chart.line(values.map((y, k) => [x(k), y]), { class: `line thin play-agent ${style}` });
+        line(values, `thin play-agent ${style}`);
       });
       const bands = arm.bands.filter(([, low]) => !Number.isNaN(low));
       const high = bands.map((band, k) => [x(k), band[2]]);
@@ -46,9 +50,9 @@ export class Picture {
     arms.forEach((arm, which) => {
       const style = ARMS[which];
       const own = arm.curves[watched].values;
-      chart.line(own.map((y, k) => [x(k), y]), { class: `line play-watched ${style}` });
-      chart.line(arm.bands.map(([y], k) => [x(k), y]), { class: `line play-mean ${style}` });
-      if (own.length) chart.dot(x(own.length - 1), own[own.length - 1], { class: style, r: 3.5 });
+      line(own, `play-watched ${style}`);
+      line(arm.bands.map(([y]) => y), `play-mean ${style}`);
+      if (own.length && !Number.isNaN(own[own.length - 1])) chart.dot(x(own.length - 1), own[own.length - 1], { class: style, r: 3.5 });
     });
     this.label(arms);
   }
