@@ -140,7 +140,7 @@ def test_an_interval_needs_five_seeds_and_all_of_them() -> None:
         (["--eval-every", "9", "--eval-episodes", "0"], "an evaluation needs at least 1 episode, not 0"),
         (["--eval-episodes", "3"], "--eval-episodes needs --eval-every"),
         (["--resume", "x", "--eval-every", "9"], "it takes no --eval-every"),
-        (["--tensorboard", "--out", "DIR"], 'install it with: pip install -e ".[tensorboard]"'),
+        (["--tensorboard", "--out", "DIR"], 'install it with: pip install "ppo-tricks[tensorboard]"'),
     ],
 )
 def test_bad_input_is_one_line(
