@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
-from tricks.errors import InputError
+from tricks.errors import InputError, StopTraining
 from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
 from tricks.version import __version__ as __version__
 
@@ -41,6 +41,7 @@ __all__ = [
     "Run",
     "Spaces",
     "StartFrom",
+    "StopTraining",
     "Tricks",
     "diff",
     "export",
