@@ -60,7 +60,7 @@ def test_every_small_playground_trains_to_its_end_and_every_click_has_seeds_of_i
     browser.open("playground.html#steps=1000&agents=1&a=")
     browser.wait_for("#playground .play-main")
     for here in HERE.values():
-        short = re.sub(r"steps=\d+", "steps=1000", here.setting).replace("&agents=20", "") + "&agents=2"
+        short = re.sub(r"steps=\d+", "steps=1000", here.setting).replace("&agents=30", "") + "&agents=2"
         browser.run(PUT, short)
         first = trained(browser, "#tried")
         assert first["points"] == 100

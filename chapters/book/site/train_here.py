@@ -117,7 +117,8 @@ HERE = {
         PLAIN,
         ("entropy",),
         "tricks/Corridor1-v0",
-        {"lr": 0.01, "steps": 30_000, "horizon": 32, "entropy_coef": 0.05, "agents": 20},
+        {"lr": 0.01, "steps": 30_000, "horizon": 32, "entropy_coef": 0.05, "agents": 30},
+        hidden=(16,),
     ),
     "action_mask": TrainHere(
         "Twenty of 24 actions do nothing. With the mask, the agents cross the grid almost at once.",

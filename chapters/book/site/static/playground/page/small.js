@@ -44,6 +44,7 @@ export class Small {
   begin() {
     this.end();
     if (this.arms.length) this.setting.from += SPREAD;
+    delete this.at.dataset.told;
     this.open.href = this.link;
     const cores = Math.max(1, (navigator.hardwareConcurrency ?? 2) - 1);
     const workers = Math.max(1, Math.floor(cores / this.setting.arms.length));

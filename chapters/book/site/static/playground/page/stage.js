@@ -55,7 +55,7 @@ export class Stage {
   }
 
   say(text) {
-    this.caption.textContent = text || " ";
+    this.caption.textContent = text || "\u00a0"; // so that an empty line is as high as any
   }
 
   clear() {
