@@ -32,18 +32,19 @@ import torch
 
 from ablations import SCALES, area, effects, interval, style
 from ablations.findings import PUBLISHED, claim_verdicts
-from book import begin, curves, planted
+from book import begin, curves, evidence, label_lines, planted
 from book.figures import learning_curve, over_steps
 from book.results import all_effects, around_robots, robots, studies
-from exercises.continuous_actions import check_log_prob, log_prob_of_the_torque
+from exercises.continuous_actions import check_log_prob, check_log_slope, log_prob_of_the_torque
 from tricks import CONTINUOUS, PPO, Config, source, train
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.core.agent import Agent
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.rollout import play_episodes
 from tricks.core.spaces import Spaces
-from tricks.ladder import named
+from tricks.ladder import named, switched
 from tricks.loop import build_agent
+from tricks.squash import SquashedGaussian, log_slope, mean_log_slope
 
 begin()
 COLOR, FAULT = style.OTHERS[2], style.FAULT
@@ -201,7 +202,7 @@ assert len(runaway.diverged) >= 3
 # %% [markdown]
 # (Two other ways are right: give a clipped action the whole probability of the tail, which has less variance (Fujita &
 # Maeda 2018, arXiv:1802.07564), or squash by $\tanh$, with its derivative in the log-probability, as Andrychowicz et
-# al. recommend.)
+# al. recommend. The second one has a section below.)
 #
 # ## How wide to begin
 #
@@ -257,6 +258,163 @@ assert stuck[0] > 2 * stuck[1:].max()
 # Don't conclude that wider is better. Andrychowicz et al. recommend *decreasing* the first $\sigma$ on their locomotion
 # tasks. It has the units of an action, so compare it with the range, and tune it. (`Config` has its logarithm,
 # `log_std_init`, for all agents alike, and `activation="relu"` for nets without tanh.)
+#
+# ## Squash: a limit inside the policy
+#
+# What does the cut at the motor's limit hide? Draws of 5 and of 50 are the same torque. The policy's gradient doesn't
+# mind, as we saw. But its entropy counts them as different: it grows with $\log \sigma$ without end. So an [entropy
+# bonus](10_entropy.ipynb) can always be raised by scattering more widely, and beyond the limit, that costs nothing more.
+#
+# In the world Dial, you set a dial, a number within ±1, and earn $1 - (\text{dial} - \text{target})^2$; the target is
+# shown, and lies within ±½. Setting the dial anywhere at random earns 0.58, and always turning it to one end −0.08.
+# **Predict.** An agent gets a large bonus, with $c_2$ = 0.3 beside advantages of size 1. What does it earn?
+
+# %%
+dial = Config("tricks/Dial-v0", seeds=5, steps=60_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01, entropy_coef=0.3)
+cut = switched(["baseline", "reuse", "clip", "gae", "advantage_norm", "segments", "entropy"])
+dialers = {"cut off": train(dial, cut), "squashed": train(dial, replace(cut, squash=True))}
+
+# %% tags=["predict"]
+figure, axes = plt.subplots(1, 2, figsize=(8.5, 2.5))
+ends = {}
+for (name, run), color in zip(dialers.items(), (FAULT, COLOR), strict=True):
+    curve = run.curve.groupby("update").mean()
+    axes[0].plot(curve.step / 1000, curve["return"] / 10, color=color, label=name)  # ten steps an episode
+    axes[1].plot(curve.step / 1000, curve.action_std, color=color, label=name)
+    ends[name] = run.curve[run.curve.step > 54_000].mean()
+    print(
+        f"{name}: {ends[name]['return'] / 10:.2f} a step at the end, σ = {ends[name].action_std:.2g}, "
+        f"{ends[name].action_clip_fraction:.0%} of the draws beyond the bounds"
+    )
+axes[0].set(xlabel="environment steps (thousands)", ylabel="reward per step")
+axes[1].set(xlabel="environment steps (thousands)", ylabel="σ", yscale="log")
+label_lines(axes[0])
+plt.show()
+assert ends["cut off"]["return"] < 2 and ends["cut off"].action_clip_fraction > 0.9
+assert ends["squashed"]["return"] > 6.5 and ends["squashed"].action_clip_fraction == 0
+
+# %% [markdown]
+# Worse than chance. It is paid for an uncertainty that nobody gets to see: nearly all of its draws are at one end of the
+# dial or the other. The second agent has the flag `squash`, which replaces the cut by a function that flattens:
+#
+# $$a = c + h \tanh u, \qquad u \sim \mathcal{N}(\mu, \sigma^2), \qquad \text{for the bounds } c \pm h .$$
+#
+# Now the limit is a part of the policy, and $\pi$ is the density of what the motor really does. A slice of $u$ that is
+# $du$ wide becomes a slice of $a$ that is $da = h\,(1 - \tanh^2 u)\, du$ wide, and holds the same probability. So the
+# density grows by the factor $du/da$, and with several motors, the logarithms add up:
+#
+# $$\log \pi(a) = \log \mathcal{N}(u) - \sum_i \log\big(1 - \tanh^2 u_i\big) - \sum_i \log h_i .$$
+#
+# By hand, with $\mu = 0$, $\sigma = 1$, $u = 1$, and $h = 2$: $\log \mathcal{N}(1) = -1.42$. Since $\tanh 1 = 0.762$, the
+# slope is $1 - 0.580 = 0.420$, whose logarithm is $-0.87$; $\log 2 = 0.69$. Together: $-1.42 + 0.87 - 0.69 = -1.24$.
+
+# %%
+motor = SquashedGaussian((-2.0,), (2.0,))
+ours = motor.log_prob(torch.zeros(2), torch.ones(1)).item()
+stretch = torch.distributions.AffineTransform(0.0, 2.0)
+squashed = torch.distributions.TransformedDistribution(
+    torch.distributions.Normal(0.0, 1.0), [torch.distributions.TanhTransform(), stretch]
+)
+theirs = squashed.log_prob(motor.played(torch.ones(1))).item()
+print(f"the library: {ours:.2f}; torch.distributions: {theirs:.2f}")
+assert abs(ours + 1.2445) < 1e-3 and abs(ours - theirs) < 1e-5
+
+# %% [markdown]
+# ### Keep $u$, not $a$
+#
+# Whoever stores the action has to get back to $u = \operatorname{artanh}\big((a - c)/h\big)$, and a float32 doesn't
+# know it any more: beyond $u \approx 9$, $\tanh u$ is exactly 1. Public code therefore moves the action off the bound by
+# some $\epsilon$, or adds one inside of the logarithm. Our rollouts store $u$, so there's nothing to invert. The slope
+# rounds to 0 there, too, but its logarithm has a form that doesn't:
+#
+# $$\log(1 - \tanh^2 u) = 2\,\big(\log 2 - u - \operatorname{softplus}(-2u)\big) .$$
+
+# %%
+u = torch.tensor([1.0, 4.0, 8.0, 12.0])
+back, naive = u.tanh().atanh(), (1 - u.tanh() ** 2).log()
+for row in zip(u.tolist(), back.tolist(), naive.tolist(), log_slope(u).tolist(), strict=True):
+    print("u = {:2g}: back from tanh {:.3f}; log slope {:.3f}, in the stable form {:.3f}".format(*row))
+assert back[3].isinf() and naive[3].isinf() and abs(log_slope(u)[3] + 24 - 2 * math.log(2)) < 1e-4
+
+# %%
+source(log_slope, SquashedGaussian)
+
+# %% [markdown]
+# ### What the correction changes
+#
+# Not the ratio: the correction depends on $u$ and on no weight, so it cancels. Not the gradient of $\log \pi$ either,
+# for the same reason, nor the KL divergence. Under the same $u$, PPO with `squash` takes the very steps of PPO with a
+# plain Gaussian, and only the environment is another one: its motor flattens where it used to cut.
+
+# %%
+torch.manual_seed(0)
+old = 0.3 * torch.randn(1000, 2)  # μ and log σ of a thousand policies
+new = old + 0.1 * torch.randn(1000, 2)
+u = motor.sample(old, torch.randn(1000, 1))
+plain, bent = ((f.log_prob(new, u) - f.log_prob(old, u)).exp() for f in (DiagonalGaussian, motor))
+print(f"ratios from {plain.min():.2f} to {plain.max():.2f}; largest difference {(bent - plain).abs().max():.0e}")
+assert (bent - plain).abs().max() < 1e-5 and plain.std() > 0.05
+
+# %% [markdown]
+# What changes is the number that is printed for $\log \pi$, and the **entropy**, with its bonus. It is that of the
+# Gaussian plus the mean of $\log(1 - \tanh^2 u)$, plus $\sum_i \log h_i$. That mean has no closed form. It's tempting to
+# take $-\log \pi(a)$ of the stored actions instead. Its value is right on average, but its gradient is a score, which is
+# 0 on average: such a bonus pulls nowhere. One dimension at a time, a mean over a Gaussian is easy: the library takes
+# 33 points, evenly spaced within ±5.5 σ.
+
+# %%
+source(mean_log_slope)
+
+# %%
+sigma = torch.logspace(-1.3, 1, 100)
+output = torch.stack([torch.zeros(100), sigma.log()], 1)
+curves_of = {"Gaussian": (DiagonalGaussian.entropy(output), FAULT), "squashed": (motor.entropy(output), COLOR)}
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+for name, (entropy, color) in curves_of.items():
+    axis.plot(sigma, entropy, color=color, label=name)
+axis.axhline(math.log(4), color=style.INK, lw=1)
+axis.text(0.06, math.log(4) + 0.1, "any torque within ±2 alike", color=style.INK)
+axis.set(xscale="log", xlabel="σ, for a mean of 0", ylabel="entropy (nats)", ylim=(-2, 4))
+label_lines(axis)
+plt.show()
+most = curves_of["squashed"][0].argmax()
+print(
+    f"largest at σ = {sigma[most]:.2f}: {curves_of['squashed'][0][most]:.3f}; the uniform distribution has {math.log(4):.3f}"
+)
+assert 0.8 < sigma[most] < 0.95 and 0 < math.log(4) - curves_of["squashed"][0][most] < 0.02
+
+# %% [markdown]
+# The squashed entropy has a top, just below that of the uniform distribution on the range. Wider than that, draws pile up
+# at the ends, the entropy *falls*, and the bonus pulls $\sigma$ back. That is what saved the second agent.
+#
+# ### When it doesn't help
+#
+# - **Without a bonus**, what is left of `squash` is a motor that flattens. The trial below has that, too, as its smallest
+#   dose.
+# - **Where the best action is a bound**, $\tanh$ gets there only in the limit. The mean has to run off, and on the way
+#   the slope, and with it what an action changes, goes to 0.
+# - **Where there is no bound**, there's nothing to squash into. The flag refuses a Box that is open on one side, or on
+#   both.
+#
+# Two remarks. The greedy action is $c + h \tanh \mu$. That is the median of the actions, but not always their most
+# likely one: with a large $\sigma$, the density is highest near the bounds. And $\sigma$ is in units of half the range
+# now, so $\sigma = 1$ explores all of it, whether that is ±0.01 or ±1000. (`rescale_actions` gives the same units and
+# keeps the cut. With both, the actions are those of `squash` alone, and entropies are per unit of the rescaled range.)
+
+# %%
+found = evidence("squash")
+found
+
+# %%
+(trial,) = found.worlds.itertuples()
+print(f"{trial.doses}, as shares of the best score; rates {trial.lr_without:g} and {trial.lr_with:g}")
+assert trial.lr_with > 10 * trial.lr_without
+
+# %% [markdown]
+# The larger the bonus, the more the flag is worth; with the smallest one, it's worth next to nothing. In the trial, each
+# arm has its own best learning rate, and the one without the flag chose a far smaller one. Its σ then stays near where it
+# began, which is better than to be blown up, and worse than to learn. Don't read this as praise for large bonuses: they
+# only show what a bonus pays for.
 #
 # ## Every trick on Pendulum
 #
@@ -500,6 +658,24 @@ assert faulty.approx_kl.median() > 3 * right.approx_kl.median()
 # <details><summary>Hint</summary>
 #
 # Take an action of 2.7, a policy that hasn't moved, and write down its ratio.
+#
+# </details>
+#
+# **Exercise 4: write it.** The correction for $\tanh$, $\log(1 - \tanh^2 u)$ for each $u$, as far out as $u = \pm 30$.
+
+
+# %%
+def my_log_slope(u):  # [B] -> [B]
+    ...
+
+
+check_log_slope(my_log_slope)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# $1 - \tanh^2 u = 1 / \cosh^2 u = 4 / (e^u + e^{-u})^2$. Take $e^u$ out of the bracket before you take the logarithm, and
+# let `torch.nn.functional.softplus`, which is $\log(1 + e^x)$, do the rest.
 #
 # </details>
 #

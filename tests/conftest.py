@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from gymnasium.envs.classic_control import CartPoleEnv
+from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 from gymnasium.spaces import Box, MultiDiscrete, Text
 from support import kernels
 from support.any_space import AnySpace
@@ -45,6 +45,7 @@ register("Choices-v0", AnySpace, action=MultiDiscrete([3, 2]))
 register("UnitPictures-v0", AnySpace, observation=Box(0, 1, (3, 8, 8)))
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
+register("ShortPendulum-v0", PendulumEnv, max_episode_steps=15)
 
 
 def alone(name: str) -> Tricks:
@@ -72,4 +73,16 @@ def refuses(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
 @pytest.fixture(params=SETTINGS)
 def setting(request: pytest.FixtureRequest) -> Tricks:
     """Each flag by itself, with its needs, and each preset."""
+    return SETTINGS[request.param]
+
+
+@pytest.fixture
+def home(setting: Tricks) -> str:
+    """A small environment in which the setting can train."""
+    return "ShortPendulum-v0" if setting.squash else "ShortCartPole-v0"
+
+
+@pytest.fixture(params=[name for name, tricks in SETTINGS.items() if not tricks.squash])
+def discrete_setting(request: pytest.FixtureRequest) -> Tricks:
+    """Each of them that can train on Discrete actions."""
     return SETTINGS[request.param]

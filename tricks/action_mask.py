@@ -25,9 +25,11 @@ def need_masks(env: Env) -> None:
             "leave it off with --no-action-mask (action_mask=False)"
         )
     if not env.masks:
+        entry = getattr(env.spaces.observation, "spaces", {})
+        shown = f', for its entry "action_mask" is {entry["action_mask"]}' if "action_mask" in entry else ""
         raise InputError(
             f'action_mask needs info["action_mask"] from reset and step, an array of {env.spaces.actions} zeros and '
             "ones that says which actions are legal, or a method action_masks() that returns one, or the entry "
-            f'"action_mask" in Dict observations, and {env.id} gives none; provide it, or leave the trick off with '
-            "--no-action-mask (action_mask=False)"
+            f'"action_mask" in Dict observations, and {env.id} gives none{shown}; provide it, or leave the trick off '
+            "with --no-action-mask (action_mask=False)"
         )

@@ -1,7 +1,10 @@
-"""One exception for every error that the user can fix."""
+"""One exception for every error that the user can fix, and other exceptions in one line."""
 
+import sys
 import traceback
 from pathlib import Path
+
+NOT_THEIRS = {"tricks", "ablations", "gymnasium", "numpy", "torch", *sys.stdlib_module_names}  # no code of the user's
 
 
 class InputError(Exception):
@@ -16,11 +19,28 @@ class InputError(Exception):
 
 
 def said(error: BaseException) -> str:
-    """What an exception says, in one line; if that is nothing, or fails in turn, its type's name and where it arose."""
+    """What an exception says, in one line; if that is nothing, or fails in turn, its type's name."""
     try:
         words = " ".join(str(error).split())
     except Exception:
         words = ""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return words or type(error).__name__ + place
+    return words or type(error).__name__
+
+
+def in_words(error: BaseException) -> str:
+    """`ZeroDivisionError: division by zero, in my_env.py, line 12`; of an InputError only what it says."""
+    if isinstance(error, InputError):
+        return str(error)
+    name, words = type(error).__name__, said(error)
+    return (words if words.partition(" ")[0] == name else f"{name}: {words}") + place(error)
+
+
+def place(error: BaseException) -> str:
+    """`, in my_env.py, line 12`: the innermost line of code that the user can change; empty if there is none."""
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] not in NOT_THEIRS:
+            path = Path(frame.f_code.co_filename)
+            inner = path.name == "__init__.py"
+            name = "a notebook's cell" if "ipykernel_" in str(path) else f"{path.parent.name}/" * inner + path.name
+            return f", in {name}, line {line}"
+    return ""

@@ -206,6 +206,13 @@ class Tricks(Checked):
         beyond=True,
         chapter="value_clip",
     )
+    squash: bool = trick(
+        "Box actions are tanh of a Gaussian, stretched to their bounds, and log π is corrected for that",
+        "Haarnoja et al. 2018, arXiv:1801.01290, appendix C; Andrychowicz et al. 2020, arXiv:2006.05990",
+        color="#FF0FFF",
+        beyond=True,
+        chapter="continuous_actions",
+    )
     recurrent: bool = trick(
         "policy and value net remember: an LSTM or GRU between body and head",
         "Hochreiter & Schmidhuber 1997, 10.1162/neco.1997.9.8.1735; Huang et al. 2022, details 33 to 37",

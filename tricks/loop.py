@@ -49,6 +49,7 @@ from tricks.runs.run import Run, own
 from tricks.segments import play_segment
 from tricks.separate_optimizers import idle, in_turn, turns
 from tricks.shared_trunk import share_trunk_
+from tricks.squash import squashed
 from tricks.state_norm import add_obs_stats_, follow_observations_
 from tricks.value_clip import clipped_error
 from tricks.values import checked
@@ -83,6 +84,8 @@ def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody |
         orthogonal_(agent.value_net, config.seed_list, 1, gain=2**0.5, head_gain=1.0)
     if tricks.action_mask:
         agent.mask = mask_logits
+    if tricks.squash:
+        agent.own_family = squashed(spaces.action)
     if tricks.state_norm:
         add_obs_stats_(agent)
     if tricks.return_norm:
@@ -109,6 +112,8 @@ def train_in(
     """The loop. Everything has a leading seed axis S, and every reduction stays within a seed."""
     player, log = Player(env, block=config.horizon, limit=config.episode_limit), Log(config)
     agent = build_agent(env.spaces, config, tricks, body).to(config.device)
+    if tricks.squash:
+        player.family = agent.family
     optimizer = Adam(agent.parameters(), config.adam_eps)
     if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
         parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}
@@ -158,7 +163,7 @@ def train_in(
 
         # Learn: make the actions that turned out well more likely.
         if tricks.reuse:
-            batch.old_log_prob = old_log_prob(agent.policy, agent.spaces.family, batch)
+            batch.old_log_prob = old_log_prob(agent.policy, agent.family, batch)
             batches = minibatches(batch, config.seed_list, log.update, config.epochs, config.minibatches)
             if tricks.recurrent:
                 batches = whole_lanes(batch, config.seed_list, log.update, config.epochs, config.minibatches)
@@ -239,7 +244,7 @@ def learn(
     log: Log,
 ) -> None:
     """A gradient step on each minibatch; learning_rate [S]."""
-    family = agent.spaces.family
+    family = agent.family
     clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
     value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)
     if tricks.clip_anneal:

@@ -63,6 +63,9 @@ class Memory:
     def add(self, batch: Batch, stats: ReturnStats, update: int) -> None:
         """Add a rollout whose value and target are in units of `stats`, and drop the oldest one if full."""
         new = Batch(**batch.columns)
+        # Without popart, the net's outputs n stay as they were when the statistics moved, so before this update's first
+        # step it predicts σ′n + μ′, of today's `stats`, and no longer the σn + μ of the rollout. value_clip's old
+        # prediction is that n in the update itself, too.
         new.value = denormalize(batch.value, stats.of(batch.task))
         new.target = denormalize(batch.target, stats.of(batch.task))
         new.born = torch.full_like(batch.valid, update, dtype=torch.int64)
@@ -126,7 +129,7 @@ def auxiliary_errors(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Te
     error = squared_error(auxiliary, b.target)
     if config.aux_value_clip:
         error = clipped_error(auxiliary, b.value, b.target, per_seed(config.value_clip_range, auxiliary))
-    kl = agent.spaces.family.kl(b.old, agent.policy(features, b.legal))
+    kl = agent.family.kl(b.old, agent.policy(features, b.legal))
     return error, kl, squared_error(value, b.target)
 
 

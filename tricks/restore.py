@@ -9,9 +9,8 @@ from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
-import gymnasium as gym
 import pandas as pd
 from torch import Tensor
 
@@ -19,11 +18,12 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
+from tricks.envs.ids import NamedEnv
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
-from tricks.runs.checkpoint import Checkpoints, Saved, read, resume_command
+from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
 from tricks.runs.files import as_path
 from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
 from tricks.runs.lock import hold
@@ -34,8 +34,6 @@ from tricks.values import checked
 from tricks.wrapper_texts import wrapper_name, wrapper_texts
 
 T = TypeVar("T")
-SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
-GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
 
 
 @checked
@@ -72,11 +70,9 @@ def resumed(
     wrap: Sequence[str],
 ) -> Run:
     """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
-    for name, given in (("env", env), ("body", body)):
-        if name in saved.own and (given is None or isinstance(given, str)):
-            call = _call("resume", folder, name)
-            raise InputError(f"the run in {folder} was started with a custom {name}: from Python, {call}")
-    config, make = _named(folder, saved.config, env, wrap)
+    if "body" in saved.own and body is None:
+        raise InputError(f"the run in {folder} was started with a custom body: {how_to_resume(folder)}")
+    config, make = _named(folder, saved.config, "env" in saved.own, env, wrap)
     if isinstance(make, Unnamed):
         make()
     checkpoints = Checkpoints(folder, saved.every, saved)
@@ -100,15 +96,12 @@ def load(
         raise InputError(f"{folder} is a file; give the folder of the run")
     if not finished(folder):
         unfinished = (folder / CHECKPOINT).is_file()
-        hint = f"; it is unfinished, resume it with: {resume_command(folder)}" if unfinished else ""
+        hint = f"; it is unfinished, resume it with: {how_to_resume(folder)}" if unfinished else ""
         raise InputError(f"no saved run in {folder}: there is no run.json{hint}")
     about, config, tricks, curve, state = contents(folder)
     if "body" in about.own and body is None:
-        raise InputError(f"the run in {folder} was trained with a custom body: {_call('load', folder, 'body')}")
-    if "env" not in about.own or callable(env):
-        config, make = _named(folder, config, env, wrap)
-    else:
-        make = _missing(f"the run in {folder} was trained in a custom environment: {_call('load', folder, 'env')}")
+        raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
+    config, make = _named(folder, config, "env" in about.own, env, wrap)
     observation, action = about.gym_spaces()
     try:
         spaces = Spaces(config.env, observation, action, about.spaces.tasks, config.as_vector)
@@ -161,13 +154,16 @@ def _damaged(folder: Path, reason: str) -> InputError:
 
 
 def _named(
-    folder: Path, config: Config, env: MakeEnv | str | None, wrap: Sequence[str]
+    folder: Path, config: Config, own: bool, env: MakeEnv | str | None, wrap: Sequence[str]
 ) -> tuple[Config, MakeEnv | None]:
-    """The run's config, and what makes its environment if it has no custom one; None: its id does.
+    """The run's config, and what makes its environment; None: its id does.
 
-    An id without a module gets the one that `env` names. Raises InputError if `env` is another id, or `wrap` names
-    wrappers that are not the run's.
+    own: whether the run was trained in a custom environment, which `env` may name. Of any other run, an id without a
+    module gets the one that `env` names. Raises InputError if `env` is another id, or `wrap` names wrappers that are
+    not the run's.
     """
+    if own and isinstance(env, str):
+        env = NamedEnv(env)
     if isinstance(env, str):
         if config.env not in (env, env.rpartition(":")[2]):
             raise InputError(f"the run in {folder} was trained in {config.env!r}, not in {env!r}")
@@ -175,24 +171,25 @@ def _named(
     wrap, used = wrapper_texts(wrap), [wrapper_name(name) for name in config.wrap]
     if other := [name for name in wrap if name not in (*config.wrap, *used)]:
         raise InputError(f"the run in {folder} was not trained with the wrapper {other[0]}")
-    own = {"env": repr(config.env)} if env is None and ":" in config.env else {}
+    unnamed = env is None and (own or ":" in config.env)
     foreign = [name for name in used if name not in (*map(wrapper_name, wrap), *GYMNASIUMS)]
-    if not own and not foreign:
+    if not unnamed and not foreign:
         return config, None if isinstance(env, str) else env
-    parts = [f"in {name}" for name in own.values()] + [f"with the wrapper {name}" for name in foreign]
-    options = [f"--env {name}" for name in own.values()] + [f"--wrap {name}" for name in foreign]
-    calls = [f"env={name}" for name in own.values()] + [f"wrap={foreign}"] * bool(foreign)
+    name = "module:Id" if own else repr(config.env)
+    parts = [f"in {'an environment of your own' if own else name}"] * unnamed
+    options, calls = [f"--env {name}"] * unnamed, [f"env={'...' if own else name}"] * unnamed
+    parts += [f"with the wrapper {each}" for each in foreign]
+    options += [f"--wrap {each}" for each in foreign]
+    calls += [f"wrap={foreign}"] * bool(foreign)
     message = (
         f"the run in {folder} was trained {' and '.join(parts)}, whose module is imported only if you name it: "
         f"add {' '.join(options)} ({', '.join(calls)} in Python)"
     )
+    if own and unnamed:
+        message += "; instead of an Id, the name of the class or function that makes it will do"
     if foreign and callable(env):
         raise InputError(message)
-    return config, Unnamed(message)
-
-
-def _call(function: str, folder: Path, argument: str) -> str:
-    return f"{function}({str(folder)!r}, {argument}=...)"
+    return config, Unnamed(message, own)
 
 
 def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_body: bool) -> None:
@@ -207,10 +204,3 @@ def _renamed(state: dict[str, Tensor], state_norm: bool) -> dict[str, Tensor]:
     """The agent's tensors under today's names; once, all agents had statistics of observations, used or not."""
     names = {name: name.replace("obs_", "obs_stats.") for name in ("obs_rows", "obs_average", "obs_squares")}
     return {names.get(name, name): x for name, x in state.items() if state_norm or name not in names}
-
-
-def _missing(message: str) -> Callable[[], NoReturn]:
-    def make(**args: object) -> NoReturn:
-        raise InputError(message)
-
-    return make

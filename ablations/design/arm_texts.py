@@ -10,7 +10,8 @@ from ablations.design.choice import idle
 from ablations.design.flag_sets import SHARED
 from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
 from tricks.errors import InputError
-from tricks.ladder import NEEDS, Tricks
+from tricks.flags import switch
+from tricks.ladder import NEEDS, PRESETS, Tricks, named
 
 Asked = Arm | Tricks | str
 LISTS = ("hidden", "env_args", "wrap")  # fields that take several words
@@ -69,6 +70,17 @@ def option_name(word: str) -> str:
     name = word.split("=")[0].removeprefix("--").replace("-", "_")
     off = name.removeprefix("no_")
     return off if off in NEEDS or off in SWITCHES else name
+
+
+def idle_switch(text: str) -> str:
+    """`: --no-gae changes nothing, ...`, of an arm in words that switches what its rung has so already; or empty."""
+    rung, *words = text.split() or [""]
+    for word in words if rung in (*PRESETS, *NEEDS) else ():
+        name, off = option_name(word), word.startswith("--no-")
+        if word.startswith("--") and name in NEEDS and (name in named(rung).on) != off:
+            other = switch(name) if off else f"--no-{switch(name)[2:]}"
+            return f": {word} changes nothing, since {name} is already {'off' if off else 'on'} in {rung}; try {other}"
+    return ""
 
 
 def arms_of(asked: Sequence[Asked] | Mapping[str, Asked], base: Config, free: Collection[str] = ()) -> list[Arm]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ablations.design.arms import Arm, Comparison, Design
 from ablations.design.crossed import combinations, crossed
@@ -33,14 +34,21 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
 
     first: the label of the first arm.
     """
-    chosen = names or base.tricks.on
-    start = [name for name in base.tricks.on if name not in chosen]
-    if missing := [name for name in chosen if name not in base.tricks.on]:
+    on, wanted = base.tricks.on, names or base.tricks.on
+    if missing := [name for name in wanted if name not in on]:
         raise InputError(f"{base.name} does not have {', '.join(missing)}")
+    chosen, start = [name for name in on if name in wanted], [name for name in on if name not in wanted]
+    if resting := [name for name in start if not {*closed([name])}.isdisjoint(chosen)]:
+        every = ",".join(name for name in on if name in (*chosen, *resting))
+        raise InputError(
+            f"this ladder starts without {' and '.join(chosen)}, which {' and '.join(resting)} of {base.name} "
+            f"{'needs' if len(resting) == 1 else 'need'}: let it climb those, too, with --tricks {every}"
+        )
     sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
     pairs = [Comparison(added([name]), sets[k], sets[k + 1]) for k, name in enumerate(chosen)]
-    label = first or Label(f"{base.name} without these" if start else "reinforce")
-    return _made("ladder", Arm(label, sets[0], base.numbers), pairs)
+    only, without = f"only {', '.join(start)} of {base.name}", f"{base.name} without {', '.join(chosen)}"
+    label = first or Label((only if len(start) < len(chosen) else without) if start else "reinforce")
+    return replace(_made("ladder", Arm(label, sets[0], base.numbers), pairs), name=f"ladder of {base.name}")
 
 
 def factorial(base: Arm, names: Sequence[str] = ()) -> Design:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
+from gymnasium.spaces import Box
+
 from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.ladder import HYPERPARAMETERS, LADDER, NEEDS, Tricks, check_known
@@ -22,6 +24,14 @@ def usable(config: Config) -> Iterator[str]:
     """The flags that can have an effect: `action_mask` has none unless the environment gives a mask."""
     masked = gives_mask(config)
     return (name for name in LADDER if masked or name != "action_mask")
+
+
+def usable_beyond(config: Config) -> list[str]:
+    """The flags beyond the ladder that the environment allows: `squash` needs actions between finite bounds."""
+    with closing(make_env(replace(config.only(0), lanes=1, device="cpu", compile=False))) as env:
+        space = env.spaces.action
+    bounded = isinstance(space, Box) and space.is_bounded()
+    return [name for name in NEEDS if name not in LADDER and (bounded or name != "squash")]
 
 
 def gives_mask(config: Config) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import cloudpickle
 
-from tricks.errors import InputError, said
+from tricks.errors import InputError, in_words
 
 
 def function_from(text: str) -> Callable[..., Any]:
@@ -31,7 +31,7 @@ def function_from(text: str) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise InputError(f"{place} cannot be run: {type(error).__name__}: {said(error)}") from error
+        raise InputError(f"{place} cannot be run: {in_words(error)}") from error
     finally:
         sys.path.pop(0)
     found = getattr(module, name, None)

@@ -13,7 +13,7 @@ from ablations.experiments import quoted
 from ablations.experiments.comparing import show
 from ablations.experiments.quoted import parsed
 from ablations.experiments.requests import Request
-from tricks.errors import InputError, said
+from tricks.errors import InputError, in_words
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def design_from(place: str) -> Design:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{place} fails: {type(error).__name__}: {said(error)}") from error
+        raise InputError(f"{place} fails: {in_words(error)}") from error
     if not isinstance(found, Design):
         raise InputError(f"{place} returns {type(found).__name__}, not a Design")
     if not all(isinstance(arm, Arm) for arm in found.arms):

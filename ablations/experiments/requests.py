@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ablations.analysis.compared import Against
-from ablations.design.arm_texts import refuse_unfit
+from ablations.design.arm_texts import idle_switch, refuse_unfit
 from ablations.design.arms import Arm, Design
 from ablations.design.flag_sets import numbers
 from ablations.training.jobs import Job
@@ -68,7 +68,8 @@ def settings_of(asked: Request, env: MakeEnv | None = None, body: MakeBody | Non
         job = Job(config, arm.tricks, own)
         if job in found:
             twin = asked.arms[found.index(job)].name
-            raise InputError(f"arms {twin!r} and {arm.name!r} are the same, with the same flags and numbers")
+            why = idle_switch(arm.name) or idle_switch(twin) or ", with the same flags and numbers"
+            raise InputError(f"arms {twin!r} and {arm.name!r} are the same{why}")
         found.append(job)
     return found
 

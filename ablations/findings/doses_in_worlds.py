@@ -35,6 +35,17 @@ def large_loans() -> tuple[Dose, ...]:
     return doses_of((0, 3, 30), lambda loan: world(f"Loan{loan:g}Pay0.3", 40_000, epochs=20), 3)
 
 
+def corridors(lengths: Sequence[float]) -> tuple[Dose, ...]:
+    """Corridors of these lengths between the cue and the choice that it is about."""
+    return doses_of(lengths, lambda length: world(f"Recall{length:g}", 30_000, recurrent_size=32), 1)
+
+
+def hidden_speeds(counts: Sequence[float]) -> tuple[Dose, ...]:
+    """CartPole with so many of its two speeds hidden; with none, it is CartPole itself."""
+    names = {count: f"tricks/CartPoleHidden{count:g}-v0" if count else "CartPole-v1" for count in counts}
+    return doses_of(counts, lambda count: Config(names[count], steps=40_000, lanes=32, horizon=32), 500)
+
+
 def tiny_rewards() -> tuple[Dose, ...]:
     """CartPole that pays 0.1, 0.01 or 0.0001 a step."""
     return doses_of(

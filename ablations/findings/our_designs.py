@@ -34,9 +34,9 @@ def around_continuous(names: Sequence[str]) -> Design:
     """The preset `continuous` without each of its tricks, and with each other one. `names` changes no arm.
 
     A trick is taken out with what needs it, and added with what it needs. Action masks are left out: no continuous
-    action is illegal.
+    action is illegal. So are `squash` and `recurrent`, which are younger than the stored studies.
     """
-    others = [name for name in NEEDS if name not in (*CONTINUOUS.on, "action_mask")]
+    others = [name for name in NEEDS if name not in (*CONTINUOUS.on, "action_mask", "squash", "recurrent")]
     pairs = [without_it(CONTINUOUS, name) for name in CONTINUOUS.on]
     pairs += [with_it(CONTINUOUS, name, CONTINUOUS.on) for name in others]
     numbers = own_numbers(CONTINUOUS_CONFIG)

@@ -1,7 +1,7 @@
 """Trials, in several doses, of tricks that practitioners add to PPO."""
 
 from ablations.design.trial import NORMED, PLAIN, Trial
-from ablations.findings.doses_in_worlds import doses_of, tiny_rewards, world
+from ablations.findings.doses_in_worlds import corridors, doses_of, hidden_speeds, tiny_rewards, world
 from tricks.config import Config
 
 PENDULUM = 1086  # from a random policy's return to the ceiling
@@ -54,5 +54,29 @@ PRACTICE = (
         -1,
         "a V between median and mean gives little for a ticket that rarely wins, however much it does",
         varied="prize",
+    ),
+    Trial(
+        "squash",
+        (*NORMED, "segments", "entropy"),
+        doses_of((0.001, 0.1, 0.3), lambda coef: world("Dial", 60_000, entropy_coef=coef), 10),
+        1,
+        "the bonus pays a Gaussian for width without end, and most of what it draws then is cut off at a bound",
+        varied="coefficient",
+    ),
+    Trial(
+        "recurrent",
+        (*NORMED, "segments"),
+        corridors((0, 2, 8)),
+        1,
+        "the cue is only seen at the start of the corridor, and at its end, every observation is the same",
+        varied="length",
+    ),
+    Trial(
+        "recurrent",
+        (*NORMED, "segments"),
+        hidden_speeds((0, 1, 2)),
+        1,
+        "a pole that falls and one that comes back look the same without their speed",
+        varied="hidden speeds",
     ),
 )

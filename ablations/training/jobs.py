@@ -19,7 +19,7 @@ from ablations.training.provenance import VERSIONS, provenance
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
 from tricks.config import PerSeed
-from tricks.errors import InputError, said
+from tricks.errors import InputError, in_words
 from tricks.runs.learning_curve import COLUMNS, DIAGNOSTICS
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def compute(job: Job) -> Finished:
     except InputError as error:
         return Finished(error=str(error), detail=str(error))
     except Exception as error:
-        return Finished(error=f"{type(error).__name__}: {said(error)}", detail=traceback.format_exc())
+        return Finished(error=in_words(error), detail=traceback.format_exc())
 
 
 def result_text(job: Job, run: "Run", seconds: float) -> str:

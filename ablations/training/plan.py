@@ -8,7 +8,7 @@ from typing import Any
 
 from ablations.design.arm_texts import refuse_idle
 from ablations.design.arms import Design
-from ablations.design.choice import tricks_named, usable
+from ablations.design.choice import tricks_named, usable, usable_beyond
 from ablations.design.designs import DESIGNS
 from ablations.design.registry import SUITES
 from ablations.design.suites import Setting, Suite
@@ -151,8 +151,9 @@ def _plan(setting: Setting, suite: Suite, chosen: What, seeds: str) -> Plan:
     if unknown := [name for name in asked if name not in DESIGNS]:
         raise InputError(f"unknown design {', '.join(unknown)!r}; the designs are {', '.join(DESIGNS)}")
     designs = tuple(DESIGNS[name](names) for name in dict.fromkeys(asked))
-    if suite.beyond:
-        designs = tuple(DESIGNS[made.name](suite.beyond) if made.beyond else made for made in designs)
+    if any(design.beyond for design in designs):
+        others = suite.beyond or usable_beyond(config)
+        designs = tuple(DESIGNS[made.name](others) if made.beyond else made for made in designs)
     if chosen.tricks and (whole := [design.name for design in designs if design.own_arms]):
         raise InputError(f"the design {whole[0]} has its own arms; leave out --tricks")
     own = dict(chosen.numbers) if chosen.suite else _numbers(designs) | dict(chosen.numbers)

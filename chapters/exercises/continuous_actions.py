@@ -9,6 +9,7 @@ from book.exercise import Exercise
 from tricks.core.policies import Family
 from tricks.core.rollout import Batch, Policy
 from tricks.reuse import old_log_prob
+from tricks.squash import log_slope
 
 LIMIT = 2.0  # N·m, of Pendulum's motor
 
@@ -97,5 +98,53 @@ check_log_prob = Exercise(
         "the second argument is the logarithm of σ. Take exp before you divide by it.": _unlogged,
         "this is the density. The loss needs its logarithm.": _density,
         "the square is of (a − μ)/σ: it divides by σ², too.": _unsquared_width,
+    },
+)
+
+
+def _rounded(u: Tensor) -> Tensor:
+    return torch.log(1 - u.tanh() ** 2)
+
+
+def _kept_off(u: Tensor) -> Tensor:
+    return torch.log(1 - u.tanh() ** 2 + 1e-6)
+
+
+def _once(u: Tensor) -> Tensor:
+    return log_slope(u) / 2
+
+
+def _unscaled(u: Tensor) -> Tensor:
+    return log_slope(u) - 2 * math.log(2)
+
+
+def _one_sided(u: Tensor) -> Tensor:
+    return 2 * (math.log(2) - u)
+
+
+def _unsquared(u: Tensor) -> Tensor:
+    return torch.log(1 - u.tanh())
+
+
+def _negative(u: Tensor) -> Tensor:
+    return -log_slope(u)
+
+
+def _slope(u: Tensor) -> Tensor:
+    return log_slope(u).exp()
+
+
+check_log_slope = Exercise(
+    log_slope,
+    cases=({"u": torch.tensor([0.0, 1.0, -1.5])}, {"u": torch.tensor([30.0, -30.0, 8.0])}),
+    mistakes={
+        "far out, 1 − tanh² rounds to 0, and its logarithm to −∞. Never form the difference.": _rounded,
+        "an ε inside of the logarithm keeps it finite, and wrong: at u = 30 it should be −58.6.": _kept_off,
+        "this is log(1/cosh u), half of it: the slope is 1/cosh² u.": _once,
+        "2·log 2 is missing: at u = 0 the slope is 1, and its logarithm 0.": _unscaled,
+        "softplus(−2u) is missing. Without it, this is only right for large u > 0.": _one_sided,
+        "the slope is 1 − tanh² u, not 1 − tanh u.": _unsquared,
+        "the sign is wrong: the slope is at most 1, so its logarithm is at most 0.": _negative,
+        "this is the slope. The correction is its logarithm.": _slope,
     },
 )

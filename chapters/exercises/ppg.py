@@ -19,7 +19,7 @@ def cloning_term(old_log_prob: Tensor, log_prob: Tensor) -> Tensor:
 
 def errors_of_a_phase(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Tensor, Tensor]:
     """½(V_aux(s) − G)², KL(π_old(·|s) ‖ π(·|s)), and ½(V(s) − G)². [S, B] each."""
-    features, family = agent.features(b.obs), agent.spaces.family
+    features, family = agent.features(b.obs), agent.family
     auxiliary, value = agent.read(auxiliary_net(agent), features), agent.value(features)
     old_log_prob, log_prob = (family.log_prob(x, b.action) for x in (b.old, agent.policy(features, b.legal)))
     return squared_error(auxiliary, b.target), cloning_term(old_log_prob, log_prob), squared_error(value, b.target)

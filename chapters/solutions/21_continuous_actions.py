@@ -25,7 +25,7 @@ import math
 
 import torch
 
-from exercises.continuous_actions import check_log_prob
+from exercises.continuous_actions import check_log_prob, check_log_slope
 from tricks.core.policies import DiagonalGaussian
 
 
@@ -34,7 +34,12 @@ def my_log_prob(mean, log_std, action):
     return -(0.5 * z**2 + log_std + 0.5 * math.log(2 * math.pi)).sum(-1)
 
 
+def my_log_slope(u):
+    return 2 * (math.log(2) - u - torch.nn.functional.softplus(-2 * u))
+
+
 check_log_prob(my_log_prob)
+check_log_slope(my_log_slope)
 
 torch.manual_seed(0)
 logits, action = torch.randn(100, 4), torch.randn(100, 2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.browsing import Browser, browsing
+from support.replayed import write_page
 
 
 @pytest.fixture(scope="session")
@@ -39,4 +40,15 @@ def browser(site: Path) -> Iterator[Browser]:
     """A browser on a screen of 1440 pixels."""
     with browsing(site) as found:
         found.resize(1440)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A page with nothing but the playground's engine."""
+    folder = tmp_path_factory.mktemp("engine")
+    write_page(folder)
+    with browsing(folder) as found:
+        found.driver.set_script_timeout(120)
+        found.open("index.html")
         yield found

@@ -1,12 +1,13 @@
 """What the commands do with the folders that they are given."""
 
+import gc
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tricks import Run, load
+from tricks import PPO, Checkpoints, Config, InputError, Run, load, train
 from tricks.cli.main import main
 from tricks.core.rollout import Player, Rollout
 from tricks.runs.files import HOST
@@ -39,6 +40,31 @@ def test_training_over_a_finished_run_has_to_be_asked_for(tmp_path: Path, refuse
     assert main([*TINY, *out, "--overwrite", "--lr", "0.5"]) == 0
     assert load(tmp_path).config.lr == 0.5
     refuses(main, [*TINY, "--overwrite"], "--overwrite needs --out, the folder to write into")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--env", "Nowhere-v0"],
+        ["--action-mask", "--env", "CartPole-v1"],
+        ["--start-from", "nowhere"],
+        ["--device", "no"],
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--checkpoint-every", "50"], ["--checkpoint-every", "0"]])
+def test_a_refused_training_leaves_nothing(wrong: list[str], more: list[str], tmp_path: Path) -> None:
+    assert main([*TINY, *wrong, *more, "--out", str(tmp_path / "a" / "run")]) == 2
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "a").mkdir()  # the user's own stays
+    assert main([*TINY, *wrong, *more, "--out", str(tmp_path / "a" / "run")]) == 2
+    assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
+
+
+def test_a_refused_training_with_checkpoints_leaves_nothing_from_python(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        train(Config("Nowhere-v0"), PPO, checkpoints=Checkpoints(tmp_path / "a" / "run", 50))
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
 
 
 def after_rollouts(count: int, act: Callable[[], object]) -> Callable[[Player], Rollout]:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import tricks
-from tricks import ATARI, PPO, REINFORCE, Config, Tricks
+from tricks import ATARI, PPO, REINFORCE, Config, InputError, Tricks
 from tricks.cli import start as begin
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
 from tricks.config import ATARI_CONFIG
-from tricks.ladder import named
+from tricks.ladder import NEEDS, named
 
 TINY = ["--env", "ShortCartPole-v0", "--steps", "120", "--lanes", "2", "--horizon", "16", "--seeds"]
 
@@ -32,13 +32,23 @@ def test_train_prints_a_line_a_seed_and_writes_the_run(tmp_path: Path, capsys: p
 
 def test_list_listing_and_diff_print(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
-    assert "popart" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in NEEDS)
+    assert max(map(len, shown.splitlines())) <= 80
     assert main(["listing", "ppo", "--no-gae"]) == 0
     text = capsys.readouterr().out
     assert "clipped_surrogate" in text
     assert "gae(" not in text
     assert main(["diff", "baseline", "reuse"]) == 0
     assert "+        ratio = importance_ratio(log_prob, b.old_log_prob)" in capsys.readouterr().out
+
+
+def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
+    written = ["--steps", "1e5", "--lanes=1.6e1", "--seeds", "1e0", "--lr", "1e-3", "--hidden", "1e1", "20"]
+    _, (config,) = parse(written, "train", Config)
+    assert config == Config(steps=100_000, lanes=16, seeds=1, lr=1e-3, hidden=(10, 20))
+    with pytest.raises(InputError, match="--steps: invalid literal for int"):
+        parse(["--steps", "1.23e1"], "train", Config)
 
 
 @pytest.mark.parametrize(

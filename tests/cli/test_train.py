@@ -1,7 +1,9 @@
 """`train`: what its folder holds while it trains and afterwards, and what it says in the end."""
 
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from PIL import Image
 
 from tricks import PPO, Config, load, train
 from tricks.cli.main import main
-from tricks.cli.summary import over
+from tricks.cli.summary import over, summary
 from tricks.core.rollout import Player, Rollout
 
 TINY = [
@@ -55,6 +57,16 @@ def test_the_command_uses_one_thread_unless_told_otherwise(
         assert torch.get_num_threads() == used
     finally:
         torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize(("taken", "said"), [((120, 120), []), ((128, 128), ["128"]), ((128, 1310), ["128 to 1,310"])])
+def test_the_summary_says_how_many_steps_were_taken_if_that_is_not_the_budget(
+    taken: tuple[int, int], said: list[str]
+) -> None:
+    run = train(Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,)), PPO)
+    last = pd.DataFrame({"seed": [0, 1], "step": taken, "episodes": [1, 1], "return": [9.0, 9.0]})
+    text = summary(replace(run, curve=pd.concat([run.curve[run.curve["step"] < 120], last])))
+    assert re.findall(r"^steps taken per seed: (.*) \(the last batch is finished\)$", text, re.MULTILINE) == said
 
 
 def interrupted_after(rollouts: int) -> Callable[[Player], Rollout]:
@@ -105,7 +117,8 @@ def test_evaluations_are_a_column_and_a_line_of_the_summary(tmp_path: Path, caps
 
 def test_the_summary_has_an_interval_over_five_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*TINY, "--seeds", "5"]) == 0
-    *seeds, last = capsys.readouterr().out.splitlines()
+    *seeds, last, hint = capsys.readouterr().out.splitlines()
+    assert hint == "nothing was saved; --out DIR saves a run"
     assert len(seeds) == 5
     assert last.startswith("mean return over the last 10% of 120 steps of ShortCartPole-v0: ")
     assert last.endswith("] (Student's t over 5 seeds)")

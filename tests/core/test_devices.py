@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tricks import Config, InputError
+from tricks import PPO, Config, InputError, train
 from tricks.action_mask import mask_logits
 from tricks.core.agent import Agent
 from tricks.core.rollout import Player, Rollout
@@ -46,6 +46,12 @@ class NoWaiting(TorchDispatchMode):
 
 def refuse(*_: object) -> None:
     raise AssertionError("a copy to the host waits for the device")
+
+
+def test_a_device_that_this_machine_lacks_is_one_line() -> None:
+    lacking = "meta" if torch.cuda.is_available() else "cuda"
+    with pytest.raises(InputError, match=rf"^no device '{lacking}'; PyTorch .* finds cpu"):
+        train(Config(device=lacking), PPO)
 
 
 QUICK = ("CartPole-v1", "Pendulum-v1", "tricks/Trading-v0", "tricks/CartPoleJump-v0", "tricks/Commute-v0")

@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ablations import compare
 from ablations.design.arm_texts import arm_from, arms_of, refuse_unfit
 from ablations.design.arms import Arm
 from tricks import CONTINUOUS, CONTINUOUS_CONFIG, PPO, REINFORCE, Config, InputError, switched
@@ -87,3 +89,17 @@ def test_numbers_of_an_arm_are_config_s_and_not_those_that_all_arms_share() -> N
         Arm("x", PPO, {"env": "Taxi-v4"})
     with pytest.raises(InputError, match=re.escape("arm 'x': gamma must be in [0, 1], not 7")):
         Arm("x", PPO, {"gamma": 7.0}).config(BASE)
+
+
+@pytest.mark.parametrize(
+    ("arms", "said"),
+    [
+        (["ppo", "ppo --no-action-mask"], "--no-action-mask changes nothing.* already off in ppo; try --action-mask$"),
+        (["ppo --gae", "ppo"], "--gae changes nothing, since gae is already on in ppo; try --no-gae$"),
+        (["ppo", "x=ppo"], "the same, with the same flags and numbers$"),
+        (["ppo --no-gae", "mine=ppo --no-gae"], "the same, with the same flags and numbers$"),
+    ],
+)
+def test_arms_that_are_the_same_say_which_switch_does_nothing(arms: list[str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        compare(arms, Config(steps=500), seeds=2, out=tmp_path)

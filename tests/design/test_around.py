@@ -39,7 +39,21 @@ def test_a_ladder_climbs_to_the_base_in_teaching_order() -> None:
     assert [arm.name for arm in design.arms] == ["reinforce", "+ baseline", "+ reuse", "+ clip", "+ gae", "+ entropy"]
     assert references_of(design)["+ gae"] == "+ clip"
     some = ladder(Arm("ppo", PPO), ["clip", "gae"])
-    assert [arm.name for arm in some.arms] == ["ppo without these", "+ clip", "+ gae"]
+    assert [arm.name for arm in some.arms] == ["ppo without clip, gae", "+ clip", "+ gae"]
+    assert some.name == "ladder of ppo"
+    assert ladder(Arm("ppo", PPO), ["gae", "clip"]) == some
+    most = [name for name in PPO.on if name != "orthogonal_init"]
+    assert ladder(Arm("ppo", PPO), most).arms[0].name == "only orthogonal_init of ppo"
+
+
+def test_a_ladder_of_tricks_that_the_rest_needs_says_which_to_take_as_well() -> None:
+    base = arm_from("ppo --no-value-clip --return-norm --popart")
+    for few in (["baseline"], ["reuse"], ["return_norm"], ["baseline", "reuse"]):
+        with pytest.raises(InputError, match="this ladder starts without ") as refused:
+            ladder(base, few)
+        more = str(refused.value).split("--tricks ")[1].split(",")
+        design = ladder(base, more)  # the advice can be followed
+        assert set(few) < set(more) == {pair.trick for pair in design.comparisons}
 
 
 def test_a_factorial_has_every_combination_on_top_of_the_rest_of_the_base() -> None:

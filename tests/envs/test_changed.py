@@ -15,8 +15,7 @@ from tricks.env_args import as_texts
 from tricks.envs.lane import make_lane
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
-from tricks.restore import GYMNASIUMS
-from tricks.runs.checkpoint import resume_command
+from tricks.runs.checkpoint import GYMNASIUMS, resume_command
 
 SMALL = Config("Arguments-v0", seeds=1, steps=40, lanes=2, horizon=10, hidden=(4,), env_args={"level": 3})  # type: ignore[arg-type]
 
@@ -108,6 +107,8 @@ def test_a_wrapper_with_arguments_is_named_with_or_without_them(tmp_path: Any) -
 def test_the_command_that_resumes_names_the_wrappers_that_must_be_named() -> None:
     said = resume_command(Path("x"), "mine:Id", ("gymnasium.wrappers:NormalizeReward", "mine:Two('a')"))
     assert said == """python -m tricks train --resume x --env mine:Id --wrap 'mine:Two('"'"'a'"'"')'"""
+    filmed = resume_command(Path("x"), "CartPole-v1", ("gymnasium.wrappers:RecordVideo('films')",))
+    assert filmed.startswith("python -m tricks train --resume x --wrap 'gymnasium.wrappers:RecordVideo(")
 
 
 def test_arguments_reach_a_function_that_makes_the_environment() -> None:

@@ -172,6 +172,23 @@ def test_a_component_without_a_legal_choice_is_an_error_that_names_the_step() ->
         train(CONFIG, MASKED, env=Stuck)
 
 
+@pytest.mark.parametrize("backend", ["gymnasium", "processes"])
+def test_a_mask_of_another_size_is_an_error_that_names_its_source(backend: str) -> None:
+    class ShortMethod(ByMethod):
+        def mask(self) -> Any:
+            return Masked.mask(self)[: 5 if self.t < 3 else 4]
+
+    class ShortInfo(InInfo):
+        mask = ShortMethod.mask
+
+    for make, source in ((ShortMethod, r"action_masks\(\)"), (ShortInfo, r'info\["action_mask"\]')):
+        with pytest.raises(InputError, match=rf"own: {source} has shape \(4,\), not \(5,\): one entry per action"):
+            train(Config(**vars(CONFIG) | {"backend": backend}), MASKED, env=make)
+    entry = Dict(action_mask=Box(0, 1, (4,)), v=SEEN)
+    with pytest.raises(InputError, match=r'own gives none, for its entry "action_mask" is Box\(0.0, 1.0, \(4,\)'):
+        train(CONFIG, MASKED, env=partial(AnySpace, entry, Discrete(5)))
+
+
 def test_an_environment_without_a_mask_is_told_the_three_ways_to_give_one() -> None:
     with pytest.raises(InputError) as refused:
         train(CONFIG, MASKED, env=partial(AnySpace, SEEN, MultiDiscrete([5, 3])))

@@ -12,6 +12,7 @@ from support.contracts import Counting
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, Evaluation, InputError, Run, load, train
 from tricks.cli.main import main
+from tricks.ladder import named
 from tricks.runs import remarks
 from tricks.runs.plot import curve_figure
 
@@ -33,9 +34,13 @@ def test_a_box_far_wider_than_sigma_is_said_once(capsys: pytest.CaptureFixture[s
     )
 
 
-@pytest.mark.parametrize("numbers", [{"rescale_actions": True}, {"log_std_init": 5.0}])
-def test_a_box_as_wide_as_sigma_is_no_news(numbers: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    train(replace(SMALL, **numbers), PPO, env=own.WideBox)
+@pytest.mark.parametrize(
+    ("numbers", "rung"), [({"rescale_actions": True}, "ppo"), ({"log_std_init": 5.0}, "ppo"), ({}, "squash")]
+)
+def test_a_box_as_wide_as_sigma_is_no_news(
+    numbers: dict[str, Any], rung: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(replace(SMALL, **numbers), named(rung), env=own.WideBox)
     assert capsys.readouterr().err == ""
 
 

@@ -19,12 +19,8 @@ from tricks.runs import learning_curve, log
 LIBRARY = Path(tricks.__file__).parent
 # these act in several places: before the epochs and within them, or have something to set up
 TIMES = {"baseline": 2, "reuse": 2, "return_norm": 2, "ppg": 5, "ppg_buffers": 4, "kl_stop": 2, "state_norm": 2}
-TIMES |= {
-    "recurrent": 4,
-    "reward_scaling": 2,
-    "separate_optimizers": 4,
-    "grad_clip": 2,
-}  # and each of two optimizers has its gradient
+TIMES |= {"reward_scaling": 2, "separate_optimizers": 4, "grad_clip": 2}  # and each of two optimizers has its gradient
+TIMES |= {"recurrent": 4, "squash": 2}
 
 
 def test_an_unmet_need_names_both_flags() -> None:
@@ -170,4 +166,5 @@ def test_a_diagnostic_that_nobody_named_is_an_error() -> None:
 
 
 def test_the_table_shows_every_flag_and_its_paper() -> None:
-    assert all(f.name in table() and f.metadata["paper"] in table() for f in fields(Tricks))
+    shown = " ".join(table().split())
+    assert all(f.name in shown and f.metadata["paper"] in shown for f in fields(Tricks))

@@ -24,17 +24,20 @@ def curve_of(run: Run, seed: int) -> pd.DataFrame:
     return run.curve[run.curve.seed == seed].reset_index(drop=True)
 
 
-def test_a_seed_in_a_stack_equals_the_seed_alone(setting: Tricks) -> None:
-    lone, stacked = train(SMALL, setting), train(replace(SMALL, seeds=(8, 3, 5)), setting)
+def test_a_seed_in_a_stack_equals_the_seed_alone(setting: Tricks, home: str) -> None:
+    small = replace(SMALL, env=home)
+    lone, stacked = train(small, setting), train(replace(small, seeds=(8, 3, 5)), setting)
     # rounding depends on the shape of the stack, and may flip an action later: exact steps, close diagnostics
     pd.testing.assert_frame_equal(curve_of(lone, 3), curve_of(stacked, 3), rtol=2e-3, atol=1e-5)
     for a, b in zip(lone.agent.parameters(), stacked.agent[1].parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
 
-def test_the_first_ratio_is_one(setting: Tricks) -> None:
+def test_the_first_ratio_is_one(setting: Tricks, home: str) -> None:
     tricks = switched(sorted({*setting.on, "reuse"}))
-    curve = train(replace(SMALL, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1), tricks).curve
+    curve = train(
+        replace(SMALL, env=home, seeds=2, epochs=1, value_epochs=1, minibatches=1, policy_rollouts=1), tricks
+    ).curve
     np.testing.assert_allclose(curve["max_ratio"], 1, atol=1e-5)
     np.testing.assert_allclose(curve["approx_kl"], 0, atol=1e-6)
 

@@ -27,10 +27,10 @@ WAYS = {
 }
 
 
-def test_a_seed_whose_environment_fails_is_marked_and_the_others_go_on(setting: Tricks) -> None:
+def test_a_seed_whose_environment_fails_is_marked_and_the_others_go_on(discrete_setting: Tricks) -> None:
     failing = dict(zip((8, 9, 10), WAYS.values(), strict=True))
     hows = iter([how for how in ("well", *WAYS) for _ in range(CONFIG.lanes)])
-    run = train(replace(CONFIG, seeds=(3, *failing)), setting, env=lambda: Misbehaving(next(hows)))
+    run = train(replace(CONFIG, seeds=(3, *failing)), discrete_setting, env=lambda: Misbehaving(next(hows)))
     assert sorted(run.diverged) == sorted(run.reasons) == [*failing]
     assert run.curve[run.curve.seed == 3].step.max() >= 200
     assert all(p.isfinite().all() for p in run.agent.parameters())
@@ -80,7 +80,7 @@ def test_the_reason_survives_saving_and_resuming(tmp_path: Path) -> None:
     assert again.only(3).reasons == {}
 
 
-def test_a_rollout_without_experience_moves_nothing(monkeypatch: pytest.MonkeyPatch, setting: Tricks) -> None:
+def test_a_rollout_without_experience_moves_nothing(monkeypatch: pytest.MonkeyPatch, discrete_setting: Tricks) -> None:
     """With one-step episodes and segments of one row, every second rollout only resets."""
     moved, step = list[bool](), Adam.step
 
@@ -89,7 +89,7 @@ def test_a_rollout_without_experience_moves_nothing(monkeypatch: pytest.MonkeyPa
         step(self, gradient, learning_rate, moving)
 
     monkeypatch.setattr(Adam, "step", watching)
-    tricks = switched(closed([*setting.on, "segments"]))
+    tricks = switched(closed([*discrete_setting.on, "segments"]))
     one = Config("Endless-v0", seeds=2, lanes=3, horizon=1, steps=9, epochs=1, minibatches=1, aux_every=100)
     run = train(one, tricks)
     expected = [True, False, True, False, True]

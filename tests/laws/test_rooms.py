@@ -47,7 +47,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
 }
 WORDS = {"baseline", "reuse", "clip", "entropy", "segments", "bootstrap", "recompute"}  # mean other things, too
 WORDS |= {"recurrent"}  # an ordinary adjective of nets
-LONGER = {"loop.py": 305, "ladder.py": 300, "config.py": 230, "reference.py": 520}  # they grow with every trick
+LONGER = {"loop.py": 310, "ladder.py": 310, "config.py": 230, "reference.py": 580}  # they grow with every trick
 FILES_OF = {package: sorted((ROOT / package).rglob("*.py")) for package in LAYERS}
 MODULES = {path: path.relative_to(ROOT).with_suffix("").parts for paths in FILES_OF.values() for path in paths}
 

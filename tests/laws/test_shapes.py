@@ -52,6 +52,8 @@ SHAPES = {
     "dual_clip.bounded_below": "SB SB 3.0 -> SB",
     "dual_clip.bounded_fraction": "SB SB 3.0 SB? -> S",
     "huber.linear_beyond": "SB 1.0 -> SB",
+    "squash.log_slope": "SBA -> SBA",
+    "squash.mean_log_slope": "SBA SBA -> SBA",
 }
 ON_TENSORS = (Tensor, float, bool, PerSeed, float | Tensor, dict[str, Tensor], tuple[Tensor, Tensor])
 

@@ -4,6 +4,7 @@ import ast
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from tricks.ladder import NEEDS, named, rungs, switched
 CONFIG = Config(env="ShortCartPole-v0", seeds=2, steps=300, lanes=4, horizon=16)
 
 
-def test_executing_a_listing_gives_the_same_curve(setting: Tricks) -> None:
+def test_executing_a_listing_gives_the_same_curve(setting: Tricks, home: str) -> None:
     module: dict[str, Any] = {}
     exec(listing(setting), module)
-    run = module["train"](CONFIG)
-    pd.testing.assert_frame_equal(run.curve, train(CONFIG, setting).curve)
+    config = replace(CONFIG, env=home)
+    run = module["train"](config)
+    pd.testing.assert_frame_equal(run.curve, train(config, setting).curve)
     assert run.tricks == setting
 
 

@@ -160,9 +160,9 @@ def test_a_resumed_run_asks_for_what_it_was_started_with(tmp_path: Path) -> None
 
     with pytest.raises(Power):
         train(SMALL, PPO, env=make, body=body, checkpoints=Checkpoints(tmp_path, 100), on_update=stop)
-    for given, name in (({}, "env"), ({"env": make}, "body"), ({"body": body}, "env"), ({"env": "CartPole-v1"}, "env")):
-        with pytest.raises(InputError, match=rf"was started with a custom {name}: from Python, resume\('.*', {name}="):
-            resume(tmp_path, **given)
+    for given, said in (({}, r"body: resume\('.*', env=\.\.\., body=\.\.\.\)"), ({"body": body}, "add --env mod")):
+        with pytest.raises(InputError, match=said):
+            resume(tmp_path, **given)  # type: ignore[arg-type]
     assert resume(tmp_path, env=make, body=body).curve["step"].max() >= 900
 
 

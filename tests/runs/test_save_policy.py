@@ -1,9 +1,11 @@
 """A saved policy acts as the agent does, without this package: as a plain torch module, and as an ONNX graph."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +17,9 @@ from support.any_space import BOOL, AnySpace
 from tricks import PPO, Config, InputError, Run, load, train
 from tricks.cli.main import main
 from tricks.core.nets import Dense
+from tricks.envs.make import make_env
 from tricks.ladder import named, switched
+from tricks.runs import save_policy as saving
 from tricks.runs.plain_policy import Policy
 from tricks.runs.save_policy import plain_module, save_policy
 
@@ -75,6 +79,63 @@ def test_rescaled_actions_come_out_in_the_environments_own_bounds() -> None:
     run = train(Config("Pendulum-v1", **SMALL, rescale_actions=True), PPO).only()
     obs = np.array([1, 0, 0.5], np.float32)
     np.testing.assert_allclose(plain_module(run).act(obs), 2 * run.agent.act(obs).clip(-1, 1), rtol=1e-5)
+
+
+def test_the_environment_is_made_once_for_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = train(Config("Pendulum-v1", **SMALL, rescale_actions=True), PPO).only()
+    maker = Mock(wraps=make_env)
+    monkeypatch.setattr(saving, "make_env", maker)
+    assert plain_module(run).high.tolist() == [2]
+    assert maker.call_count == 1
+
+
+VECTORS = "observation must be float32 [{}3], not "
+
+
+@pytest.mark.parametrize(
+    ("name", "obs", "said"),
+    [
+        ("vectors", np.zeros(4), VECTORS.format("") + "float64 [4]"),
+        ("vectors", np.zeros((1, 3)), VECTORS.format("") + "float64 [1, 3]"),
+        ("vectors", "up", "observation must be float32 [3], and is missing or no array"),
+        ("vectors", [0, np.nan, 0], "observation must be finite, not [0.0, nan, 0.0]"),
+        ("whole numbers", 9, "observation must be from [3] to [7], not [9]"),
+        ("whole numbers", 3.5, "observation must be int64 [], not float64 []"),
+        ("choices", [1, 5], "observation must be from [1, -1] to [2, 1], not [1, 5]"),
+        ("nested", {"a": PICTURES[0].sample(), "b": (np.zeros(3),)}, "observation['b'][1] must be int64 [], and is"),
+        ("picture 0", np.zeros((9, 8, 3)), "observation must be uint8 [9, 8, 3], not float64 [9, 8, 3]"),
+        ("picture 0", np.zeros((3, 9, 8), np.uint8), "observation must be uint8 [9, 8, 3], not uint8 [3, 9, 8]"),
+    ],
+)
+def test_an_observation_that_is_not_in_the_space_is_one_clear_error(name: str, obs: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        plain_module(trained(name).only()).act(obs)
+
+
+def test_a_batch_or_a_mask_that_does_not_fit_is_one_clear_error() -> None:
+    policy, two = plain_module(trained("vectors").only()), torch.zeros(2, 3)
+    for given, more, said in (
+        ((torch.zeros(3),), {}, VECTORS.format("B, ") + "float32 [3]"),
+        ((two, two), {}, "a policy takes 1 tensors, observation; not 2"),
+        ((two,), {"legal": torch.ones(2, 2) > 0}, "legal is for discrete actions, [B, 3]; not [2, 2]"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            policy(*given, **more)
+    with pytest.raises(ValueError, match="legal is for discrete actions"):
+        plain_module(trained("a number").only()).act(0.0, [True, True])
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [("my-policy", "my_policy"), ("7", "policy_7"), ("class", "policy_class"), ("torch", "policy_torch")],
+)
+def test_the_module_beside_the_weights_can_be_imported(stem: str, name: str, tmp_path: Path) -> None:
+    files = save_policy(trained("vectors"), tmp_path / f"{stem}.pt")
+    assert [file.name for file in files] == [f"{stem}.pt", f"{name}.py"]
+    lines = files[1].read_text().splitlines()
+    code = "\n".join(line.strip() for line in lines[:12] if line.startswith("    "))
+    assert f"from {name} import PLAN, load" in code
+    subprocess.run([sys.executable, "-c", f"observation = [0, 0, 0]\n{code}"], cwd=tmp_path, check=True)
 
 
 def test_noise_makes_a_policy_sample() -> None:

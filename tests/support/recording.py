@@ -6,6 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from gymnasium.spaces import MultiDiscrete, Space
+from support.nested import pictures, shown
 from support.reference import Reference, Row, plain
 from torch import Tensor
 
@@ -115,26 +117,16 @@ class Recording:
         self.update, self.place, self.minibatches = self.update + 1, "judge", 0
 
 
-def rows_of(rollout: Rollout, k: int, lanes: int) -> list[Row]:
+def rows_of(rollout: Rollout, k: int, lanes: int, space: Space[Any]) -> list[Row]:
     """A seed's rows of experience, in the order of time and lane."""
     rows = []
     for time, lane in rollout.valid[k].nonzero().tolist():
         pick = k, time, lane
-        rows.append(
-            Row(
-                time,
-                lane,
-                time * lanes + lane,
-                0 if rollout.task is None else int(rollout.task[pick]),
-                rollout.obs[pick].double().numpy(),
-                rollout.obs[k, time + 1, lane].double().numpy(),
-                rollout.legal[pick].numpy(),
-                rollout.action[pick].numpy(),
-                float(rollout.reward[pick]),
-                bool(rollout.terminated[pick] | rollout.truncated[pick]),
-                bool(rollout.truncated[pick]),
-            )
-        )
+        task = 0 if rollout.task is None else int(rollout.task[pick])
+        seen, following = (shown(rollout.obs[k, time + n, lane], space) for n in (0, 1))
+        legal, action, reward = rollout.legal[pick].numpy(), rollout.action[pick].numpy(), float(rollout.reward[pick])
+        ends = bool(rollout.terminated[pick] | rollout.truncated[pick]), bool(rollout.truncated[pick])
+        rows.append(Row(time, lane, time * lanes + lane, task, seen, following, legal, action, reward, *ends))
     return rows
 
 
@@ -147,12 +139,14 @@ def reference_of(recording: Recording, k: int) -> tuple[Reference, list[dict[str
         return stream(seed, purpose, update, epoch).random(rows)
 
     start = {name: p[k] for name, p in recording.start.items()}
-    agent = Reference(config.only(k), recording.tricks, start, spaces.discrete, spaces.tasks)
+    counts = spaces.action.nvec.tolist() if isinstance(spaces.action, MultiDiscrete) else []
+    images = pictures(spaces.observation)
+    agent = Reference(config.only(k), recording.tricks, start, spaces.discrete, spaces.tasks, counts, images)
     curve: list[dict[str, float]] = []
     ongoing = np.zeros((config.lanes, 2))
     for rollout in recording.rollouts:
         if agent.steps < config.steps:
-            rows = rows_of(rollout, k, config.lanes)
+            rows = rows_of(rollout, k, config.lanes, spaces.observation)
             row = tally(rows, ongoing) | agent.update(rows, rollout.valid[k].numel(), keys)
             agent.trace |= {(len(curve), "end", name): plain(x) for name, x in state(agent).items()}
             curve.append(row)

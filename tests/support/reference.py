@@ -5,6 +5,7 @@ Weights, recorded rollouts, the keys that shuffle them, and a config of one seed
 running statistics, and diagnostics come out. Only names are shared with the package: gradients are autograd's.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import Categorical, Distribution, Normal, kl_divergence
+from torch.distributions import Categorical, Distribution, Normal, kl_divergence, register_kl
+from torch.nn.functional import unfold
 
 from tricks.ladder import Tricks
 
@@ -66,6 +68,21 @@ class Adam:
             weights[name] = weights[name] - rate * m / (v.sqrt() + self.epsilon)
 
 
+class Squashed(Normal):
+    """tanh u of a normal u, by its density at u; the bounds are ±1. Haarnoja et al. 2018, appendix C."""
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """log N(u) − log tanh′(u), with tanh′ = 1/cosh²."""
+        log_cosh = value.abs() + torch.log1p(torch.exp(-2 * value.abs())) - np.log(2)
+        return super().log_prob(value) + 2 * log_cosh
+
+    def entropy(self) -> Tensor:
+        """−E[log π], by a fine sum over u."""
+        z = torch.linspace(-8, 8, 801).double().view(-1, *(1,) * self.mean.dim())
+        share = torch.exp(-z * z / 2)
+        return -(self.log_prob(self.mean + self.stddev * z) * share).sum(0) / share.sum()
+
+
 @dataclass
 class Statistics:
     """Mean and variance of the returns of one task, 0 before there are any; an output n of the value net is σ·n + μ."""
@@ -93,11 +110,39 @@ class Statistics:
         return output * self.std + self.mean
 
 
+class Choices(Distribution):
+    """Several independent choices: log π and entropy of each, [rows, K]."""
+
+    def __init__(self, logits: Tensor, counts: Sequence[int]) -> None:
+        super().__init__(torch.Size((len(logits), len(counts))), validate_args=False)
+        self.each = [Categorical(logits=part, validate_args=False) for part in logits.split(list(counts), 1)]
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        return torch.stack([one.log_prob(action[:, k]) for k, one in enumerate(self.each)], 1)
+
+    def entropy(self) -> Tensor:
+        return torch.stack([one.entropy() for one in self.each], 1)
+
+
+@register_kl(Choices, Choices)
+def kl_of_choices(old: Choices, new: Choices) -> Tensor:
+    return torch.stack([kl_divergence(*pair) for pair in zip(old.each, new.each, strict=True)], 1)
+
+
 class Reference:
     """One agent, and what it remembers. trace: (update, `judge` or `minibatch k`, quantity) -> its value."""
 
-    def __init__(self, config: Any, tricks: Tricks, weights: Weights, discrete: bool, tasks: int = 1) -> None:
-        self.config, self.tricks, self.discrete = config, tricks, discrete
+    def __init__(
+        self,
+        config: Any,
+        tricks: Tricks,
+        weights: Weights,
+        discrete: bool,
+        tasks: int = 1,
+        counts: Sequence[int] = (),  # of the choices of each component of an action, if it has several
+        images: Sequence[tuple[int, Sequence[int]]] = (),  # where each begins in an observation, and its [C, H, W]
+    ) -> None:
+        self.config, self.tricks, self.discrete, self.counts, self.images = config, tricks, discrete, counts, images
         self.weights = {name: weight.double() for name, weight in weights.items()}
         kinds = ["adam"] + ["value_adam"] * tricks.separate_optimizers + ["auxiliary_adam"] * tricks.ppg
         self.adams = {kind: Adam(config.adam_eps) for kind in kinds}
@@ -124,7 +169,8 @@ class Reference:
         self.note(learning_rate=self.rate)
         if not self.discrete:  # a Box within ±1
             self.notes["action_std"] = [self.weights["log_std"].exp().mean().item()]
-            self.notes["action_clip_fraction"] = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            beyond = [float(np.mean(abs(row.action) > 1)) for row in rows]
+            self.notes["action_clip_fraction"] = [0.0] if tricks.squash else beyond
         self.played, states = rows, dict[tuple[str, int], State]()
         if tricks.recurrent:
             states = self.states_after()
@@ -162,10 +208,13 @@ class Reference:
 
     def features(self, weights: Weights, body: str, obs: Sequence[np.ndarray]) -> Tensor:
         """What a body makes of observations as it sees them. Andrychowicz et al. 2020, C64."""
-        layer, x = 0, stacked(obs, (len(obs), len(weights[f"{body}.weight0"])))
+        width = len(obs[0]) if obs else 0 if self.images else len(weights[f"{body}.weight0"])
+        layer, x = 0, stacked(obs, (len(obs), width))
         if self.seen is not None:
             weight, mean, squares = (torch.tensor(moment) for moment in self.seen)
             x = ((x - mean) / (squares / weight + 1e-8).sqrt()).clip(-10, 10)
+        if self.images:
+            x, body = self.looked_at(weights, body, x), f"{body}.dense"
         while f"{body}.weight{layer}" in weights:
             x = x @ weights[f"{body}.weight{layer}"] + weights[f"{body}.bias{layer}"]
             x, layer = x.tanh() if self.config.activation == "tanh" else x.relu(), layer + 1
@@ -213,20 +262,34 @@ class Reference:
         order = sorted(self.played, key=lambda row: (row.lane, row.time))
         return [[*rows] for _, rows in groupby(order, key=lambda row: row.lane)]
 
+    def looked_at(self, weights: Weights, body: str, x: Tensor) -> Tensor:
+        """The rows with what each image says in place of its pixels. Young & Tian 2019, arXiv:1903.03176."""
+        found, end = list[Tensor](), 0
+        for k, (start, shape) in enumerate(self.images):
+            layers = [(weights[f"{body}.bodies.{k}.weight{n}"], weights[f"{body}.bodies.{k}.bias{n}"]) for n in (0, 1)]
+            found, before, end = [*found, x[:, end:start]], start, start + math.prod(shape)
+            patches = unfold(x[:, before:end].view(-1, *shape) / 255, 3).mT  # [rows, places, C·9]
+            y = (patches @ layers[0][0] + layers[0][1]).relu().mT.flatten(1)
+            found.append((y @ layers[1][0] + layers[1][1]).relu())
+        return torch.cat([*found, x[:, end:]], 1)
+
     def policy(self, weights: Weights, rows: Sequence[Row]) -> Distribution:
         """π(·|s) of each row; of a Gaussian, for each dimension."""
         output = self.output(weights, POLICY, rows)
         if not self.discrete:
-            return Normal(output, weights["log_std"].exp().expand_as(output), validate_args=False)
+            family = Squashed if self.tricks.squash else Normal
+            return family(output, weights["log_std"].exp().expand_as(output), validate_args=False)
         if self.tricks.action_mask:
             output = torch.where(stacked([row.legal for row in rows], output.shape) > 0, output, FORBIDDEN)
+        if self.counts:
+            return Choices(output, self.counts)
         return Categorical(logits=output, validate_args=False)  # which fails where there are no rows
 
     def log_prob(self, policy: Distribution, rows: Sequence[Row]) -> Tensor:
         return self.joint(policy.log_prob(stacked([row.action for row in rows], policy.batch_shape)))
 
     def joint(self, x: Tensor) -> Tensor:
-        return x if self.discrete else x.sum(1)  # over the dimensions of a Gaussian
+        return x if x.dim() == 1 else x.sum(1)  # over the dimensions of a Gaussian, or the components of an action
 
     def predicted(self, weights: Weights, net: str, rows: Sequence[Row], following: bool = False) -> Tensor:
         """V(s), or V(s'), of each row, in the net's own units, from the head of its task: [rows]."""

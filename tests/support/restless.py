@@ -4,6 +4,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+
+SHOWN: dict[float, Any] = {}  # the first number of each nested observation, which is drawn at random -> all of it
 
 
 class Restless(gym.Env):
@@ -12,6 +15,8 @@ class Restless(gym.Env):
     With several tasks, the first features of an observation say which one the episode has, and its rewards are that
     many times as large. Actions are Discrete(3), of which chance forbids some, or a Box of two dimensions.
     """
+
+    counts: tuple[int, ...] = (3,)
 
     def __init__(self, discrete: bool = True, tasks: int = 1, features: int = 3) -> None:
         self.metadata = {"tasks": tasks}
@@ -37,6 +42,28 @@ class Restless(gym.Env):
     def info(self) -> dict[str, Any]:
         if isinstance(self.action_space, gym.spaces.Box):
             return {}
-        mask = (self.np_random.random(3) < 0.6).astype(np.int8)
-        mask[self.np_random.integers(3)] = 1
-        return {"action_mask": mask}
+        return {"action_mask": np.concatenate([self.mask(count) for count in self.counts])}
+
+    def mask(self, count: int) -> np.ndarray:
+        mask = (self.np_random.random(count) < 0.6).astype(np.int8)
+        mask[self.np_random.integers(count)] = 1
+        return mask
+
+
+class RestlessNested(Restless):
+    """The same with observations of several parts, one of which may be an image, and two choices per action."""
+
+    counts = (3, 2)
+
+    def __init__(self, picture: bool = False) -> None:
+        super().__init__()
+        parts: dict[str, gym.Space[Any]] = {"view": Box(0, 255, (5, 4, 3), np.uint8)} if picture else {}
+        pair = Tuple((MultiDiscrete([2, 3]), MultiBinary(2)))
+        self.observation_space = Dict({"at": Box(-9, 9, (2,)), "kind": Discrete(3, start=1), "more": pair, **parts})
+        self.action_space = MultiDiscrete(np.array(self.counts))
+
+    def observation(self) -> Any:
+        self.observation_space.seed(int(self.np_random.integers(2**31)))
+        obs = self.observation_space.sample()
+        SHOWN[float(obs["at"][0])] = obs
+        return obs

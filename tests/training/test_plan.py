@@ -116,8 +116,9 @@ def test_a_setting_can_have_designs_beside_those_of_its_suite() -> None:
     (chosen,) = plans(What(suite="beyond", env="CartPole-v1", design="beyond"))
     assert [design.name for design in chosen.designs] == ["beyond"]
     assert chosen.designs[0].names == SUITES["beyond"].beyond
-    (every,) = plans(What(design="beyond"))
-    assert every.designs[0].names == tuple(name for name in NEEDS if name not in LADDER)
+    (every,), (boxed,) = plans(What(design="beyond")), plans(What(design="beyond", env="Pendulum-v1"))
+    assert boxed.designs[0].names == tuple(name for name in NEEDS if name not in LADDER)
+    assert every.designs[0].names == tuple(name for name in boxed.designs[0].names if name != "squash")
 
 
 def test_seeds_come_in_fixed_blocks() -> None:

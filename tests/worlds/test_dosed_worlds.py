@@ -8,7 +8,7 @@ from tricks import Config
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.tensor import TensorEnv
 from tricks.segments import play_segment
-from tricks.worlds import line, loan, lottery, mail, pairs, parity, shuttle, weather
+from tricks.worlds import cartpole, dial, line, loan, lottery, mail, pairs, parity, recall, shuttle, unseen, weather
 from tricks.worlds.world import World
 
 
@@ -40,6 +40,19 @@ def test_a_ticket_is_worth_one_and_wins_once_in_as_many_draws_as_its_prize(world
     assert set(bought.sum(1).tolist()) == {0.0, prize}
     assert bought.sum(1).mean().item() == pytest.approx(1, abs=1e-3)
     assert (sure.sum(1) == lottery.SURE).all()
+
+
+def test_a_dial_pays_for_its_distance_and_random_and_extreme_ones_get_what_the_docstring_says() -> None:
+    state, draws = dial.initial(torch.rand(50_000, 1)), torch.rand(50_000, 1)
+    assert 0.49 < dial.observe(state).abs().max() <= 0.5
+    for action, mean in ((2 * torch.rand(50_000, 1) - 1, 0.583), (torch.full((50_000, 1), -5.0), -0.083)):
+        after, reward, _ = dial.dynamics(state, action, draws)
+        assert reward.mean().item() == pytest.approx(mean, abs=0.01)
+        assert not torch.equal(after[:, 0], state[:, 0])
+    target = torch.tensor([[0.3, 0.0], [0.3, 8.0], [-0.2, 9.0]])
+    _, reward, done = dial.dynamics(target, torch.tensor([[0.3], [0.8], [torch.nan]]), torch.rand(3, 1))
+    assert reward.tolist() == pytest.approx([1, 0.75, 0.96])
+    assert done.tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3])
@@ -116,3 +129,25 @@ def test_the_shuttle_rests_walks_and_arrives(world: World) -> None:
     assert not rollout.terminated.any()
     starts = rollout.obs[:, 0].argmax(-1)
     assert starts.unique().numel() > 15  # lanes begin anywhere
+
+
+@pytest.mark.parametrize("world", recall.RECALLS, ids=lambda world: world.id)
+def test_a_cue_is_seen_once_and_asked_for_at_the_end(world: World) -> None:
+    length = int(world.id.removeprefix("tricks/Recall").removesuffix("-v0"))
+    rollout = rollout_of(world, lanes=8, steps=3 * (length + 2))
+    cue, choice = rollout.obs[:, :-1].unbind(-1)
+    first = torch.zeros_like(rollout.valid)
+    first[:, :: length + 2] = True  # an episode, and the row that resets it
+    assert torch.equal(cue.abs() == 1, first)
+    asked = (choice == 1) & rollout.valid
+    assert torch.equal(asked, rollout.terminated)
+    right = rollout.action[:, length :: length + 2] == (cue[:, :: length + 2] > 0)
+    assert torch.equal(rollout.reward[:, length :: length + 2], right.double())
+    assert not rollout.reward[~asked].any()
+
+
+@pytest.mark.parametrize("speeds", [1, 2])
+def test_hidden_speeds_are_missing_and_nothing_else_changes(speeds: int) -> None:
+    whole, part = rollout_of(cartpole.CARTPOLE, 4, 30), rollout_of(unseen.HIDDEN_SPEEDS[speeds - 1], 4, 30)
+    assert torch.equal(whole.obs[..., unseen.SEEN[speeds]], part.obs)
+    assert torch.equal(whole.terminated, part.terminated)

@@ -46,10 +46,13 @@ def test_one_lane_in_gymnasium_and_many_on_tensors_take_the_same_steps(id: str) 
     script.next = chance[0, : world.reset_chances]
     obs, info = one.reset()
     everyone, ends = torch.tensor([True]), 0
-    actions = np.random.default_rng(1).integers(many.spaces.actions, size=(steps, 2))
+    rng, boxed = np.random.default_rng(1), not many.spaces.discrete
+    drawn = rng.uniform(-1, 1, (steps, 2, 1)) if boxed else rng.integers(many.spaces.actions, size=(steps, 2))
+    actions = drawn.astype(world.action.dtype)
     for t in range(steps):
         np.testing.assert_array_equal(many.now.obs[0, 1], obs)
-        np.testing.assert_array_equal(many.now.legal[0, 1].expand(many.spaces.actions), info.get("action_mask", True))
+        legal = info.get("action_mask", np.True_)
+        np.testing.assert_array_equal(many.now.legal[0, 1].expand(many.spaces.actions), legal)
         resetting = bool(many.now.resetting[0, 1])
         step = many.step(torch.from_numpy(actions[t])[None], everyone)
         if resetting:

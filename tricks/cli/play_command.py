@@ -36,7 +36,8 @@ class Playing:
     episode_limit: int | None = None
     """Longest episode allowed, in steps. Default: the limit that the run was trained with."""
     env: str | None = None
-    """The run's own environment as module:Id: names the module that may be imported, and that registers the id."""
+    """The run's own environment as module:Id: names the module that may be imported, and that registers the id. For a
+    run of `train(env=...)`, the module's class or function that makes it will do, too: module:name."""
     wrap: tuple[str, ...] = ()
     """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
 

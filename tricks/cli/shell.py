@@ -4,6 +4,7 @@ import contextlib
 import io
 import itertools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
@@ -80,7 +81,7 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
     import tyro  # imported here because commands without options don't need it
 
     whole = [(SHORT.get(name, name), equals, value) for name, equals, value in (x.partition("=") for x in arguments)]
-    arguments = gathered(["".join(parts) for parts in whole])
+    arguments = plain_counts(kind, gathered(["".join(parts) for parts in whole]))
     known = ["--help", "-h"]
     for field in _fields(kind):
         name = field.name.replace("_", "-")
@@ -98,6 +99,24 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
         if not stop.code:  # --help
             raise
         raise InputError(f"{_message(box.getvalue())}; see --help") from stop
+
+
+def plain_counts(kind: type, arguments: Sequence[str]) -> list[str]:
+    """The arguments with whole numbers such as 1e5 written out, where an option takes one."""
+    counts = {f"--{field.name.replace('_', '-')}" for field in _fields(kind) if _takes_int(field.type)}
+    option, found = "", list[str]()
+    for word in arguments:
+        name, equals, value = word.partition("=") if word.startswith("--") else (option, "", word)
+        option = name.replace("_", "-")
+        whole = option in counts and re.fullmatch(r"\d+(\.\d*)?e\+?\d{1,2}", value) and float(value).is_integer()
+        number = str(int(float(value))) if whole else value
+        found.append(f"{name}{equals}{number}" if word.startswith("--") else number)
+    return found
+
+
+def _takes_int(kind: Any) -> bool:
+    """Whether a type is int, or one of several of which one is."""
+    return kind is int or any(map(_takes_int, get_args(kind)))
 
 
 def _message(box: str) -> str:

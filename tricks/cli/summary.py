@@ -9,7 +9,10 @@ if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help doe
 
 
 def summary(run: "Run") -> str:
-    """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean."""
+    """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean.
+
+    Also how many steps were taken, if that isn't the budget.
+    """
     late = run.late()
     known = late.dropna()
     lines = []
@@ -21,6 +24,11 @@ def summary(run: "Run") -> str:
         else:
             outcome = f"return {known[seed]:.1f}"
         lines.append(f"seed {seed}: {outcome}")
+    taken = run.curve[~run.curve["seed"].isin(list(run.diverged))].groupby("seed")["step"].last()
+    if (taken != run.config.steps).any():
+        fewest, most = f"{taken.min():,}", f"{taken.max():,}"
+        between = fewest if fewest == most else f"{fewest} to {most}"
+        lines.append(f"steps taken per seed: {between} (the last batch is finished)")
     if len(known):
         lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
     lines += [f"{line}; --as-vector takes it as a vector" for line in run.agent.spaces.seen]

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -102,6 +103,7 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
     evaluation = evaluation_of(output)
     run = train(config, tricks, checkpoints=started(output), evaluation=evaluation)
     print(summary(run))
+    print("nothing was saved; --out DIR saves a run")
     return run
 
 
@@ -113,9 +115,11 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
     from tricks.runs.folder import opened
 
     out, every, evaluation = as_path(out), output.checkpoint_every, evaluation_of(output)
-    with opened(out, output.overwrite):  # what cannot be written should fail now, not after training
+    with opened(out, output.overwrite), ExitStack() as stack:  # what cannot be written should fail now, not at the end
         refuse_unfinished(out)
         checkpoints = None if every is None else Checkpoints(out, every, overwrite=output.overwrite)
+        if checkpoints is not None:
+            stack.callback(checkpoints.release)
         with followed(out, config.env, config.wrap, output.tensorboard, resumable=every is not None) as listener:
             start = started(output, checkpoints)
             run = train(config, tricks, checkpoints=start, on_update=listener, evaluation=evaluation)

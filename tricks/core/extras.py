@@ -3,7 +3,7 @@
 import importlib
 from types import ModuleType
 
-from tricks.errors import InputError, said
+from tricks.errors import InputError, in_words, place, said
 
 DRIVERS = {"pygame": "play", "Box2D": "box2d", "MuJoCo": "mujoco"}  # as Gymnasium's messages call it: its extra
 
@@ -19,9 +19,12 @@ def extra(name: str, package: str) -> ModuleType:
 
 
 def advice(error: BaseException) -> str:
-    """What an exception says, with this project's own advice if Gymnasium misses a package that an extra installs."""
+    """What an exception says, with this project's own advice if Gymnasium misses a package that an extra installs.
+
+    Of one that the user's own code raised, also its type and where.
+    """
     message = said(error)
     for package, name in DRIVERS.items():
         if message.startswith(f"{package} is not installed"):
             return f'{package} is not installed; install it with: pip install -e ".[{name}]"'
-    return message
+    return in_words(error) if place(error) else message

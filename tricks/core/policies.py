@@ -26,6 +26,11 @@ class Categorical:
         return (logits + noise).argmax(-1)
 
     @staticmethod
+    def played(action: Tensor) -> Tensor:
+        """What the environment is given: the action itself."""
+        return action
+
+    @staticmethod
     def mode(logits: Tensor) -> Tensor:
         return logits.argmax(-1)
 
@@ -63,6 +68,11 @@ class DiagonalGaussian:
     def sample(logits: Tensor, noise: Tensor) -> Tensor:
         mean, log_std = logits.chunk(2, -1)
         return mean + log_std.exp() * noise
+
+    @staticmethod
+    def played(action: Tensor) -> Tensor:
+        """What the environment is given: the action itself, which it cuts off at its bounds."""
+        return action
 
     @staticmethod
     def mode(logits: Tensor) -> Tensor:
@@ -105,7 +115,7 @@ def log_softmax(logits: Tensor) -> Tensor:
     return logits.mT.log_softmax(-2).mT if logits.dim() > 1 else logits.log_softmax(-1)
 
 
-Family = type[Categorical] | type[DiagonalGaussian]
+Family = type[Categorical] | type[DiagonalGaussian] | DiagonalGaussian  # an instance, if it has facts of its own
 
 
 def deterministic(policy: Callable[[Any, Tensor], Tensor], family: Family) -> Callable[[Any, Tensor], Tensor]:

@@ -100,7 +100,7 @@ class Player:
 
     def __init__(self, env: Env, block: int, purpose: str = "action", limit: int = Config.episode_limit) -> None:
         self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
-        self._family = env.spaces.family
+        self.family = env.spaces.family
         self.state: Carried | None = None
         self._rows: list[tuple[Tensor, ...]] = []
         self._logits: list[Tensor] = []  # of a Gaussian policy
@@ -108,7 +108,7 @@ class Player:
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> None:
         """Collect one row from the lanes `playing` [S, N]."""
-        env, family, now = self.env, self._family, self.env.now
+        env, family, now = self.env, self.family, self.env.now
         start, row = divmod(self._row, self.block)
         if row == 0:
             shape = (self.block, env.lanes, env.spaces.actions)
@@ -119,7 +119,7 @@ class Player:
         action = family.sample(logits, self._noise[row])
         if not env.spaces.discrete:
             self._logits.append(logits)
-        step = env.step(action, playing.any(1))
+        step = env.step(family.played(action), playing.any(1))
         self._row += 1
         outcome = step.reward, step.terminated, step.truncated, step.score, step.over
         self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
@@ -155,7 +155,7 @@ class Player:
         played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
         ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
         state = self.state.begin_rollout() if self.state is not None else None
-        task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(action)
+        task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(self.family.played(action))
         return Rollout(**played, **ends, task=task, std=std, clipped=clipped, state=state, faults=faults)
 
     def overlong(self) -> list[int]:

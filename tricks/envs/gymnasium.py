@@ -16,9 +16,9 @@ from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.distinct import claimed, name_of, release
 from tricks.envs.masks import in_one
-from tricks.envs.processes import close_workers, in_words, what_happened
+from tricks.envs.processes import close_workers, what_happened
 from tricks.envs.vectors import make_vec
-from tricks.errors import InputError
+from tricks.errors import InputError, in_words
 
 
 class GymnasiumEnv:

@@ -9,11 +9,12 @@ from gymnasium.wrappers import FrameStackObservation, RescaleAction, TransformOb
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
+from tricks.core.extras import advice
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
 from tricks.envs.ids import import_module_of
 from tricks.envs.masks import with_masks
-from tricks.errors import InputError, said
+from tricks.errors import InputError
 from tricks.wrapper_texts import wrapper_call
 
 CHANGES = ("env_args", "wrap", "rescale_actions", "stack")  # numbers of a config that make another environment of it
@@ -74,7 +75,7 @@ def wrapped(env: gym.Env, name: str) -> gym.Env:
             wrapper = getattr(wrapper, part)
         around = wrapper(env, *args, **named)  # type: ignore[operator]
     except (Exception, SystemExit) as error:  # imports and constructors can raise anything
-        raise InputError(f"cannot wrap the environment in {name}: {said(error)}") from error
+        raise InputError(f"cannot wrap the environment in {name}: {advice(error)}") from error
     if not isinstance(around, gym.Env):
         raise InputError(f"wrap: {name} must make a gymnasium.Env, not {type(around).__name__}")
     return around

@@ -9,6 +9,8 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
+from tricks.errors import InputError
+
 KEY = "action_mask"
 METHOD = "action_masks"
 
@@ -49,13 +51,14 @@ class MaskInInfo(gym.Wrapper):
     """Puts the mask into `info["action_mask"]` from an observation's entry, which it takes out, or from the method.
 
     The entry is "action_mask", as in PettingZoo; the method is `action_masks()`, as in sb3-contrib, of the environment
-    or of a wrapper. A mask that is in the info already stays.
+    or of a wrapper. A mask that is in the info already stays. Raises InputError for a mask of another size.
     """
 
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         self._shown = shows_mask(env.observation_space, env.action_space)
         self._method: Callable[[], Any] | None = None if self._shown else env.get_wrapper_attr(METHOD)
+        self._size = choices(env.action_space)
         if self._shown:
             inner = env.observation_space.spaces.items()  # type: ignore[attr-defined]
             self.observation_space = Dict([(key, part) for key, part in inner if key != KEY])
@@ -74,7 +77,13 @@ class MaskInInfo(gym.Wrapper):
         mask = obs[KEY] if self._method is None else self._method()
         if self._shown:
             obs = {key: part for key, part in obs.items() if key != KEY}
-        return obs, {KEY: in_one(mask), **info}
+        if KEY in info:
+            return obs, info
+        flat = in_one(mask)
+        if self._size and flat.shape != (self._size,):
+            source = f"the observation's entry {KEY!r}" if self._method is None else f"{METHOD}()"
+            raise InputError(f"{source} has shape {flat.shape}, not ({self._size},): one entry per action")
+        return obs, {KEY: flat, **info}
 
 
 def in_one(mask: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector.async_vector_env import AsyncState
 
 from tricks.core.orphans import follow_parent
-from tricks.errors import InputError, said
+from tricks.errors import InputError, in_words, said
 
 PATIENCE = 5.0  # seconds a worker has to close its environment
 
@@ -123,11 +123,3 @@ class PlainErrors(gym.Wrapper):
             return self.env.step(action)
         except Exception as error:
             raise RuntimeError(in_words(error)) from None
-
-
-def in_words(error: BaseException) -> str:
-    """An exception's type, and what it says; of an InputError only that."""
-    if isinstance(error, InputError):
-        return str(error)
-    name, words = type(error).__name__, said(error)
-    return words if words.partition(" ")[0] == name else f"{name}: {words}"

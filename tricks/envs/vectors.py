@@ -10,11 +10,11 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.envs.atari import is_atari, make_games
-from tricks.envs.ids import import_module_of
+from tricks.envs.ids import NamedEnv, import_module_of
 from tricks.envs.lane import changes, make_lane
 from tricks.envs.masks import gives_masks
-from tricks.envs.processes import in_words, make_workers
-from tricks.errors import InputError, said
+from tricks.envs.processes import make_workers
+from tricks.errors import InputError, in_words, said
 from tricks.flags import meant
 
 
@@ -42,7 +42,8 @@ def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
         reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
-        what, hint = (repr(config.env), _hint(config.env, error)) if make is None else ("that env= makes", "")
+        named = make.name if isinstance(make, NamedEnv) else config.env if make is None else ""
+        what, hint = (repr(named), _hint(named, error)) if named else ("that env= makes", "")
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
 
 

@@ -1,6 +1,7 @@
 """The ladder as text: what each flag adds, what it needs, and its paper."""
 
 from dataclasses import fields
+from textwrap import TextWrapper
 
 from tricks.ladder import LADDER, NEEDS, Tricks
 
@@ -14,15 +15,20 @@ def described() -> dict[str, str]:
 
 
 def table(markdown: bool = False) -> str:
-    """Two tables, for the ladder and for the tricks beyond it: flag, what it adds, what it needs, paper."""
+    """Two tables, for the ladder and for the tricks beyond it: flag, what it adds, what it needs, paper.
+
+    As plain text, in lines of at most 80 characters.
+    """
     rows = [(f.name, f.metadata["adds"], " ".join(NEEDS[f.name]), f.metadata["paper"]) for f in fields(Tricks)]
     rows = [("flag", "adds", "needs", "paper"), *rows]
     if markdown:
         lines = [f"| {' | '.join([flag if flag == 'flag' else f'`{flag}`', *rest])} |" for flag, *rest in rows]
         head = [lines[0], "|---|---|---|---|"]
     else:
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row[:3], widths, strict=True)), row[3]]) for row in rows]
+        width = max(map(len, NEEDS)) + 2
+        texts = [("flag", "what it adds (what it needs). Paper."), *described().items()]
+        wrap = TextWrapper(80, subsequent_indent=" " * width, break_on_hyphens=False)
+        lines = [wrap.fill(flag.ljust(width) + text) for flag, text in texts]
         head = lines[:1]
     last = 1 + len(LADDER)
     return "\n".join([*head, *lines[1:last], "", BEYOND, "", *(head if markdown else []), *lines[last:]])

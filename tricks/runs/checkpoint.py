@@ -4,11 +4,12 @@ import json
 import shlex
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import gymnasium as gym
 import msgspec
 from torch import Tensor
 
@@ -18,11 +19,15 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.about import Own, asked
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.files import as_path, write_whole
+from tricks.runs.files import as_path, remove_empty, write_whole
 from tricks.runs.folder import CHECKPOINT, LAST, finished, opened
 from tricks.runs.lock import take
 from tricks.runs.tensor_files import sealed, tensor_bytes, tensors_in, unsealed
 from tricks.values import checked
+from tricks.wrapper_texts import wrapper_name
+
+SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which writes files where a run tells it to
+GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
 
 
 @dataclass(frozen=True)
@@ -75,10 +80,10 @@ class Checkpoints:
         self._kept = 0 if saved is None else saved.step
         if every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
-        with opened(self.folder, overwrite or saved is not None):
+        with opened(self.folder, overwrite or saved is not None) as new:
             if saved is None:
                 refuse_unfinished(self.folder)
-            weakref.finalize(self, take(self.folder))
+            self.release = weakref.finalize(self, _leave, take(self.folder), new)
 
     def begin(
         self,
@@ -157,10 +162,27 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
         raise _damaged(path, error) from error
 
 
+def _leave(release: Callable[[], None], new: Sequence[Path]) -> None:
+    """Release the lock of the folder, and remove the folders that were made for it if nothing came of that."""
+    release()
+    remove_empty(new)
+
+
+def how_to_resume(folder: Path) -> str:
+    """What resumes the unfinished run in the folder, with all that has to be named again."""
+    try:
+        saved = read(folder)
+    except InputError:  # `resume` says why
+        return resume_command(folder)
+    if "body" in saved.own:
+        return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) from Python"
+    return resume_command(folder, "module:Id" if "env" in saved.own else saved.config.env, saved.config.wrap)
+
+
 def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = ()) -> str:
     """The shell command that resumes the run in the folder, in this environment and these wrappers."""
     named = [f" --env {shlex.quote(env)}"] if ":" in env else []  # a module is imported only if it is named
-    named += [f" --wrap {shlex.quote(each)}" for each in wrap if not each.startswith("gymnasium.wrappers:")]
+    named += [f" --wrap {shlex.quote(each)}" for each in wrap if wrapper_name(each) not in GYMNASIUMS]
     return f"python -m tricks train --resume {shlex.quote(str(folder))}{''.join(named)}"
 
 
@@ -168,7 +190,7 @@ def refuse_unfinished(folder: Path) -> None:
     """Raise InputError if the folder holds an unfinished run."""
     if (folder / CHECKPOINT).exists():
         raise InputError(
-            f"{folder} holds an unfinished run; resume it with: {resume_command(folder)}, "
+            f"{folder} holds an unfinished run; resume it with: {how_to_resume(folder)}, "
             f"or remove {folder / CHECKPOINT}"
         )
 

@@ -81,23 +81,23 @@ def play_games(
     greedy: bool,
     playing: Tensor | None = None,
     make: MakeEnv | None = None,
-    spaces: Spaces | None = None,
 ) -> Played:
     """Play whole games with sampled or greedy actions. Seeds whose `playing` [S] is False score 0.
 
     A seed fails if a game is longer than config.episode_limit or an observation or reward is not finite. Raises
-    InputError if all seeds fail at once, or if the environment does not have these `spaces`.
+    InputError if all seeds fail at once, or if the environment does not have the agents' spaces.
     """
     refuse_too_large(play_needs(config, games))
     env = make_env(replace(config, lanes=games), purpose="evaluation", make=make)
-    if spaces is not None and env.spaces.sizes != spaces.sizes:
+    if env.spaces.sizes != agent.spaces.sizes:
         env.close()
-        here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, spaces))
+        here, there = (f"{s.observation} and {s.action}" for s in (env.spaces, agent.spaces))
         raise InputError(" ".join(f"{env.id} has the spaces {here}, but the agent was trained with {there}".split()))
     player = Player(env, config.horizon, "evaluation", config.episode_limit)
+    player.family = agent.family
     if agent.state_size:
         player.state = RecurrentState(agent, env)
-    policy: Policy = deterministic(agent.policy, env.spaces.family) if greedy else agent.policy
+    policy: Policy = deterministic(agent.policy, agent.family) if greedy else agent.policy
     left = torch.ones(len(env.seeds), games, dtype=torch.bool, device=env.now.obs.device)  # one game per lane
     if playing is not None:
         left = left & playing.unsqueeze(1)

@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from tricks.errors import InputError
@@ -30,14 +31,23 @@ def as_path(path: str | Path) -> Path:
     return expanded
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder and its parents. Raises InputError if that fails."""
+def make_folder(folder: Path) -> list[Path]:
+    """Make the folder and its parents. Returns those that are new, innermost first. Raises InputError if that fails."""
     try:
+        new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise InputError(f"cannot make the folder {folder}: a file is in its place") from error
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+    return new
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Remove those of the folders, innermost first, in which there is nothing."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def probe(folder: Path) -> None:

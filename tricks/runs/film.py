@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import gymnasium as gym
@@ -16,7 +18,7 @@ from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import is_atari
-from tricks.envs.ids import import_module_of
+from tricks.envs.ids import NamedEnv, import_module_of
 from tricks.envs.lane import make_lane
 from tricks.errors import InputError, said
 from tricks.runs.files import write_whole
@@ -55,20 +57,27 @@ def _undrawable(run: Run, error: Exception) -> InputError:
 def make_playable(config: Config, make: MakeEnv | None = None) -> gym.Env | None:
     """The environment with rendering on and the agent's own observations; None if it cannot be rendered.
 
-    An environment from `make` can be if its render_mode is rgb_array.
+    An environment from a function of the user's can be if its render_mode is rgb_array.
     """
     if make is not None:
         own = make_lane(config, make)
+        if isinstance(make, NamedEnv) and own.render_mode is None and "rgb_array" in _modes(own):
+            own.close()
+            own = make_lane(config, partial(make, render_mode="rgb_array"))
         return own if own.render_mode == "rgb_array" else None
     if not is_atari(config.env):
         if import_module_of(config.env) not in gym.registry:
             return None
         env = gym.make(config.env, disable_env_checker=True, **config.env_kwargs)
-        drawn = "rgb_array" in (env.metadata.get("render_modes") or [])
         env.close()
-        if not drawn:
+        if "rgb_array" not in _modes(env):
             return None
     return make_lane(config, film=True)
+
+
+def _modes(env: gym.Env) -> Sequence[str]:
+    """The render modes that an environment says it has."""
+    return env.metadata.get("render_modes") or ()
 
 
 def _same_spaces(env: gym.Env, run: Run) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tricks.errors import InputError
-from tricks.runs.files import make_folder, partial_path, probe, remove_partials, sync, write_whole
+from tricks.runs.files import make_folder, partial_path, probe, remove_empty, remove_partials, sync, write_whole
 from tricks.runs.lock import hold
 
 RUN = ("agent.pt", "curve.csv", "run.json")  # a finished run; the last one completes it
@@ -30,22 +30,26 @@ def finished(folder: Path) -> bool:
 
 
 @contextmanager
-def opened(folder: Path, overwrite: bool = False) -> Iterator[None]:
+def opened(folder: Path, overwrite: bool = False) -> Iterator[list[Path]]:
     """Lock the folder, which is made if it doesn't exist, for a training that writes to it.
 
+    Yields the folders that are new. Those that are still empty at the end are removed.
     Raises InputError if another process trains in it, if it holds a finished run and `overwrite` is off, or if it
     cannot be written.
     """
-    make_folder(folder)
-    with hold(folder):
-        complete_save(folder)
-        if not overwrite:
-            refuse_finished(folder)
-        probe(folder)
-        for name in (*RUN, CHECKPOINT, PICTURE):
-            if (folder / name).is_dir():
-                raise InputError(f"cannot write {folder / name}: Is a directory")
-        yield
+    new = make_folder(folder)
+    try:
+        with hold(folder):
+            complete_save(folder)
+            if not overwrite:
+                refuse_finished(folder)
+            probe(folder)
+            for name in (*RUN, CHECKPOINT, PICTURE):
+                if (folder / name).is_dir():
+                    raise InputError(f"cannot write {folder / name}: Is a directory")
+            yield new
+    finally:
+        remove_empty(new)
 
 
 def refuse_finished(folder: Path) -> None:

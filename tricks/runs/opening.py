@@ -7,6 +7,7 @@ import gymnasium as gym
 from tricks.action_mask import need_masks
 from tricks.config import Config
 from tricks.core.compiler import find_compiler
+from tricks.core.devices import find_device
 from tricks.core.env import Env, MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.envs.atari import is_atari
@@ -20,6 +21,7 @@ from tricks.runs.about import read_back
 from tricks.runs.evaluation import Evaluation, play_needs
 from tricks.runs.remarks import remark
 from tricks.runs.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
+from tricks.squash import squashed
 from tricks.worlds import WORLDS
 
 MOST_STEPS = 1_000_000  # gradient steps of one update; more take hours
@@ -44,6 +46,7 @@ def open_env(
     environment has told its spaces. On stderr, one line announces what takes more than a few seconds, and one what
     takes more than a gigabyte. Raises InputError like `make_env`.
     """
+    find_device(config.device)
     refuse_endless(config, tricks)
     refuse([*needs(config, tricks), lane_need(config, make)], config)
     announce(config, make)
@@ -51,6 +54,8 @@ def open_env(
     try:
         if tricks.action_mask:
             need_masks(env)
+        if tricks.squash:
+            squashed(env.spaces.action)  # refuses other spaces
         if tricks.state_norm and env.spaces.images:
             what = "are images" if env.spaces.pixels else "have images"
             raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")

@@ -49,8 +49,14 @@ class Policy(nn.Module):
 
         legal [B, A]: which actions are, as booleans. noise [B, A]: standard Gumbel for discrete actions and standard
         normal for a Box; without it, actions are the most likely ones. A recurrent policy also returns the next state:
-        state [B, K] is the one before, zero where an episode begins, and everywhere if it is None.
+        state [B, K] is the one before, zero where an episode begins, and everywhere if it is None. Raises ValueError
+        for parts of another shape or dtype, or another number of them.
         """
+        if len(parts) != len(self.plan["parts"]):
+            names = ", ".join(map(name_of, self.plan["parts"]))
+            raise ValueError(f"a policy takes {len(self.plan['parts'])} tensors, {names}; not {len(parts)}")
+        for part, about in zip(parts, self.plan["parts"], strict=True):
+            refuse_misfit(part, about, ["B"])
         features = self.features(parts)
         if not self.plan["cell"]:
             return self.action(features, legal, noise)
@@ -70,6 +76,8 @@ class Policy(nn.Module):
         """Actions [B, ...] from what the head sees."""
         logits = self.head(features)
         if legal is not None:
+            if self.plan["action"] == "box" or legal.shape[1:] != logits.shape[1:]:
+                raise ValueError(f"legal is for discrete actions, [B, {logits.shape[1]}]; not {list(legal.shape)}")
             logits = logits.masked_fill(~legal, -torch.inf)
         if self.plan["action"] == "box":
             return self.continuous(logits if noise is None else logits + self.log_std.exp() * noise)
@@ -79,10 +87,12 @@ class Policy(nn.Module):
         return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
 
     def continuous(self, action: Tensor) -> Tensor:
-        """A Box action within its bounds: rounded if it is whole, and mapped from [-1, 1] if it was rescaled."""
-        if self.plan["rescaled"]:
+        """A Box action within its bounds: rounded if it is whole; from [-1, 1] if it was rescaled, or is a tanh."""
+        if self.plan["squashed"]:
+            action = action.tanh()
+        if self.plan["squashed"] or self.plan["rescaled"]:
             action = self.low + (action.clamp(-1, 1) + 1) / 2 * (self.high - self.low)
-        elif self.plan["dtype"].startswith(("int", "uint", "bool")):
+        if not self.plan["rescaled"] and self.plan["dtype"].startswith(("int", "uint", "bool")):
             action = action.round()
         action = torch.minimum(torch.maximum(action, self.low), self.high)
         return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
@@ -103,19 +113,49 @@ class Policy(nn.Module):
         """The most likely action for one observation, both in the environment's own format.
 
         A recurrent policy goes on in the state after the last call; `begins` says that an episode begins, and so a new
-        state.
+        state. Raises ValueError for an observation that is not in the environment's observation space.
         """
-        parts = []
-        for about in self.plan["parts"]:
-            part = obs
-            for key in about["path"]:
-                part = part[key]
-            parts.append(torch.as_tensor(np.asarray(part)).unsqueeze(0))
+        parts = [one_part(obs, about).unsqueeze(0) for about in self.plan["parts"]]
         mask = None if legal is None else torch.as_tensor(np.asarray(legal, dtype=bool)).unsqueeze(0)
         if not self.plan["cell"]:
             return self(*parts, legal=mask)[0].numpy()  # type: ignore[no-any-return]
         action, self.state = self(*parts, legal=mask, state=torch.zeros_like(self.state) if begins else self.state)
         return action[0].numpy()  # type: ignore[no-any-return]
+
+
+def name_of(about: dict[str, Any]) -> str:
+    """How one reads a part in Python: observation['goal'][0]."""
+    return "observation" + "".join(f"[{key!r}]" for key in about["path"])
+
+
+def refuse_misfit(part: Tensor, about: dict[str, Any], lead: list[str]) -> None:
+    """Raise ValueError unless the part has the shape of its space after these leading axes, and a dtype that fits."""
+    fits = part.dim() == len(lead) + len(about["space"]) and list(part.shape[len(lead) :]) == about["space"]
+    if not fits or not torch.can_cast(part.dtype, getattr(torch, about["dtype"])):
+        wanted, given = ", ".join(map(str, [*lead, *about["space"]])), str(part.dtype).removeprefix("torch.")
+        raise ValueError(f"{name_of(about)} must be {about['dtype']} [{wanted}], not {given} {list(part.shape)}")
+
+
+def one_part(obs: Any, about: dict[str, Any]) -> Tensor:
+    """A part of one observation. Raises ValueError unless it is there, and within its space."""
+    name = name_of(about)
+    try:
+        for key in about["path"]:
+            obs = obs[key]
+        part = torch.as_tensor(np.asarray(obs))
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise ValueError(f"{name} must be {about['dtype']} {about['space']}, and is missing or no array") from None
+    if about["counts"] and part.numel() == 1:  # a whole number in an array of one
+        part = part.reshape(about["space"])
+    refuse_misfit(part, about, [])
+    if about["counts"]:
+        index = part.flatten() - torch.tensor(about["starts"])
+        if ((index < 0) | (index >= torch.tensor(about["counts"]))).any():
+            last = [start + count - 1 for start, count in zip(about["starts"], about["counts"], strict=True)]
+            raise ValueError(f"{name} must be from {about['starts']} to {last}, not {part.flatten().tolist()}")
+    elif not part.isfinite().all():
+        raise ValueError(f"{name} must be finite, not {part.tolist()}")
+    return part
 
 
 def encode(part: Tensor, about: dict[str, Any]) -> Tensor:

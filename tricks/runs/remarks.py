@@ -28,7 +28,7 @@ def remarks(env: Env, config: Config, tricks: Tricks) -> Iterator[str]:
     if env.masks and not tricks.action_mask:
         yield f"{env.id} says which actions are legal, which has no effect without --action-mask (action_mask=True)"
     space, std = env.spaces.action, float(np.exp(max(config.each("log_std_init"))))
-    if isinstance(space, gym.spaces.Box) and space.is_bounded():
+    if isinstance(space, gym.spaces.Box) and space.is_bounded() and not tricks.squash:
         low, high = space.low.astype(float).min(), space.high.astype(float).max()
         widths = space.high.astype(float) - space.low.astype(float)
         if widths.max() > 2 * WIDE * std:

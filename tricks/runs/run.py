@@ -35,6 +35,8 @@ class Unnamed:
     """A saved run's environment or wrapper whose module the user has not named: raises InputError, imports nothing."""
 
     message: str
+    custom: bool = False
+    """Whether it was made by a function that was passed to `train`."""
 
     def __call__(self, **args: object) -> NoReturn:
         raise InputError(self.message)
@@ -47,7 +49,8 @@ class Run:
     curve: one row per seed and update, with step (the seed's environment steps so far); the number, mean undiscounted
     return and mean length of the episodes that ended in the update (NaN if none did); and the diagnostics (NaN if this
     rung does not have one), including the learning rate and, where an evaluation was due, eval_return. For Box actions,
-    action_std is the policy's σ, and action_clip_fraction the share of sampled actions' dimensions beyond the bounds.
+    action_std is the policy's σ, and action_clip_fraction the share of sampled actions' dimensions beyond the bounds
+    (under squash, σ is that of u, and the share 0).
     curve.attrs says where it comes from: "joined" lists the budgets after which the run was continued, and "from" is
     the folder's name of the run whose agents it started from.
     diverged: seed -> step at which it stopped, because its loss or gradient was not finite or its environment failed.
@@ -101,7 +104,7 @@ class Run:
             "rows": len(self.curve),
             "seconds": self.seconds if isfinite(self.seconds) else None,
             "spaces": plain_spaces(self.agent.spaces),
-            "own": own(None if isinstance(self.env, Unnamed) else self.env, self.body),
+            "own": own(None if isinstance(self.env, Unnamed) and not self.env.custom else self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
         }
         origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
@@ -120,7 +123,7 @@ class Run:
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
         config = replace(self.config, device="cpu", compile=False)
-        scores, failed = play_games(config, self.agent, episodes, greedy, make=self.env, spaces=self.agent.spaces)
+        scores, failed = play_games(config, self.agent, episodes, greedy, make=self.env)
         if failed:
             raise InputError(next(iter(failed.values())))
         return np.asarray(scores)

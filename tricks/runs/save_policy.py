@@ -1,7 +1,10 @@
 """A trained policy to take elsewhere: a plain torch module with a file of code, or an ONNX graph."""
 
 import inspect
+import keyword
 import pprint
+import re
+import sys
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -38,10 +41,10 @@ def save_policy(
 ) -> list[Path]:
     """Write one agent of a run as a policy that needs nothing of this package. Returns the files.
 
-    torch: weights at `path`, and beside them, with the suffix .py, the module that loads them. onnx: a graph, checked
-    with onnxruntime, whose inputs are the observation's parts, `state` if the agent is recurrent, `legal` if it learned
-    with masks, and with `noise` that of its actions. Raises InputError for a run with a body of its own, and for files
-    that are there.
+    torch: weights at `path`, and beside them the module that loads them, of the same name as far as Python can import
+    that: my_policy.py for my-policy.pt. onnx: a graph, checked with onnxruntime, whose inputs are the observation's
+    parts, `state` if the agent is recurrent, `legal` if it learned with masks, and with `noise` that of its actions.
+    Raises InputError for a run with a body of its own, and for files that are there.
     """
     path = as_path(path)
     if format not in FORMATS:
@@ -50,17 +53,19 @@ def save_policy(
         raise InputError("a torch policy takes noise when it is called; leave out noise")
     if path.suffix == ".py":
         raise InputError(f"{path} would be the code; name the weights, such as {path.with_suffix('.pt')}")
-    code = path.with_suffix(".py")
+    code = path.with_name(f"{module_name(path.stem)}.py")
     for file in [path, code] if format == "torch" else [path]:
         if file.exists():
             raise InputError(f"{file} exists; name another file")
     policy = plain_module(run.only(seed))
-    make_folder(path.parent)
     if format == "torch":
+        make_folder(path.parent)
         write_whole(path, tensor_bytes(policy.state_dict()))
-        write_whole(code, as_file(policy.plan, path))
+        write_whole(code, as_file(policy.plan, path, code.stem))
         return [path, code]
-    write_whole(path, as_graph(policy, some_observations(run.agent.spaces), run.tricks.action_mask, noise))
+    graph = as_graph(policy, some_observations(run.agent.spaces), run.tricks.action_mask, noise)
+    make_folder(path.parent)
+    write_whole(path, graph)
     return [path]
 
 
@@ -72,7 +77,8 @@ def plain_module(run: Run) -> Policy:
         raise InputError(f"only this package's own nets become a plain module, not {type(body).__name__}")
     if agent.obs_stats is not None and agent.spaces.images:
         raise InputError("state_norm on images beside vectors does not become a plain module")
-    policy = Policy(plan_of(run))
+    action = _own_action(run)
+    policy = Policy(plan_of(run, action))
     layers = [*body.layers, (head, bias)]
     modules = [m for m in policy.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
     with torch.no_grad():
@@ -89,10 +95,9 @@ def plain_module(run: Run) -> Policy:
             policy.mean.copy_(agent.obs_stats.mean.flatten())  # type: ignore[union-attr]
             policy.scale.copy_(agent.obs_stats.scale.flatten())  # type: ignore[union-attr]
         if policy.plan["action"] == "box":
-            bounds = _own_action(run)
             policy.log_std.copy_(agent.log_std.flatten())
-            policy.low.copy_(torch.from_numpy(bounds.low.astype(np.float32).ravel()))
-            policy.high.copy_(torch.from_numpy(bounds.high.astype(np.float32).ravel()))
+            policy.low.copy_(torch.from_numpy(action.low.astype(np.float32).ravel()))
+            policy.high.copy_(torch.from_numpy(action.high.astype(np.float32).ravel()))
     return policy.eval()
 
 
@@ -104,10 +109,12 @@ def some_observations(spaces: Spaces) -> list[Tensor]:
     return [torch.from_numpy(np.stack([leaf.of(each) for each in obs])) for leaf in spaces.leaves]
 
 
-def plan_of(run: Run) -> dict[str, Any]:
-    """What the observations and actions of a run's agent are, and the sizes of its layers, as plain values."""
+def plan_of(run: Run, action: Any) -> dict[str, Any]:
+    """What the observations and actions of a run's agent are, and the sizes of its layers, as plain values.
+
+    action: the environment's own action space.
+    """
     agent, spaces = run.agent, run.agent.spaces
-    action = _own_action(run)
     body, cell = inner_body(agent)
     inner = list(body.bodies) if isinstance(body, Joined) else [] if isinstance(body, Dense) else [body]
     shown = [k for k, leaf in enumerate(spaces.leaves) if leaf.axes]
@@ -133,6 +140,7 @@ def plan_of(run: Run) -> dict[str, Any]:
         "shape": list(action.shape or ()),
         "dtype": str(np.dtype(action.dtype)),
         "rescaled": run.config.rescale_actions,
+        "squashed": run.tricks.squash,
     }
 
 
@@ -157,6 +165,8 @@ def _part(leaf: Leaf) -> dict[str, Any]:
     counts = [int(n) for n in np.ravel(getattr(space, "n", getattr(space, "nvec", ())))] if _hot(space) else []
     return {
         "path": list(leaf.path),
+        "space": list(space.shape or ()),
+        "dtype": np.dtype(space.dtype).name,
         "axes": leaf.axes,
         "shape": list(leaf.shape),
         "counts": counts,
@@ -185,13 +195,20 @@ def _image(net: Any, spaces: Spaces, part: int) -> dict[str, Any]:
     return {"part": part, "divisor": divisor, "convolutions": convolutions, "linear": list(weight.shape[1:])}
 
 
-def as_file(plan: dict[str, Any], weights: Path) -> str:
-    """The module that loads the weights, as a file of its own."""
+def module_name(stem: str) -> str:
+    """The stem as a name that Python can import, and that hides no other module: `my_policy` for my-policy."""
+    name = re.sub(r"\W", "_", stem)
+    taken = {"torch", "numpy", *sys.stdlib_module_names, *keyword.kwlist}
+    return name if name.isidentifier() and name not in taken else f"policy_{name}"
+
+
+def as_file(plan: dict[str, Any], weights: Path, name: str) -> str:
+    """The module `name` that loads the weights, as a file of its own."""
     about = plain_policy.__doc__ or ""
     code = inspect.getsource(plain_policy).replace(
         about,
-        f"{about.splitlines()[0]}\n\n`python {weights.with_suffix('.py').name}` says what it takes. In Python:\n\n"
-        f"    from {weights.stem} import PLAN, load\n"
+        f"{about.splitlines()[0]}\n\n`python {name}.py` says what it takes. In Python:\n\n"
+        f"    from {name} import PLAN, load\n"
         f'    policy = load("{weights.name}", PLAN)\n'
         f"    action = policy.act(observation{', begins=first_of_an_episode' * bool(plan['cell'])})\n",
     )

@@ -13,6 +13,7 @@ from tricks.worlds.cartpole import CARTPOLE, CARTPOLE_200
 from tricks.worlds.chain import NOISY_CHAIN
 from tricks.worlds.commute import COMMUTE
 from tricks.worlds.corridor import CORRIDOR, DOORSTEP
+from tricks.worlds.dial import DIAL
 from tricks.worlds.grid import GRIDS
 from tricks.worlds.jump import REWARD_JUMP
 from tricks.worlds.line import THERE_AND_BACK, WITH_CONSTANTS
@@ -26,6 +27,7 @@ from tricks.worlds.offset import OFFSET_REWARD
 from tricks.worlds.pairs import SHOCK_PAIRS
 from tricks.worlds.parity import PARITIES
 from tricks.worlds.pendulum import PENDULUM
+from tricks.worlds.recall import RECALLS
 from tricks.worlds.reward_scale import LARGE_REWARDS, SMALL_REWARDS
 from tricks.worlds.shocks import SHOCKS
 from tricks.worlds.shuttle import SHUTTLES
@@ -36,6 +38,7 @@ from tricks.worlds.tightrope import SHORT_ROPES, TIGHTROPE
 from tricks.worlds.trading import TRADING
 from tricks.worlds.treasure import TREASURE
 from tricks.worlds.units import MILDER_UNITS, ODD_UNITS
+from tricks.worlds.unseen import HIDDEN_SPEEDS
 from tricks.worlds.weather import WEATHERS
 from tricks.worlds.world import World
 
@@ -73,6 +76,9 @@ SPECIMENS = {
         *SHORT_ROPES,
         TIGHTROPE,
         *LOTTERIES,
+        *RECALLS,
+        *HIDDEN_SPEEDS,
+        DIAL,
     )
 }
 GAMES = {world.id: world for world in (BRICKS, BRICKS_BY_ROW, TREASURE, SQUADRON)}

@@ -11,7 +11,7 @@ import torch
 from gymnasium.spaces import Box, Discrete, flatdim
 from torch import Tensor
 
-from tricks.core.policies import Categorical, DiagonalGaussian
+from tricks.core.policies import Categorical, DiagonalGaussian, Family
 from tricks.core.seeds import draw, stream
 from tricks.reading.skeleton.settings import Config
 from tricks.reading.skeleton.switches import images, tricks
@@ -54,7 +54,7 @@ class Lanes:
             raise gym.error.Error(f"{config.env}: this file needs {needed}, not {kinds}")
         self.inputs, self.actions = map(flatdim, kinds)
         self.discrete = isinstance(self.acts, Discrete)
-        self.family = Categorical if self.discrete else DiagonalGaussian
+        self.family: Family = Categorical if self.discrete else DiagonalGaussian
         self.rows, self.rollouts = list[tuple[Tensor, ...]](), 0
         if tricks.recurrent:
             self.state: Any = None  # see RecurrentState
@@ -90,6 +90,8 @@ class Lanes:
         obs, legal, valid = self.obs, self.legal, playing & ~torch.from_numpy(self.resetting)
         action = self.family.sample(policy(self.state.look() if tricks.recurrent else obs, legal), self.noise[:, row])
         taken = action.numpy() + getattr(self.acts, "start", 0)
+        if tricks.squash:
+            taken = self.family.played(action).numpy()
         if isinstance(self.acts, Box):  # NaN: this policy has diverged
             taken = np.nan_to_num(taken).reshape(*valid.shape, *self.acts.shape)
             taken = np.rint(taken) if np.issubdtype(self.acts.dtype, np.integer) else taken

@@ -1,0 +1,211 @@
+// The training loop: play, judge, learn. It is the library's tricks/loop.py for one agent, and a generator: before a
+// step it yields the name of the library's function on that line, and after each update a row of the curve. So whoever
+// runs it can go at any speed, stop between two lines, and say which one is worked on.
+
+import { actionMask } from "./action_mask.js";
+import { Adam } from "./adam.js";
+import { standardize } from "./advantage_norm.js";
+import { Agent } from "./agent.js";
+import { followingDecay, linearDecay } from "./annealing.js";
+import { explainedVariance, squaredError } from "./baseline.js";
+import { limitsCut, valueAtCut } from "./bootstrap.js";
+import { clipFraction, clippedSurrogate } from "./clip.js";
+import { boundedBelow, boundedFraction } from "./dual_clip.js";
+import { entropyBonus } from "./entropy.js";
+import { gae } from "./gae.js";
+import { shorten } from "./grad_clip.js";
+import { linearBeyond } from "./huber.js";
+import { nearEnough } from "./kl_stop.js";
+import { orthogonal } from "./orthogonal_init.js";
+import { playEpisodes } from "./player.js";
+import { Categorical } from "./policies.js";
+import { preserveOutputs, renormalize } from "./popart.js";
+import { mean } from "./reductions.js";
+import { moveStats, normalize, std, unmoved } from "./return_norm.js";
+import { rewardToGo } from "./returns.js";
+import { drift, importanceRatio, minibatches, surrogate } from "./reuse.js";
+import { playSegment } from "./segments.js";
+import { ObsStats } from "./state_norm.js";
+import { clippedError } from "./value_clip.js";
+
+/** An untrained agent. */
+export function buildAgent(world, config, tricks, chance, rooms = {}) {
+  const agent = new Agent(world, config, chance, rooms);
+  if (tricks.orthogonal_init) {
+    orthogonal(agent.policyNet, chance.stream("init", 0), Math.SQRT2, 0.01);
+    orthogonal(agent.valueNet, chance.stream("init", 1), Math.SQRT2, 1);
+  }
+  if (tricks.action_mask) agent.mask = actionMask;
+  if (tricks.state_norm) agent.obsStats = new ObsStats(world.features);
+  if (tricks.return_norm) agent.returnStats = unmoved(config.return_first_batch);
+  return agent;
+}
+
+/** Train one agent until it has used its budget, or its loss or gradient is not finite. */
+export function* train(agent, player, chance, config, tricks, log) {
+  const optimizer = new Adam(agent.parameters, config.adam_eps);
+  if (tricks.grad_clip) optimizer.limit = (norm) => shorten(norm, config.max_grad_norm);
+  const act = (obs, legal, rows) => agent.policy(agent.standardized(obs, rows), legal, rows);
+
+  while (log.active) {
+    let rate = config.lr;
+    if (tricks.lr_anneal) rate = linearDecay(rate, log.progress);
+    log.note({ learning_rate: rate });
+
+    // Play: collect a rollout with the current policy.
+    let rollout;
+    if (tricks.segments) {
+      yield "play_segment";
+      rollout = playSegment(player, act, config.horizon);
+    } else {
+      yield "play_episodes";
+      rollout = playEpisodes(player, act, config.horizon * config.lanes);
+    }
+
+    // Judge: how good was each action?
+    const batch = yield* judge(agent, rollout, config, tricks, log);
+
+    // Learn: make the actions that turned out well more likely.
+    let batches = [null]; // REINFORCE: one gradient step on the whole batch
+    if (tricks.reuse) {
+      yield "old_log_prob";
+      const logits = agent.policy(batch.seen, batch.legal, rollout.rows);
+      batch.oldLogProb = new Categorical(logits, rollout.rows, agent.world.actions).logProb(batch.action);
+      yield "minibatches";
+      batches = minibatches(rollout.rows, chance, log.updates, config);
+    }
+    yield* learn(agent, batch, batches, optimizer, rate, config, tricks, log);
+
+    if (tricks.state_norm) {
+      yield "follow_observations_"; // only now, so that the first minibatch's ratio is 1
+      agent.obsStats.follow(rollout.obs, rollout.rows, config.obs_decay);
+    }
+    yield log.endUpdate(rollout);
+  }
+}
+
+/** The rows with their advantages and, for the value net, with its predictions and targets. */
+export function* judge(agent, rollout, config, tricks, log) {
+  const { reward, done, rows } = rollout;
+  let cut = rollout.cut;
+  if (tricks.bootstrap) cut = limitsCut(rollout);
+  const { obs, legal, action } = rollout;
+  const batch = { legal, action, seen: agent.standardized(obs, rows).slice(0, obs.length) };
+  if (tricks.baseline) {
+    yield "values";
+    const { value, nextValue } = agent.values(rollout); // V(s), V(s')
+    let target = rewardToGo(valueAtCut(reward, cut, nextValue, config.gamma), rollout, config.gamma);
+    batch.advantage = target.map((g, r) => g - value[r]);
+    log.note({ explained_variance: explainedVariance(value, target) }); // of the returns, also under gae
+    if (tricks.gae) {
+      yield "gae";
+      const dead = done.map((ended, r) => ended && !cut[r]);
+      batch.advantage = gae(rollout, value, nextValue, dead, config.gamma, config.gae_lambda);
+      target = batch.advantage.map((a, r) => value[r] + a);
+    }
+    const before = agent.returnStats;
+    if (tricks.return_norm) {
+      yield "follow_returns_";
+      agent.returnStats = moveStats(before, target, config.return_beta);
+      log.note({ return_mean: agent.returnStats.mean, return_std: std(agent.returnStats) });
+    }
+    batch.value = normalize(value, before); // in the value net's units
+    batch.target = normalize(target, agent.returnStats);
+    if (tricks.popart) {
+      yield "preserve_outputs_";
+      batch.value = renormalize(batch.value, before, agent.returnStats);
+      preserveOutputs(agent.valueNet.head, before, agent.returnStats);
+    }
+  } else {
+    yield "reward_to_go";
+    batch.advantage = rewardToGo(reward, rollout, config.gamma);
+  }
+  return batch;
+}
+
+/** A gradient step on each minibatch, which is a list of rows, or null for all of them. */
+export function* learn(agent, batch, batches, optimizer, rate, config, tricks, log) {
+  let clipRange = config.clip_range;
+  let valueClipRange = config.value_clip_range;
+  if (tricks.clip_anneal) {
+    clipRange = linearDecay(clipRange, log.progress);
+    valueClipRange = followingDecay(valueClipRange, log.progress, config.value_clip_anneals);
+  }
+  let near = true; // whether the policy is still near the one that played
+  for (const order of batches) {
+    const b = order ? picked(batch, order, agent.world) : batch;
+    const rows = b.action.length;
+    log.minibatch++;
+    let advantage = b.advantage; // [B]
+    if (tricks.advantage_norm) {
+      yield "standardize";
+      advantage = standardize(advantage);
+    }
+    yield "policy";
+    const policy = new Categorical(agent.policy(b.seen, b.legal, rows), rows, agent.world.actions);
+    const [logProb, entropy] = [policy.logProb(b.action), policy.entropy()];
+    let objective = { value: logProb.map((log, r) => log * advantage[r]), slope: advantage };
+    let ratio;
+    if (tricks.reuse) {
+      yield "importance_ratio";
+      ratio = log.ratios = importanceRatio(logProb, b.oldLogProb);
+      log.note(drift(ratio));
+      objective = surrogate(ratio, advantage);
+    }
+    if (tricks.clip) {
+      yield "clipped_surrogate";
+      objective = clippedSurrogate(ratio, advantage, clipRange);
+      log.note({ clip_fraction: clipFraction(ratio, clipRange), clip_range: clipRange });
+    }
+    if (tricks.dual_clip) {
+      yield "bounded_below";
+      objective = boundedBelow(objective, advantage, config.dual_clip_limit);
+      log.note({ bounded_fraction: boundedFraction(ratio, advantage, config.dual_clip_limit) });
+    }
+    log.note({ policy_loss: -mean(objective.value), entropy: mean(entropy) });
+    let byEntropy = 0;
+    if (tricks.entropy) {
+      yield "entropy_bonus";
+      byEntropy = -entropyBonus(config.entropy_coef, rows);
+    }
+    const byLogProb = objective.slope.map((slope) => -slope / rows);
+    optimizer.begin();
+    agent.policyNet.backward(policy.backward(b.action, byLogProb, entropy, byEntropy), rows);
+    if (tricks.baseline) {
+      yield "value";
+      const value = agent.value(b.seen, rows);
+      let error = squaredError(value, b.target);
+      if (tricks.value_clip) {
+        yield "clipped_error";
+        error = clippedError(value, b.value, b.target, valueClipRange);
+      }
+      if (tricks.huber) {
+        yield "linear_beyond";
+        error = linearBeyond(error, config.huber_delta);
+      }
+      log.note({ value_loss: mean(error.value) });
+      agent.valueNet.backward(error.slope.map((slope) => (config.value_coef * slope) / rows), rows);
+    }
+    if (tricks.kl_stop) {
+      yield "near_enough";
+      near = near && nearEnough(ratio, config.target_kl);
+      log.note({ steps_taken: near ? 1 : 0 });
+    }
+    yield "move";
+    log.note({ grad_norm: optimizer.move(rate, near && rows > 0) });
+  }
+}
+
+/** The rows of a minibatch. */
+function picked(batch, order, { features, actions }) {
+  const found = {};
+  for (const [name, column] of Object.entries(batch)) {
+    if (!column) continue;
+    const width = { seen: features, legal: actions }[name] ?? 1;
+    found[name] = new column.constructor(order.length * width);
+    for (let k = 0; k < order.length; k++) {
+      for (let n = 0; n < width; n++) found[name][k * width + n] = column[order[k] * width + n];
+    }
+  }
+  return found;
+}

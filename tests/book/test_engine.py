@@ -1,0 +1,93 @@
+"""The playground's engine computes what the library computes, for any legal set of its flags, in a real browser."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.browsing import Browser
+from support.random_settings import SMALL, drawn_from
+from support.register import register
+from support.replayed import Case, replayed
+from support.restless import Restless
+
+from book.site.playground import offered
+from tricks import PPO, Config, Tricks, train
+from tricks.ladder import NEEDS, closed, named, rungs
+from tricks.runs.learning_curve import DIAGNOSTICS
+
+register("Restless-v0", Restless)
+ONE = replace(SMALL, env="Restless-v0", seeds=(3,), adam_eps=1e-2)
+SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()}
+SETS |= {f"ppo and {name}": named(name) for name in offered() if not set(closed([name])) <= set(PPO.on)}
+
+
+def drawn(number: int) -> tuple[Config, Tricks]:
+    """A legal set of the engine's flags, and numbers for one seed; its nets have tanh layers."""
+    config, tricks = drawn_from(number, ["Restless-v0"], lambda _: offered())
+    return replace(config.only(0), activation="tanh"), tricks
+
+
+def check(engine: Browser, config: Config, tricks: Tricks, limit: float = 1e-4) -> None:
+    """Every gradient, every weight after every step, and every row of the curve."""
+    case, place = Case(config, tricks), 0
+    for update, made in enumerate(replayed(engine, case)):
+        for k, step in enumerate(made["steps"]):
+            gradient, weights = (np.concatenate(step[name]) for name in ("gradient", "weights"))
+            where = f"update {update}, minibatch {k}, under {', '.join(tricks.on)}"
+            off = {
+                "gradient": apart(gradient, case.in_engine_order(case.gradients[place])),
+                "weights": apart(weights, case.weights_after(update, k)),
+            }
+            assert max(off.values()) < limit, f"{off} in {where}"
+            place += 1
+        row = case.run.curve.iloc[update]
+        for name in ("step", *(each for each in DIAGNOSTICS if each in made["row"])):
+            mine = made["row"][name]
+            off_by = apart(np.array(np.nan if mine is None else mine), np.array(row[name]))
+            assert off_by < limit, f"{name} is {mine}, not {row[name]}, in update {update} under {', '.join(tricks.on)}"
+    assert place == len(case.gradients) > 3
+    missing = [name for name in DIAGNOSTICS if name not in made["row"] and not case.run.curve[name].isna().all()]
+    assert missing == []
+
+
+def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """The largest distance, relative to the largest entry."""
+    if np.isnan(mine).all() and np.isnan(theirs).all():
+        return 0.0
+    distance = np.abs(mine - theirs).max() / max(np.abs(theirs).max(), 1e-3)
+    return 1.0 if np.isnan(distance) else float(distance)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_rungs_and_flags_on_ppo_equal_the_library(engine: Browser, name: str) -> None:
+    check(engine, ONE, SETS[name])
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_random_flags_and_numbers_equal_the_library(engine: Browser, number: int) -> None:
+    check(engine, *drawn(number))
+
+
+def test_with_the_usual_epsilon_of_adam_too(engine: Browser) -> None:
+    check(engine, replace(ONE, adam_eps=Config.adam_eps), PPO)
+
+
+@pytest.mark.parametrize("target", [1e-4, 3e-5])
+def test_a_stop_in_the_middle_of_a_batch(engine: Browser, target: float) -> None:
+    config = replace(ONE, lr=0.01, epochs=3, target_kl=target)
+    check(engine, config, named("kl_stop"))
+    assert 0 < train(config, named("kl_stop")).curve.steps_taken[0] < 1
+
+
+def test_every_flag_is_drawn_on_and_off() -> None:
+    sets = [drawn(number)[1] for number in range(40)]
+    for name in offered():
+        assert {getattr(tricks, name) for tricks in sets} == {True, False}, name
+
+
+def test_these_flags_of_the_library_the_engine_does_not_offer() -> None:
+    assert set(NEEDS) - set(offered()) == {
+        *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
+        *("reward_scaling", "recompute", "separate_optimizers"),
+        "squash",  # its worlds' actions are one choice from a few
+    }

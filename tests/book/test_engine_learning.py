@@ -1,0 +1,81 @@
+"""Agents in the page learn as fast as the library's, whose stored runs have the same setting and other chances."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.browsing import Browser, browsing
+from support.replayed import write_page
+
+from ablations import Study, interval
+from ablations.training.scores import on_grid
+from book.results import beyond, studies
+from book.site.playground import ENGINE
+from tricks import PPO, REINFORCE, Tricks
+from tricks.ladder import named
+
+RUN = """
+const [setting, done] = arguments, rows = [];
+const run = new Playground.Session({ world: "CartPole-v1", ...setting });
+run.on("update", (some) => some.forEach((row) => rows.push([row.seed, row.step, row.return, Number(row.diverged)])));
+run.on("error", done).on("end", () => {
+  run.stop();
+  done(rows.map((row) => row.map((x) => (Number.isNaN(x) ? null : x))));
+});
+"""
+ARMS = {"reinforce": REINFORCE, "baseline": named("baseline"), "clip": named("clip"), "ppo": PPO}
+
+
+def curve(engine: Browser, **setting: Any) -> pd.DataFrame:
+    """Seed, step, return, and whether the seed diverged: a row for each update."""
+    rows = engine.driver.execute_async_script(RUN, setting)
+    return pd.DataFrame(rows, columns=["seed", "step", "return", "diverged"]).astype({"return": float})
+
+
+def stored(tricks: Tricks) -> Study:
+    """The first study on CartPole that has this arm."""
+    return next(each for each in [*studies(), *beyond()] if each.env == "CartPole-v1" and len(each.of(tricks)))
+
+
+def test_ten_agents_of_reinforce_reach_200(engine: Browser) -> None:
+    found = curve(engine, numbers={"lr": 0.01, "steps": 40_000}, seeds=10)
+    late = found[found.step > 30_000].groupby("seed")["return"].mean()
+    assert len(late) == 10
+    assert late.mean() > 200
+
+
+def test_the_benchmark_page_measures_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "playground").mkdir()
+    for name in ("benchmark.html", "benchmark.js"):
+        shutil.copy(ENGINE / name, tmp_path / "playground")
+    write_page(tmp_path)
+    (tmp_path / "engine.js").rename(tmp_path / "playground-engine.js")
+    with browsing(tmp_path) as browser:
+        browser.open("playground/benchmark.html?steps=1")
+        browser.wait_for("body[data-told]")
+        told = json.loads(browser.run("return document.body.dataset.told"))
+        assert browser.complaints() == []
+    assert len(told) == 6
+    assert min(told.values()) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARMS)
+def test_the_means_of_thirty_agents_differ_from_the_library_s_by_chance_alone(engine: Browser, name: str) -> None:
+    """Two means are compared, so the interval is that of their difference."""
+    study, tricks = stored(ARMS[name]), ARMS[name]
+    engine.driver.set_script_timeout(3600)
+    rate = float(study.of(tricks).lr.iloc[0])
+    found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=30, hidden=[64, 64])
+    diverged = {int(row.seed): int(row.step) for row in found[found.diverged > 0].itertuples()}  # type: ignore[arg-type]
+    mine = on_grid(found, study.steps, diverged).to_numpy()[:, 9::10]
+    theirs = study.grid(tricks).to_numpy()[:, 9::10]
+    (low, high), (mine_low, mine_high) = interval(theirs), interval(mine)
+    inside = (low <= mine.mean(0)) & (mine.mean(0) <= high)
+    print(f"{name}: {inside.sum()} of 10 points are within the library's own interval")
+    off = mine.mean(0) - theirs.mean(0)
+    assert (2 * abs(off) <= np.hypot(high - low, mine_high - mine_low)).sum() >= 9

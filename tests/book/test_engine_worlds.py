@@ -1,0 +1,126 @@
+"""The worlds of the playground are the library's: the same starts, actions and chances lead to the same steps."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.browsing import Browser
+
+from book.site.playground import offered
+from tricks import listing
+from tricks.ladder import REINFORCE, switched
+from tricks.worlds import WORLDS
+from tricks.worlds.world import World
+
+LENGTH = 60  # steps; in so many, a pole magnifies what rounding does a hundredfold
+IDS = (
+    *("CartPole-v1", "tricks/CartPoleShocks-v0"),
+    *(f"tricks/CartPoleReward{scale}-v0" for scale in ("0.0001", "0.01", "0.1", "10", "100")),
+    *("tricks/Corridor-v0", "tricks/Corridor1-v0", "tricks/Mail1-v0", "tricks/Mail3-v0", "tricks/Mail6-v0"),
+    *("tricks/Tightrope12-v0", "tricks/Tightrope50-v0", "tricks/Tightrope-v0"),
+    *(f"tricks/Grid{useless}-v0" for useless in (0, 10, 20, 40, 60)),
+    *(f"tricks/CartPoleShockPairs{size}-v0" for size in ("1000", "10000", "100000")),
+    *(f"tricks/CartPoleOddUnits{units}-v0" for units in ("1", "10", "100", "")),
+    *(f"tricks/Loan{loan}Pay0.1-v0" for loan in ("0", "0.6", "6", "18")),
+    *(f"tricks/Loan{loan}Pay0.3-v0" for loan in ("0", "3", "30")),
+    *("tricks/Marathon100-v0", "tricks/Marathon500-v0", "tricks/Marathon-v0"),
+    *("tricks/Shuttle4-v0", "tricks/Shuttle16-v0", "tricks/Shuttle64-v0"),
+)
+
+
+def trajectory(world: World, seed: int) -> tuple[Any, ...]:
+    """A lane's start, actions and chances, and what came of them, up to the episode's end."""
+    rng, steps = np.random.default_rng(seed), []
+    starting = rng.random(world.reset_chances, dtype=np.float32)
+    state = world.initial(torch.from_numpy(starting)[None, None])
+    chances = rng.random((LENGTH, world.step_chances), dtype=np.float32)
+    width = int(world.action.n)  # type: ignore[attr-defined]
+    for t in range(LENGTH):
+        obs, legal = world.observe(state)[0, 0], world.legal(state)
+        best = int(obs @ torch.tensor([0.1, 0.3, 3.0, 1.0]) > 0) if len(obs) == 4 else int(obs[0] > 0)  # never falls
+        action = best if seed % 2 else int(rng.integers(width))
+        chance = torch.from_numpy(chances[t])[None, None]
+        state, reward, terminated = world.dynamics(state, torch.tensor([[action]]), chance)
+        seen = {"obs": obs.tolist(), "legal": None if legal is None else legal[0, 0].int().tolist()}
+        steps.append(seen | {"reward": float(reward), "terminated": bool(terminated), "action": action})
+        if terminated:
+            break
+    actions = [step.pop("action") for step in steps]
+    return starting.tolist(), actions, chances.tolist(), steps
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_trajectory_is_the_library_s(engine: Browser, id: str) -> None:
+    world = WORLDS[id]
+    for seed in range(4):
+        starting, actions, chances, steps = trajectory(world, seed)
+        for mine, theirs in zip(
+            engine.run("return trajectory(...arguments)", id, starting, actions, chances), steps, strict=True
+        ):
+            assert (mine["terminated"], mine["legal"]) == (theirs["terminated"], theirs["legal"])
+            assert mine["reward"] == pytest.approx(theirs["reward"], rel=1e-6, abs=1e-6)
+            assert mine["obs"] == pytest.approx(theirs["obs"], rel=1e-3, abs=1e-4)
+
+
+def test_there_are_these_worlds_with_the_library_s_sizes_and_limits(engine: Browser) -> None:
+    made = engine.run("return Object.values(Playground.WORLDS).map((w) => [w.id, w.features, w.actions, w.limit])")
+    theirs = {id: (WORLDS[id].observation.shape, WORLDS[id].action, WORLDS[id].time_limit) for id in IDS}
+    assert {id: rest for id, *rest in made} == {
+        id: [shape[0], int(action.n), limit]  # type: ignore[attr-defined, index]
+        for id, (shape, action, limit) in theirs.items()
+    }
+
+
+@pytest.mark.parametrize("id", ["CartPole-v1", "tricks/Tightrope12-v0", "tricks/Mail1-v0"])
+def test_rollouts_of_whole_episodes_are_whole_and_large_enough(engine: Browser, id: str) -> None:
+    for made in engine.run("return rollouts(...arguments)", False, id):
+        assert made["rows"] >= 3 * 40
+        ends = dict(zip(made["lane"], made["done"], strict=True))  # each lane's last row
+        assert ends == {0: 1, 1: 1, 2: 1}
+        assert sum(made["done"]) == len(made["games"]) == made["told"]["episodes"]
+        assert sum(game["length"] for game in made["games"]) == made["rows"]
+        assert sum(made["cut"]) == 0
+
+
+@pytest.mark.parametrize("id", ["CartPole-v1", "tricks/Tightrope12-v0", "tricks/Mail1-v0"])
+def test_segments_take_a_step_for_each_reset_and_are_cut_where_an_episode_goes_on(engine: Browser, id: str) -> None:
+    open_steps, lengths, over = dict.fromkeys(range(3), 0), 0, 0
+    for made in engine.run("return rollouts(...arguments)", True, id):
+        games, done = made["games"], made["done"]
+        assert made["rows"] == 3 * 40 - (over + len(games) - made["over"])  # lanes that are over take a step to begin
+        over = made["over"]
+        ends = {lane: row for row, lane in enumerate(made["lane"])}  # each lane's last row
+        assert {row for row, cut in enumerate(made["cut"]) if cut} <= {row for row in ends.values() if not done[row]}
+        assert [row for row, index in enumerate(made["last"]) if index >= 0] == [
+            row for row, ends in enumerate(zip(made["cut"], made["truncated"], strict=True)) if any(ends)
+        ]
+        lengths += sum(game["length"] for game in games)
+        for lane, ended in zip(made["lane"], done, strict=True):
+            open_steps[lane] = 0 if ended else open_steps[lane] + 1
+    assert lengths + sum(open_steps.values()) == made["told"]["step"]  # episodes go on from segment to segment
+
+
+def test_weights_begin_orthogonal_or_uniform(engine: Browser) -> None:
+    for orthogonal in (True, False):
+        nets = engine.run("return layers({ orthogonal_init: arguments[0] })", orthogonal)
+        for net, head_gain in zip(nets, (0.01, 1.0), strict=True):
+            for k, (inputs, outputs, weight, bias) in enumerate(net):
+                w = np.array(weight).reshape(outputs, inputs)
+                if orthogonal:
+                    small = w @ w.T if outputs <= inputs else w.T @ w
+                    gain = head_gain if k == 2 else 2**0.5
+                    np.testing.assert_allclose(small, gain**2 * np.eye(len(small)), atol=1e-12)
+                    assert not any(bias)
+                else:
+                    limit = inputs**-0.5
+                    assert 0.7 * limit < max(map(abs, weight)) <= limit
+                    assert 0 < max(map(abs, bias)) <= limit
+        assert nets[0][0] != nets[1][0]
+
+
+def test_a_phase_is_the_name_of_a_function_that_the_listing_calls(engine: Browser) -> None:
+    for tricks in (REINFORCE, switched(offered())):
+        phases = set(engine.run("return phases(arguments[0])", tricks.on))
+        assert {name for name in phases if f"{name}(" not in str(listing(tricks))} == set()
+        assert len(phases) >= (3 if tricks == REINFORCE else 15)

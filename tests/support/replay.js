@@ -1,0 +1,102 @@
+// What the tests ask of the playground's engine: to learn from rollouts that the library recorded, and to play.
+"use strict";
+
+/** A case as `support.replayed` writes it -> for each update what it computed, and the row of the curve. */
+function replay({ world, tricks, numbers, weights, rollouts, orders }) {
+  const rollout = new Playground.Rollout(world, numbers.lanes);
+  const player = {
+    lanes: numbers.lanes,
+    over: new Uint8Array(numbers.lanes).fill(1), // so that an episode is at its end as soon as it begins
+    rollout,
+    begin() {
+      rollout.clear();
+      const { columns, rows, lasts } = rollouts[log.updates];
+      const kinds = { action: Int32Array, lane: Int32Array, last: Int32Array, obs: Float64Array, reward: Float64Array };
+      for (const [name, column] of Object.entries(columns)) {
+        rollout.columns[name] = (name === "lastObs" ? Float64Array : (kinds[name] ?? Uint8Array)).from(column);
+      }
+      Object.assign(rollout, { rows, lasts });
+    },
+    reset() {},
+    step() {},
+    cut() {},
+  };
+  const chance = new Playground.Chance(0);
+  const log = new Playground.Log(numbers);
+  const agent = Playground.buildAgent(world, numbers, tricks, chance);
+  chance.shuffled = (count, update, epoch) => Int32Array.from(orders[update][epoch]);
+  agent.parameters.forEach(({ value }, k) => value.set(weights[k]));
+  const list = (name) => agent.parameters.map((parameter) => Array.from(parameter[name]));
+  const found = [];
+  let [steps, moved, phases] = [[], false, []];
+  for (const what of Playground.train(agent, player, chance, numbers, tricks, log)) {
+    if (moved) steps.push({ gradient: list("gradient"), weights: list("value") });
+    moved = what === "move";
+    if (typeof what === "string") {
+      phases.push(what);
+      continue;
+    }
+    for (const name of Object.keys(what)) if (Number.isNaN(what[name])) what[name] = null;
+    found.push({ steps, phases, row: what });
+    [steps, phases] = [[], []];
+  }
+  return found;
+}
+
+/** A lane of a world from these chances, under these actions: what is seen and paid at every step. */
+function trajectory(id, starting, actions, chances) {
+  const world = Playground.WORLDS[id];
+  const [state, obs] = [new Float32Array(world.size), new Float64Array(world.features)];
+  const [legal, outcome] = [new Uint8Array(world.actions), {}];
+  const given = (numbers) => {
+    let k = 0;
+    return () => numbers[k++];
+  };
+  world.initial(state, 0, given(starting));
+  return actions.map((action, t) => {
+    world.observe(state, 0, obs, 0);
+    world.legal?.(state, 0, legal, 0);
+    const seen = { obs: [...obs], legal: world.legal ? [...legal] : null };
+    world.step(state, 0, action, given(chances[t]), outcome);
+    return { ...seen, ...outcome };
+  });
+}
+
+/** All that a training yields, and after each of its messages the player's state. */
+function* training(id, tricks, given) {
+  const defaults = Playground.LADDER.numbers.map(({ name, value }) => [name, value]);
+  const numbers = { ...Object.fromEntries(defaults), hidden: [4], ...given };
+  const [world, chance, log] = [Playground.WORLDS[id], new Playground.Chance(7), new Playground.Log(numbers)];
+  const agent = Playground.buildAgent(world, numbers, tricks, chance);
+  const player = new Playground.Player(world, numbers, chance);
+  for (const what of Playground.train(agent, player, chance, numbers, tricks, log)) yield [what, player];
+}
+
+/** The phases of one update with these tricks. */
+function phases(names) {
+  const tricks = Object.fromEntries(names.map((name) => [name, true]));
+  const told = [...training("CartPole-v1", tricks, { steps: 1 })].map(([what]) => what);
+  return told.filter((what) => typeof what === "string");
+}
+
+/** Rollouts of three lanes and 40 steps, of segments or of whole episodes, of a policy that learns. */
+function rollouts(segments, id) {
+  const found = [];
+  const tricks = { segments, baseline: segments };
+  for (const [told, { rollout, over }] of training(id, tricks, { lanes: 3, horizon: 40, steps: 900 })) {
+    if (typeof told === "string") continue;
+    const columns = ["lane", "done", "last", "cut", "truncated"].map((name) => [name, [...rollout[name]]]);
+    const ended = over.reduce((sum, one) => sum + one, 0);
+    found.push({ rows: rollout.rows, games: rollout.games, over: ended, told, ...Object.fromEntries(columns) });
+  }
+  return found;
+}
+
+/** The layers of an untrained agent's two nets: inputs, outputs, weight and bias of each. */
+function layers(tricks) {
+  const world = Playground.WORLDS["CartPole-v1"];
+  const agent = Playground.buildAgent(world, { hidden: [12, 12] }, tricks, new Playground.Chance(7));
+  return [agent.policyNet, agent.valueNet].map((net) =>
+    net.layers.map(({ inputs, outputs, weight, bias }) => [inputs, outputs, [...weight.value], [...bias.value]]),
+  );
+}

@@ -1,0 +1,78 @@
+"""squash: tanh maps Box actions into their bounds, and log π accounts for it, instead of cutting actions off there."""
+
+# mypy: disable-error-code="override"
+# (the methods of a family are static, and these know their bounds)
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import torch
+import torch.nn.functional as F
+from gymnasium.spaces import Box
+from torch import Tensor
+
+from tricks.core.policies import DiagonalGaussian
+from tricks.errors import InputError
+
+REACH = 5.5  # of the grid that a mean over a Gaussian is taken on, in its standard deviations
+POINTS = 33
+
+
+@dataclass(frozen=True)
+class SquashedGaussian(DiagonalGaussian):
+    """a = c + h·tanh(u) in each dimension, u ~ N(μ, σ²); the bounds are c ± h. logits [..., 2A] hold μ and log σ.
+
+    What is stored and learned from is u, [..., A], so that nothing has to be inverted where tanh(u) rounds to ±1. The
+    correction depends on u alone: ratios, KL divergences and the gradient of log π(a) are those of the Gaussian. The
+    greedy action is that of μ. Haarnoja et al. 2018, arXiv:1801.01290, appendix C.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def played(self, action: Tensor) -> Tensor:
+        """What the environment is given, within the bounds: u -> a, [..., A]."""
+        low, high = action.new_tensor(self.low), action.new_tensor(self.high)
+        action = (low / 2 + high / 2) + (high / 2 - low / 2) * action.tanh()
+        return torch.minimum(torch.maximum(action, low), high)  # of what rounding adds
+
+    def log_prob(self, logits: Tensor, action: Tensor) -> Tensor:
+        """log π(a) = log N(u) − Σ log tanh′(u) − Σ log h, [...], per unit of the environment's action."""
+        return super().log_prob(logits, action) - log_slope(action).sum(-1) - self.log_widths
+
+    def entropy(self, logits: Tensor) -> Tensor:
+        """H(N) + Σ E[log tanh′(u)] + Σ log h, [...], in nats; it has no closed form."""
+        mean, log_std = logits.chunk(2, -1)
+        return super().entropy(logits) + mean_log_slope(mean, log_std.exp()).sum(-1) + self.log_widths
+
+    @property
+    def log_widths(self) -> float:
+        """Σ log h, h = (high − low)/2."""
+        return sum(math.log(high / 2 - low / 2) for low, high in zip(self.low, self.high, strict=True))
+
+
+def log_slope(u: Tensor) -> Tensor:
+    """log tanh′(u) = log(1 − tanh²(u)) = 2·(log 2 − u − softplus(−2u)), [...], finite where tanh(u) rounds to 1."""
+    return 2 * (math.log(2) - u - F.softplus(-2 * u))
+
+
+def mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:
+    """E[log tanh′(u)], u ~ N(mean, std²), by an even grid over ±5.5 σ, [...] each; differentiable.
+
+    Up to σ = 2 it is off by less than 2·10⁻⁶, at 3 by 10⁻⁴, at 5 by 3·10⁻³.
+    """
+    z = torch.linspace(-REACH, REACH, POINTS, dtype=mean.dtype, device=mean.device)
+    weight = (-z.square() / 2).softmax(0)
+    return (log_slope(mean.unsqueeze(-1) + std.unsqueeze(-1) * z) * weight).sum(-1)
+
+
+def squashed(space: gym.Space[Any]) -> SquashedGaussian:
+    """The policy family for a Box with finite bounds. Raises InputError, saying what to do, for any other space."""
+    if not isinstance(space, Box) or not space.is_bounded() or not (space.low < space.high).all():
+        raise InputError(
+            f"squash needs Box actions between two finite bounds, not {' '.join(str(space).split())}; "
+            "leave it off with --no-squash (squash=False)"
+        )
+    return SquashedGaussian(tuple(space.low.ravel().tolist()), tuple(space.high.ravel().tolist()))
