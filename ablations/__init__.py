@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ablations.analysis.outcomes import AS_PREDICTED, Outcome, outcomes, trial_table, trial_table_of
     from ablations.analysis.reading import read
     from ablations.analysis.scales import SCALES
-    from ablations.analysis.stats import interval, iqm
+    from ablations.analysis.stats import FEWEST, interval, iqm
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
     from ablations.analysis.sweeps import best_scores, fixed, floor_score, share_lost, varied
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AS_PREDICTED",
     "DASHED",
+    "FEWEST",
     "GRID",
     "RESULTS",
     "SCALES",
@@ -124,7 +125,7 @@ HOMES = {
     "analysis.outcomes": ("AS_PREDICTED", "Outcome", "trial_table", "trial_table_of", "outcomes"),
     "analysis.scales": ("SCALES",),
     "analysis.estimates": ("holm", "paired", "unpaired"),
-    "analysis.stats": ("interval", "iqm"),
+    "analysis.stats": ("FEWEST", "interval", "iqm"),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
     "analysis.sweeps": ("best_scores", "floor_score", "fixed", "share_lost", "varied"),

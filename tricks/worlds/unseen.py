@@ -6,7 +6,8 @@ Why: without the pole's angular speed, a pole that falls to the right and one th
 A state can hold the last position, and so the speed; two observations side by side (`--stack 2`) hold it, too. Without
 the cart's speed alone, the pole can still be balanced. Predicted: better with, and by more the more is not seen.
 
-Seen on seeds 100 to 119: nothing yet.
+Seen on seeds 100 to 119: recurrent better with, where both speeds are hidden. Where at most one is, it costs score: in
+this budget, a recurrent layer learns more slowly than what it replaces.
 """
 
 from dataclasses import replace
