@@ -7,6 +7,8 @@ Other packages, such as the chapters, import everything they need from here, and
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tricks import __version__ as __version__
+
 if TYPE_CHECKING:
     from ablations.analysis.by_rate import common_rate, effects_by_rate
     from ablations.analysis.choices import clear_of_zero
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from ablations.analysis.outcomes import AS_PREDICTED, Outcome, outcomes, trial_table, trial_table_of
     from ablations.analysis.reading import read
     from ablations.analysis.scales import SCALES
-    from ablations.analysis.stats import interval, iqm
+    from ablations.analysis.stats import FEWEST, interval, iqm
     from ablations.analysis.studies import Study
     from ablations.analysis.study_files import RESULTS, SUFFIX, load, load_all
     from ablations.analysis.sweeps import best_scores, fixed, floor_score, share_lost, varied
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AS_PREDICTED",
     "DASHED",
+    "FEWEST",
     "GRID",
     "RESULTS",
     "SCALES",
@@ -122,7 +125,7 @@ HOMES = {
     "analysis.outcomes": ("AS_PREDICTED", "Outcome", "trial_table", "trial_table_of", "outcomes"),
     "analysis.scales": ("SCALES",),
     "analysis.estimates": ("holm", "paired", "unpaired"),
-    "analysis.stats": ("interval", "iqm"),
+    "analysis.stats": ("FEWEST", "interval", "iqm"),
     "analysis.studies": ("Study",),
     "analysis.study_files": ("RESULTS", "SUFFIX", "load", "load_all"),
     "analysis.sweeps": ("best_scores", "floor_score", "fixed", "share_lost", "varied"),
@@ -153,6 +156,11 @@ def __getattr__(name: str) -> Any:
             module = import_module(f"ablations.{home}")
             return getattr(module, name) if hasattr(module, name) else import_module(f"ablations.{home}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What completion offers: also the names that are not imported yet."""
+    return sorted({*globals(), *__all__})
 
 
 import_module("ablations.findings")  # our designs, suites and trials, by name

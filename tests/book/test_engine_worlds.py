@@ -20,6 +20,12 @@ IDS = (
     *("tricks/Corridor-v0", "tricks/Corridor1-v0", "tricks/Mail1-v0", "tricks/Mail3-v0", "tricks/Mail6-v0"),
     *("tricks/Tightrope12-v0", "tricks/Tightrope50-v0", "tricks/Tightrope-v0"),
     *(f"tricks/Grid{useless}-v0" for useless in (0, 10, 20, 40, 60)),
+    *(f"tricks/CartPoleShockPairs{size}-v0" for size in ("1000", "10000", "100000")),
+    *(f"tricks/CartPoleOddUnits{units}-v0" for units in ("1", "10", "100", "")),
+    *(f"tricks/Loan{loan}Pay0.1-v0" for loan in ("0", "0.6", "6", "18")),
+    *(f"tricks/Loan{loan}Pay0.3-v0" for loan in ("0", "3", "30")),
+    *("tricks/Marathon100-v0", "tricks/Marathon500-v0", "tricks/Marathon-v0"),
+    *("tricks/Shuttle4-v0", "tricks/Shuttle16-v0", "tricks/Shuttle64-v0"),
 )
 
 

@@ -166,7 +166,7 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it(
     command: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jupytext", None)
-    with pytest.raises(InputError, match=rf'cannot import jupytext.*pip install -e "\.\[{needed}\]"'):
+    with pytest.raises(InputError, match=rf'cannot import jupytext.*pip install "ppo-tricks\[{needed}\]"'):
         main([command])
 
 

@@ -59,7 +59,7 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ({"gamma": None}, "gamma must be a number or a list of numbers such as (0.1, 0.2), not None"),
         ({"lrr": 1}, "Config has no 'lrr' (did you mean lr?)"),
         ({"zzz": 1}, "Config has no 'zzz'; it has env, backend"),
-        ({"activation": "gelu"}, "unknown activation 'gelu'; there are tanh and relu"),
+        ({"activation": "gelu"}, "unknown activation 'gelu'; there are tanh, relu"),
         ({"log_std_init": math.inf}, "log_std_init must be finite, not inf"),
         ({"obs_decay": 1.1}, "obs_decay must be in [0, 1], not 1.1"),
         ({"max_value_grad_norm": math.inf}, "max_value_grad_norm must be positive and finite, not inf"),

@@ -67,6 +67,7 @@ class Rewritten(cst.CSTTransformer):
         self.shares, self.recurs, self.standardizes = facts.shares, facts.recurs, facts.standardizes
         same = {"self.standardized": not facts.standardizes, "denormalize": not facts.scales}
         same |= {"agent.features": not facts.shares, "observations": not facts.recurs}
+        self.names = NAMES if facts.squashes else NAMES | {"agent.family": "agent.env.family"}
         self.same = {function for function, alike in same.items() if alike}  # which return their argument
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
@@ -90,6 +91,13 @@ class Rewritten(cst.CSTTransformer):
         left = [arg for arg in args if text(arg.value) not in DROPPED and not m.matches(arg, m.Arg(keyword=DEVICE))]
         return updated_node if len(left) == len(args) else updated_node.with_changes(args=_closed(left))
 
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef | cst.RemovalSentinel:
+        """Without an agent's choice of family where there is none."""
+        chosen = original_node.name.value == "family" and "agent.family" in self.names
+        return cst.RemoveFromParent() if chosen else updated_node
+
     def leave_Annotation(self, original_node: cst.Annotation, updated_node: cst.Annotation) -> cst.Annotation:
         seen = {"Given": self.recurs, "Given | Features": self.shares}
         if (several := seen.get(text(updated_node.annotation))) is None or self.recurs:
@@ -99,7 +107,7 @@ class Rewritten(cst.CSTTransformer):
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node.attr.value == "columns":
             return cst.Call(cst.Name("vars"), [cst.Arg(updated_node.value)])
-        instead = NAMES.get(text(original_node))
+        instead = self.names.get(text(original_node))
         return updated_node if instead is None else cst.parse_expression(instead)
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:

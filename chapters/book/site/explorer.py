@@ -1,4 +1,4 @@
-"""What the explorer shows: the tricks, the loop's lines, and every stored arm's curve, area, rates and effects."""
+"""What the explorer shows: the tricks, and every stored arm's curve, area, rates and effects."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -9,9 +9,7 @@ import pandas as pd
 
 from ablations import SCALES, Study, area, flags, interval, rows_of
 from book.evidence import evidence
-from book.lines import read
 from book.results import beyond, studies
-from book.site.growing import colored
 from tricks import Tricks
 from tricks.ladder import EXCLUDES, NEEDS, PRESETS, rungs
 
@@ -26,6 +24,7 @@ The commands need the package: `pip install -e .` in a clone of its repository.
 ```{raw} html
 <div id="explorer"></div>
 <script defer src="_static/explorer-data.js"></script>
+<script defer src="_static/lines.js"></script>
 <script defer src="_static/explorer.js"></script>
 ```
 """
@@ -36,7 +35,6 @@ def explored() -> dict[str, Any]:
     return {
         "tricks": [_about(name) for name in NEEDS],
         "starts": {**{name: list(tricks.on) for name, tricks in PRESETS.items()}, **_rungs()},
-        "lines": [[blank, colored(line), when] for (blank, line, _), when in read()],
         "environments": [_environment(same) for same in _by_setting([*studies(), *beyond()])],
         "effects": {name: _effects(name) for name in NEEDS},
     }

@@ -1,4 +1,4 @@
-"""The playground's engine as one classic script: its modules, and what the library's fields say about the tricks."""
+"""The playground as two classic scripts, the engine and the page: their modules, and what the library's fields say."""
 
 import json
 import re
@@ -45,6 +45,12 @@ def engine() -> str:
         'return modules["playground.js"];\n}\n'
         "const made = engine();\nmade.Session.source = `(${engine})().serve(self);`;\nreturn made;\n})();\n"
     )
+
+
+def page() -> str:
+    """A script with what pages have of the playground; it needs `Playground`, `Book` and the data of `train_here`."""
+    body = "".join(modules(ENGINE / "page" / "main.js").values())
+    return f'(() => {{\n"use strict";\nconst modules = {{}};\n{body}}})();\n'
 
 
 def modules(path: Path, before: dict[Path, str] | None = None) -> dict[Path, str]:

@@ -29,6 +29,12 @@ def has_trick(chapter: str) -> bool:
     return chapter[3:] == "reinforce" or any((f.metadata["chapter"] or f.name) == chapter[3:] for f in fields(Tricks))
 
 
+def chapter_of(trick: str) -> str:
+    """The chapter about a trick."""
+    about = next(f.metadata["chapter"] or f.name for f in fields(Tricks) if f.name == trick)
+    return next(name for name in names() if name[3:] == about)
+
+
 def rung_of(chapter: str) -> str:
     """The rung whose loop stands beside a chapter: its trick's; of several on the ladder the last, else the first.
 

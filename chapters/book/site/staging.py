@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 
 from book import clips
 from book.build import CHAPTERS, names, number, parts, title
-from book.site import explorer
+from book.site import explorer, playing
 from book.site.growing import origins
 from book.site.rungs import has_trick, rung_of
 from tricks.ladder import COLORS, LADDER
@@ -22,6 +22,11 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#pla
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
 OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg"}  # the tricks of mechanisms with names of their own
 CHART = "<p>To print: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF).</p>"
+FRONT = """<p class="front-says">Ten agents learn before your eyes, alike in everything but their luck, and every trick
+that makes PPO work is a switch: turn off <code>clip</code> and see what becomes of them.</p>
+
+<p class="front-links"><a href="chapters/00_reinforce.html">Two hours: from REINFORCE to PPO</a>
+<a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
 PLOT = 6  # a cell with a picture and more lines than this is folded: its code is about drawing
 
@@ -32,6 +37,7 @@ def stage(folder: Path) -> None:
     for name in names():
         path = CHAPTERS / f"{name}.ipynb"
         notebook = filmed(foldable(nbformat.read(path, as_version=4)), rung_of(name) if has_trick(name) else "")
+        playing.add(notebook, name[3:])
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = MECHANISM.sub(_mechanism, _relinked(cell.source, path, linked))
@@ -48,6 +54,7 @@ def stage(folder: Path) -> None:
             shutil.copyfile(path, _place(folder, path))
     (folder / "chapters" / "ppo.md").write_text(whole_ppo(), encoding="utf-8")
     (folder / "explorer.md").write_text(explorer.PAGE, encoding="utf-8")
+    (folder / "playground.md").write_text(playing.page(), encoding="utf-8")
     (folder / "index.md").write_text(front_page(), encoding="utf-8")
 
 
@@ -158,10 +165,6 @@ def _chapter_of(trick: str) -> str:
 
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
-    about = (
-        "From slot machines to PPO, one trick per chapter: first what fails, then the cure, its formula and its code,"
-    )
-    about += " and what the stored runs say about it, with intervals. Or start in [the explorer](explorer.md)."
     cards, tree = "", ""
     for part, chapters in parts().items():
         shown = "\n".join(_card(name) for name in chapters)
@@ -170,10 +173,10 @@ def front_page() -> str:
         if "chapters/04_gae" in pages:
             pages.insert(1 + pages.index("chapters/04_gae"), "chapters/ppo")
         tree += _tree(part, pages)
-    tree += _tree("Try it", ["explorer"])
+    tree += _tree("Try it", ["playground", "explorer"])
     tree += _tree("Reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
-    html = f"```{{raw}} html\n{cards}{CHART}\n```"
-    return f"# What makes PPO work\n\n{about}\n\n{html}\n\n{tree}"
+    html = f"```{{raw}} html\n<div id='chapters'></div>\n{cards}{CHART}\n```"
+    return f"# What makes PPO work\n\n{FRONT}\n\n{playing.large()}\n\n{html}\n\n{tree}"
 
 
 def _card(name: str) -> str:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from book.build import CHAPTERS
+from book.lines import read
 from book.site.explorer import explored
-from book.site.growing import loop
-from book.site.playground import engine
+from book.site.growing import colored, loop
+from book.site.playground import engine, page
+from book.site.playing import played
 from book.site.staging import STATIC, stage
 from book.site.wall_chart import wall_chart
 from book.store import FOLDER
@@ -46,7 +48,10 @@ def main(chosen: SiteOptions) -> int:
         wall_chart(data / "wall-chart.pdf")
         write_data(data / "data.js", LOOP=loop(), NUMBERS=numbers)
         write_data(data / "explorer-data.js", EXPLORER=explored())
-        (data / "playground-engine.js").write_text(engine(), encoding="utf-8")
+        write_data(data / "lines.js", LINES=[[blank, colored(line), when] for (blank, line, _), when in read()])
+        write_data(data / "playground-data.js", PLAYED=played())
+        for name, script in (("engine", engine()), ("page", page())):
+            (data / f"playground-{name}.js").write_text(script, encoding="utf-8")
         warnings = build(source, made, [str(STATIC), str(data)])
         if warnings:
             raise InputError(f"a page could not be made as it should be: {warnings[0]}")
@@ -86,7 +91,7 @@ def settings(static: list[str]) -> dict[str, Any]:
         "html_theme": "sphinx_book_theme",
         "html_title": "What makes PPO work",
         "html_static_path": static,
-        "html_css_files": ["book.css"],
+        "html_css_files": ["book.css", "playground.css"],
         "html_js_files": [(name, {"defer": "defer"}) for name in SCRIPTS],
         "html_context": {"default_mode": "auto"},
         "html_copy_source": False,

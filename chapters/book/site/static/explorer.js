@@ -1,10 +1,10 @@
-// The explorer: check tricks, and see the loop, the commands, and what the stored runs say. All of it is in EXPLORER.
+// The explorer: check tricks, and see the loop, the commands, and the stored runs. EXPLORER and LINES have all of it.
 "use strict";
 
 (() => {
   const place = document.getElementById("explorer");
   if (!place) return;
-  const { tricks, starts, lines, environments, effects } = EXPLORER;
+  const { tricks, starts, environments, effects } = EXPLORER;
   const names = tricks.map((trick) => trick.name);
   const of = Object.fromEntries(tricks.map((trick) => [trick.name, trick]));
 
@@ -84,11 +84,6 @@
   }
 
   // --- the loop and the commands ----------------------------------------------------------------------------------
-  function there(when, on) {
-    while (Array.isArray(when)) when = when[on.includes(when[0]) ? 2 : 1];
-    return when;
-  }
-
   /** The shortest command: from the preset or rung that differs least. */
   function words(on) {
     const changed = (from) => names.filter((name) => on.includes(name) !== from.includes(name));
@@ -141,8 +136,7 @@
     const legal = wrong.length === 0;
     for (const each of [code.parentElement, commands]) each.classList.toggle("explorer-off", !legal);
     if (legal) {
-      const shown = lines.filter(([, , when]) => there(when, on));
-      code.innerHTML = shown.map(([blank, html]) => "\n".repeat(blank) + html).join("\n");
+      code.innerHTML = Book.loopLines(on).map(([blank, html]) => "\n".repeat(blank) + html).join("\n");
       const rung = words(on);
       commands.textContent = `python -m tricks train ${rung}\npython -m tricks export ${rung} > agent.py`;
       told.command = rung;

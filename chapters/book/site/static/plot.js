@@ -52,9 +52,14 @@ const Book = (() => {
     return found;
   }
 
-  /** A chart with axes. x, y: its ends. Its methods draw in these units; `clear` removes what they drew. */
-  function chart(place, { x, y, width = 420, height = 220, xlabel = "", ylabel = "", title = "", xticks, yticks }) {
-    const [left, right, top, bottom] = [52, 20, title ? 24 : 10, 40];
+  const MARGINS = [52, 20, 10, 40]; // of a chart without a title: left, right, top, bottom
+
+  /**
+   * A chart with axes; a bare one has none for x. x, y: its ends. Its methods draw in these units; `clear` removes what
+   * they drew.
+   */
+  function chart(place, { x, y, width = 420, height = 220, xlabel = "", ylabel = "", title = "", bare, xticks, yticks }) {
+    const [left, right, top, bottom] = [MARGINS[0], MARGINS[1], title ? 24 : MARGINS[2], bare ? 8 : xlabel ? 40 : 24];
     const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title || ylabel }, place);
     const px = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (width - left - right);
     const py = (v) => height - bottom - ((v - y[0]) / (y[1] - y[0])) * (height - top - bottom);
@@ -62,7 +67,7 @@ const Book = (() => {
       node("text", { x: at[0], y: at[1], ...attributes }, svg).textContent = words;
     };
     const named = (v) => (Array.isArray(v) ? v : [v, String(v)]);
-    for (const [v, words] of (xticks ?? ticks(...x)).map(named)) {
+    for (const [v, words] of (bare ? [] : (xticks ?? ticks(...x))).map(named)) {
       node("line", { class: "tick", x1: px(v), x2: px(v), y1: py(y[0]), y2: py(y[0]) + 4 }, svg);
       text([px(v), py(y[0]) + 16], words, { "text-anchor": "middle" });
     }
@@ -110,5 +115,11 @@ const Book = (() => {
     place.dataset.told = JSON.stringify(numbers);
   }
 
-  return { mechanism, slider, caption, chart, random, tell };
+  /** The loop's lines with these flags: [blank lines before it, HTML, when it is there]. LINES is in lines.js. */
+  function loopLines(on) {
+    const there = (when) => (Array.isArray(when) ? there(when[on.includes(when[0]) ? 2 : 1]) : when);
+    return LINES.filter(([, , when]) => there(when));
+  }
+
+  return { mechanism, slider, caption, chart, random, tell, loopLines, MARGINS };
 })();

@@ -3,12 +3,16 @@
 // actions are illegal, legal(state, at, legal, to). `random()` is uniform in [0, 1). size: numbers of a state; kind:
 // how to draw it.
 
-import { CARTPOLE, REWARD_SCALES, SHOCKS } from "./cartpole.js";
+import { CARTPOLE, ODD_UNITS, REWARD_SCALES, SHOCKS, SHOCK_PAIRS } from "./cartpole.js";
 import { CORRIDORS } from "./corridor.js";
 import { GRIDS } from "./grid.js";
+import { LOANS } from "./loan.js";
 import { MAILS } from "./mail.js";
+import { MARATHONS } from "./marathon.js";
+import { SHUTTLES } from "./shuttle.js";
 import { TIGHTROPES } from "./tightrope.js";
 
-const EVERY = [CARTPOLE, ...CORRIDORS, ...MAILS, ...REWARD_SCALES, SHOCKS, ...TIGHTROPES, ...GRIDS];
+const POLES = [CARTPOLE, ...REWARD_SCALES, SHOCKS, ...SHOCK_PAIRS, ...ODD_UNITS];
+const EVERY = [...POLES, ...CORRIDORS, ...SHUTTLES, ...MAILS, ...LOANS, ...MARATHONS, ...TIGHTROPES, ...GRIDS];
 
 export const WORLDS = Object.fromEntries(EVERY.map((world) => [world.id, world]));

@@ -1,0 +1,56 @@
+// One setting's agents: their session, their rows and curves, and what is computed from these.
+
+import { Curve, POINTS } from "./curve.js";
+import { interval, mean } from "./stats.js";
+
+export class Arm {
+  /** setting: see address.js. k: which of its arms. workers: threads. */
+  constructor(setting, k, { workers, paused, speed }) {
+    const { tricks, numbers } = setting.arms[k];
+    const seeds = Array.from({ length: setting.agents }, (_, agent) => setting.from + agent);
+    Object.assign(this, { tricks, numbers, seeds, rows: seeds.map(() => []), ended: false, updates: 0 });
+    this.curves = seeds.map(() => new Curve(numbers.steps));
+    this.bands = []; // the mean and its interval at each point that all agents have reached
+    this.session = new Playground.Session({
+      ...{ world: setting.world, tricks, numbers, seeds, hidden: setting.hidden, workers, paused },
+    });
+    if (speed < Infinity) this.session.setSpeed(speed);
+    this.session.on("update", (rows) => rows.forEach((row) => this.take(row)));
+    this.session.on("end", () => {
+      this.ended = true;
+      this.session.stop();
+    });
+  }
+
+  take(row) {
+    this.rows[row.agent].push(row);
+    this.curves[row.agent].add(row);
+    this.updates++;
+    while (this.bands.length < this.reached) {
+      const here = this.curves.map(({ values }) => values[this.bands.length]);
+      this.bands.push([mean(here), ...interval(here)]);
+    }
+  }
+
+  /** How many points of the grid all agents have reached. */
+  get reached() {
+    return Math.min(...this.curves.map(({ values }) => values.length));
+  }
+
+  get done() {
+    return this.reached === POINTS;
+  }
+
+  get diverged() {
+    return this.rows.filter((rows) => rows.length && rows[rows.length - 1].diverged).length;
+  }
+
+  /** Each agent's mean return over the first so many points. At the end it is the area under its curve. */
+  areas(points) {
+    return this.curves.map(({ values }) => mean(values.slice(0, points)));
+  }
+
+  stop() {
+    this.session.stop();
+  }
+}

@@ -1,0 +1,29 @@
+// What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
+
+/** `A: with clip` and `B: without clip`, or one name for one arm. */
+export function names(arms) {
+  if (arms.length === 1) return [named(arms[0].tricks)];
+  return apart(arms).map((name, k) => `${"AB"[k]}: ${name}`);
+}
+
+/** Whether two arms are the same setting. */
+export function alike([a, b]) {
+  return String(a.tricks) === String(b.tricks) && JSON.stringify(a.numbers) === JSON.stringify(b.numbers);
+}
+
+function apart(arms) {
+  const differ = Object.keys(arms[0].numbers).filter((name) => arms[0].numbers[name] !== arms[1].numbers[name]);
+  return arms.map(({ tricks, numbers }, k) => {
+    const others = arms[1 - k].tricks;
+    const more = tricks.filter((name) => !others.includes(name)).map((name) => `with ${name}`);
+    const less = others.filter((name) => !tricks.includes(name)).map((name) => `without ${name}`);
+    const own = differ.map((name) => `${name} ${numbers[name]}`);
+    return [...(more.length ? more : less), ...own].join(", ") || named(tricks);
+  });
+}
+
+/** A preset's name, or the tricks themselves. */
+function named(tricks) {
+  const match = Object.entries(Playground.LADDER.presets).find(([, on]) => String(on) === String(tricks));
+  return match && match[0] in { reinforce: 1, ppo: 1, every: 1 } ? match[0] : tricks.join(", ") || "reinforce";
+}

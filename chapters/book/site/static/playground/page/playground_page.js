@@ -1,0 +1,174 @@
+// The playground: a setting on the left, its agents in the middle, their loop and diagnostics on the right.
+
+import { button, element } from "./dom.js";
+import { Controls } from "./controls.js";
+import { ARMS } from "./picture.js";
+import { Watching } from "./watching.js";
+import { colored } from "./colors.js";
+import { names } from "./names.js";
+import { read, written } from "./address.js";
+
+const SPEEDS = [
+  [0.1, "line by line"],
+  [0.5, "an update in 2 s"],
+  [4, "4 updates a second"],
+  [20, "20 updates a second"],
+  [Infinity, "full speed"],
+];
+const BOLD = "lr=0.03&steps=30000&hidden=16,16"; // a rate at which the clip decides
+const IDEAS = [
+  ["the clip, on and off", `a=baseline,reuse&b=baseline,reuse,clip&${BOLD}`],
+  ["plain REINFORCE: how far apart are ten seeds?", "a=&lr=0.01"],
+  ["PPO against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],
+  [
+    "twenty useless actions, with and without a mask",
+    "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask",
+  ],
+];
+const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
+
+export class Page {
+  constructor(place) {
+    this.place = place;
+    this.start = read(place.dataset.start ?? "").setting;
+    this.speed = SPEEDS.length - 1;
+    this.paused = QUIET.matches;
+    this.watching = new Watching((agent) => this.pick(agent));
+    this.controls = new Controls((setting, changed, k) => this.put(setting, changed, k));
+    this.problem = element("p", { class: "play-problem", role: "alert", hidden: true });
+    this.build();
+    addEventListener("hashchange", () => this.enter());
+    addEventListener("pagehide", () => this.watching.end());
+    addEventListener("pageshow", ({ persisted }) => persisted && this.begin());
+    this.enter();
+  }
+
+  build() {
+    const { watching, controls } = this;
+    const act = (method) => () => this[method]();
+    this.play = button("", act("toggle"), { class: "play-main" });
+    this.one = button("one update", act("step"), { title: "one update of every agent" });
+    this.range = element("input", { type: "range", min: 0, max: SPEEDS.length - 1, "aria-label": "speed" });
+    this.pace = element("output");
+    this.range.addEventListener("input", () => this.hurry(Number(this.range.value)));
+    this.agent = element("select", { "aria-label": "agent to watch" });
+    this.agent.addEventListener("change", () => this.pick(Number(this.agent.value)));
+    this.shared = button("copy link", act("share"), { title: "the address holds this setting" });
+    const bar = [this.play, this.one, button("restart", act("begin"))];
+    const top = element("div", { class: "play-bar" }, ...bar, element("label", {}, this.range, this.pace), this.shared);
+    const stages = element("div", { class: "play-stages" }, ...watching.stages.map((stage) => stage.element));
+    const follow = element("label", { class: "play-follow" }, "Watching ", this.agent, " (or click a line)");
+    this.legend = element("div", { class: "play-legend" });
+    const figure = element("figure", { class: "play-figure" }, watching.picture.element);
+    const says = element("div", { class: "play-says" }, watching.verdict, watching.lone);
+    const grid = element(
+      "div",
+      { class: "play-grid" },
+      element("div", { class: "play-left" }, controls.element),
+      element("div", { class: "play-middle" }, top, watching.progress, this.legend, figure, says, follow, stages, this.ideas()),
+      element("div", { class: "play-right" }, watching.code.element, watching.gauges.element),
+    );
+    this.place.append(this.problem, grid);
+    watching.told = (found) => {
+      this.place.dataset.told = JSON.stringify({ ...found, done: watching.done, reached: watching.arms.map((a) => a.reached) });
+      if (watching.done) this.showPlay();
+    };
+    this.hurry(this.speed);
+  }
+
+  /** Settings worth a look, one click away. */
+  ideas() {
+    const links = IDEAS.map(([text, address]) => element("a", { href: `#${address}` }, text));
+    return element("p", { class: "play-ideas" }, "Try: ", ...links);
+  }
+
+  /** Take the setting from the address. */
+  enter() {
+    if (this.setting && location.hash === written(this.setting)) return;
+    const { setting, wrong } = read(location.hash, location.hash ? {} : this.start);
+    if (!location.hash) setting.arms = this.start.arms;
+    this.problem.hidden = wrong.length === 0;
+    this.problem.textContent = wrong.length ? `Not everything in this link can be: ${wrong.join("; ")}.` : "";
+    this.setting = setting;
+    this.k = setting.arms.length - 1;
+    this.begin();
+  }
+
+  /** Another setting, in which a trick was switched; k: the arm that is changed from now on. */
+  put(setting, changed, k) {
+    const same = setting === this.setting;
+    Object.assign(this, { setting, k });
+    history.replaceState(null, "", written(setting));
+    if (same) this.turn();
+    else this.begin(changed);
+  }
+
+  /** The same agents, the other arm's loop. */
+  turn() {
+    this.watching.k = this.k;
+    this.watching.code.show(this.setting.arms[this.k].tricks, "");
+    this.watching.soon();
+  }
+
+  begin(changed = "") {
+    const { setting, k, place } = this;
+    colored(place, setting.arms);
+    this.controls.show(setting, k);
+    const named = (name, which) => element("span", { class: `play-name ${ARMS[which]}` }, name);
+    const called = names(setting.arms).map(named);
+    this.legend.replaceChildren(...called);
+    const seeds = Array.from({ length: setting.agents }, (_, agent) => setting.from + agent);
+    this.agent.replaceChildren(...seeds.map((seed, agent) => element("option", { value: agent }, `seed ${seed}`)));
+    this.agent.value = setting.watch;
+    this.watching.begin(setting, k, { paused: this.paused, speed: SPEEDS[this.speed][0], changed });
+    this.showPlay();
+  }
+
+  pick(agent) {
+    this.setting = { ...this.setting, watch: agent };
+    this.controls.setting = this.setting;
+    this.agent.value = agent;
+    history.replaceState(null, "", written(this.setting));
+    this.watching.watch(agent);
+  }
+
+  toggle() {
+    if (this.watching.done) {
+      this.paused = false;
+      this.begin();
+      return;
+    }
+    this.paused = !this.paused;
+    this.watching.all(this.paused ? "pause" : "resume");
+    this.showPlay();
+  }
+
+  step() {
+    if (!this.paused) this.toggle();
+    this.watching.all("stepOneUpdate");
+  }
+
+  hurry(k) {
+    this.speed = k;
+    this.range.value = k;
+    this.pace.textContent = SPEEDS[k][1];
+    this.range.setAttribute("aria-valuetext", SPEEDS[k][1]);
+    this.watching.setSpeed(SPEEDS[k][0]);
+  }
+
+  showPlay() {
+    this.play.textContent = this.watching.done ? "train again" : this.paused ? "train" : "pause";
+  }
+
+  /** Put the address, with the setting, where it can be pasted. */
+  async share() {
+    history.replaceState(null, "", written(this.setting));
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.shared.textContent = "copied";
+    } catch {
+      this.shared.textContent = "see the address"; // a browser that lets no page write to the clipboard
+    }
+    setTimeout(() => (this.shared.textContent = "copy link"), 2000);
+  }
+}

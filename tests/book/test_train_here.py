@@ -1,0 +1,99 @@
+"""The small playgrounds in the chapters train what the table says, and most starts show what the text says."""
+
+import json
+import re
+import time
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.browsing import Browser
+
+from book.build import names
+from book.site.train_here import HERE, TrainHere
+from tricks import Config
+from tricks.ladder import switched
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+STARTS, MOST = 10, 8  # of ten starts, the text is right in at least eight
+PUT = """
+const made = document.createElement('div');
+Object.assign(made, { className: 'train-here', id: 'tried' });
+Object.assign(made.dataset, { setting: arguments[0], large: 'playground.html' });
+document.getElementById('tried')?.remove();
+document.querySelector('article').prepend(made);
+new Book.playground.Small(made);
+"""
+TOLD = "return document.querySelector(arguments[0]).dataset.told"
+
+
+def trained(browser: Browser, selector: str, seconds: float = 60) -> dict[str, Any]:
+    """What a small playground tells at its end, after a click on its button."""
+    browser.run("document.querySelector(`${arguments[0]} .play-main`).click()", selector)
+    end = time.monotonic() + seconds
+    while True:
+        found = json.loads(browser.run(TOLD, selector) or "{}")
+        if found.get("done"):
+            return dict(found)
+        assert time.monotonic() < end, found
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("chapter", HERE)
+def test_a_chapter_has_its_small_playground_before_its_exercises(chapter: str, site: Path) -> None:
+    name = next(each for each in names() if each[3:] == chapter)
+    page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
+    shown = re.findall(r'class="train-here[^>]*data-setting="([^"]*)"', page)
+    assert [unescape(each) for each in shown] == [HERE[chapter].setting]
+    assert page.index('class="train-here') < page.index('id="exercises"')
+
+
+@pytest.mark.parametrize("chapter", HERE)
+def test_an_arm_of_the_table_is_a_setting_of_the_library(chapter: str) -> None:
+    here = HERE[chapter]
+    assert {*switched([*here.without, *here.adds]).on} == {*here.without, *here.adds}
+    Config(here.world, **{name: x for name, x in here.numbers.items() if name != "agents"})  # type: ignore[arg-type]
+
+
+def test_every_small_playground_trains_to_its_end_and_every_click_has_seeds_of_its_own(browser: Browser) -> None:
+    browser.open("playground.html#steps=1000&agents=1&a=")
+    browser.wait_for("#playground .play-main")
+    for here in HERE.values():
+        short = re.sub(r"steps=\d+", "steps=1000", here.setting).replace("&agents=30", "") + "&agents=2"
+        browser.run(PUT, short)
+        first = trained(browser, "#tried")
+        assert first["points"] == 100
+        assert browser.complaints() == []
+    assert trained(browser, "#tried")["from"] > first["from"]
+
+
+def test_a_click_in_a_chapter_trains_there_and_the_large_one_has_the_same_setting(browser: Browser) -> None:
+    browser.open("chapters/13_segments.html")
+    browser.wait_for(".train-here .play-main")
+    found = trained(browser, ".train-here", 120)
+    assert browser.complaints() == []
+    assert found["verdict"] == "B"
+    browser.open(
+        browser.run("return document.querySelector('.train-here a').href").removeprefix(browser.folder.as_uri() + "/")
+    )
+    browser.wait_for("#playground .play-main")
+    shown = browser.run("return [...document.querySelectorAll('.play-legend span')].map((each) => each.textContent)")
+    assert shown == ["A: without segments", "B: with segments"]
+
+
+def holds(here: TrainHere, found: dict[str, Any]) -> bool:
+    """Whether a start shows what the text says."""
+    if here.adds:
+        return bool(found["verdict"] == here.verdict)
+    return bool(max(found["late"]) >= 2 * min(found["late"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", HERE)
+def test_most_starts_show_what_the_text_says(browser: Browser, chapter: str) -> None:
+    browser.open("playground.html#steps=1000&agents=1&a=")
+    browser.wait_for("#playground .play-main")
+    browser.run(PUT, HERE[chapter].setting)
+    shown = [holds(HERE[chapter], trained(browser, "#tried", 600)) for _ in range(STARTS)]
+    assert sum(shown) >= MOST
