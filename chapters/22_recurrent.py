@@ -454,8 +454,7 @@ assert (found.worlds.seen == 1).all() and (found.worlds.confirmed == 1).all()
 
 # %% [markdown]
 # With cue and choice in one observation, the layer neither helps nor hurts. With a corridor of two steps it gains nearly
-# all that there is to gain, the half that a coin misses. With eight steps it gains less, since most of the budget is gone
-# before the cue arrives.
+# all that there is to gain, the half that a coin misses. With eight steps it gains less, as it takes longer to learn.
 #
 # Without either speed, it helps on CartPole. **Where at most one is hidden, it costs score**, and on CartPole itself
 # it costs most: a quarter of the best score, in a budget of 40,000 steps. Nothing has to be remembered there, and a layer
