@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Memory: acting on what you no longer see
 #
-# *A sign at the entrance says left or right. The fork comes eight steps later. How does a policy that only sees the
-# present get there?*
+# *A sign at the entrance says left or right, and the fork comes eight steps later. Who still knows what it said?*
 #
 # Every policy so far was a function of one observation. That's enough if the observation holds everything that matters,
 # and CartPole's four numbers do. Most of the world isn't like that: signs are behind you, speeds can't be read off a
