@@ -18,6 +18,7 @@ from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import draw, stream
 from tricks.core.sequences import Sequences, observations
 from tricks.errors import InputError
+from tricks.fast.recurrence import over_time
 from tricks.ladder import Tricks
 from tricks.orthogonal_init import orthogonal
 from tricks.reuse import deal, random_keys
@@ -86,12 +87,8 @@ class Recurrent(nn.Module):
         state, count = lanes.state[:, :, self.place], lanes.state.shape[1]
         given = self.cell.contribution(self.body(lanes.obs)).unflatten(1, (-1, count))  # [S, T, L, G·H]
         goes_on = lanes.valid.unflatten(1, (-1, count)).unsqueeze(-1)
-        rows = []
-        for contribution, stays in zip(given.unbind(1), goes_on.unbind(1), strict=True):
-            state = self.cell(contribution, state)
-            rows.append(state[..., : self.width])
-            state = state.masked_fill(~stays, 0)  # also if it is not finite
-        return torch.stack(rows, 1).flatten(1, 2), state
+        hidden, state = over_time(self.cell, given, goes_on, state)
+        return hidden.flatten(1, 2), state
 
 
 def as_sequences(batch: Batch, rollout: Rollout) -> Sequences:

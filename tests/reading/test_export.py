@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.exports import code, executed
 
-from tricks import ATARI, EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks, export, loop, train
+from tricks import ATARI, EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks, export, loop, recurrent, train
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.core import layers, nets
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
@@ -39,7 +39,8 @@ EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: "-".join(trick
 
 def assert_same_curve(tricks: Tricks, images: bool = False, **numbers: Any) -> None:
     module = executed(tricks, images)
-    with patch.multiple(nets, tanh_layer=layers.tanh_layer, product=layers.product):  # an export has the plain formulas
+    plain = patch.multiple(nets, tanh_layer=layers.tanh_layer, product=layers.product)
+    with plain, patch.object(recurrent, "over_time", layers.over_time):  # an export has the plain formulas
         curve = train(Config(backend="gymnasium", **numbers), tricks).curve
     known = {field.name for field in fields(module["Config"])}
     run = module["train"](module["Config"](**{name: numbers[name] for name in numbers if name in known}))
