@@ -7,6 +7,8 @@ Other packages, such as the chapters, import everything they need from here, and
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tricks import __version__ as __version__
+
 if TYPE_CHECKING:
     from ablations.analysis.by_rate import common_rate, effects_by_rate
     from ablations.analysis.choices import clear_of_zero
@@ -154,6 +156,11 @@ def __getattr__(name: str) -> Any:
             module = import_module(f"ablations.{home}")
             return getattr(module, name) if hasattr(module, name) else import_module(f"ablations.{home}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What completion offers: also the names that are not imported yet."""
+    return sorted({*globals(), *__all__})
 
 
 import_module("ablations.findings")  # our designs, suites and trials, by name

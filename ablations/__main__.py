@@ -1,8 +1,14 @@
-"""python -m ablations [run|report|tune|worlds|games|speed]"""
+"""python -m ablations [run|report|tune|worlds|games|speed], or the script `ablations`."""
 
 import sys
 
 from tricks.cli.start import start
 
+
+def main() -> int:
+    """Run the command line; returns the exit status."""
+    return start("ablations.cli")
+
+
 if __name__ == "__main__":
-    sys.exit(start("ablations.cli"))
+    sys.exit(main())

@@ -15,6 +15,7 @@ from ablations.training.store import prepare
 from tricks.cli.shell import chosen as command_of
 from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
+from tricks.version import version_line
 
 if TYPE_CHECKING:  # each command imports its own modules, because torch is slow to load
     from ablations.experiments.design_runs import Options
@@ -36,7 +37,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   speed      measure environment steps per second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
-shows a command's options. To resume an interrupted run, give the same command again."""
+shows its options, and `--version` what is installed. To resume an interrupted run, give the same command again."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _dispatch(arguments: list[str]) -> int:
     if arguments and arguments[0] in ("-h", "--help"):
         print(USAGE)
+        return 0
+    if arguments and arguments[0] == "--version":
+        print(version_line())
         return 0
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"

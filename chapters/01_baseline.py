@@ -328,7 +328,7 @@ evidence("baseline")
 
 # %% [markdown]
 # (A verdict asks for more than an interval that excludes 0. Among sixteen useless tricks, about one would do so by
-# luck; [the whole ladder](24_the_whole_ladder.ipynb) explains Holm's correction for that.)
+# luck; [the whole ladder](25_the_whole_ladder.ipynb) explains Holm's correction for that.)
 #
 # A baseline doesn't help much
 #

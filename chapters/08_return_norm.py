@@ -315,7 +315,7 @@ assert abs(scores["from 0 and 1"][1:].mean() / scores["from the first batch"][1:
 # | **normalize the value target** (`return_norm`) | what the value net has to say | rewards, advantages, the task | what outputs mean, whenever $\mu$ and $\sigma$ move ([PopArt](12_popart.ipynb)) |
 #
 # The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do; the second is usual on
-# [Atari](22_atari.ipynb).
+# [Atari](23_atari.ipynb).
 #
 # With clipped rewards and $\gamma = 0.99$, an episode that pays 1 at once beats one that pays 10 at its fifth step
 # ($0.99^4 \approx 0.96$). You can divide rewards, but you can't subtract their mean: take 2 from every reward of

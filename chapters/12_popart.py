@@ -468,7 +468,7 @@ assert (
 # It helps in `Weather100`, where the statistics jump but the values don't, and the more the further they jump: hardly
 # at all at β = 0.1, more at 0.5 (though that isn't detected after the correction for all trials), and most at 0.9. We
 # don't see it help in any usual environment. It hurts a little as Acrobot's next rung, on two sets of 30 seeds. It also
-# hurts, though barely, in `BricksByRow`, a [game in pixels](22_atari.ipynb) whose bricks pay 1, 10, or 100. That is on
+# hurts, though barely, in `BricksByRow`, a [game in pixels](23_atari.ipynb) whose bricks pay 1, 10, or 100. That is on
 # ten seeds, and wasn't tried again. In `Magnitudes`, four tasks share one head and one $\sigma$, which is the largest
 # task's, so the small ones are a rounding error with or without the repair.
 

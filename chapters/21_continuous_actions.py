@@ -207,7 +207,7 @@ assert len(runaway.diverged) >= 3
 # ## How wide to begin
 #
 # Each step on Pendulum costs about the squared angle. The motor is too weak to lift the pendulum at once; it has to
-# swing first. Below, fifteen agents train as [one stack](23_seeds_as_an_axis.ipynb), with the flags up to `gae`: five
+# swing first. Below, fifteen agents train as [one stack](24_seeds_as_an_axis.ipynb), with the flags up to `gae`: five
 # start with $\sigma$ = 0.3, five with the usual 1, five with 3. **Predict.** Which learn first, and which not at all?
 
 # %%
@@ -679,4 +679,4 @@ check_log_slope(my_log_slope)
 #
 # </details>
 #
-# Solutions: [`solutions/21_continuous_actions.py`](solutions/21_continuous_actions.py). Next: [Atari](22_atari.ipynb).
+# Solutions: [`solutions/21_continuous_actions.py`](solutions/21_continuous_actions.py). Next: [memory](22_recurrent.ipynb).

@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tricks.config import ATARI_CONFIG, CONTINUOUS_CONFIG, Config
-from tricks.errors import InputError
+from tricks.errors import InputError, StopTraining
 from tricks.ladder import ATARI, CONTINUOUS, EVERY, PPG, PPO, REINFORCE, Tricks, named, switched
+from tricks.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tricks.continuing import StartFrom, further
@@ -40,6 +41,7 @@ __all__ = [
     "Run",
     "Spaces",
     "StartFrom",
+    "StopTraining",
     "Tricks",
     "diff",
     "export",
@@ -79,3 +81,8 @@ def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What completion offers: also the names that are not imported yet."""
+    return sorted({*globals(), *__all__})

@@ -1,8 +1,14 @@
-"""python -m tricks train|play|list|listing|diff"""
+"""python -m tricks train|play|list|listing|diff, or the script `tricks`."""
 
 import sys
 
 from tricks.cli.start import start
 
+
+def main() -> int:
+    """Run the command line; returns the exit status."""
+    return start("tricks.cli.main")
+
+
 if __name__ == "__main__":
-    sys.exit(start("tricks.cli.main"))
+    sys.exit(main())

@@ -130,5 +130,6 @@ class StartFrom(Checkpoints):
                 raise InputError(f"{where}: {there} {name}; train with the same tricks")
             if given[name].shape != needed[name].shape:
                 shapes = f"{list(given[name].shape[1:])} there and {list(needed[name].shape[1:])} here"
-                raise InputError(f"{where}: {name} is {shapes}; train with the same --hidden")
+                options = "--recurrent-size and --recurrent-cell" if ".cell." in name else "--hidden"
+                raise InputError(f"{where}: {name} is {shapes}; train with the same {options}")
         agent.load_state_dict(given)

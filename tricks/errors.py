@@ -18,6 +18,10 @@ class InputError(Exception):
         self.fault = fault
 
 
+class StopTraining(Exception):
+    """Raised by a listener to end a training. `train` then returns what was learned so far."""
+
+
 def said(error: BaseException) -> str:
     """What an exception says, in one line; if that is nothing, or fails in turn, its type's name."""
     try:

@@ -62,7 +62,7 @@ def train(
     env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then only a label
     body: MakeBody | None = None,  # makes the body of each net, instead of the default layers
     checkpoints: Checkpoints | None = None,
-    on_update: Listener | None = None,  # called with the new rows of the curve after every update; may raise to stop
+    on_update: Listener | None = None,  # called with the new rows of the curve after every update; may stop the run
     evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
@@ -192,7 +192,7 @@ def train_in(
             log.note(eval_return=evaluation.after(rollout, config, agent, log.steps, make))
         log.end_update(rollout)
         if on_update:
-            on_update(log.latest())
+            log.tell(on_update)
         if checkpoints:
             checkpoints.end_update(log.steps)
 

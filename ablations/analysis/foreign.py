@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.training.scores import POINTS
+from tricks.core.extras import how_to_install
 from tricks.errors import InputError
 
 TAGS = ("rollout/ep_rew_mean", "charts/episodic_return", "episodic_return", "train/return", "return")
@@ -132,7 +133,7 @@ def _events(path: Path, tag: str) -> pd.DataFrame:
     try:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     except ImportError:
-        raise InputError(f"{path} needs TensorBoard to be read: pip install 'tricks[tensorboard]'") from None
+        raise InputError(f"{path} needs TensorBoard to be read; {how_to_install('tensorboard')}") from None
     reader = EventAccumulator(str(path), size_guidance={"scalars": 0})
     reader.Reload()
     tags = reader.Tags()["scalars"]

@@ -61,7 +61,7 @@ def settings_of(asked: Request, env: MakeEnv | None = None, body: MakeBody | Non
             for name, _ in arm.functions:
                 home(name)
             refuse_endless(config, arm.tricks)
-            small = replace(config, lanes=1, horizon=max(config.horizon, config.minibatches), device="cpu")
+            small = replace(config, lanes=1, minibatches=1, device="cpu")
             open_env(small, arm.tricks, env, body).close()
         except InputError as error:
             raise InputError(f"arm {arm.name!r}: {error}") from None

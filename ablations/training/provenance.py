@@ -4,11 +4,11 @@ import os
 import platform
 import subprocess
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("tricks", "torch", "numpy", "gymnasium")
-VERSIONS = (*PACKAGES, "python", "machine", "commit")  # the keys of `provenance`
+from tricks.version import BENEATH, __version__, installed
+
+VERSIONS = ("tricks", *BENEATH, "python", "machine", "commit")  # the keys of `provenance`
 ROOT = Path(__file__).resolve().parents[2]  # of this package's repository, if there is one
 PATIENCE = 10.0  # seconds to wait for git
 
@@ -16,15 +16,8 @@ PATIENCE = 10.0  # seconds to wait for git
 @cache
 def provenance() -> dict[str, str | None]:
     """The versions, machine and commit that a result is made with; None for what cannot be known."""
-    found = {name: _version(name) for name in PACKAGES}
+    found = {"tricks": __version__} | {name: installed(name) for name in BENEATH}
     return found | {"python": platform.python_version(), "machine": platform.machine() or None, "commit": _commit()}
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # a clone that was never installed
-        return None
 
 
 def _commit() -> str | None:

@@ -23,7 +23,7 @@ PARTS = {  # the first chapter of each
     "00_reinforce": "From REINFORCE to PPO",
     "05_orthogonal_init": "The details that make it work",
     "17_shared_trunk": "Beyond the ladder",
-    "23_seeds_as_an_axis": "How we know",
+    "24_seeds_as_an_axis": "How we know",
     "a1_qr_signs": "Appendices",
 }
 START, END = "<!-- map -->\n", "<!-- /map -->"

@@ -63,7 +63,7 @@ def test_the_loop_is_open_beside_the_chapter_of_a_trick_and_closed_beside_others
     shown = "return document.documentElement.classList.contains('loop-shown')"
     browser.open("chapters/03_clip.html")
     assert browser.run(shown)
-    browser.open("chapters/24_the_whole_ladder.html")
+    browser.open("chapters/25_the_whole_ladder.html")
     assert not browser.run(shown)
 
 
@@ -139,7 +139,7 @@ def test_only_the_code_that_draws_or_imports_is_folded() -> None:
 def test_a_chapter_stands_at_the_rung_of_its_trick() -> None:
     found = {name: rung_of(name) for name in names()}
     assert (found["00_reinforce"], found["03_clip"], found["16_annealing"]) == ("reinforce", "clip", "clip_anneal")
-    assert (found["18_ppg"], found["24_the_whole_ladder"]) == ("ppg", LADDER[-1])
+    assert (found["18_ppg"], found["25_the_whole_ladder"]) == ("ppg", LADDER[-1])
 
 
 def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it(
     command: str, needed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jupytext", None)
-    with pytest.raises(InputError, match=rf'cannot import jupytext.*pip install -e "\.\[{needed}\]"'):
+    with pytest.raises(InputError, match=rf'cannot import jupytext.*pip install "ppo-tricks\[{needed}\]"'):
         main([command])
 
 
@@ -174,4 +174,4 @@ def test_a_chapter_shows_its_agent_and_its_bug(site: Path) -> None:
     page = (site / "chapters" / "03_clip.html").read_text()
     assert re.findall(r"clips/(\w+)\.gif", page) == ["clip", "clip_bug"]
     assert "This episode lasted 500 steps" in page
-    assert not re.findall(r"clips/(\w+)\.gif", (site / "chapters" / "24_the_whole_ladder.html").read_text())
+    assert not re.findall(r"clips/(\w+)\.gif", (site / "chapters" / "25_the_whole_ladder.html").read_text())

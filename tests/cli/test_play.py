@@ -92,7 +92,7 @@ def test_a_missing_package_is_one_line_after_the_evaluation(tmp_path: Path, caps
     assert "over 2 episodes" in said.out
     assert said.err == (
         "error: cannot draw Undrawable-v0: pygame is not installed; "
-        'install it with: pip install -e ".[play]", or add --no-gif\n'
+        'install it with: pip install "ppo-tricks[play]", or add --no-gif\n'
     )
 
 

@@ -5,17 +5,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from tqdm import tqdm
 
 from tricks import PPO, Config, load, train
 from tricks.cli.main import main
 from tricks.cli.summary import over, summary
 from tricks.core.rollout import Player, Rollout
+from tricks.runs import log
 
 TINY = [
     "train",
@@ -140,7 +143,7 @@ def test_an_interval_needs_five_seeds_and_all_of_them() -> None:
         (["--eval-every", "9", "--eval-episodes", "0"], "an evaluation needs at least 1 episode, not 0"),
         (["--eval-episodes", "3"], "--eval-episodes needs --eval-every"),
         (["--resume", "x", "--eval-every", "9"], "it takes no --eval-every"),
-        (["--tensorboard", "--out", "DIR"], 'install it with: pip install -e ".[tensorboard]"'),
+        (["--tensorboard", "--out", "DIR"], 'install it with: pip install "ppo-tricks[tensorboard]"'),
     ],
 )
 def test_bad_input_is_one_line(
@@ -181,3 +184,24 @@ def test_a_resumed_run_goes_on_with_tensorboard(tmp_path: Path, monkeypatch: pyt
     assert main(["train", "--resume", str(tmp_path)]) == 0
     rows = pd.read_csv(tmp_path / "curve.csv")
     assert [step for name, step in told if name == "update"][count:] == rows["step"].tolist()[count:]
+
+
+@pytest.mark.parametrize("option", ["-q", "--quiet"])
+def test_a_quiet_training_prints_and_draws_nothing(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars: list[object] = []
+
+    def bar(**given: Any) -> object:
+        bars.append(given["disable"])
+        return tqdm(**given)
+
+    monkeypatch.setattr(log, "tqdm", bar)
+    assert main([*TINY, "--seeds", "1", "--out", str(tmp_path / "run"), option]) == 0
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "run" / "run.json").is_file()
+    assert main([*TINY, "--seeds", "1"]) == 0
+    assert capsys.readouterr().out
+    assert bars == [True, None]  # None: drawn in a terminal
+    assert main([*TINY, "--seeds", "nonsense", option]) == 2
+    assert "nonsense" in capsys.readouterr().err

@@ -10,13 +10,13 @@ from tricks.core.extras import advice
     [
         (
             "Box2D is not installed, you can install it by run `pip install swig` followed by ...",
-            'Box2D is not installed; install it with: pip install -e ".[box2d]"',
+            'Box2D is not installed; install it with: pip install "ppo-tricks[box2d]"',
         ),
         (
             'MuJoCo is not installed, run `x "y"`',
-            'MuJoCo is not installed; install it with: pip install -e ".[mujoco]"',
+            'MuJoCo is not installed; install it with: pip install "ppo-tricks[mujoco]"',
         ),
-        ("pygame is not installed, run x", 'pygame is not installed; install it with: pip install -e ".[play]"'),
+        ("pygame is not installed, run x", 'pygame is not installed; install it with: pip install "ppo-tricks[play]"'),
         ("opencv is not installed,\n run x", "opencv is not installed, run x"),  # no extra is about drawing with it
         ("MuJoCo has diverged", "MuJoCo has diverged"),
     ],

@@ -112,5 +112,5 @@ def test_without_mujoco_the_extra_is_named(backend: str, monkeypatch: pytest.Mon
         monkeypatch.delitem(sys.modules, name)  # imports MuJoCo
     monkeypatch.setitem(sys.modules, "mujoco", None)
     advice = r"^cannot make the environment 'Hopper-v5': MuJoCo is not installed; "
-    with pytest.raises(InputError, match=advice + r'install it with: pip install -e "\.\[mujoco\]"$'):
+    with pytest.raises(InputError, match=advice + r'install it with: pip install "ppo-tricks\[mujoco\]"$'):
         lanes("Hopper-v5", backend, 1)

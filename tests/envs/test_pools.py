@@ -177,9 +177,9 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: py
     monkeypatch.setitem(sys.modules, "ale_py", None)
     for backend in ("auto", "gymnasium", "tensor"):
         make_env(Config(seeds=1, backend=backend)).close()
-    with pytest.raises(InputError, match=r'cannot import envpool .*pip install -e "\.\[envpool\]"'):
+    with pytest.raises(InputError, match=r'cannot import envpool .*pip install "ppo-tricks\[envpool\]"'):
         make_env(pool("CartPole-v1"))
-    with pytest.raises(InputError, match=r'cannot import ale_py .*pip install -e "\.\[atari\]"'):
+    with pytest.raises(InputError, match=r'cannot import ale_py .*pip install "ppo-tricks\[atari\]"'):
         make_env(BREAKOUT)
 
 

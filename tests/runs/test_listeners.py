@@ -125,7 +125,7 @@ def test_tensorboard_is_told_each_seeds_numbers_and_no_nan(tmp_path: Path, monke
 
 def test_without_the_package_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(InputError, match=r'^cannot import .*install it with: pip install -e "\.\[tensorboard\]"$'):
+    with pytest.raises(InputError, match=r'^cannot import .*install it with: pip install "ppo-tricks\[tensorboard\]"$'):
         TensorBoard(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 import torch
 from support.training import SMALL
 
-from tricks import PPO, REINFORCE, Config, InputError, Tricks, train
+from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, StopTraining, Tricks, further, load, train
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.rollout import Player, Rollout
 from tricks.ladder import switched
@@ -48,6 +49,25 @@ def test_what_a_listener_raises_ends_the_run() -> None:
     with pytest.raises(RuntimeError, match="enough"):
         train(SMALL, PPO, on_update=stop)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("way", ["false", "raised"])
+def test_a_listener_that_says_stop_gets_the_run_so_far(way: str, tmp_path: Path) -> None:
+    def stop(rows: Rows) -> bool | None:
+        if rows[0]["update"] < 2:
+            return None  # as of a listener that says nothing
+        if way == "raised":
+            raise StopTraining
+        return False
+
+    run, whole = train(SMALL, PPO, on_update=stop, checkpoints=Checkpoints(tmp_path, 10**6)), train(SMALL, PPO)
+    first = whole.curve[whole.curve["update"] <= 2].reset_index(drop=True)
+    pd.testing.assert_frame_equal(run.curve, first, check_exact=True)
+    assert run.diverged == {}
+    run.save(tmp_path)
+    assert load(tmp_path).agent[0].act([0.0] * 4) in (0, 1)
+    rest = further(tmp_path, 100)
+    assert rest.curve["update"].max() > 2
 
 
 def numbers(tricks: Tricks) -> pd.DataFrame:

@@ -37,6 +37,11 @@ TINY = Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,))
         ("--backend envpool --lanes 300000000", "lower --lanes"),
         ("--backend gymnasium --env Acrobot-v1 --lanes 3000000 --horizon 1 --minibatches 1", "30,000,000 lanes"),
         ("--eval-every 10 --eval-episodes 1000000000", "lower --eval-episodes"),
+        (
+            "--recurrent --recurrent-size 4096 --lanes 4096",
+            "layers of size 4,096, and this machine has 100 GB free; lower",
+        ),
+        ("--recurrent --recurrent-size 100000 --seeds 1", "lower --recurrent-size"),
     ],
 )
 def test_what_cannot_fit_is_refused_at_once(
@@ -78,7 +83,7 @@ def status(name):
     (line,) = (line for line in open("/proc/self/status") if line.startswith(name))
     return int(line.split()[1]) * 1024
 config = Config(**json.loads(sys.argv[2]))
-train(Config(seeds=1, steps=64, lanes=2, horizon=16, hidden=(8,)), named(sys.argv[1]))
+train(Config(seeds=1, steps=64, lanes=2, horizon=16, minibatches=2, hidden=(8,)), named(sys.argv[1]))
 before = status("VmRSS:")
 train(config, named(sys.argv[1]))
 print(status("VmHWM:") - before)
@@ -90,6 +95,7 @@ print(status("VmHWM:") - before)
     ("rung", "numbers"),
     [
         ("reinforce", '{"steps": 4000, "lanes": 64, "horizon": 256}'),
+        ("recurrent", '{"steps": 2000, "lanes": 16, "horizon": 64, "epochs": 1, "recurrent_size": 128}'),
         pytest.param("ppo", '{"steps": 20000, "lanes": 64, "horizon": 256}', marks=pytest.mark.slow),
         pytest.param("ppo", '{"steps": 1024, "hidden": [512, 512], "epochs": 1}', marks=pytest.mark.slow),
     ],

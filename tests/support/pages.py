@@ -8,7 +8,7 @@ PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in (
         ROOT / "README.md",
-        *sorted(ROOT.glob("CONTRIBUTING.md")),
+        *sorted(ROOT.glob("C*.md")),
         *sorted((ROOT / "docs").glob("*.md")),
         ROOT / "chapters" / "README.md",
     )

@@ -13,6 +13,7 @@ from ablations.analysis.studies import Done, about_runs
 from ablations.training import provenance
 from ablations.training.jobs import compute, parse_result
 from ablations.training.scores import scored
+from tricks import version
 
 
 @pytest.fixture
@@ -30,11 +31,11 @@ def test_without_git_and_without_an_installation_a_job_is_trained_and_stored(
     def unknown(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    nowhere.setattr(provenance, "version", unknown)
+    nowhere.setattr(version, "version", unknown)
     done = compute(SMALL)
     assert done.error == ""
     result = parse_result(SMALL, done.text)
-    assert {name for name, said in result.made_with.items() if said is None} == {*provenance.PACKAGES, "commit"}
+    assert {name for name, said in result.made_with.items() if said is None} == {*version.BENEATH, "commit"}
     assert '"commit": null' in done.text
 
 

@@ -1,8 +1,9 @@
 """What `python -m tricks train` writes while it trains."""
 
+import io
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,3 +44,16 @@ def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, res
             if resumable:
                 raise KeyboardInterrupt(" before the first checkpoint") from stop
             raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Print nothing on standard output, and draw no progress bar."""
+    from tricks.runs import log
+
+    log.BAR["disable"] = True
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        log.BAR["disable"] = None

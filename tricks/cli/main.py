@@ -7,6 +7,7 @@ from tricks.cli.shell import chosen, guarded
 from tricks.errors import InputError
 from tricks.ladder import PRESETS, named
 from tricks.reading.ladder_table import table
+from tricks.version import version_line
 
 USAGE = """usage: python -m tricks COMMAND ...
 
@@ -23,7 +24,7 @@ USAGE = """usage: python -m tricks COMMAND ...
 RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
-`python -m tricks train --help` and `play --help` show all options."""
+`python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed."""
 
 HELP = ("-h", "--help")
 
@@ -38,6 +39,9 @@ def _dispatch(arguments: list[str]) -> int:
     if not arguments or arguments[0] in HELP or (arguments[0] in ("list", "diff") and arguments[-1] in HELP):
         print(usage)
         return 0 if arguments else 2
+    if arguments[0] == "--version":
+        print(version_line())
+        return 0
     name, *rest = arguments
     chosen(name, COMMANDS)(rest)
     return 0

@@ -40,9 +40,13 @@ def save(arguments: list[str]) -> None:
         )
     from tricks.restore import load
     from tricks.runs.files import as_path
+    from tricks.runs.onnx_graph import STATE
     from tricks.runs.save_policy import save_policy
 
     format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
     run = load(as_path(asked.folder), env=asked.env, wrap=asked.wrap)
     files = save_policy(run, asked.out, format, asked.seed, asked.noise)
     print(f"wrote {' and '.join(map(str, files))}")
+    if run.agent.state_size:
+        torch_way = "policy.act takes begins=True in the first step of each episode"
+        print(f"the input state is {STATE.format(run.agent.state_size)}" if format == "onnx" else torch_way)

@@ -17,7 +17,7 @@ from tricks.flags import meant
 T = TypeVar("T")
 
 
-SHORT = {"--continue": "--continue-from"}  # what no field can be called in Python
+SHORT = {"--continue": "--continue-from", "-q": "--quiet"}  # what no field can be called in Python
 REPEATED = {"--env-arg": "--env-args", "--wrap": "--wrap"}  # options that may be given again and again: their field
 
 

@@ -2,14 +2,14 @@
 
 import os
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from tricks.cli.following import BOARD, followed
+from tricks.cli.following import BOARD, followed, quietly
 from tricks.cli.parsing import parse
 from tricks.cli.summary import summary
 from tricks.config import Config
@@ -53,12 +53,19 @@ class Output:
     """Number of full episodes per seed in each evaluation."""
     tensorboard: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also log the curve for TensorBoard, in the subfolder tb of the run's folder (needs the extra `tensorboard`)."""
+    quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """-q: print errors and warnings only; no progress bar and no summary."""
 
 
 def train(arguments: list[str]) -> None:
     """Train agents, print a summary, and save the run if --out is given."""
     given = list(arguments)
     tricks, (config, output) = parse(arguments, "train", Config, Output)
+    with quietly() if output.quiet else nullcontext():
+        _train(given, tricks, config, output)
+
+
+def _train(given: list[str], tricks: Tricks, config: Config, output: Output) -> None:
     warnings.filterwarnings("ignore", module="gymnasium")
     one_thread()
     if output.schedule is not None and output.continue_from is None:
@@ -197,7 +204,7 @@ def named_env(arguments: list[str], config: Config, mode: str, *able: str) -> st
     """The --env given with --resume or --continue, if any. Raises InputError for an argument that these don't take."""
     options = [argument.split("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")]
     rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
-    for other in (*rung, *(option for option in options if option not in (mode, *able, "--env", "--wrap"))):
+    for other in (*rung, *(option for option in options if option not in (mode, *able, "--env", "--wrap", "--quiet"))):
         why = ": annealing runs over the original steps" if other == "--steps" else ""
         raise InputError(f"{mode} continues the run with its own settings; it takes no {other}{why}")
     return config.env if "--env" in options else None

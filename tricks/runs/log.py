@@ -13,15 +13,16 @@ from tqdm import tqdm
 from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
-from tricks.errors import InputError
+from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
 from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
+BAR: dict[str, bool | None] = {"unit_scale": True, "disable": None}  # None: only in a terminal
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
-Listener = Callable[[Rows], object]  # called after every update
+Listener = Callable[[Rows], object]  # called after every update; False or StopTraining ends the run
 
 
 class Log:
@@ -41,7 +42,7 @@ class Log:
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
         self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
-        self._bar = tqdm(total=size * self.budget, unit="step", unit_scale=True, disable=None, leave=False)
+        self._bar = tqdm(total=size * self.budget, unit="step", leave=False, **BAR)
 
     @property
     def progress(self) -> Tensor:
@@ -107,6 +108,14 @@ class Log:
             {name: kind(x) for name, kind, x in zip(COLUMNS, kinds, row.tolist(), strict=True)}
             for row in self._rows[-1]
         ]
+
+    def tell(self, listener: Listener) -> None:
+        """Show the listener the latest rows. If it returns False or raises StopTraining, every seed is done."""
+        try:
+            going = listener(self.latest()) is not False
+        except StopTraining:
+            going = False
+        self.active = self.active & going
 
     def curve(self) -> pd.DataFrame:
         """All rows, sorted by seed and update."""

@@ -11,65 +11,83 @@ from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.runs.plain_policy import Policy
 
+STEPS = 8  # on which a recurrent policy's graph is checked
+STATE = "[batch, {}]: zeros where an episode begins, and next_state of the step before everywhere else"
+
 
 class Signature(nn.Module):
-    """A policy whose inputs are its observation's parts, then `legal` and `noise` where it has them."""
+    """A policy whose inputs are its observation's parts, then `state`, `legal` and `noise` where it has them."""
 
     def __init__(self, policy: Policy, masked: bool, noisy: bool) -> None:
         super().__init__()
         self.policy, self.masked, self.noisy = policy, masked, noisy
 
-    def forward(self, *inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         given = list(inputs)
         noise = given.pop() if self.noisy else None
         legal = given.pop() if self.masked else None
-        action: Tensor = self.policy(*given, legal=legal, noise=noise)
-        return action
+        state = given.pop() if self.policy.plan["cell"] else None
+        found: Tensor | tuple[Tensor, Tensor] = self.policy(*given, state=state, legal=legal, noise=noise)
+        return found
 
 
 def as_graph(policy: Policy, seen: list[Tensor], masked: bool, noise: bool) -> bytes:
     """The policy as an ONNX graph for any number of rows; `masked` adds the input `legal`, and `noise` its own.
 
+    A recurrent policy's graph also takes `state` and returns `next_state`, both [batch, K].
     seen: some observations, part by part, on which it is checked. Raises InputError if a package of the extra `onnx` is
     missing, or it computes other actions.
     """
     for package in ("onnx", "onnxscript", "onnxruntime"):
         extra("onnx", package)
     rows, outputs = len(seen[0]), policy.plan["outputs"]
-    inputs, names = list(seen), [_name(part["path"]) for part in policy.plan["parts"]]
+    named = dict(zip((_name(part["path"]) for part in policy.plan["parts"]), seen, strict=True))
+    if policy.plan["cell"]:
+        named["state"] = torch.zeros(rows, policy.plan["state"])
     if masked:
-        inputs, names = [*inputs, torch.ones(rows, outputs, dtype=torch.bool)], [*names, "legal"]
+        named["legal"] = torch.ones(rows, outputs, dtype=torch.bool)
     if noise:
-        inputs, names = [*inputs, torch.linspace(-1, 1, rows * outputs).view(rows, outputs)], [*names, "noise"]
+        named["noise"] = torch.linspace(-1, 1, rows * outputs).view(rows, outputs)
+    signature = Signature(policy, masked, noise).eval()
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it would speak of packages that nobody needs
     batch = torch.export.Dim("batch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the exporter's own calls
         made = torch.onnx.export(
-            Signature(policy, masked, noise).eval(),
-            tuple(inputs),
-            input_names=names,
-            output_names=["action"],
-            dynamic_shapes=(tuple({0: batch} for _ in inputs),),
+            signature,
+            tuple(named.values()),
+            input_names=list(named),
+            output_names=["action", "next_state"] if policy.plan["cell"] else ["action"],
+            dynamic_shapes=(tuple({0: batch} for _ in named),),
             dynamo=True,
             verbose=False,
         )
     assert made is not None
+    if policy.plan["cell"]:
+        made.model.metadata_props["state"] = STATE.format(policy.plan["state"])
     graph: bytes = made.model_proto.SerializeToString()
-    _check(graph, policy, inputs, names, masked, noise)
+    _check(graph, signature, named)
     return graph
 
 
-def _check(graph: bytes, policy: Policy, inputs: list[Tensor], names: list[str], masked: bool, noise: bool) -> None:
-    """Raise InputError unless onnxruntime computes the same actions, for other numbers of rows, too."""
+def _check(graph: bytes, signature: Signature, named: dict[str, Tensor]) -> None:
+    """Raise InputError unless onnxruntime computes the same actions, for other numbers of rows, too.
+
+    The states of a recurrent policy go on for some steps, each side's by itself.
+    """
     session = extra("onnx", "onnxruntime").InferenceSession(graph, providers=["CPUExecutionProvider"])
-    for rows in (1, len(inputs[0])):
-        some = [x[:rows] for x in inputs]
-        with torch.no_grad():
-            right = Signature(policy, masked, noise)(*some).numpy()
-        (found,) = session.run(None, dict(zip(names, (x.numpy() for x in some), strict=True)))
-        if found.shape != right.shape or not np.allclose(found, right, atol=1e-4):
-            raise InputError("onnxruntime computes other actions than torch with this policy")
+    for rows in (1, len(named["state" if "state" in named else next(iter(named))])):
+        mine = {name: x[:rows] for name, x in named.items()}
+        theirs = {name: x.numpy() for name, x in mine.items()}
+        for _ in range(STEPS if "state" in named else 1):
+            with torch.no_grad():
+                right = signature(*mine.values())
+            found = session.run(None, theirs)
+            for a, b in zip(found, right if "state" in named else [right], strict=True):
+                if a.shape != b.shape or not np.allclose(a, b.numpy(), atol=1e-4):
+                    raise InputError("onnxruntime computes other actions than torch with this policy")
+            if "state" in named:
+                mine["state"], theirs["state"] = right[1], found[1]
 
 
 def _name(path: list[str | int]) -> str:

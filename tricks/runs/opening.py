@@ -56,8 +56,6 @@ def open_env(
             need_masks(env)
         if tricks.squash:
             squashed(env.spaces.action)  # refuses other spaces
-        if tricks.recurrent:
-            refuse_more_minibatches(config, tricks)
         if tricks.state_norm and env.spaces.images:
             what = "are images" if env.spaces.pixels else "have images"
             raise InputError(f"state_norm standardizes vectors, but these observations {what}; leave it off")
@@ -83,7 +81,9 @@ def refuse(found: list[Need], config: Config) -> None:
 
 
 def refuse_endless(config: Config, tricks: Tricks) -> None:
-    """Raise InputError for more minibatches than rows, and for more gradient steps per update than can be meant."""
+    """Raise InputError for minibatches without rows or lanes, and for more gradient steps per update than one means."""
+    if tricks.recurrent:
+        refuse_more_minibatches(config, tricks)
     rows, count = config.lanes * config.horizon, config.minibatches
     own = tricks.separate_optimizers and tricks.reuse and not tricks.ppg_buffers
     kept = config.value_rollouts if tricks.ppg_buffers else config.aux_every  # rollouts of an auxiliary phase

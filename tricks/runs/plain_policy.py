@@ -11,10 +11,14 @@ import torch
 from torch import Tensor, nn
 
 LIMIT = 10.0  # standardized observations stay within ±LIMIT
+CELLS = {"lstm": nn.LSTMCell, "gru": nn.GRUCell}
 
 
 class Policy(nn.Module):
-    """π of one agent. plan: what the observations and actions are, and the sizes of the layers."""
+    """π of one agent. plan: what the observations and actions are, and the sizes of the layers.
+
+    state [1, K]: what a recurrent policy remembers after the last `act`; K is 0 for any other.
+    """
 
     mean: Tensor
     scale: Tensor
@@ -27,7 +31,10 @@ class Policy(nn.Module):
         self.plan = plan
         self.images = nn.ModuleList([convolutions(image) for image in plan["images"]])
         self.dense = dense(plan["sizes"], plan["activation"])
-        self.head = nn.Linear(plan["width"], plan["outputs"])
+        if plan["cell"]:
+            self.cell = CELLS[plan["cell"]](plan["width"], plan["size"])
+        self.head = nn.Linear(plan["size"] or plan["width"], plan["outputs"])
+        self.state = torch.zeros(1, plan["state"])
         if plan["standardized"]:
             self.register_buffer("mean", torch.zeros(plan["features"]))
             self.register_buffer("scale", torch.ones(plan["features"]))
@@ -35,19 +42,39 @@ class Policy(nn.Module):
             for name in ("log_std", "low", "high"):
                 self.register_buffer(name, torch.zeros(plan["outputs"]))
 
-    def forward(self, *parts: Tensor, legal: Tensor | None = None, noise: Tensor | None = None) -> Tensor:
+    def forward(
+        self, *parts: Tensor, state: Tensor | None = None, legal: Tensor | None = None, noise: Tensor | None = None
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """Actions [B, ...] for observations [B, ...], one argument for each part of a nested one, in the plan's order.
 
         legal [B, A]: which actions are, as booleans. noise [B, A]: standard Gumbel for discrete actions and standard
-        normal for a Box; without it, actions are the most likely ones. Raises ValueError for parts of another shape or
-        dtype, or another number of them.
+        normal for a Box; without it, actions are the most likely ones. A recurrent policy also returns the next state:
+        state [B, K] is the one before, zero where an episode begins, and everywhere if it is None. Raises ValueError
+        for parts of another shape or dtype, or another number of them.
         """
         if len(parts) != len(self.plan["parts"]):
             names = ", ".join(map(name_of, self.plan["parts"]))
             raise ValueError(f"a policy takes {len(self.plan['parts'])} tensors, {names}; not {len(parts)}")
         for part, about in zip(parts, self.plan["parts"], strict=True):
             refuse_misfit(part, about, ["B"])
-        logits = self.head(self.features(parts))
+        features = self.features(parts)
+        if not self.plan["cell"]:
+            return self.action(features, legal, noise)
+        before = features.new_zeros(len(features), self.plan["state"]) if state is None else state
+        hidden, state = self.remember(features, before)
+        return self.action(hidden, legal, noise), state
+
+    def remember(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """One step of the recurrent layer: what the head sees, [B, H], and the next state, [B, K]."""
+        if self.plan["cell"] == "gru":
+            state = self.cell(features, state)
+            return state, state
+        hidden, memory = self.cell(features, tuple(state.chunk(2, -1)))
+        return hidden, torch.cat([hidden, memory], -1)
+
+    def action(self, features: Tensor, legal: Tensor | None, noise: Tensor | None) -> Tensor:
+        """Actions [B, ...] from what the head sees."""
+        logits = self.head(features)
         if legal is not None:
             if self.plan["action"] == "box" or legal.shape[1:] != logits.shape[1:]:
                 raise ValueError(f"legal is for discrete actions, [B, {logits.shape[1]}]; not {list(legal.shape)}")
@@ -71,7 +98,7 @@ class Policy(nn.Module):
         return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))
 
     def features(self, parts: tuple[Tensor, ...]) -> Tensor:
-        """What the head sees, [B, width]."""
+        """What the body makes of observations, [B, width]."""
         encoded = [encode(part, about) for part, about in zip(parts, self.plan["parts"], strict=True)]
         for net, image in zip(self.images, self.plan["images"], strict=True):
             encoded[image["part"]] = net(encoded[image["part"]] / image["divisor"])
@@ -82,14 +109,18 @@ class Policy(nn.Module):
         return features
 
     @torch.no_grad()
-    def act(self, obs: Any, legal: Any = None) -> np.ndarray:
+    def act(self, obs: Any, legal: Any = None, begins: bool = False) -> np.ndarray:
         """The most likely action for one observation, both in the environment's own format.
 
-        Raises ValueError for an observation that is not in the environment's observation space.
+        A recurrent policy goes on in the state after the last call; `begins` says that an episode begins, and so a new
+        state. Raises ValueError for an observation that is not in the environment's observation space.
         """
         parts = [one_part(obs, about).unsqueeze(0) for about in self.plan["parts"]]
         mask = None if legal is None else torch.as_tensor(np.asarray(legal, dtype=bool)).unsqueeze(0)
-        return self(*parts, legal=mask)[0].numpy()  # type: ignore[no-any-return]
+        if not self.plan["cell"]:
+            return self(*parts, legal=mask)[0].numpy()  # type: ignore[no-any-return]
+        action, self.state = self(*parts, legal=mask, state=torch.zeros_like(self.state) if begins else self.state)
+        return action[0].numpy()  # type: ignore[no-any-return]
 
 
 def name_of(about: dict[str, Any]) -> str:

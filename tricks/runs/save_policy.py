@@ -16,12 +16,14 @@ import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
 
+from tricks.core.agent import Agent
 from tricks.core.images import KERNEL, Joined, Shallow, UnitNature
 from tricks.core.leaves import Leaf
 from tricks.core.nets import NATURE, Dense, Nature
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.recurrent import Cell, Recurrent
 from tricks.runs import plain_policy
 from tricks.runs.files import as_path, make_folder, write_whole
 from tricks.runs.onnx_graph import as_graph
@@ -40,9 +42,9 @@ def save_policy(
     """Write one agent of a run as a policy that needs nothing of this package. Returns the files.
 
     torch: weights at `path`, and beside them the module that loads them, of the same name as far as Python can import
-    that: my_policy.py for my-policy.pt. onnx: a graph, checked
-    with onnxruntime, whose inputs are the observation's parts, `legal` if the agent learned with masks, and with
-    `noise` that of its actions. Raises InputError for a run with a body of its own, and for files that are there.
+    that: my_policy.py for my-policy.pt. onnx: a graph, checked with onnxruntime, whose inputs are the observation's
+    parts, `state` if the agent is recurrent, `legal` if it learned with masks, and with `noise` that of its actions.
+    Raises InputError for a run with a body of its own, and for files that are there.
     """
     path = as_path(path)
     if format not in FORMATS:
@@ -70,7 +72,7 @@ def save_policy(
 def plain_module(run: Run) -> Policy:
     """The policy of a run's only agent as a plain module. Raises InputError for a body of the user's own."""
     agent = run.agent
-    body, (head, bias) = agent.policy_net.body, agent.policy_net.head.layer
+    (body, cell), (head, bias) = inner_body(agent), agent.policy_net.head.layer
     if type(body) not in PLAIN_BODIES:
         raise InputError(f"only this package's own nets become a plain module, not {type(body).__name__}")
     if agent.obs_stats is not None and agent.spaces.images:
@@ -84,6 +86,11 @@ def plain_module(run: Run) -> Policy:
             module.weight.copy_(weight[0].T.reshape(module.weight.shape))
             assert module.bias is not None
             module.bias.copy_(offset[0, 0])
+        if cell is not None:
+            policy.cell.weight_ih.copy_(cell.inward[0].T)
+            policy.cell.weight_hh.copy_(cell.onward[0].T)
+            policy.cell.bias_ih.copy_(cell.bias[0, 0])
+            policy.cell.bias_hh.zero_()
         if policy.plan["standardized"]:
             policy.mean.copy_(agent.obs_stats.mean.flatten())  # type: ignore[union-attr]
             policy.scale.copy_(agent.obs_stats.scale.flatten())  # type: ignore[union-attr]
@@ -108,7 +115,7 @@ def plan_of(run: Run, action: Any) -> dict[str, Any]:
     action: the environment's own action space.
     """
     agent, spaces = run.agent, run.agent.spaces
-    body, width = agent.policy_net.body, agent.policy_net.body.width
+    body, cell = inner_body(agent)
     inner = list(body.bodies) if isinstance(body, Joined) else [] if isinstance(body, Dense) else [body]
     shown = [k for k, leaf in enumerate(spaces.leaves) if leaf.axes]
     last = body.dense if isinstance(body, Joined) else body
@@ -122,7 +129,10 @@ def plan_of(run: Run, action: Any) -> dict[str, Any]:
         "images": [_image(net, spaces, k) for net, k in zip(inner, shown, strict=True)],
         "sizes": [linears[0][0].shape[1], *(weight.shape[2] for weight, _ in linears)] if linears else [],
         "activation": run.config.activation,
-        "width": width,
+        "width": body.width,
+        "cell": run.config.recurrent_cell if cell else "",
+        "size": cell.size if cell else 0,
+        "state": agent.state_size,
         "outputs": spaces.actions,
         "action": "discrete" if spaces.discrete else "box",
         "counts": list(spaces.components) or [spaces.actions],
@@ -132,6 +142,12 @@ def plan_of(run: Run, action: Any) -> dict[str, Any]:
         "rescaled": run.config.rescale_actions,
         "squashed": run.tricks.squash,
     }
+
+
+def inner_body(agent: Agent) -> tuple[Any, Cell | None]:
+    """What the policy net makes of one observation, and the cell behind it if the agent is recurrent."""
+    body = agent.policy_net.body
+    return (body.body, body.cell) if isinstance(body, Recurrent) else (body, None)
 
 
 def _own_action(run: Run) -> Any:
@@ -194,7 +210,7 @@ def as_file(plan: dict[str, Any], weights: Path, name: str) -> str:
         f"{about.splitlines()[0]}\n\n`python {name}.py` says what it takes. In Python:\n\n"
         f"    from {name} import PLAN, load\n"
         f'    policy = load("{weights.name}", PLAN)\n'
-        "    action = policy.act(observation)\n",
+        f"    action = policy.act(observation{', begins=first_of_an_episode' * bool(plan['cell'])})\n",
     )
     shown = pprint.pformat(plan, sort_dicts=False, width=116)
     return f'{code}\n\nPLAN = {shown}\n\nif __name__ == "__main__":\n    print(PLAN)\n'

@@ -18,6 +18,7 @@ from tricks.errors import InputError
 from tricks.flags import switch
 from tricks.ladder import Tricks
 from tricks.ppg import stored_rollouts
+from tricks.recurrent import GATES
 
 NUMBERS = 24  # bytes of a row's reward, value, log-probability, advantage, target and action
 COPIES = 2  # of a row at a time, at least: as played, and as a batch
@@ -54,6 +55,7 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
             largest(config, "lanes", "horizon", "hidden", "seeds"),
         ),
         Need("nets", nets, largest(config, "hidden", "seeds")),
+        recurrent_need(config, tricks, rows, widths[-1] if widths else 1),
         Need(
             f"{stored:,} stored rollouts",
             rollout_bytes(stored * rows, spaces),
@@ -61,6 +63,19 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
         ),
         Need(f"a curve of {curve:,} rows", curve * CURVE_ROW, largest(config, "steps", "seeds"), on_device=False),
     ]
+
+
+def recurrent_need(config: Config, tricks: Tricks, rows: int, features: int) -> Need:
+    """The weights of both nets' recurrent layers, and what they hold of the rows that they see at once."""
+    size = config.recurrent_size * tricks.recurrent
+    gates = GATES[config.recurrent_cell] * size
+    weights = len(config.seed_list) * 2 * WEIGHT * (features + size) * gates
+    at_once = max(rows, 2 * rows // config.minibatches)  # a whole rollout in one net; in both, also for gradients
+    return Need(
+        f"recurrent layers of size {size:,}",
+        weights + at_once * 4 * (gates + size),
+        largest(config, "recurrent_size", "lanes", "horizon", "seeds"),
+    )
 
 
 def rollout_bytes(rows: int, spaces: Spaces | None = None) -> int:

@@ -81,8 +81,8 @@ def described() -> dict[str, str]:
 
 
 def tables_of_diagnostics() -> tuple[list[Row], list[Row]]:
-    """The tables of chapter 26: what sound diagnostics look like, and what to look for behind each symptom."""
-    cells = jupytext.read(CHAPTERS / "26_reading_the_diagnostics.py").cells
+    """The tables of chapter 27: what sound diagnostics look like, and what to look for behind each symptom."""
+    cells = jupytext.read(CHAPTERS / "27_reading_the_diagnostics.py").cells
     found = [rows for cell in cells if cell.cell_type == "markdown" and (rows := _rows(cell.source))]
     sound = next(rows for rows in found if len(rows[0]) == 3)
     symptoms = next(rows for rows in found if rows[0][0] == "symptom")

@@ -107,7 +107,7 @@ assert (gap[(having + without).argmax()], having.max() - without.max(), round(ga
 #
 # ## Every trick at every rate
 #
-# Here are all steps of the ladder. The last column is what the [previous chapter](24_the_whole_ladder.ipynb) showed.
+# Here are all steps of the ladder. The last column is what the [previous chapter](25_the_whole_ladder.ipynb) showed.
 
 # %%
 by_rate = effects_by_rate(cartpole, ladder)
@@ -357,5 +357,5 @@ assert high - low > 2 * (row.high - row.low)
 #
 # </details>
 #
-# Solutions: [`solutions/25_sensitivity.py`](solutions/25_sensitivity.py). Next: [reading the
-# diagnostics](26_reading_the_diagnostics.ipynb).
+# Solutions: [`solutions/26_sensitivity.py`](solutions/26_sensitivity.py). Next: [reading the
+# diagnostics](27_reading_the_diagnostics.ipynb).

@@ -466,7 +466,7 @@ assert all(found.explained.max() < 0.1 for found in shares.values())
 #
 # And all of this is about classic tasks, small nets, and 100,000 steps, and, except for the random draws, about each
 # arm's own best learning rate. At a fixed rate the clip's +0.15 can be anything from 0 to +0.8 ([next
-# chapter](25_sensitivity.ipynb)). Nor is the clip always what matters on larger tasks: when Engstrom et al. 2020
+# chapter](26_sensitivity.ipynb)). Nor is the clip always what matters on larger tasks: when Engstrom et al. 2020
 # (arXiv:2005.12729) took only the clipped objective out, Walker2d fell by 13%, Hopper by 6%, and Humanoid rose by 3%.
 #
 # ## Exercises
@@ -519,10 +519,10 @@ assert np.mean(verdicts) > 0.05
 # The width shrinks with $1/\sqrt{n}$. A half-width of 0.08 at 30 seeds needs $(0.08 / 0.02)^2 = 16$ times as many: 480.
 # Small effects are expensive, which is why hardly anybody knows them. (In truth even 480 may not be enough: the
 # interval also contains the noise of choosing the learning rates, and only more *tuning* seeds reduce that; see the
-# [next chapter](25_sensitivity.ipynb).) To get started:
+# [next chapter](26_sensitivity.ipynb).) To get started:
 # `python -m ablations run --design add-one-in --tricks entropy --seeds 150:180`.
 #
 # </details>
 #
-# Solutions: [`solutions/24_the_whole_ladder.py`](solutions/24_the_whole_ladder.py). Next:
-# [sensitivity](25_sensitivity.ipynb).
+# Solutions: [`solutions/25_the_whole_ladder.py`](solutions/25_the_whole_ladder.py). Next:
+# [sensitivity](26_sensitivity.ipynb).

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on Atari. `python -m solutions.22_atari`, in `chapters`, checks them.
+"""Solutions to the chapter on Atari. `python -m solutions.23_atari`, in `chapters`, checks them.
 
 Exercise 2. The log now counts what the agent is told: a point is the sign of a reward, and an episode ends with a life.
 So the "score" is the number of hits in one life. In Space Invaders, where a hit is worth 5 to 30 points and there are

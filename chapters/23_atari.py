@@ -376,4 +376,4 @@ assert wrong.curve["return"].iloc[0] < right.curve["return"].iloc[0] / 5
 #
 # </details>
 #
-# Solutions: [`solutions/22_atari.py`](solutions/22_atari.py). Next: [seeds as an axis](23_seeds_as_an_axis.ipynb).
+# Solutions: [`solutions/23_atari.py`](solutions/23_atari.py). Next: [seeds as an axis](24_seeds_as_an_axis.ipynb).

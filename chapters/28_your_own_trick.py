@@ -185,7 +185,7 @@ assert ends["lottery", "better half"].max() < 0.1 and ends["lottery", "standardi
 # ## On CartPole
 #
 # There, nothing is predicted. A fair comparison needs a learning rate for each arm, chosen on seeds that aren't
-# reported ([sensitivity](25_sensitivity.ipynb)). So seeds 100 to 119 tune, five at each of four rates, and seeds 0 to
+# reported ([sensitivity](26_sensitivity.ipynb)). So seeds 100 to 119 tune, five at each of four rates, and seeds 0 to
 # 29 are then trained at the chosen rates.
 
 
@@ -332,4 +332,4 @@ check_law(my_law)
 #
 # </details>
 #
-# Solutions: [`solutions/27_your_own_trick.py`](solutions/27_your_own_trick.py). Back to [the map](README.md).
+# Solutions: [`solutions/28_your_own_trick.py`](solutions/28_your_own_trick.py). Back to [the map](README.md).

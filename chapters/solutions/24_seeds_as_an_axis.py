@@ -1,4 +1,4 @@
-"""Solutions to the chapter on seeds as an axis. `python -m solutions.23_seeds_as_an_axis`, in `chapters`, checks them.
+"""Solutions to the chapter on seeds as an axis. `python -m solutions.24_seeds_as_an_axis`, in `chapters`, checks them.
 
 Exercise 2. Every gradient is S times smaller. Plain gradient descent then behaves as with a learning rate of 1/S of
 the one you set, so a run of 30 seeds learns more slowly than a run of 3. Adam divides by the size of the gradient and

@@ -295,5 +295,5 @@ check_diagnosis(my_diagnosis)
 #
 # </details>
 #
-# Solutions: [`solutions/26_reading_the_diagnostics.py`](solutions/26_reading_the_diagnostics.py). Next: [your own
-# trick](27_your_own_trick.ipynb).
+# Solutions: [`solutions/27_reading_the_diagnostics.py`](solutions/27_reading_the_diagnostics.py). Next: [your own
+# trick](28_your_own_trick.ipynb).

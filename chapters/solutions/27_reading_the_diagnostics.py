@@ -1,4 +1,4 @@
-"""Solutions to the chapter on diagnostics. `python -m solutions.26_reading_the_diagnostics` checks them.
+"""Solutions to the chapter on diagnostics. `python -m solutions.27_reading_the_diagnostics` checks them.
 
 Exercise 2. X has the entropy bonus. Its entropy stays close to log 2 = 0.69, the most that two actions allow, because
 every gradient pulls it back to undecided. Y's advantages run on through deaths. Its explained variance stays at 0,

@@ -362,5 +362,5 @@ assert faulty.late().mean() > 0.7 * right.late().mean()
 #
 # </details>
 #
-# Solutions: [`solutions/23_seeds_as_an_axis.py`](solutions/23_seeds_as_an_axis.py). Next:
-# [the whole ladder](24_the_whole_ladder.ipynb).
+# Solutions: [`solutions/24_seeds_as_an_axis.py`](solutions/24_seeds_as_an_axis.py). Next:
+# [the whole ladder](25_the_whole_ladder.ipynb).

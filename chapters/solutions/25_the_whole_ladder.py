@@ -1,4 +1,4 @@
-"""Solutions to the chapter on the whole ladder. `python -m solutions.24_the_whole_ladder` checks them.
+"""Solutions to the chapter on the whole ladder. `python -m solutions.25_the_whole_ladder` checks them.
 
 Exercise 2. The arm with the trick gets the best of four rates, chosen on the very seeds that are then reported. The arm
 without it gets the first rate, whatever it does there. The largest of four noisy means lies above a single one, so

@@ -1,0 +1,112 @@
+"""What is installed: one name, one version, a wheel that works without the clone, a page without dead links."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email import message_from_string
+from email.message import Message
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from support import pages
+
+import ablations
+import tricks
+from tricks.__main__ import main
+from tricks.version import DISTRIBUTION, version_line
+
+PROJECT = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PARTS = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "tricks", "ablations", "tests")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel of a copy of the clone. Building one needs the setuptools that pyproject.toml names."""
+    pytest.importorskip("setuptools", minversion="77")
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in PARTS:
+        source = pages.ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, folder / name, ignore=ignored) if source.is_dir() else shutil.copy(source, folder)
+    build = "from setuptools import build_meta; build_meta.build_wheel('.')"
+    subprocess.run([sys.executable, "-c", build], cwd=folder, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: zipfile.ZipFile) -> Message:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    return message_from_string(wheel.read(name).decode())
+
+
+def test_the_version_is_the_same_wherever_it_stands(metadata: Message) -> None:
+    assert tricks.__version__ == ablations.__version__ == metadata["Version"]
+    citation = (pages.ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {tricks.__version__}\n" in citation
+    assert re.findall(r"^## \[(\S+)\]", pages.PAGES["CHANGELOG.md"], re.MULTILINE)[0] == tricks.__version__
+
+
+def test_the_name_is_the_same_wherever_it_stands(metadata: Message) -> None:
+    assert metadata["Name"] == PROJECT["name"] == DISTRIBUTION
+    own = [need for needs in PROJECT["optional-dependencies"].values() for need in needs if need.startswith("tricks")]
+    assert own == []
+
+
+@pytest.mark.parametrize("program", ["tricks", "ablations"])
+def test_version_says_what_is_installed(program: str) -> None:
+    done = subprocess.run([sys.executable, "-m", program, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{version_line()}\n"
+    assert done.stdout.startswith(f"ppo-tricks {tricks.__version__} (Python 3.")
+    assert f", torch {version('torch')}, numpy {version('numpy')}, gymnasium {version('gymnasium')})" in done.stdout
+
+
+@pytest.mark.parametrize("package", [tricks, ablations])
+def test_completion_offers_every_public_name(package: object) -> None:
+    assert {*package.__all__, "__version__"} <= set(dir(package))  # type: ignore[attr-defined]
+
+
+def test_the_scripts_are_the_modules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert PROJECT["scripts"] == {name: f"{name}.__main__:main" for name in ("tricks", "ablations")}
+    monkeypatch.setattr(sys, "argv", ["tricks", "nonsense"])
+    assert main() == 2
+    assert "unknown command 'nonsense'" in capsys.readouterr().err
+
+
+def test_the_wheel_holds_the_packages_and_their_data_alone(wheel: zipfile.ZipFile) -> None:
+    held = set(wheel.namelist())
+    assert {name.split("/")[0].removesuffix(".dist-info").split("-")[0] for name in held} == {
+        "tricks",
+        "ablations",
+        "ppo_tricks",
+    }
+    tops = [pages.ROOT / package for package in ("tricks", "ablations")]
+    code = [path for top in tops for path in top.rglob("*.py")]
+    data = [path for top in tops for part in (top, top / "results") for path in part.glob("*.csv*")]
+    assert {path.relative_to(pages.ROOT).as_posix() for path in [*code, *data]} <= held
+    assert {"tricks/py.typed", "ablations/py.typed"} <= held
+
+
+@pytest.mark.parametrize(
+    "words", ["tricks list", "tricks diff baseline reuse", "ablations compare --help", "ablations --version"]
+)
+def test_commands_work_without_the_clone(wheel: zipfile.ZipFile, words: str, tmp_path: Path) -> None:
+    wheel.extractall(tmp_path)
+    code = f"import runpy, sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv[1:] = {words.split()[1:]!r}; "
+    code += f"runpy.run_module({words.split()[0]!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_the_page_of_the_index_has_no_relative_link(metadata: Message) -> None:
+    text = str(metadata.get_payload())
+    assert pages.links(text) == []
+    assert len(re.findall(r"\]\(https://", text)) >= len(pages.links(pages.PAGES["README.md"])) > 20
+    home = f"https://github.com/OWNER/ppo-tricks/{{}}/v{tricks.__version__}/{{}}"
+    assert f"]({home.format('raw', 'ablations/results/speed.png')})" in text
+    assert f"]({home.format('blob', 'docs/running.md')})" in text

@@ -1,0 +1,22 @@
+"""What this project is called where packages are installed, its version, and what `--version` prints."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+__version__ = "0.3.0"
+DISTRIBUTION = "ppo-tricks"
+BENEATH = ("torch", "numpy", "gymnasium")
+
+
+def version_line() -> str:
+    """`ppo-tricks 0.3.0 (Python 3.11.9, torch 2.8.0, ...)`: what belongs in a report of a fault."""
+    found = [f"{name} {installed(name) or 'missing'}" for name in BENEATH]
+    return f"{DISTRIBUTION} {__version__} ({', '.join([f'Python {platform.python_version()}', *found])})"
+
+
+def installed(name: str) -> str | None:
+    """The version of an installed distribution, without importing it; None if there is none."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
