@@ -16,7 +16,7 @@ from tricks import Config
 from tricks.ladder import switched
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
-STARTS, MOST = 10, 8  # of ten starts, the text is right in at least eight
+STARTS = 10
 PUT = """
 const made = document.createElement('div');
 Object.assign(made, { className: 'train-here', id: 'tried' });
@@ -96,4 +96,4 @@ def test_most_starts_show_what_the_text_says(browser: Browser, chapter: str) -> 
     browser.wait_for("#playground .play-main")
     browser.run(PUT, HERE[chapter].setting)
     shown = [holds(HERE[chapter], trained(browser, "#tried", 600)) for _ in range(STARTS)]
-    assert sum(shown) >= MOST
+    assert sum(shown) >= HERE[chapter].least

@@ -12,7 +12,7 @@ class TrainHere:
     """Ten agents without a trick against ten with it, on the same seeds."""
 
     says: str
-    """What one sees in most starts: at least eight of ten, see the slow test."""
+    """What one sees in most starts."""
     without: tuple[str, ...]
     adds: tuple[str, ...] = ()
     """The tricks of the second arm on top; none for one arm alone."""
@@ -21,6 +21,8 @@ class TrainHere:
     verdict: str = "B"
     """Which arm is better in most starts; empty if neither, or if there is only one."""
     hidden: tuple[int, ...] = (16, 16)
+    least: int = 8
+    """In how many of ten starts the verdict is that, at least; the slow test counts them."""
 
     @property
     def setting(self) -> str:
@@ -113,12 +115,13 @@ HERE = {
     ),
     "entropy": TrainHere(
         "A small reward is one step to the left, ten times as much far to the right. Without the bonus, nearly "
-        "every agent settles for the small one. With it, a few of them find the other.",
+        "every agent settles for the small one. With it, a few of them find the other. In about two of three "
+        "starts, thirty agents are enough to tell.",
         PLAIN,
         ("entropy",),
         "tricks/Corridor1-v0",
         {"lr": 0.01, "steps": 30_000, "horizon": 32, "entropy_coef": 0.05, "agents": 30},
-        hidden=(16,),
+        least=5,
     ),
     "action_mask": TrainHere(
         "Twenty of 24 actions do nothing. With the mask, the agents cross the grid almost at once.",
