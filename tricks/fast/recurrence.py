@@ -22,7 +22,7 @@ def over_time(cell: Any, given: Tensor, goes_on: Tensor, state: Tensor) -> tuple
     return found
 
 
-def rows(*columns: Tensor) -> list[tuple[Tensor, ...]]:
+def row_views(*columns: Tensor) -> list[tuple[Tensor, ...]]:
     """Views of one row after another, of columns [T, ...]."""
     return [*zip(*(column.unbind(0) for column in columns), strict=True)]
 
@@ -43,7 +43,7 @@ class LSTM(torch.autograd.Function):
         gates, doubled = torch.empty_like(given.movedim(1, 0), memory_format=torch.contiguous_format), onward * twice
         torch.mul(given.movedim(1, 0), twice, out=gates)  # [T, S, L, 4H]; tanh x = 2σ(2x) − 1
         memory, squashed, out = [], [], []
-        for row, i, f, g, o, keep in rows(gates, *gates.chunk(4, -1), stays.movedim(1, 0)):
+        for row, i, f, g, o, keep in row_views(gates, *gates.chunk(4, -1), stays.movedim(1, 0)):
             memory.append(c)
             row.baddbmm_(h, doubled).sigmoid_()
             torch.add(MINUS_ONE, g, alpha=2, out=g)
@@ -65,7 +65,7 @@ class LSTM(torch.autograd.Function):
         found, (dh, dc), back = torch.empty_like(gates), last.chunk(2, -1), onward.mT
         to = found.unflatten(-1, (4, -1))
         columns = grad.movedim(1, 0), stays.movedim(1, 0), f, into_o, into_c, into, found, to[..., 3, :], to[..., :3, :]
-        for seen, keep, forget, by_o, by_c, by, whole, to_o, to_rest in rows(*columns)[::-1]:
+        for seen, keep, forget, by_o, by_c, by, whole, to_o, to_rest in row_views(*columns)[::-1]:
             dh = torch.addcmul(seen, dh, keep)
             dc = torch.addcmul(dc * keep, dh, by_c)
             torch.mul(dh, by_o, out=to_o)
@@ -84,7 +84,7 @@ class GRU(torch.autograd.Function):
         gates = torch.empty_like(given, memory_format=torch.contiguous_format)  # [T, S, L, 3H]: r, z and hU
         both, new = given.split((2 * size, size), -1)
         before, news, out = [], [], []
-        for row, r_z, r, z, recalled, x, y, keep in rows(
+        for row, r_z, r, z, recalled, x, y, keep in row_views(
             gates, gates[..., : 2 * size], *gates.chunk(3, -1), both, new, stays.movedim(1, 0)
         ):
             before.append(h)
@@ -106,7 +106,7 @@ class GRU(torch.autograd.Function):
         into = torch.stack([through_sigmoid(into_n * recalled, r), through_sigmoid(before - n, z), into_n * r], -2)
         found, dh, through, back = torch.empty_like(gates), last, torch.empty_like(n), onward.mT
         columns = grad.movedim(1, 0), stays.movedim(1, 0), z, into, found, found.unflatten(-1, (3, -1)), through
-        for seen, keep, kept, by, whole, to, at in rows(*columns)[::-1]:
+        for seen, keep, kept, by, whole, to, at in row_views(*columns)[::-1]:
             torch.addcmul(seen, dh, keep, out=at)
             torch.mul(at.unsqueeze(-2), by, out=to)
             dh = torch.baddbmm(at * kept, whole, back)
