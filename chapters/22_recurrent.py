@@ -31,6 +31,7 @@ from ablations import style
 from book import begin, curves, evidence, planted
 from exercises.recurrent import add_endless_recurrence_, check_rebuilt, through_without_ends
 from tricks import PPO, Config, diff, source, train
+from tricks.core.layers import over_time
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Batch, Player
 from tricks.core.sequences import Features, Sequences
@@ -296,7 +297,7 @@ assert found.pop("as it should be") < 1.001 and min(found.values()) > 1.5
 #   through it into the step that made it.
 
 # %%
-source(Recurrent.through, whole_lanes)
+source(Recurrent.through, over_time, whole_lanes)
 
 # %% [markdown]
 # One warning. The library computes `old_log_prob` from the rebuilt states, not from what was said in play. So its column
