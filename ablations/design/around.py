@@ -37,14 +37,18 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
     on, wanted = base.tricks.on, names or base.tricks.on
     if missing := [name for name in wanted if name not in on]:
         raise InputError(f"{base.name} does not have {', '.join(missing)}")
-    chosen, start = [name for name in on if name in wanted], [name for name in on if name not in wanted]
+    chosen, start = [*wanted], [name for name in on if name not in wanted]
     if resting := [name for name in start if not {*closed([name])}.isdisjoint(chosen)]:
         every = ",".join(name for name in on if name in (*chosen, *resting))
         raise InputError(
             f"this ladder starts without {' and '.join(chosen)}, which {' and '.join(resting)} of {base.name} "
             f"{'needs' if len(resting) == 1 else 'need'}: let it climb those, too, with --tricks {every}"
         )
-    sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
+    try:
+        sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
+    except InputError as error:
+        order = ",".join(name for name in on if name in wanted)
+        raise InputError(f"in this order, {str(error).split(': add')[0]}; climb with --tricks {order}") from error
     pairs = [Comparison(added([name]), sets[k], sets[k + 1]) for k, name in enumerate(chosen)]
     only, without = f"only {', '.join(start)} of {base.name}", f"{base.name} without {', '.join(chosen)}"
     label = first or Label((only if len(start) < len(chosen) else without) if start else "reinforce")

@@ -41,7 +41,7 @@ def test_a_ladder_climbs_to_the_base_in_teaching_order() -> None:
     some = ladder(Arm("ppo", PPO), ["clip", "gae"])
     assert [arm.name for arm in some.arms] == ["ppo without clip, gae", "+ clip", "+ gae"]
     assert some.name == "ladder of ppo"
-    assert ladder(Arm("ppo", PPO), ["gae", "clip"]) == some
+    assert ladder(Arm("ppo", PPO), ["gae", "clip"]).names == ("gae", "clip")  # or in another order, if one asks for it
     most = [name for name in PPO.on if name != "orthogonal_init"]
     assert ladder(Arm("ppo", PPO), most).arms[0].name == "only orthogonal_init of ppo"
 
