@@ -55,7 +55,7 @@ class Config(Checked):
     seeds: int | tuple[int, ...] = 10
     """Number of independent agents to train at once (seeds 0, 1, ...), or a list of seeds."""
     steps: int = 100_000
-    """Environment steps per seed. The last batch is finished, so a seed can take up to a batch more."""
+    """Environment steps per seed, or up to a batch more, because the last batch is always completed."""
     lanes: int = 8
     """N: parallel environments per seed."""
     horizon: int = 128

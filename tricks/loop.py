@@ -85,7 +85,7 @@ def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody |
     if tricks.action_mask:
         agent.mask = mask_logits
     if tricks.squash:
-        agent.own_family = squashed(spaces.action)
+        agent.family = squashed(spaces.action)
     if tricks.state_norm:
         add_obs_stats_(agent)
     if tricks.return_norm:

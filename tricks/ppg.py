@@ -64,8 +64,8 @@ class Memory:
         """Add a rollout whose value and target are in units of `stats`, and drop the oldest one if full."""
         new = Batch(**batch.columns)
         # Without popart, the net's outputs n stay as they were when the statistics moved, so before this update's first
-        # step it predicts σ′n + μ′, of today's `stats`, and no longer the σn + μ of the rollout. value_clip's old
-        # prediction is that n in the update itself, too.
+        # step it predicts σ′n + μ′, of today's `stats`, and no longer the σn + μ of the rollout. The update's own
+        # value_clip stays near the same n.
         new.value = denormalize(batch.value, stats.of(batch.task))
         new.target = denormalize(batch.target, stats.of(batch.task))
         new.born = torch.full_like(batch.valid, update, dtype=torch.int64)

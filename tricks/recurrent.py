@@ -16,7 +16,7 @@ from tricks.core.agent import Agent
 from tricks.core.nets import Body, Head, Layer
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import draw, stream
-from tricks.core.sequences import Sequences, observations
+from tricks.core.sequences import Sequences
 from tricks.errors import InputError
 from tricks.fast.recurrence import over_time
 from tricks.ladder import Tricks
@@ -24,8 +24,8 @@ from tricks.orthogonal_init import orthogonal
 from tricks.reuse import deal, random_keys
 
 GATES = {"lstm": 4, "gru": 3}
-HEADS = 3  # streams of two nets' heads; the first three are those of other layers
-CELLS = 5  # and of their cells
+HEADS = 3  # place of the policy net's head in the stream `init`, before the value net's; other layers take 0 to 2
+CELLS = 5  # the same of the cells
 
 
 def add_recurrence_(agent: Agent, config: Config) -> None:
@@ -94,7 +94,7 @@ class Recurrent(nn.Module):
 def as_sequences(batch: Batch, rollout: Rollout) -> Sequences:
     """The observations of a batch as whole lanes, with the states before their first rows."""
     assert rollout.state is not None
-    return Sequences(observations(batch.obs), batch.valid, rollout.state)
+    return Sequences(batch.obs, batch.valid, rollout.state)
 
 
 def whole_lanes(batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int) -> Iterable[Batch]:

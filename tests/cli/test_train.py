@@ -69,7 +69,9 @@ def test_the_summary_says_how_many_steps_were_taken_if_that_is_not_the_budget(
     run = train(Config("ShortCartPole-v0", seeds=2, steps=120, lanes=2, horizon=16, hidden=(8,)), PPO)
     last = pd.DataFrame({"seed": [0, 1], "step": taken, "episodes": [1, 1], "return": [9.0, 9.0]})
     text = summary(replace(run, curve=pd.concat([run.curve[run.curve["step"] < 120], last])))
-    assert re.findall(r"^steps taken per seed: (.*) \(the last batch is finished\)$", text, re.MULTILINE) == said
+    assert (
+        re.findall(r"^steps taken per seed: (.*) \(the last batch is always completed\)$", text, re.MULTILINE) == said
+    )
 
 
 def interrupted_after(rollouts: int) -> Callable[[Player], Rollout]:

@@ -35,13 +35,13 @@ def test_where_no_episode_can_be_resumed_in_the_middle_every_state_begins_anew(
 ) -> None:
     config = replace(CONFIG, env="Acrobot-v1", backend="gymnasium")
     interrupted(tmp_path, config, TRICKS, 2, monkeypatch)
-    seen, begin = list[Tensor](), RecurrentState.begin_rollout
+    seen, begin = list[Tensor](), RecurrentState.end_rollout
 
     def noting(state: RecurrentState) -> Tensor:
         seen.append(begin(state))
         return seen[-1]
 
-    monkeypatch.setattr(RecurrentState, "begin_rollout", noting)
+    monkeypatch.setattr(RecurrentState, "end_rollout", noting)
     run = resume(tmp_path)
     assert "cannot resume in mid-episode" in capsys.readouterr().err
     assert not seen[0].any()

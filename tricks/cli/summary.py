@@ -28,7 +28,7 @@ def summary(run: "Run") -> str:
     if (taken != run.config.steps).any():
         fewest, most = f"{taken.min():,}", f"{taken.max():,}"
         between = fewest if fewest == most else f"{fewest} to {most}"
-        lines.append(f"steps taken per seed: {between} (the last batch is finished)")
+        lines.append(f"steps taken per seed: {between} (the last batch is always completed)")
     if len(known):
         lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
     lines += [f"{line}; --as-vector takes it as a vector" for line in run.agent.spaces.seen]

@@ -15,7 +15,6 @@ from tricks.core.images import Joined, image_body
 from tricks.core.inputs import mask_array, obs_arrays, state_before
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Head, MakeBody, Net, checked
-from tricks.core.policies import Family
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
 from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, observations
@@ -37,13 +36,12 @@ class Agent(nn.Module):
 
     Vectors go through dense layers, images [C, H, W] through the convolutions of `Nature`, or of `Shallow` if they are
     small, and what has both through `Joined`; a custom `body` replaces any of them. What a trick changes about an agent
-    is a part that it sets: `own_family`, `mask`, `obs_stats`, `return_stats`, or a module of its own.
+    is a part that it sets: `family` (the distribution of actions), `mask`, `obs_stats`, `return_stats`, or a module of
+    its own.
     """
 
     return_mean: Tensor
     return_variance: Tensor
-    own_family: Family | None = None
-    """What plays and learns instead of the family that is usual for the action space."""
     mask: Callable[[Tensor, Tensor], Tensor] | None = None
     """What makes illegal actions impossible: logits [..., A], legal [..., A] -> logits. Without it, all are legal."""
     obs_stats: Callable[[Tensor], Tensor] | None
@@ -54,7 +52,7 @@ class Agent(nn.Module):
 
     def __init__(self, spaces: Spaces, config: Config, body: MakeBody | None = None) -> None:
         super().__init__()
-        self.spaces, self.seeds = spaces, config.seed_list
+        self.spaces, self.seeds, self.family = spaces, config.seed_list, spaces.family
         generators = [stream(seed, "init") for seed in self.seeds]
 
         def net(outputs: int, exact: bool = False) -> Net:
@@ -69,11 +67,6 @@ class Agent(nn.Module):
         shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)
         self.register_buffer("return_mean", torch.zeros(shape, dtype=torch.float64))
         self.register_buffer("return_variance", torch.ones(shape, dtype=torch.float64))
-
-    @property
-    def family(self) -> Family:
-        """The distribution of actions whose parameters are the policy's output."""
-        return self.spaces.family if self.own_family is None else self.own_family
 
     @property
     def return_stats(self) -> ReturnStats:

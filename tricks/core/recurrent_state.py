@@ -22,7 +22,7 @@ class RecurrentState:
         self.now = self.first = torch.zeros(shape, device=env.now.obs.device)
 
     def look(self) -> Features:
-        """Features of the environment's present observations, which the states take in."""
+        """Features of the current observations, [S, N, H]; the states take these observations in."""
         step, policy, value = self.env.now, self.agent.policy_net, self.agent.value_net
         lanes = Sequences(step.obs, torch.as_tensor(~step.resetting), self.now)
         hidden, state = self.agent.through(policy, lanes)
@@ -30,10 +30,10 @@ class RecurrentState:
         self.now = torch.stack([state, other], 2)
         return Features(lanes, hidden)
 
-    def begin_rollout(self) -> Tensor:
-        """Returns the states before the first row of the rollout that ends here."""
+    def end_rollout(self) -> Tensor:
+        """Return the states before the first row of the rollout that ends here, [S, N, 2, K]."""
         first, self.first = self.first, self.now
-        return first.clone()  # a copy that gradients may use, as nothing made in inference mode
+        return first.clone()  # autograd takes no tensor that was made in inference mode
 
     def forget_open_episodes(self) -> None:
         """Begin anew in every lane."""

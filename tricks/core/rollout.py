@@ -154,7 +154,7 @@ class Player:
         cut[:, :-1] = False
         played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
         ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
-        state = self.state.begin_rollout() if self.state is not None else None
+        state = self.state.end_rollout() if self.state is not None else None
         task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(self.family.played(action))
         return Rollout(**played, **ends, task=task, std=std, clipped=clipped, state=state, faults=faults)
 

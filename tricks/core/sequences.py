@@ -50,10 +50,10 @@ class RecurrentBody(Protocol):
 
 
 class Carried(Protocol):
-    """What recurrent agents see instead of observations, see `RecurrentState`."""
+    """What recurrent agents are given instead of observations where they play: `RecurrentState`."""
 
     def look(self) -> Any:
-        """Features of the environment's present observations, which the states take in."""
+        """Features of the current observations, which the states take in."""
 
-    def begin_rollout(self) -> Tensor:
-        """Returns the states before the first row of the rollout that ends here: [S, N, 2, K]."""
+    def end_rollout(self) -> Tensor:
+        """Return the states before the first row of the rollout that ends here: [S, N, 2, K]."""

@@ -91,7 +91,7 @@ def _changes(facts: Facts) -> Sequence[cst.CSTTransformer]:
     known = closed_doors(DOORS) | {"images": facts.images, "spaces.pixels": facts.images, "spaces.tasks == 1": True}
     known |= {"spaces.images": facts.images, "spaces.bytes": True}
     known |= {"self.mask is None": not facts.masks, "legal is None": False}
-    known |= {"self.obs_stats is None": not facts.standardizes, "self.own_family is None": not facts.squashes}
+    known |= {"self.obs_stats is None": not facts.standardizes}
     known |= {"task is None": True, "stats.task is not None": False, "agent.spaces.tasks > 1": False}
     gone = ["task", *([] if facts.masks else ["legal"])]
     if not facts.recurs:

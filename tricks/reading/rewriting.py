@@ -44,11 +44,10 @@ DROPPED = ("tricks", "body")  # arguments that its functions do not take
 
 
 class Facts(NamedTuple):
-    """What an export's agents have: heads that share a body, a mask, bounds, statistics, images, a recurrent state."""
+    """What an export's agents have: heads that share a body, a mask, statistics, images, a recurrent state."""
 
     shares: bool
     masks: bool
-    squashes: bool
     standardizes: bool
     scales: bool
     images: bool
@@ -57,7 +56,7 @@ class Facts(NamedTuple):
     @classmethod
     def of(cls, tricks: Tricks, images: bool) -> "Facts":
         shares, scales = tricks.shared_trunk or tricks.ppg or tricks.recurrent, tricks.return_norm or tricks.ppg
-        return cls(shares, tricks.action_mask, tricks.squash, tricks.state_norm, scales, images, tricks.recurrent)
+        return cls(shares, tricks.action_mask, tricks.state_norm, scales, images, tricks.recurrent)
 
 
 class Rewritten(cst.CSTTransformer):
@@ -67,7 +66,6 @@ class Rewritten(cst.CSTTransformer):
         self.shares, self.recurs, self.standardizes = facts.shares, facts.recurs, facts.standardizes
         same = {"self.standardized": not facts.standardizes, "denormalize": not facts.scales}
         same |= {"agent.features": not facts.shares, "observations": not facts.recurs}
-        self.names = NAMES if facts.squashes else NAMES | {"agent.family": "agent.env.family"}
         self.same = {function for function, alike in same.items() if alike}  # which return their argument
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
@@ -91,13 +89,6 @@ class Rewritten(cst.CSTTransformer):
         left = [arg for arg in args if text(arg.value) not in DROPPED and not m.matches(arg, m.Arg(keyword=DEVICE))]
         return updated_node if len(left) == len(args) else updated_node.with_changes(args=_closed(left))
 
-    def leave_FunctionDef(
-        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
-    ) -> cst.FunctionDef | cst.RemovalSentinel:
-        """Without an agent's choice of family where there is none."""
-        chosen = original_node.name.value == "family" and "agent.family" in self.names
-        return cst.RemoveFromParent() if chosen else updated_node
-
     def leave_Annotation(self, original_node: cst.Annotation, updated_node: cst.Annotation) -> cst.Annotation:
         seen = {"Given": self.recurs, "Given | Features": self.shares}
         if (several := seen.get(text(updated_node.annotation))) is None or self.recurs:
@@ -107,7 +98,7 @@ class Rewritten(cst.CSTTransformer):
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node.attr.value == "columns":
             return cst.Call(cst.Name("vars"), [cst.Arg(updated_node.value)])
-        instead = self.names.get(text(original_node))
+        instead = NAMES.get(text(original_node))
         return updated_node if instead is None else cst.parse_expression(instead)
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:

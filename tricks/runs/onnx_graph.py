@@ -71,9 +71,9 @@ def as_graph(policy: Policy, seen: list[Tensor], masked: bool, noise: bool) -> b
 
 
 def _check(graph: bytes, signature: Signature, named: dict[str, Tensor]) -> None:
-    """Raise InputError unless onnxruntime computes the same actions, for other numbers of rows, too.
+    """Raise InputError unless onnxruntime computes the same actions, also for other numbers of rows.
 
-    The states of a recurrent policy go on for some steps, each side's by itself.
+    A recurrent policy is checked over several steps, in which each side carries its own state.
     """
     session = extra("onnx", "onnxruntime").InferenceSession(graph, providers=["CPUExecutionProvider"])
     for rows in (1, len(named["state" if "state" in named else next(iter(named))])):

@@ -17,7 +17,7 @@ CELLS = {"lstm": nn.LSTMCell, "gru": nn.GRUCell}
 class Policy(nn.Module):
     """π of one agent. plan: what the observations and actions are, and the sizes of the layers.
 
-    state [1, K]: what a recurrent policy remembers after the last `act`; K is 0 for any other.
+    state [1, K]: that of a recurrent policy after the last `act`; K is 0 for any other.
     """
 
     mean: Tensor
@@ -61,10 +61,10 @@ class Policy(nn.Module):
         if not self.plan["cell"]:
             return self.action(features, legal, noise)
         before = features.new_zeros(len(features), self.plan["state"]) if state is None else state
-        hidden, state = self.remember(features, before)
+        hidden, state = self.recur(features, before)
         return self.action(hidden, legal, noise), state
 
-    def remember(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def recur(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """One step of the recurrent layer: what the head sees, [B, H], and the next state, [B, K]."""
         if self.plan["cell"] == "gru":
             state = self.cell(features, state)

@@ -9,8 +9,8 @@ state can carry the cue along (Bakker 2001, "Reinforcement Learning with Long Sh
 is a T). Predicted: no difference without a corridor, and better with where there is one, although a longer one takes
 longer to learn.
 
-Seen on seeds 100 to 119: recurrent better with, at a length of 2 by nearly all that can be gained, and at 8 by less,
-as it takes longer to learn. Without a corridor, nothing is detected.
+Seen on seeds 100 to 119: recurrent better with, at a length of 2 by nearly all that can be gained, and at 8 by less.
+Without a corridor, nothing is detected.
 """
 
 import gymnasium as gym

@@ -130,7 +130,7 @@ class Lanes:
         cut[:, :-1] = False
         ends = {"truncated": truncated, "done": done, "cut": cut, "score": reward}
         if tricks.recurrent:
-            ends["state"] = self.state.begin_rollout()
+            ends["state"] = self.state.end_rollout()
         if images:
             score, over = (torch.stack(x, 1) for x in zip(*self.scored, strict=True))
             reward, self.scored = reward.sign() if self.reward_sign else reward, []
