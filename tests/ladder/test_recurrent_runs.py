@@ -49,12 +49,8 @@ def test_where_no_episode_can_be_resumed_in_the_middle_every_state_begins_anew(
     assert run.curve.step.max() >= 600
 
 
-def test_another_training_starts_from_its_agents_if_the_layers_are_the_same(tmp_path: Path) -> None:
-    run = train(CONFIG, TRICKS)
-    run.save(tmp_path)
-    started = train(replace(CONFIG, steps=1, lr=1e-30), TRICKS, checkpoints=StartFrom(tmp_path))
-    for mine, theirs in zip(started.agent.parameters(), run.agent.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs)
+def test_a_training_starts_from_its_agents_only_if_the_layers_are_the_same(tmp_path: Path) -> None:
+    train(CONFIG, TRICKS).save(tmp_path)
     for other in (replace(CONFIG, recurrent_size=6), replace(CONFIG, recurrent_cell="gru")):
         with pytest.raises(InputError, match=r"cell.*here; train with the same --recurrent-size and --recurrent-cell"):
             train(other, TRICKS, checkpoints=StartFrom(tmp_path))
