@@ -30,9 +30,10 @@ def add_one_in(base: Arm, names: Sequence[str] = ()) -> Design:
 
 
 def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> Design:
-    """From the base without its tricks, or without these, up to the base, one trick at a time in teaching order.
+    """From the base without its tricks, or without these, up to the base, one trick at a time.
 
-    first: the label of the first arm.
+    All tricks come in teaching order, and `names` in theirs. first: the label of the first arm. Raises InputError if a
+    step on the way lacks what it needs.
     """
     on, wanted = base.tricks.on, names or base.tricks.on
     if missing := [name for name in wanted if name not in on]:
@@ -42,13 +43,13 @@ def ladder(base: Arm, names: Sequence[str] = (), first: Label | None = None) -> 
         every = ",".join(name for name in on if name in (*chosen, *resting))
         raise InputError(
             f"this ladder starts without {' and '.join(chosen)}, which {' and '.join(resting)} of {base.name} "
-            f"{'needs' if len(resting) == 1 else 'need'}: let it climb those, too, with --tricks {every}"
+            f"{'needs' if len(resting) == 1 else 'need'}; add them with --tricks {every}"
         )
     try:
         sets = [switched([*start, *chosen[:k]]) for k in range(len(chosen) + 1)]
     except InputError as error:
         order = ",".join(name for name in on if name in wanted)
-        raise InputError(f"in this order, {str(error).split(': add')[0]}; climb with --tricks {order}") from error
+        raise InputError(f"in this order, {str(error).split(': add')[0]}; try --tricks {order}") from error
     pairs = [Comparison(added([name]), sets[k], sets[k + 1]) for k, name in enumerate(chosen)]
     only, without = f"only {', '.join(start)} of {base.name}", f"{base.name} without {', '.join(chosen)}"
     label = first or Label((only if len(start) < len(chosen) else without) if start else "reinforce")

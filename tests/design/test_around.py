@@ -56,6 +56,11 @@ def test_a_ladder_of_tricks_that_the_rest_needs_says_which_to_take_as_well() -> 
         assert set(few) < set(more) == {pair.trick for pair in design.comparisons}
 
 
+def test_a_ladder_in_an_order_that_cannot_be_climbed_says_which_can() -> None:
+    with pytest.raises(InputError, match="^in this order, clip needs reuse; try --tricks reuse,clip,value_clip$"):
+        ladder(Arm("ppo", PPO), ["clip", "reuse", "value_clip"])
+
+
 def test_a_factorial_has_every_combination_on_top_of_the_rest_of_the_base() -> None:
     design = factorial(Arm("ppo", PPO), ["clip", "entropy"])
     assert [arm.name for arm in design.arms] == ["none of them", "+ entropy", "+ clip", "+ clip, entropy"]
