@@ -57,7 +57,7 @@ def test_a_ladder_of_tricks_that_the_rest_needs_says_which_to_take_as_well() -> 
 
 
 def test_a_ladder_in_an_order_that_cannot_be_climbed_says_which_can() -> None:
-    with pytest.raises(InputError, match="^in this order, clip needs reuse; try --tricks reuse,clip,value_clip$"):
+    with pytest.raises(InputError, match=r"^in this order, clip needs reuse; try --tricks reuse,clip,value_clip$"):
         ladder(Arm("ppo", PPO), ["clip", "reuse", "value_clip"])
 
 
