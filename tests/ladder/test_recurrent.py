@@ -73,6 +73,16 @@ def test_weights_begin_orthogonal_and_the_bias_at_zero(kind: str) -> None:
     assert not cell.bias.any()
 
 
+def test_no_two_layers_begin_with_the_same_numbers() -> None:
+    config = replace(CONFIG, recurrent_cell="gru", recurrent_size=8)  # as wide as the body
+    agent = build_agent(make_env(config).spaces, config, TRICKS)
+    cells = [cell for cell in agent.modules() if isinstance(cell, Cell)]
+    weights = [weight for cell in cells for weight in (cell.inward, cell.onward)]
+    assert len({tuple(weight[0].flatten().tolist()) for weight in weights}) == 4
+    heads = [net.head.weight[0, :, 0] for net in (agent.policy_net, agent.value_net)]
+    assert not torch.allclose(*[head / head.norm() for head in heads])
+
+
 @KINDS
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_features_of_training_are_those_of_play(kind: str, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
