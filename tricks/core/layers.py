@@ -1,5 +1,6 @@
 """The layers of S independent nets at once: x [S, B, in], weight [S, in, out], bias [S, 1, out] -> [S, B, out]."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,6 +15,13 @@ def tanh_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def relu_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """max(0, xW + b), with bias [S, 1, out]."""
     return torch.baddbmm(bias, x, weight).relu_()
+
+
+def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor:
+    """Layers with tanh or ReLU, one after the other."""
+    for weight, bias in layers:
+        x = tanh_layer(x, weight, bias) if tanh else relu_layer(x, weight, bias)
+    return x
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:

@@ -19,6 +19,11 @@ def tanh_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return layer(x, weight, bias)
 
 
+def relu_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """max(0, xW + b). x [S, B, in] -> [S, B, out]."""
+    return torch.baddbmm(bias, x, weight).relu_()
+
+
 def product(x: Tensor, weight: Tensor) -> Tensor:
     """xW as (WᵀXᵀ)ᵀ: a product with few columns takes several times as long as one with few rows."""
     if torch.is_grad_enabled():

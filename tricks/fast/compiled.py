@@ -1,0 +1,261 @@
+"""Dense layers and linear heads as numba compiles them: one seed after the other, a few rows through all layers at once.
+
+Every sum is taken in an order that depends on the seed's own rows alone. So a seed gets the same bits in any stack, and
+a row the same features in any batch. Matrices are float32 and contiguous, and travel as addresses, because numba takes
+longer to unpack an array than a small layer takes to compute. This file stands alone: numba compiles it anew only if it
+changes.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import carray, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+HAS = binding.get_host_cpu_features()
+LANES = 16 if HAS.get("avx512f") else 8 if HAS.get("avx2") else 4  # numbers in a vector register
+ROWS, WIDE = 4, 4 if LANES == 16 or not HAS.get("avx2") else 2  # rows and vectors of C in registers at once
+BLOCK = 32  # rows that go through all layers together, within the fastest cache
+FLOAT, INT, LANE = ir.FloatType(), ir.IntType(64), ir.IntType(32)
+KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
+f4 = np.float32
+
+
+def strip(vectors: int, lanes: int) -> Any:
+    """A function that computes `vectors`·`lanes` neighboring columns of C + AB, ROWS rows at a time in registers.
+
+    It takes the address of A and the distances between its rows and between its columns, those of B and of its rows,
+    and of C and of its rows, and the numbers of rows and columns of A. Distances are in bytes.
+    """
+    vector = ir.VectorType(FLOAT, lanes)
+    spread = ir.VectorType(LANE, lanes)([0] * lanes)
+
+    @intrinsic
+    def computed(context, a, a_row, a_column, b, b_row, c, c_row, rows, depth):
+        def code(context, builder, signature, arguments):
+            a, a_row, a_column, b, b_row, c, c_row, rows, depth = arguments
+            kind = ir.FunctionType(vector, [vector] * 3)
+            fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{lanes}f32")
+
+            def at(address, kind, steps, step):
+                """A pointer to what lies so many steps further on."""
+                return builder.inttoptr(builder.add(address, builder.mul(step, INT(steps))), kind.as_pointer())
+
+            def block(first, height):
+                """The rows from `first` on: cᵢ ← cᵢ + Σₖ aᵢₖ·bₖ."""
+                there = builder.add(c, builder.mul(first, c_row))
+                lines = [builder.add(there, builder.mul(c_row, INT(r))) for r in range(height)]
+                places = [[at(line, vector, v, INT(4 * lanes)) for v in range(vectors)] for line in lines]
+                sums = [[cgutils.alloca_once(builder, vector) for _ in line] for line in places]
+                for place, total in zip(sum(places, []), sum(sums, []), strict=True):
+                    builder.store(builder.load(place, align=4), total)
+                here = builder.add(a, builder.mul(first, a_row))
+                with cgutils.for_range(builder, depth) as loop:
+                    column = builder.add(here, builder.mul(loop.index, a_column))
+                    row = builder.add(b, builder.mul(loop.index, b_row))
+                    factors = [builder.load(at(row, vector, v, INT(4 * lanes)), align=4) for v in range(vectors)]
+                    for r in range(height):
+                        number = builder.load(at(column, FLOAT, r, a_row), align=4)
+                        lone = builder.insert_element(vector(ir.Undefined), number, LANE(0))
+                        everywhere = builder.shuffle_vector(lone, vector(ir.Undefined), spread)
+                        for total, factor in zip(sums[r], factors, strict=True):
+                            builder.store(builder.call(fma, [everywhere, factor, builder.load(total)]), total)
+                for place, total in zip(sum(places, []), sum(sums, []), strict=True):
+                    builder.store(builder.load(total), place, align=4)
+
+            blocks = builder.sdiv(rows, INT(ROWS))
+            with cgutils.for_range(builder, blocks) as loop:
+                block(builder.mul(loop.index, INT(ROWS)), ROWS)
+            with cgutils.for_range(builder, rows, start=builder.mul(blocks, INT(ROWS))) as loop:
+                block(loop.index, 1)
+            return context.get_dummy_value()
+
+        return types.void(*(types.int64,) * 9), code
+
+    return computed
+
+
+wide, narrow, four, two, one = strip(WIDE, LANES), strip(1, LANES), strip(1, 4), strip(1, 2), strip(1, 1)
+
+
+@intrinsic
+def pointer(context, address):
+    """The address as a pointer to float32."""
+
+    def code(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float32)(types.int64), code
+
+
+@intrinsic
+def full_width(context):
+    def code(context, builder, signature, arguments):
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+@njit(inline="always")
+def matrix(address, rows, columns):
+    """What lies at an address, [rows, columns]."""
+    return carray(pointer(address), (rows, columns))
+
+
+@njit(**KERNEL)
+def product(a, a_row, a_column, b, c, rows, columns, depth):
+    """C [rows, columns] ← C + AB. Distances within A are in numbers: B and C have their rows one after the other."""
+    a_row, a_column, line = 4 * a_row, 4 * a_column, 4 * columns
+    j = 0
+    while j < columns:
+        left, b_j, c_j = columns - j, b + 4 * j, c + 4 * j
+        if left >= WIDE * LANES:
+            wide(a, a_row, a_column, b_j, line, c_j, line, rows, depth)
+            j += WIDE * LANES
+        elif left >= LANES:
+            narrow(a, a_row, a_column, b_j, line, c_j, line, rows, depth)
+            j += LANES
+        elif left >= 4:
+            four(a, a_row, a_column, b_j, line, c_j, line, rows, depth)
+            j += 4
+        elif left >= 2:
+            two(a, a_row, a_column, b_j, line, c_j, line, rows, depth)
+            j += 2
+        else:
+            one(a, a_row, a_column, b_j, line, c_j, line, rows, depth)
+            j += 1
+
+
+@njit(inline="always")
+def tanh(x):
+    """A rational function, as in Eigen; NaN stays NaN."""
+    bound = f4(7.90531110763549805)
+    if x > bound:
+        x = bound
+    if x < -bound:
+        x = -bound
+    y = x * x
+    p = y * f4(-2.76076847742355e-16) + f4(2.00018790482477e-13)
+    p = y * p + f4(-8.60467152213735e-11)
+    p = y * p + f4(5.12229709037114e-08)
+    p = y * p + f4(1.48572235717979e-05)
+    p = y * p + f4(6.37261928875436e-04)
+    p = y * p + f4(4.89352455891786e-03)
+    q = y * f4(1.19825839466702e-06) + f4(1.18534705686654e-04)
+    q = y * q + f4(2.26843463243900e-03)
+    q = y * q + f4(4.89352518554385e-03)
+    return x * p / q
+
+
+@njit(**KERNEL)
+def fill(c, row, rows, columns):
+    """Write a row into all rows of C; the address 0 stands for a row of zeros."""
+    C, R = matrix(c, rows, columns), matrix(row, 1, columns)
+    for i in range(rows):
+        for j in range(columns):
+            C[i, j] = R[0, j] if row != 0 else f4(0)
+
+
+@njit(**KERNEL)
+def bend(h, rows, columns, curved):
+    """h ← tanh h, or max(0, h)."""
+    H = matrix(h, rows, columns)
+    for i in range(rows):
+        if curved:
+            for j in range(columns):
+                H[i, j] = tanh(H[i, j])
+        else:
+            for j in range(columns):
+                H[i, j] = f4(0) if H[i, j] < f4(0) else H[i, j]
+
+
+@njit(**KERNEL)
+def unbend(g, h, d, sums, rows, columns, curved):
+    """d = g·(1 − h²), or g where h > 0; the sums of d's columns are added up."""
+    G, H, D, B = matrix(g, rows, columns), matrix(h, rows, columns), matrix(d, rows, columns), matrix(sums, 1, columns)
+    for i in range(rows):
+        if curved:
+            for j in range(columns):
+                D[i, j] = G[i, j] * (f4(1) - H[i, j] * H[i, j])
+        else:
+            for j in range(columns):
+                D[i, j] = f4(0) if H[i, j] <= f4(0) else G[i, j]
+        for j in range(columns):
+            B[0, j] += D[i, j]
+
+
+@njit(**KERNEL)
+def turn(w, t, rows, columns):
+    """t = wᵀ, [columns, rows]."""
+    W, T = matrix(w, rows, columns), matrix(t, columns, rows)
+    for j in range(columns):
+        for i in range(rows):
+            T[j, i] = W[i, j]
+
+
+@njit("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, b1)", **KERNEL)
+def layers_forward(x, weights, biases, hs, sizes, seeds, rows, curved):
+    """The features of every layer, hs[k] [S, rows, sizes[k+1]], of x [S, rows, sizes[0]]."""
+    for s in range(seeds):
+        for first in range(s * rows, (s + 1) * rows, BLOCK):
+            some = min(BLOCK, (s + 1) * rows - first)
+            below = x + 4 * first * sizes[0]
+            for k in range(len(weights)):
+                inputs, outputs = sizes[k], sizes[k + 1]
+                h = hs[k] + 4 * first * outputs
+                fill(h, biases[k] + 4 * s * outputs, some, outputs)
+                product(below, inputs, 1, weights[k] + 4 * s * inputs * outputs, h, some, outputs, inputs)
+                bend(h, some, outputs, curved)
+                below = h
+
+
+@njit("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, b1, i8)", **KERNEL)
+def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, curved, scratch):
+    """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
+    most, top = sizes.max(), len(weights) - 1
+    for s in range(seeds):
+        turned = scratch + 8 * BLOCK * most
+        for k in range(top + 1):
+            inputs, outputs = sizes[k], sizes[k + 1]
+            turn(weights[k] + 4 * s * inputs * outputs, turned, inputs, outputs)
+            turned += 4 * inputs * outputs
+            fill(to_weights[k] + 4 * s * inputs * outputs, 0, inputs, outputs)
+            fill(to_biases[k] + 4 * s * outputs, 0, 1, outputs)
+        for first in range(s * rows, (s + 1) * rows, BLOCK):
+            some = min(BLOCK, (s + 1) * rows - first)
+            d, w, other, here = g + 4 * first * sizes[-1], turned, scratch, scratch + 4 * BLOCK * most
+            for k in range(top, -1, -1):
+                inputs, outputs = sizes[k], sizes[k + 1]
+                w -= 4 * inputs * outputs
+                below = (hs[k - 1] if k > 0 else x) + 4 * first * inputs
+                unbend(d, hs[k] + 4 * first * outputs, here, to_biases[k] + 4 * s * outputs, some, outputs, curved)
+                product(below, 1, inputs, here, to_weights[k] + 4 * s * inputs * outputs, inputs, outputs, some)
+                if k > 0 or gx != 0:
+                    d = other if k > 0 else gx + 4 * first * inputs
+                    fill(d, 0, some, inputs)
+                    product(here, outputs, 1, w, d, some, inputs, outputs)
+
+
+@njit("(i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+def head_forward(h, weight, y, seeds, rows, inputs, outputs):
+    """y = hW."""
+    for s in range(seeds):
+        at = 4 * s * inputs * outputs
+        fill(y + 4 * s * rows * outputs, 0, rows, outputs)
+        product(h + 4 * s * rows * inputs, inputs, 1, weight + at, y + 4 * s * rows * outputs, rows, outputs, inputs)
+
+
+@njit("(i8, i8, i8, i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+def head_backward(g, h, weight, gh, to_weight, seeds, rows, inputs, outputs, scratch):
+    """The gradients of h and of W from that of y = hW."""
+    for s in range(seeds):
+        at, d, below = 4 * s * inputs * outputs, g + 4 * s * rows * outputs, 4 * s * rows * inputs
+        turn(weight + at, scratch, inputs, outputs)
+        fill(gh + below, 0, rows, inputs)
+        product(d, outputs, 1, scratch, gh + below, rows, inputs, outputs)
+        fill(scratch, 0, outputs, inputs)
+        product(d, 1, outputs, h + below, scratch, outputs, inputs, rows)
+        turn(scratch, to_weight + at, outputs, inputs)
