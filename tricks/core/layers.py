@@ -24,9 +24,9 @@ def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Ten
     return x
 
 
-def product(x: Tensor, weight: Tensor) -> Tensor:
-    """xW."""
-    return torch.bmm(x, weight)
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """xW + b."""
+    return torch.bmm(x, weight) + bias
 
 
 def over_time(cell: Any, given: Tensor, goes_on: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
-from tricks.fast.dense import dense, product
+from tricks.fast.dense import affine, dense
 from tricks.fast.kernels import in_passes
 
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
@@ -60,7 +60,7 @@ class Head(nn.Module):
         return self.weight, self.bias
 
     def forward(self, x: Tensor) -> Tensor:
-        return product(x, self.weight) + self.bias
+        return affine(x, self.weight, self.bias)
 
 
 class Dense(nn.Module):

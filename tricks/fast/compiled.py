@@ -259,3 +259,14 @@ def head_backward(g, h, weight, gh, to_weight, seeds, rows, inputs, outputs, scr
         fill(scratch, 0, outputs, inputs)
         product(d, 1, outputs, h + below, scratch, outputs, inputs, rows)
         turn(scratch, to_weight + at, outputs, inputs)
+
+
+@njit(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"], **KERNEL)
+def column_sums(g, sums):
+    """The sums of each seed's columns: [S, rows, columns] -> [S, 1, columns]."""
+    for s in range(len(g)):
+        for j in range(g.shape[2]):
+            total = 0.0
+            for i in range(g.shape[1]):
+                total += g[s, i, j]
+            sums[s, 0, j] = total

@@ -27,15 +27,15 @@ def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Ten
     return _features(code, tanh, x.contiguous(), flat)[-1]
 
 
-def product(x: Tensor, weight: Tensor) -> Tensor:
-    """xW. x [S, B, H], weight [S, H, out] -> [S, B, out]."""
-    code = compiled("compiled", weight) if x.dtype is torch.float32 else None
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """xW + b, in the type of b. x [S, B, H], weight [S, H, out], bias [S, 1, out] -> [S, B, out]."""
+    code = compiled("compiled", weight) if x.dtype is torch.float32 and bias.is_floating_point() else None
     if code is None:
-        return plain.product(x, weight)
+        return plain.product(x, weight) + bias
     if torch.is_grad_enabled():
-        out: Tensor = HeadProduct.apply(code, x, weight)  # type: ignore[no-untyped-call]
+        out: Tensor = Affine.apply(code, x, weight, bias)  # type: ignore[no-untyped-call]
         return out
-    return _product(code, x.contiguous(), weight)
+    return _product(code, x.contiguous(), weight) + bias
 
 
 def _features(code: Any, tanh: bool, x: Tensor, flat: Sequence[Tensor]) -> list[Tensor]:
@@ -88,22 +88,24 @@ class DenseLayers(torch.autograd.Function):
         return None, None, of_x, *(tensor for layer in layers for tensor in layer)
 
 
-class HeadProduct(torch.autograd.Function):
-    """`product` and its gradient."""
+class Affine(torch.autograd.Function):
+    """`affine` and its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, code: Any, x: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, code: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         x = x.contiguous()
         ctx.save_for_backward(x, weight)
         ctx.code = code
-        return _product(code, x, weight)
+        return _product(code, x, weight) + bias
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
         x, weight = ctx.saved_tensors
-        grad, (seeds, rows, inputs), outputs = grad.contiguous(), x.shape, weight.shape[2]
+        (seeds, rows, inputs), outputs = x.shape, weight.shape[2]
         of_x, of_weight, scratch = torch.empty_like(x), torch.empty_like(weight), x.new_empty(inputs * outputs)
-        at = [tensor.data_ptr() for tensor in (grad, x, weight, of_x, of_weight)]
+        of_bias, single = grad.new_empty(seeds, 1, outputs), grad.float().contiguous()
+        ctx.code.column_sums(grad.numpy(), of_bias.numpy())
+        at = [tensor.data_ptr() for tensor in (single, x, weight, of_x, of_weight)]
         ctx.code.head_backward(*at, seeds, rows, inputs, outputs, scratch.data_ptr())
-        return None, of_x, of_weight
+        return None, of_x, of_weight, of_bias
