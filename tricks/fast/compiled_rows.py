@@ -1,4 +1,4 @@
-"""Sums over rows and Adam's step as numba compiles them, one seed after the other."""
+"""Row by row, as numba compiles it: means, softmax policies, and Adam's step."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def mean_backward(grad, valid, rows, of_x):
 
 
 @njit(
-    "(f4[:, ::1], f4[:, ::1], i8[:, ::1], f4[:, ::1], f4[:, :], f4[:], f8[:], b1[:])",
+    "(f4[:, ::1], f4[:, ::1], i8[:, ::1], f4[:, ::1], f4[:, ::1], f4[:], Array(f8, 1, 'A', readonly=True), b1[:])",
     **KERNEL,
 )
 def adam(m, v, t, change, gradient, learning_rate, eps, moving):
@@ -58,3 +58,48 @@ def adam(m, v, t, change, gradient, learning_rate, eps, moving):
             m[s, i] += (g - m[s, i]) * f4(0.1)
             v[s, i] = v[s, i] * f4(0.999) + g * g * f4(0.001)
             change[s, i] = m[s, i] / (np.sqrt(v[s, i]) + small) * rate
+
+
+@njit("(f4[:, ::1], i8[::1], f4[::1], f4[:, ::1])", **KERNEL)
+def log_prob_forward(logits, action, out, p):
+    """log π(a) of each row, and all probabilities."""
+    for i in range(len(logits)):
+        highest, total = logits[i].max(), f4(0)
+        for j in range(logits.shape[1]):
+            p[i, j] = np.exp(logits[i, j] - highest)
+            total += p[i, j]
+        out[i] = logits[i, action[i]] - highest - np.log(total)
+        for j in range(logits.shape[1]):
+            p[i, j] /= total
+
+
+@njit("(f4[:], i8[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+def log_prob_backward(grad, action, p, of_logits):
+    """∂ log π(a)/∂zⱼ = [j = a] − π(j)."""
+    for i in range(len(p)):
+        for j in range(p.shape[1]):
+            of_logits[i, j] = grad[i] * ((f4(1) if j == action[i] else f4(0)) - p[i, j])
+
+
+@njit("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+def entropy_forward(logits, out, p, log_p):
+    """−Σⱼ π(j)·log π(j) of each row, π and log π."""
+    for i in range(len(logits)):
+        highest, total, mixed = logits[i].max(), f4(0), f4(0)
+        for j in range(logits.shape[1]):
+            p[i, j] = np.exp(logits[i, j] - highest)
+            total += p[i, j]
+        norm = highest + np.log(total)
+        for j in range(logits.shape[1]):
+            p[i, j] /= total
+            log_p[i, j] = logits[i, j] - norm
+            mixed += p[i, j] * log_p[i, j]
+        out[i] = -mixed
+
+
+@njit("(f4[:], f4[::1], f4[:, ::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+def entropy_backward(grad, entropy, p, log_p, of_logits):
+    """∂H/∂zⱼ = −π(j)·(log π(j) + H)."""
+    for i in range(len(p)):
+        for j in range(p.shape[1]):
+            of_logits[i, j] = -grad[i] * p[i, j] * (log_p[i, j] + entropy[i])

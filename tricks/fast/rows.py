@@ -1,4 +1,4 @@
-"""Means over rows, and Adam's step, compiled by numba where they can be."""
+"""What is computed row by row, compiled by numba where it can be. Each returns None for tensors that it is not for."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from tricks.config import PerSeed
 from tricks.fast.choice import loaded
 
 
 def mean(x: Tensor, valid: Tensor) -> Tensor | None:
-    """`core.reductions.mean`, or None if these tensors are not for it."""
+    """`core.reductions.mean`."""
     if not (x.is_cpu and valid.dtype is torch.bool and x.dtype in (torch.float32, torch.float64) and x.dim() == 2):
         return None
     code = loaded("compiled_rows")
@@ -44,3 +45,79 @@ class Mean(torch.autograd.Function):
         of_x = grad.new_empty(ctx.valid.shape)
         ctx.code.mean_backward(grad.numpy(), ctx.valid.contiguous().numpy(), ctx.rows, of_x.numpy())
         return None, of_x, None
+
+
+def log_prob(logits: Tensor, action: Tensor) -> Tensor | None:
+    """`Categorical.log_prob`."""
+    code = loaded("compiled_rows") if logits.is_cpu and logits.dtype is torch.float32 else None
+    if code is None or action.dtype is not torch.int64 or action.shape != logits.shape[:-1]:
+        return None
+    found: Tensor = LogProb.apply(code, logits, action)  # type: ignore[no-untyped-call]
+    return found
+
+
+def entropy(logits: Tensor) -> Tensor | None:
+    """`Categorical.entropy`."""
+    code = loaded("compiled_rows") if logits.is_cpu and logits.dtype is torch.float32 else None
+    if code is None:
+        return None
+    found: Tensor = Entropy.apply(code, logits)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _rows(x: Tensor) -> np.ndarray:
+    """[..., A] as contiguous rows [R, A]."""
+    rows: np.ndarray = x.detach().reshape(-1, x.shape[-1]).contiguous().numpy()
+    return rows
+
+
+class LogProb(torch.autograd.Function):
+    """`log_prob` and its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, code: Any, logits: Tensor, action: Tensor) -> Tensor:
+        rows, out = _rows(logits), logits.new_empty(action.shape)
+        p, chosen = np.empty_like(rows), action.reshape(-1).contiguous().numpy()
+        code.log_prob_forward(rows, chosen, out.view(-1).numpy(), p)
+        ctx.code, ctx.p, ctx.action = code, p, chosen
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+        of_logits = grad.new_empty(*grad.shape, ctx.p.shape[1])
+        ctx.code.log_prob_backward(grad.reshape(-1).numpy(), ctx.action, ctx.p, of_logits.view(ctx.p.shape).numpy())
+        return None, of_logits, None
+
+
+class Entropy(torch.autograd.Function):
+    """`entropy` and its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, code: Any, logits: Tensor) -> Tensor:
+        rows, out = _rows(logits), logits.new_empty(logits.shape[:-1])
+        p, log_p, flat = np.empty_like(rows), np.empty_like(rows), out.view(-1).numpy()
+        code.entropy_forward(rows, flat, p, log_p)
+        ctx.code, ctx.kept = code, (flat, p, log_p)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+        shape = ctx.kept[1].shape
+        of_logits = grad.new_empty(*grad.shape, shape[1])
+        ctx.code.entropy_backward(grad.reshape(-1).numpy(), *ctx.kept, of_logits.view(shape).numpy())
+        return None, of_logits
+
+
+def adam_(
+    m: Tensor, v: Tensor, t: Tensor, change: Tensor, gradient: Tensor, learning_rate: Tensor, eps: PerSeed, moving: Tensor
+) -> Tensor | None:
+    """`core.adam.adam_`."""
+    code = loaded("compiled_rows") if m.is_cpu and gradient.dtype is torch.float32 else None
+    if code is None:
+        return None
+    numbers = np.broadcast_to(np.asarray(eps, np.float64), len(m))
+    columns = (x.numpy() for x in (m, v, t, change, gradient, learning_rate.float()))
+    code.adam(*columns, numbers, moving.numpy())
+    return change
