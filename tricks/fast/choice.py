@@ -18,11 +18,11 @@ P, R = ParamSpec("P"), TypeVar("R")
 _wanted = True
 
 
-def faster(module: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A plain formula, computed by the function of the same name in `tricks.fast.<module>` unless that returns None."""
+def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A plain formula, computed by the function of its own or this name in `tricks.fast`, unless that returns None."""
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
-        form: Callable[P, R | None] = getattr(import_module(f"tricks.fast.{module}"), formula.__name__)
+        form: Callable[P, R | None] = getattr(import_module(f"tricks.fast.{module}"), name or formula.__name__)
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
