@@ -24,12 +24,12 @@ f4 = np.float32
 
 
 def strip(vectors: int, lanes: int) -> Any:
-    """A function that computes `vectors`·`lanes` neighboring columns of C + AB, ROWS rows at a time in registers.
+    """A function that computes `vectors`·`lanes` neighboring columns of C + AB, a few rows at a time in registers.
 
     It takes the address of A and the distances between its rows and between its columns, those of B and of its rows,
     and of C and of its rows, and the numbers of rows and columns of A. Distances are in bytes.
     """
-    vector = ir.VectorType(FLOAT, lanes)
+    vector, height = ir.VectorType(FLOAT, lanes), max(ROWS, 8 // vectors)  # 8 sums at least, as one takes four cycles
     spread = ir.VectorType(LANE, lanes)([0] * lanes)
 
     @intrinsic
@@ -43,10 +43,10 @@ def strip(vectors: int, lanes: int) -> Any:
                 """A pointer to what lies so many steps further on."""
                 return builder.inttoptr(builder.add(address, builder.mul(step, INT(steps))), kind.as_pointer())
 
-            def block(first, height):
+            def block(first, count):
                 """The rows from `first` on: cᵢ ← cᵢ + Σₖ aᵢₖ·bₖ."""
                 there = builder.add(c, builder.mul(first, c_row))
-                lines = [builder.add(there, builder.mul(c_row, INT(r))) for r in range(height)]
+                lines = [builder.add(there, builder.mul(c_row, INT(r))) for r in range(count)]
                 places = [[at(line, vector, v, INT(4 * lanes)) for v in range(vectors)] for line in lines]
                 sums = [[cgutils.alloca_once(builder, vector) for _ in line] for line in places]
                 for place, total in zip(sum(places, []), sum(sums, []), strict=True):
@@ -56,7 +56,7 @@ def strip(vectors: int, lanes: int) -> Any:
                     column = builder.add(here, builder.mul(loop.index, a_column))
                     row = builder.add(b, builder.mul(loop.index, b_row))
                     factors = [builder.load(at(row, vector, v, INT(4 * lanes)), align=4) for v in range(vectors)]
-                    for r in range(height):
+                    for r in range(count):
                         number = builder.load(at(column, FLOAT, r, a_row), align=4)
                         lone = builder.insert_element(vector(ir.Undefined), number, LANE(0))
                         everywhere = builder.shuffle_vector(lone, vector(ir.Undefined), spread)
@@ -65,10 +65,10 @@ def strip(vectors: int, lanes: int) -> Any:
                 for place, total in zip(sum(places, []), sum(sums, []), strict=True):
                     builder.store(builder.load(total), place, align=4)
 
-            blocks = builder.sdiv(rows, INT(ROWS))
+            blocks = builder.sdiv(rows, INT(height))
             with cgutils.for_range(builder, blocks) as loop:
-                block(builder.mul(loop.index, INT(ROWS)), ROWS)
-            with cgutils.for_range(builder, rows, start=builder.mul(blocks, INT(ROWS))) as loop:
+                block(builder.mul(loop.index, INT(height)), height)
+            with cgutils.for_range(builder, rows, start=builder.mul(blocks, INT(height))) as loop:
                 block(loop.index, 1)
             return context.get_dummy_value()
 
