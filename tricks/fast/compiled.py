@@ -188,6 +188,17 @@ def unbend(g, h, d, sums, rows, columns, curved):
 
 
 @njit(**KERNEL)
+def silent(g, rows, columns):
+    """Whether all of it is zero, as the gradient of filler rows is."""
+    G = matrix(g, rows, columns)
+    for i in range(rows):
+        for j in range(columns):
+            if G[i, j] != f4(0):
+                return False
+    return True
+
+
+@njit(**KERNEL)
 def turn(w, t, rows, columns):
     """t = wᵀ, [columns, rows]."""
     W, T = matrix(w, rows, columns), matrix(t, columns, rows)
@@ -227,6 +238,10 @@ def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, 
         for first in range(s * rows, (s + 1) * rows, BLOCK):
             some = min(BLOCK, (s + 1) * rows - first)
             d, w, other, here = g + 4 * first * sizes[-1], turned, scratch, scratch + 4 * BLOCK * most
+            if silent(d, some, sizes[-1]):
+                if gx != 0:
+                    fill(gx + 4 * first * sizes[0], 0, some, sizes[0])
+                continue
             for k in range(top, -1, -1):
                 inputs, outputs = sizes[k], sizes[k + 1]
                 w -= 4 * inputs * outputs
