@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tricks.config import PerSeed
 from tricks.core.per_seed import per_seed
-from tricks.fast.choice import faster
+from tricks.fast.dispatch import faster
 
 
 def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
@@ -19,23 +19,6 @@ def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
     """
     grads = torch.autograd.grad(loss.sum(), list(parameters), materialize_grads=True)
     return torch.cat([g.reshape(len(g), -1).float() for g in grads], 1)
-
-
-@faster("rows")
-def adam_(
-    m: Tensor, v: Tensor, t: Tensor, change: Tensor, gradient: Tensor, learning_rate: Tensor, eps: PerSeed, moving: Tensor
-) -> Tensor:
-    """Update m and v [S, P], t [S, 1] and the change α·m̂/(√v̂ + ε) [S, P]; where moving [S] is False, it is 0."""
-    beta1, beta2, moving = 0.9, 0.999, moving.unsqueeze(1)  # [S, 1]
-    t += moving
-    age = t.clamp(min=1).double()
-    root = (1 - beta2**age).sqrt()
-    rate = moving * learning_rate.unsqueeze(1) * root / (1 - beta1**age)
-    gradient = torch.nan_to_num(gradient, out=change).mul_(moving)  # NaN·0 would be NaN
-    m.lerp_(gradient, moving * (1 - beta1))
-    v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
-    torch.sqrt(v, out=change).add_((per_seed(eps, root) * root).float())
-    return torch.div(m, change, out=change).mul_(rate.float())
 
 
 class Adam:
@@ -70,8 +53,22 @@ class Adam:
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         """Take one step with gradient [S, P] and learning_rate [S]; where moving [S] is False, nothing changes."""
-        adam_(self.m, self.v, self.t, self.change, gradient, learning_rate, self.eps, moving)
+        self.plan(gradient, learning_rate, moving.unsqueeze(1))
         torch._foreach_sub_(self.parameters, self.changes)
+
+    @faster("rows", "adam")
+    def plan(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        """Update the averages, and set the change to α·m̂/(√v̂ + ε), or to 0 where moving [S, 1] is False."""
+        beta1, beta2 = 0.9, 0.999
+        self.t += moving
+        t = self.t.clamp(min=1).double()
+        root = (1 - beta2**t).sqrt()
+        rate = moving * learning_rate.unsqueeze(1) * root / (1 - beta1**t)
+        gradient = torch.nan_to_num(gradient, out=self.change).mul_(moving)  # NaN·0 would be NaN
+        self.m.lerp_(gradient, moving * (1 - beta1))
+        self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
+        torch.sqrt(self.v, out=self.change).add_((per_seed(self.eps, root) * root).float())
+        torch.div(self.m, self.change, out=self.change).mul_(rate.float())
 
     def state_dict(self) -> dict[str, Any]:
         return {"m": self.m, "v": self.v, "t": self.t}

@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tricks.core.layers import affine, dense
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
-from tricks.fast.dense import affine, dense
-from tricks.fast.kernels import in_passes
+from tricks.fast.passes import in_passes
 
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tricks.fast.choice import faster
+from tricks.fast.dispatch import faster
 
 
 class Categorical:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from tricks.fast.choice import faster
+from tricks.fast.dispatch import faster
 
 
 @faster("rows")

@@ -42,7 +42,7 @@ def mean_backward(grad, valid, rows, of_x):
     **KERNEL,
 )
 def adam(m, v, t, change, gradient, learning_rate, eps, moving):
-    """What `core.adam.adam_` says."""
+    """What `core.adam.Adam.plan` says."""
     largest = np.finfo(np.float32).max
     for s in range(len(m)):
         if not moving[s]:

@@ -1,4 +1,4 @@
-"""Dense layers and linear heads, compiled by numba where they can be."""
+"""Dense layers and linear heads, compiled by numba. Each function returns None for tensors that it is not for."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,29 +9,26 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tricks.fast import kernels as plain
-from tricks.fast.choice import compiled
+from tricks.fast.dispatch import compiled
 
 
-def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor:
-    """The features of the last of layers with tanh or ReLU. x [S, B, D] -> [S, B, H]."""
+def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor | None:
+    """`core.layers.dense`."""
     flat = [tensor for layer in layers for tensor in layer]
-    code = compiled("compiled", *flat) if x.dtype is torch.float32 else None
+    code = compiled("compiled_layers", *flat) if x.dtype is torch.float32 else None
     if code is None:
-        for weight, bias in layers:
-            x = plain.tanh_layer(x, weight, bias) if tanh else plain.relu_layer(x, weight, bias)
-        return x
+        return None
     if torch.is_grad_enabled():
         features: Tensor = DenseLayers.apply(code, tanh, x, *flat)  # type: ignore[no-untyped-call]
         return features
     return _features(code, tanh, x.contiguous(), flat)[-1]
 
 
-def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """xW + b, in the type of b. x [S, B, H], weight [S, H, out], bias [S, 1, out] -> [S, B, out]."""
-    code = compiled("compiled", weight) if x.dtype is torch.float32 and bias.is_floating_point() else None
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
+    """`core.layers.affine`."""
+    code = compiled("compiled_layers", weight) if x.dtype is torch.float32 else None
     if code is None:
-        return plain.product(x, weight) + bias
+        return None
     if torch.is_grad_enabled():
         out: Tensor = Affine.apply(code, x, weight, bias)  # type: ignore[no-untyped-call]
         return out

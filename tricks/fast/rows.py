@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tricks.config import PerSeed
-from tricks.fast.choice import loaded
+from tricks.fast.dispatch import compiled, loaded
 
 
 def mean(x: Tensor, valid: Tensor) -> Tensor | None:
@@ -110,14 +109,12 @@ class Entropy(torch.autograd.Function):
         return None, of_logits
 
 
-def adam_(
-    m: Tensor, v: Tensor, t: Tensor, change: Tensor, gradient: Tensor, learning_rate: Tensor, eps: PerSeed, moving: Tensor
-) -> Tensor | None:
-    """`core.adam.adam_`."""
-    code = loaded("compiled_rows") if m.is_cpu and gradient.dtype is torch.float32 else None
+def adam(optimizer: Any, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> bool | None:
+    """`core.adam.Adam.plan`."""
+    columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradient.contiguous(), learning_rate.float()
+    code = compiled("compiled_rows", optimizer.m, columns[4])
     if code is None:
         return None
-    numbers = np.broadcast_to(np.asarray(eps, np.float64), len(m))
-    columns = (x.numpy() for x in (m, v, t, change, gradient, learning_rate.float()))
-    code.adam(*columns, numbers, moving.numpy())
-    return change
+    eps = np.broadcast_to(np.asarray(optimizer.eps, np.float64), len(moving))
+    code.adam(*(column.numpy() for column in columns), eps, moving.squeeze(1).numpy())
+    return True

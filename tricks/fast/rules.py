@@ -5,7 +5,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from tricks.fast.choice import compiled
+from tricks.fast.dispatch import compiled
 
 Outcome = tuple[Tensor, Tensor, Tensor]  # state [..., D], reward [...] float64, terminated [...]
 

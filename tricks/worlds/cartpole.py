@@ -7,7 +7,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.fast.choice import faster
+from tricks.fast.dispatch import faster
 from tricks.worlds.world import World
 
 GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02  # SI units

@@ -6,7 +6,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from tricks.fast.choice import faster
+from tricks.fast.dispatch import faster
 from tricks.worlds.world import World
 
 GRAVITY, MASS, LENGTH, TAU = 10.0, 1.0, 1.0, 0.05  # SI units

@@ -26,7 +26,7 @@ def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = form(*args, **kwargs) if _wanted else None
+            found = form(*args, **kwargs) if wanted() else None
             return formula(*args, **kwargs) if found is None else found
 
         return computed
@@ -42,7 +42,12 @@ def compiled(module: str, *tensors: Tensor) -> ModuleType | None:
     for x in tensors:
         if x.dtype is not torch.float32 or not x.is_cpu or not x.is_contiguous():
             return None
-    return loaded(module) if _wanted else None
+    return loaded(module) if wanted() else None
+
+
+def wanted() -> bool:
+    """Whether compiled functions are wanted here: not within `plain()`, nor where PyTorch itself compiles."""
+    return _wanted and not torch.compiler.is_compiling()
 
 
 @contextmanager
