@@ -106,4 +106,4 @@ def on_tensors(modules: Iterable[str]) -> Iterable[str]:
 def test_every_public_function_on_tensors_is_in_the_table() -> None:
     core = ("returns", "reductions", "moments", "layers", "policies", "seeds", "faults")
     modules = [f"tricks.{file}" for file in dict.fromkeys(FILES.values())] + [f"tricks.core.{name}" for name in core]
-    assert set(on_tensors([*modules, ])) <= set(SHAPES)
+    assert set(on_tensors(modules)) <= set(SHAPES)

@@ -1,4 +1,4 @@
-"""Dense layers and linear heads as numba compiles them: one seed after the other, a few rows through all layers at once.
+"""Dense layers and linear heads as numba compiles them: seed by seed, and a few rows through all layers at once.
 
 Every sum is taken in an order that depends on the seed's own rows alone. So a seed gets the same bits in any stack, and
 a row the same features in any batch. Matrices are float32 and contiguous, and travel as addresses, because numba takes

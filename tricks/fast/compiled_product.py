@@ -42,9 +42,9 @@ def strip(vectors: int, lanes: int) -> Any:
                 """The rows from `first` on: cᵢ ← cᵢ + Σₖ aᵢₖ·bₖ."""
                 there = builder.add(c, builder.mul(first, c_row))
                 lines = [builder.add(there, builder.mul(c_row, INT(r))) for r in range(count)]
-                places = [[at(line, vector, v, INT(4 * lanes)) for v in range(vectors)] for line in lines]
-                sums = [[cgutils.alloca_once(builder, vector) for _ in line] for line in places]
-                for place, total in zip(sum(places, []), sum(sums, []), strict=True):
+                places = [at(line, vector, v, INT(4 * lanes)) for line in lines for v in range(vectors)]
+                sums = [cgutils.alloca_once(builder, vector) for _ in places]
+                for place, total in zip(places, sums, strict=True):
                     builder.store(builder.load(place, align=4), total)
                 here = builder.add(a, builder.mul(first, a_row))
                 with cgutils.for_range(builder, depth) as loop:
@@ -55,9 +55,9 @@ def strip(vectors: int, lanes: int) -> Any:
                         number = builder.load(at(column, FLOAT, r, a_row), align=4)
                         lone = builder.insert_element(vector(ir.Undefined), number, LANE(0))
                         everywhere = builder.shuffle_vector(lone, vector(ir.Undefined), spread)
-                        for total, factor in zip(sums[r], factors, strict=True):
+                        for total, factor in zip(sums[r * vectors :], factors, strict=False):
                             builder.store(builder.call(fma, [everywhere, factor, builder.load(total)]), total)
-                for place, total in zip(sum(places, []), sum(sums, []), strict=True):
+                for place, total in zip(places, sums, strict=True):
                     builder.store(builder.load(total), place, align=4)
 
             blocks = builder.sdiv(rows, INT(height))

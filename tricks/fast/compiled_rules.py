@@ -1,4 +1,4 @@
-"""The rules of three worlds as numba compiles them, lane by lane. `tricks.worlds` has the formulas and their sources."""
+"""The rules of three worlds as numba compiles them, lane by lane. `tricks.worlds` has the formulas and sources."""
 
 import math
 from typing import Any

@@ -73,7 +73,8 @@ class DenseLayers(torch.autograd.Function):
         x, *rest = ctx.saved_tensors
         features, weights = rest[: len(rest) // 2], rest[len(rest) // 2 :]
         grad, (seeds, rows, inputs) = grad.contiguous(), x.shape
-        of_weights, of_biases = [torch.empty_like(w) for w in weights], [w.new_empty(len(w), 1, w.shape[2]) for w in weights]
+        of_weights = [torch.empty_like(weight) for weight in weights]
+        of_biases = [weight.new_empty(seeds, 1, weight.shape[2]) for weight in weights]
         of_x = torch.empty_like(x) if ctx.needs_input_grad[2] else None
         sizes = [inputs, *(weight.shape[2] for weight in weights)]
         scratch = x.new_empty(2 * ctx.code.BLOCK * max(sizes) + sum(a * b for a, b in pairwise(sizes)))

@@ -1,12 +1,12 @@
 """Where a computation is compiled by numba, and where it takes its plain form, in PyTorch."""
 
+import importlib
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
-from importlib import import_module
 from types import ModuleType
 from typing import ParamSpec, TypeVar
 
@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 PATIENCE = 1.0  # seconds without a word
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 _wanted = True
 
 
@@ -22,7 +23,9 @@ def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P
     """A plain formula, computed by the function of its own or this name in `tricks.fast`, unless that returns None."""
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
-        form: Callable[P, R | None] = getattr(import_module(f"tricks.fast.{module}"), name or formula.__name__)
+        form: Callable[P, R | None] = getattr(
+            importlib.import_module(f"tricks.fast.{module}"), name or formula.__name__
+        )
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -70,7 +73,7 @@ def loaded(module: str) -> ModuleType | None:
     start, said = time.perf_counter(), threading.Timer(PATIENCE, _say, ("compiling for this CPU, once ... ",))
     said.start()
     try:
-        found = import_module(f"tricks.fast.{module}")
+        found = importlib.import_module(f"tricks.fast.{module}")
     except ImportError:
         return None
     finally:
