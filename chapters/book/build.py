@@ -1,4 +1,4 @@
-"""Run chapters and save their outputs: `python -m book build [04_gae ...]`, in the folder `chapters`.
+"""Run chapters and save their outputs: `python -m chapters build [04_gae ...]`.
 
 Writes each chapter's executed notebook and its thumbnail. Without names, it does so for all chapters, and also writes
 the map in README.md.
@@ -16,7 +16,8 @@ import jupytext
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 
-from book.store import BUILDING
+from chapters.book import setup_cells
+from chapters.book.store import BUILDING
 
 CHAPTERS = Path(__file__).parents[1]
 PARTS = {  # the first chapter of each
@@ -60,7 +61,7 @@ def execute(name: str) -> NotebookNode:
     notebook.metadata.pop("language_info", None)
     for index, cell in enumerate(notebook.cells):
         cell["id"] = f"{name}-{index}"  # random ones would change with every build
-    jupytext.write(notebook, CHAPTERS / f"{name}.ipynb")
+    setup_cells.write(CHAPTERS / f"{name}.ipynb", notebook)
     return notebook
 
 
@@ -109,7 +110,7 @@ def minutes(name: str) -> int:
 
     The lines that `listing`, `source`, and `diff` show count, too.
     """
-    cells = jupytext.read(CHAPTERS / f"{name}.ipynb").cells
+    cells = setup_cells.stored(CHAPTERS / f"{name}.ipynb").cells
     prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     shown = [out.get("data", {}).get("text/markdown", "") for cell in cells for out in cell.get("outputs", [])]

@@ -8,11 +8,12 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from book import clips
-from book.build import CHAPTERS, names, number, parts, title
-from book.site import explorer, playing
-from book.site.growing import origins
-from book.site.rungs import has_trick, rung_of
+from chapters.book import clips
+from chapters.book.build import CHAPTERS, names, number, parts, title
+from chapters.book.setup_cells import stored
+from chapters.book.site import explorer, playing
+from chapters.book.site.growing import origins
+from chapters.book.site.rungs import has_trick, rung_of
 from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
@@ -36,7 +37,7 @@ def stage(folder: Path) -> None:
     linked: set[Path] = set()
     for name in names():
         path = CHAPTERS / f"{name}.ipynb"
-        notebook = filmed(foldable(nbformat.read(path, as_version=4)), rung_of(name) if has_trick(name) else "")
+        notebook = filmed(foldable(stored(path)), rung_of(name) if has_trick(name) else "")
         playing.add(notebook, name[3:])
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
