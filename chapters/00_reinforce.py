@@ -4,10 +4,45 @@
 # *Nobody says which action was right. How can a policy still get better?*
 #
 # A pole stands on a cart. Fifty times a second you push left or right, and for every step the pole stays up you get one
-# point. Nobody ever tells you "you should have gone left there." All you get is points.
-#
-# That is enough. Here is a complete program that learns to balance the pole. It needs PyTorch, Gymnasium, and ten
-# seconds.
+# point. Push at random, and this is what happens. Each line is the pole's angle in one of twenty episodes, and an episode
+# ends when the pole has tilted by 12 degrees.
+
+# %% tags=["hide-input"]
+import gymnasium as gym
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ablations import style
+from book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
+from exercises.reinforce import check_returns, leaking_returns
+from tricks import REINFORCE, Config, listing, source, train
+from tricks.core.returns import discounted_sum, reward_to_go
+
+begin()
+
+# %% tags=["hide-input"]
+env = gym.make("CartPole-v1")
+env.action_space.seed(0)
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+lasted = []
+for seed in range(20):
+    angles, over = [env.reset(seed=seed)[0][2]], False
+    while not over:
+        observation, _, over, _, _ = env.step(env.action_space.sample())
+        angles.append(observation[2])
+    axis.plot(np.rad2deg(angles), color=style.SOFT, lw=1)
+    axis.plot(len(angles) - 1, np.rad2deg(angles[-1]), "x", color=style.FAULT, ms=5)
+    lasted.append(len(angles) - 1)
+axis.set(xlabel="step of the episode", ylabel="angle of the pole\n(degrees)", xlim=(0, None), yticks=(-12, 0, 12))
+plt.show()
+print(
+    f"on average, an episode lasts {np.mean(lasted):.0f} steps, and the longest of these {max(lasted)}; the limit is 500"
+)
+assert 15 < np.mean(lasted) < 35
+
+# %% [markdown]
+# Nobody ever tells you "you should have gone left there." All you get is points, and that is enough. Here is a complete
+# program that learns to balance the pole. It needs PyTorch, Gymnasium, and ten seconds.
 
 # %% tags=["open"]
 import gymnasium as gym
@@ -69,27 +104,6 @@ assert sum(lengths[-5:]) / 5 > 5 * lengths[0]
 # %% [markdown]
 # The whole idea is in one line: `loss = -(log_prob * returns).mean()`. This chapter derives that line. You need
 # derivatives, logarithms, and averages.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | there are rewards, but no right answers to imitate |
-# | **formula** | $\nabla J \approx \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ (equal at $\gamma = 1$) |
-# | **in the loop** | `objective = log_prob * advantage` <br> `loss = -mean(objective, b.valid)` |
-# | **defaults** | $\gamma = 0.99$, one gradient step per batch of whole episodes |
-# | **watch** | the return, and `entropy` (how undecided the policy is): it should fall slowly |
-# | **skip it when** | never; everything else in this book is added to it |
-# | **also called** | (Monte Carlo) policy gradient; the policy is the *actor*; learning only from its own latest data is *on-policy* |
-
-# %%
-import matplotlib.pyplot as plt
-
-from ablations import style
-from book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
-from exercises.reinforce import check_returns, leaking_returns
-from tricks import REINFORCE, Config, listing, source, train
-from tricks.core.returns import discounted_sum, reward_to_go
-
-begin()
 
 # %% [markdown]
 # ## Three slot machines
@@ -109,7 +123,7 @@ begin()
 #
 # **Predict.** Neither idea ever compares two machines. Which one finds the best?
 
-# %% tags=["predict"]
+# %%
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
@@ -129,6 +143,7 @@ def teach(weigh, pays=PAYS, agents=50, steps=300, rate=0.05):
 
 unweighted, weighted = teach(torch.ones_like), teach(lambda reward: reward)
 
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6, 2.6))
 axis.plot(unweighted, color=style.SOFT)
 axis.plot(weighted, color=style.INK)
@@ -170,7 +185,7 @@ assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 #
 # which gives $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$.
 
-# %%
+# %% tags=["open"]
 theta = torch.zeros(3, requires_grad=True)
 (exact,) = torch.autograd.grad((theta.softmax(0) * PAYS).sum(), theta)
 torch.testing.assert_close(exact, torch.tensor([-4 / 9, -1 / 9, 5 / 9]))
@@ -186,7 +201,7 @@ assert (samples.mean(0) - exact).abs().max() < 0.02
 # %% [markdown]
 # How far off is an average of $n$ samples? Here are 400 estimates of the third component, each from $n$ pulls.
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 torch.manual_seed(1)
 spread = {}
@@ -290,6 +305,8 @@ listing(REINFORCE)
 # %%
 config = at_best_rate(Config("CartPole-v1", seeds=5, steps=40_000), REINFORCE)
 run = train(config, REINFORCE)
+
+# %% tags=["hide-input"]
 curves({"reinforce": run})
 plt.show()
 
@@ -305,7 +322,7 @@ assert last > 2 * first
 # arm and every step costs a point until it's up. They score a run by the **area under the curve**, the mean return over
 # all of training, which rewards both learning fast and ending high.
 
-# %%
+# %% tags=["hide-input"]
 stored_curves(REINFORCE)
 plt.show()
 
@@ -327,7 +344,21 @@ print(f"Acrobot-v1 seeds with a mean over training below -490: {(acrobot < -490)
 #   rewards. Exercise 2 shows how little it takes, and the [next chapter](01_baseline.ipynb) what helps.
 # - **When data is expensive.** Each batch serves a single gradient step, because the derivation needs actions from the
 #   *current* policy. [Reuse](02_reuse.ipynb) bends that rule.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | there are rewards, but no right answers to imitate |
+# | **formula** | $\nabla J \approx \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ (equal at $\gamma = 1$) |
+# | **in the loop** | `objective = log_prob * advantage` <br> `loss = -mean(objective, b.valid)` |
+# | **defaults** | $\gamma = 0.99$, one gradient step per batch of whole episodes |
+# | **watch** | the return, and `entropy` (how undecided the policy is): it should fall slowly |
+# | **skip it when** | never; everything else in this book is added to it |
+# | **also called** | (Monte Carlo) policy gradient; the policy is the *actor*; learning only from its own latest data is *on-policy* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute the rewards-to-go of a single lane. Run the cell to see what's wrong with your
@@ -367,6 +398,8 @@ source(leaking_returns)
 # %%
 with planted(reward_to_go=leaking_returns):
     faulty = train(config, REINFORCE)
+
+# %% tags=["hide-input"]
 curves({"reinforce": run, "with the bug": faulty})
 plt.show()
 assert faulty.late().mean() < 0.5 * run.late().mean()

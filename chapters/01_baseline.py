@@ -6,18 +6,8 @@
 # You can't tell. If the other machines pay 101, yes; if they pay 104, no. REINFORCE can't tell either, so it celebrates
 # every payout. In this chapter we subtract what we expected anyway. The gradient's mean stays exactly where it was, and
 # most of its noise is gone. By the end you will know why, and how much.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | the level of the returns, which says nothing about an action, is most of the gradient's noise |
-# | **formula** | $A_t = G_t - V(s_t)$, with $V$ fitted by $\tfrac12 (V(s_t) - G_t)^2$ |
-# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, value_rows.target)` |
-# | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
-# | **watch** | `explained_variance`: it should rise toward 1 |
-# | **skip it when** | never in PPO: GAE and segments need $V$ |
-# | **also called** | the *critic*; policy plus critic is *actor-critic*; with $A_t$ in the loss, *advantage* actor-critic (A2C) |
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import torch
 
@@ -40,7 +30,7 @@ torch.set_default_dtype(torch.float64)  # sums over three machines can be exact
 #
 # **Predict.** What happens to fifty agents at the old learning rate? And at a hundredth of it?
 
-# %%
+# %% tags=["hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
@@ -57,7 +47,7 @@ def play_machines(pays, baseline=0.0, rate=0.05, agents=50, steps=300):
     return share
 
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 plain = play_machines(PAYS)
 richer = play_machines(PAYS + 100)
 slower = play_machines(PAYS + 100, rate=0.0005)
@@ -118,7 +108,7 @@ torch.testing.assert_close(mean_and_variance(PAYS, uniform)[0], mean_and_varianc
 # only condition is that it must not depend on the action.** If it does, it can't leave the sum. Subtract $b(a) = r(a)$
 # and there is nothing left to learn from; subtract 3 from the best machine only, and the second best wins.
 
-# %%
+# %% tags=["open"]
 exact, _ = mean_and_variance(PAYS, uniform)
 baselines = {"b = 0": 0.0, "b = 7/3": 7 / 3, "b = -1000": -1000.0}
 baselines |= {"b(a) = r(a)": PAYS, "b(a) = 0, 0, 3": torch.tensor([0.0, 0.0, 3.0])}
@@ -150,7 +140,7 @@ for name, baseline in baselines.items():
 # 1, 2, 4, the numerator is $0.098 + 0.456 + 0.536 = 1.09$. So $b^* = 1.09 / 0.46 \approx 2.37$, against
 # $\mathbb{E}[r] = 0.7 + 0.4 + 0.4 = 1.5$.
 
-# %%
+# %% tags=["hide-input"]
 probs = torch.tensor([0.7, 0.2, 0.1])
 best, average = 1.09 / 0.46, (probs @ PAYS).item()
 heights = torch.linspace(-1, 5, 121)
@@ -178,7 +168,7 @@ assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
 # Each dot below is a gradient from 25 pulls. (Payouts now also vary from pull to pull, with a standard deviation of 1.
 # The three components of a score sum to zero, so all dots lie in a plane.)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 torch.manual_seed(0)
 action = torch.randint(3, (500, 25))
 paid = PAYS[action] + 100 + torch.randn(500, 25)
@@ -245,7 +235,7 @@ source(squared_error, explained_variance)
 # $= 1 - 1/5 = 0.8$. One that says 5 everywhere leaves everything: 0. One that has it backward, 8, 6, 4, 2, leaves
 # $-6, -2, 2, 6$, with variance 20: $1 - 20/5 = -3$.
 
-# %%
+# %% tags=["open"]
 returns = torch.tensor([[2.0, 4.0, 6.0, 8.0]])  # [S, B]
 for said, wanted in (([3, 3, 7, 7], 0.8), ([5, 5, 5, 5], 0.0), ([8, 6, 4, 2], -3.0)):
     found = explained_variance(torch.tensor([said]), returns, torch.ones(1, 4, dtype=torch.bool)).item()
@@ -274,13 +264,14 @@ diff(REINFORCE, named("baseline"))
 #
 # The third arm knows the loan and subtracts it. **Predict.** How much of the gap can a learned $V$ close?
 
-# %% tags=["predict"]
+# %%
 torch.set_default_dtype(torch.float32)  # as the library's nets have it
 config = Config("tricks/Loan6Pay0.1-v0", seeds=10, steps=40_000, lanes=8, horizon=10, hidden=(32, 32), lr=0.003)
 runs = {"reinforce": train(config, REINFORCE), "baseline": train(config, named("baseline"))}
 with planted(reward_to_go=lambda reward, done, gamma: reward_to_go(reward - 6 * (reward / 6).round(), done, gamma)):
     runs["known b(s)"] = train(config, REINFORCE)
 
+# %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
 curves(runs, axes[0])
 explained = runs["baseline"].curve.groupby("update")[["step", "explained_variance"]].mean()
@@ -312,7 +303,7 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # robots](21_continuous_actions.ipynb), or added if the preset lacks it. Blue helps, red hurts; where a cell is hatched,
 # these seeds can't tell.
 
-# %%
+# %% tags=["hide-input"]
 evidence("baseline").strip()
 plt.show()
 
@@ -323,7 +314,7 @@ plt.show()
 # `OffsetReward`, where each step pays 10 or 11, it learns either way, and these seeds can't tell whether a baseline
 # makes it faster.
 
-# %%
+# %% tags=["hide-input"]
 evidence("baseline")
 
 # %% [markdown]
@@ -339,7 +330,21 @@ evidence("baseline")
 # - **when there is no level.** If the return is about 0 on average in every state, there is nothing to subtract.
 #
 # Williams (1992) already has the baseline $b$, and the proof that any will do.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | the level of the returns, which says nothing about an action, is most of the gradient's noise |
+# | **formula** | $A_t = G_t - V(s_t)$, with $V$ fitted by $\tfrac12 (V(s_t) - G_t)^2$ |
+# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, value_rows.target)` |
+# | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
+# | **watch** | `explained_variance`: it should rise toward 1 |
+# | **skip it when** | never in PPO: GAE and segments need $V$ |
+# | **also called** | the *critic*; policy plus critic is *actor-critic*; with $A_t$ in the loss, *advantage* actor-critic (A2C) |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute $b^*$ for a softmax policy with probabilities `probs` over machines that pay `pays`.
@@ -383,6 +388,7 @@ right = train(offset, named("baseline")).curve.groupby("update").mean()
 with planted(squared_error=row_error):
     faulty = train(offset, named("baseline")).curve.groupby("update").mean()
 
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6))
 for axis, name in zip(axes, ("value_loss", "explained_variance"), strict=True):
     axis.plot(right.step / 1000, right[name], color=style.COLORS["baseline"], label="right")

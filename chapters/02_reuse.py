@@ -6,18 +6,8 @@
 # So far the loop plays a thousand steps, takes one gradient step, and forgets everything it saw. Gradient steps are
 # cheap and playing isn't. In this chapter you take several steps from each batch, see what goes wrong, derive the
 # weight that fixes it, and find out what it costs.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | playing is slow, and one gradient step per batch gets little out of it |
-# | **formula** | maximize $\mathbb{E}_\text{old}[\rho A]$, where $\rho = \pi(a \mid s) / \pi_\text{old}(a \mid s)$ |
-# | **in the loop** | `ratio = importance_ratio(log_prob, b.old_log_prob)` <br> `objective = ratio * advantage` |
-# | **defaults** | `epochs` = 4, `minibatches` = 4: sixteen steps per batch |
-# | **watch** | `approx_kl` and `max_ratio`: how far the policy has moved from the one that played |
-# | **skip it when** | playing costs next to nothing; without a clip, keep the learning rate small |
-# | **also called** | importance sampling; $\rho A$ is the *surrogate*; with others' data, learning is *off-policy* |
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -42,7 +32,7 @@ begin()
 #
 # **Predict.** The best policy earns 4. Where do a hundred steps on this batch end?
 
-# %%
+# %% tags=["hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
@@ -60,7 +50,7 @@ def epochs_on_one_batch(objective, old, steps=100, rate=0.5):
 uniform = torch.full((3,), 1 / 3)
 naive, naive_policy = epochs_on_one_batch(lambda probs: PAYS * probs.log(), uniform)
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(naive, color=style.INK, label="the same loss again")
 axis.axhline(4, color=style.SOFT, lw=1)
@@ -100,7 +90,7 @@ torch.testing.assert_close(naive_policy, PAYS / 7, atol=1e-3, rtol=0)
 # %%
 weighted, weighted_policy = epochs_on_one_batch(lambda probs: PAYS * probs / uniform, uniform)
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(naive, color=style.INK, label="the same loss again")
 axis.plot(weighted, color=style.COLORS["reuse"], label="with the ratio")
@@ -176,7 +166,7 @@ torch.testing.assert_close(reused, plain)
 # **effective sample size**. Below, the old policy plays one of two actions with probability $p$ (the dot), and the new
 # one moves away from that.
 
-# %%
+# %% tags=["hide-input"]
 new = torch.linspace(0.01, 0.99, 99)
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for old, color in ((0.5, style.SOFT), (0.2, style.INK), (0.05, style.COLORS["reuse"])):
@@ -195,7 +185,7 @@ plt.show()
 # Here are the ratios of a CartPole agent's third batch over ten epochs, at two learning rates. (Heights are square
 # roots of shares, so that rare ratios show.)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True)
 for axis, lr in zip(axes, (0.001, 0.003), strict=True):
     epochs = ratios_by_epoch(Config(seeds=1, steps=4000, lr=lr, epochs=10), named("reuse"), update=2)
@@ -236,6 +226,7 @@ runs = {
     "reuse, baseline's rate": train(alone, named("reuse")),
 }
 
+# %% tags=["hide-input"]
 curves(runs)
 plt.show()
 
@@ -251,7 +242,7 @@ assert runs["reuse, baseline's rate"].late().mean() < 0.7 * runs["reuse"].late()
 # see, which earns 9 points. (Which of the other two arms is better, ten agents can't say.) Here are the stored tuning
 # runs:
 
-# %%
+# %% tags=["hide-input"]
 scores = table().query("env == 'CartPole-v1' and steps == 100_000 and numbers == ''")
 grid = {name: scores[scores.tricks == flags(named(name))].set_index("lr") for name in ("baseline", "reuse")}
 
@@ -274,11 +265,11 @@ assert grid["reuse"].area.iloc[-1] < 0.5 * grid["reuse"].area.max()
 #
 # ## What it's worth
 
-# %%
+# %% tags=["hide-input"]
 evidence("reuse").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 table = evidence("reuse").table
 rows = table[table.subject == "ladder"]
 for kind, part in rows.groupby("kind", sort=False):
@@ -309,7 +300,7 @@ assert abs(late["reuse"] - late["one step per batch"]) < 0.2
 # all of it, and end about as high: the gain is in speed. The trial on CartPole gains 53 points, with an interval above
 # 0, but that doesn't survive the correction for the number of trials.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("reuse")
 
 # %% [markdown]
@@ -319,7 +310,7 @@ evidence("reuse")
 # well. Dots are single combinations. The line joins the best at each value, with its 95% interval. *Nearly as good*
 # below means that at most 5% of the way from a random policy's score to the best is lost.
 
-# %%
+# %% tags=["hide-input"]
 swept("epochs", "minibatches")
 plt.show()
 
@@ -340,7 +331,21 @@ assert minibatches["Acrobot-v1"].loc[:4].min() > minibatches["Acrobot-v1"].loc[8
 #
 # The loop computes advantages once per batch, so they age as well. Andrychowicz et al. 2020 (arXiv:2006.05990) found it
 # best to recompute them in every epoch. [GAE](04_gae.ipynb), where advantages lean on $V$, shows what that changes.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | playing is slow, and one gradient step per batch gets little out of it |
+# | **formula** | maximize $\mathbb{E}_\text{old}[\rho A]$, where $\rho = \pi(a \mid s) / \pi_\text{old}(a \mid s)$ |
+# | **in the loop** | `ratio = importance_ratio(log_prob, b.old_log_prob)` <br> `objective = ratio * advantage` |
+# | **defaults** | `epochs` = 4, `minibatches` = 4: sixteen steps per batch |
+# | **watch** | `approx_kl` and `max_ratio`: how far the policy has moved from the one that played |
+# | **skip it when** | playing costs next to nothing; without a clip, keep the learning rate small |
+# | **also called** | importance sampling; $\rho A$ is the *surrogate*; with others' data, learning is *off-policy* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Estimate what the new policy would earn, from pulls of the old one.
@@ -384,7 +389,7 @@ with planted(importance_ratio=ratio_in_place):
     faulty = train(short, named("reuse")).curve.query("update < 8").groupby("update").mean()
 right = runs["reuse"].curve.query("update < 8").groupby("update").mean()
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
 for axis, name in zip(axes, ("return", "max_ratio", "approx_kl"), strict=True):
     axis.plot(right.step / 1000, right[name], color=style.COLORS["reuse"], label="right")

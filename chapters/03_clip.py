@@ -8,18 +8,8 @@
 # much better an action turned out than expected.) The objective is also greedy: it never asks whether a thousand steps
 # of play can support what you read into them. In this chapter it first ruins a policy that was nearly perfect. Then one
 # `min` and one `clip`, the heart of PPO, stop it.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | the objective $\rho A$ pays more the further a ratio moves, and nothing in a batch says stop |
-# | **formula** | $L = \min\big(\rho A,\ \operatorname{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big)$ |
-# | **in the loop** | `objective = clipped_surrogate(ratio, advantage, clip_range)` |
-# | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
-# | **watch** | `clip_fraction` and `max_ratio` |
-# | **skip it when** | you take a single gradient step per batch: every ratio is 1 |
-# | **also called** | the *clipped surrogate objective*, PPO-Clip |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -46,7 +36,7 @@ begin()
 # with the ratio. (That's ten epochs of four minibatches, though here each step sees the whole batch.) A thousand agents
 # do this, each with its own batch. The gray lines are 200 of them.
 
-# %%
+# %% tags=["hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 OLD = torch.tensor([0.03, 0.03, 0.94])
 
@@ -69,7 +59,7 @@ def ten_epochs(surrogate, agents=1000, pulls=50, steps=40, rate=2.0):
 
 free, free_ratio = ten_epochs(lambda ratio, advantage: ratio * advantage)
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 2.8))
 axes[0].plot(free[:, :200], color=style.SOFT, lw=0.4, alpha=0.5)
 axes[0].plot(free.mean(1), color=style.COLORS["reuse"], label="mean")
@@ -127,7 +117,7 @@ source(clipped_surrogate, clip_fraction)
 # $A = -1$: $\rho = 1.5$ gives $\min(-1.5, -1.2) = -1.5$ with gradient $-1$, and $\rho = 0.5$ gives
 # $\min(-0.5, -0.8) = -0.8$ with gradient 0.
 
-# %%
+# %% tags=["open"]
 ratio = torch.tensor([[1.5, 0.5, 1.5, 0.5]], requires_grad=True)  # [S, B]
 advantage = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
 objective = clipped_surrogate(ratio, advantage, torch.tensor([0.2]))
@@ -136,7 +126,7 @@ print("objective", objective.detach().numpy().round(2), " gradient", slope.numpy
 torch.testing.assert_close(objective.detach(), torch.tensor([[1.2, 0.5, -1.5, -0.8]]))
 assert slope.tolist() == [[0, 1, -1, 0]]
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.8))
 ratios = torch.linspace(0, 2, 201)
 for axis, sign, zero in zip(axes, (1.0, -1.0), ((1.2, 2), (0, 0.8)), strict=True):
@@ -162,7 +152,7 @@ plt.show()
 # **Predict.** The same thousand agents get the same batches, now with the clip. Does it slow down the typical agent or
 # the unlucky one? And does the largest ratio stay at 1.2?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 epsilon = torch.full((1000,), 0.2)
 stopped, stopped_ratio = ten_epochs(lambda ratio, advantage: clipped_surrogate(ratio, advantage, epsilon))
 
@@ -214,6 +204,8 @@ def repair(surrogate, steps=200):
 
 with_min = repair(lambda ratio: clipped_surrogate(ratio, torch.ones(1, 1), torch.tensor([0.2])))
 clip_only = repair(lambda ratio: ratio.clamp(0.8, 1.2))
+
+# %% tags=["hide-input"]
 print(f"after 200 steps: with the min {with_min[-1]:.2f}, clip only {clip_only[-1]:.2f}")
 assert with_min[-1] > 1.1 and abs(clip_only[-1] - 0.6) < 1e-6
 
@@ -230,7 +222,7 @@ assert with_min[-1] > 1.1 and abs(clip_only[-1] - 0.6) < 1e-6
 batch = Config(seeds=1, steps=4000, lr=0.003, epochs=10)
 found = {name: ratios_by_epoch(batch, named(name), update=2) for name in ("reuse", "clip")}
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True)
 for axis, (name, epochs) in zip(axes, found.items(), strict=True):
     axis.axvspan(np.log2(0.8), np.log2(1.2), color=style.FAINT, lw=0)
@@ -268,10 +260,12 @@ diff(named("reuse"), named("clip"))
 # %%
 config = Config(seeds=5, steps=16_000, lr=0.003, epochs=10)
 runs = {"reuse": train(config, named("reuse")), "clip": train(config, named("clip"))}
+
+# %% tags=["hide-input"]
 curves(runs)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 for name, run in runs.items():
     ratio, kl = run.curve.max_ratio, run.curve.approx_kl
     print(
@@ -291,11 +285,11 @@ assert runs["clip"].curve.max_ratio.max() > 1.2
 #
 # ## Where it helps, and where it hurts
 
-# %%
+# %% tags=["hide-input"]
 evidence("clip").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 (trial,) = evidence("clip").worlds.itertuples()
 print(f"{trial.place}: best rate without the clip {trial.lr_without:g}, with it {trial.lr_with:g}")
 print(f"difference as a share of the best score, by epochs: {trial.doses}")
@@ -361,14 +355,14 @@ assert robots.to_dict() == {"Hopper-v5": "unknown", "Walker2d-v5": "helps", "Hal
 # - **LunarLander.** The tuned rates differ, 0.001 without the clip and 0.0003 with it. With either of them for both
 #   arms, ten tuning seeds can't tell the arms apart, and on 30 other seeds the tuned arms scored alike.
 
-# %%
+# %% tags=["hide-input"]
 evidence("clip")
 
 # %% [markdown]
 # All these arms have $\varepsilon = 0.2$. Here are sweeps over $\varepsilon$, the epochs, and the learning rate, drawn
 # as in the last chapter.
 
-# %%
+# %% tags=["hide-input"]
 swept("clip_range")
 plt.show()
 
@@ -387,113 +381,21 @@ assert best["Pendulum-v1"][[0.05, 0.4]].max() < best["Pendulum-v1"][0.2] - 90
 #
 # Elsewhere the clip isn't always ahead either: Engstrom et al. report 3292, 2513, and 806 points for PPO on Walker2d,
 # Hopper, and Humanoid, and 2867, 2371, and 831 without the clip.
-#
-# ## Dual clip: a floor for bad actions
-#
-# How much can one row count? A good action never earns more than $(1 + \varepsilon) A$. But for a bad one, $\rho A$
-# goes on falling as $\rho$ grows, and its gradient is $\rho A\, \nabla \log \pi$: if other rows have made a bad action
-# a hundred times as likely, its score counts a hundred times. Ye et al. 2020 (arXiv:1912.09729), whose batches came
-# from many older policies, put a floor under it. In the library this is the flag `dual_clip`, with $c$ =
-# `dual_clip_limit` = 3 (it must be more than 1):
-#
-# $$L_\text{dual} = \begin{cases} L & \text{if } A > 0, \\
-#                     \max(L,\; cA) = \min\big(\max(\rho,\, 1 - \varepsilon),\, c\big)\, A & \text{if } A < 0. \end{cases}$$
-
-# %%
-source(bounded_below, bounded_fraction)
 
 # %% [markdown]
-# Of the four corners only one changes, the repair of a bad action. By hand, with $c = 3$ and $A = -1$: $\rho = 2$ still
-# gives $-2$ with gradient $-1$, but $\rho = 5$ gives $\max(-5, -3) = -3$ with gradient 0. So beyond $c$ the row no
-# longer calls the action back. That is the price.
-
-# %%
-wide = torch.linspace(0, 5, 501)
-figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.8))
-for axis, sign in zip(axes, (1.0, -1.0), strict=True):
-    row = torch.full((1, 501), sign)
-    clipped = clipped_surrogate(wide.unsqueeze(0), row, torch.tensor([0.2]))
-    bounded = bounded_below(clipped, row, 3.0)
-    axis.plot(wide, clipped[0], color=style.COLORS["clip"], lw=2.5)
-    axis.plot(wide, bounded[0], color=style.COLORS["dual_clip"], lw=2.5, ls="--")
-    low = min(0, 5 * sign)
-    axis.set(xlabel="ratio ρ", title=f"{'good' if sign > 0 else 'bad'} action: A = {sign:+.0f}", xlim=(0, 5))
-    axis.set(ylim=(low - 0.2, low + 5.2), xticks=(0, 1, 2, 3, 4, 5))
-axes[0].set_ylabel("objective")
-axes[0].text(2.0, 1.5, "both", color=style.INK)
-axes[1].axvspan(3, 5, color=style.FAINT, lw=0)
-axes[1].text(3.95, -2.7, "dual clip:\ngradient 0", color=style.COLORS["dual_clip"], weight="bold", ha="center")
-axes[1].text(3.6, -4.6, "clip", color=style.COLORS["clip"], weight="bold", ha="right")
-plt.show()
-torch.testing.assert_close(bounded[0, [200, 500]], torch.tensor([-2.0, -3.0]))
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | the objective $\rho A$ pays more the further a ratio moves, and nothing in a batch says stop |
+# | **formula** | $L = \min\big(\rho A,\ \operatorname{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big)$ |
+# | **in the loop** | `objective = clipped_surrogate(ratio, advantage, clip_range)` |
+# | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
+# | **watch** | `clip_fraction` and `max_ratio` |
+# | **skip it when** | you take a single gradient step per batch: every ratio is 1 |
+# | **also called** | the *clipped surrogate objective*, PPO-Clip |
 
 # %% [markdown]
-# Does anything get that far? Where the old policy gave two actions equal chances, $\rho$ can't exceed 2. But the
-# [Gaussian policy](21_continuous_actions.ipynb) of a task like Pendulum has no such limit: when it narrows or moves,
-# densities can grow a hundredfold.
-#
-# **Predict.** Twenty agents take twenty epochs on each of their first two batches, at a learning rate of 0.03, which is
-# too high. Where there is a floor, it acts on less than 1% of a batch's rows, averaged over the batch's steps. Does the
-# floor matter?
-
-# %%
-hasty = Config("Pendulum-v1", seeds=20, steps=4000, lanes=16, gamma=0.9, epochs=20, lr=0.03)
-loose = replace(named("gae"), advantage_norm=True, segments=True)
-hastened = {"clip": train(hasty, loose), "dual_clip": train(hasty, replace(loose, dual_clip=True))}
-
-# %% tags=["predict"]
-figure, axis = plt.subplots(figsize=(6.5, 2.6))
-for name, run in hastened.items():
-    moved = np.sort(run.curve.groupby("seed").approx_kl.max())
-    axis.plot(range(1, 21), np.minimum(moved, 100), "o", color=style.COLORS[name], label=name)
-    print(f"{name:9} KL above 1 nat in {(moved > 1).sum()} of 20 agents; median {np.median(moved):.2f}")
-    print(f"{'':9} largest ratio {run.curve.max_ratio.max():.0f}")
-axis.axhline(100, color=style.SOFT, lw=1, ls=":")
-axis.text(1, 70, "100 or more", color=style.SOFT, va="top")
-axis.set(xlabel="agents, sorted", ylabel="larger KL of the\ntwo batches (nats)", yscale="log", xlim=(0, 21))
-axis.set_xticks((1, 5, 10, 15, 20))
-label_lines(axis)
-plt.show()
-beyond = hastened["dual_clip"].curve.bounded_fraction
-print(f"rows beyond the floor: {beyond.mean():.2%} on average, at most {beyond.max():.2%}")
-assert hastened["clip"].curve.approx_kl.max() > 1 > 3 * hastened["dual_clip"].curve.approx_kl.max()
-assert 0 < beyond.max() < 0.01
-
-# %% [markdown]
-# The typical agent hardly notices. But without the floor, a few agents are thrown so far that some of their old actions
-# become all but impossible. With it, no agent gets anywhere near that. We take the cause to be the few rows with huge
-# ratios.
-
-# %%
-evidence("dual_clip").strip()
-plt.show()
-
-# %%
-tried = evidence("dual_clip").worlds.iloc[0]
-print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
-print(f"{tried.without:.0f} without the floor, {tried['with']:.0f} with it")
-print(f"difference {tried.difference:+.0f}, 95% interval {tried.low:+.1f} to {tried.high:+.0f}")
-assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.01
-
-# %% [markdown]
-# At a third of that rate, no effect on the score is detected. The mean is higher with the floor, but the interval just
-# includes 0. That would fit if the floor guards against steps that are far too large, which a lower rate also prevents.
-# We haven't compared the two.
-
-# %%
-evidence("dual_clip")
-
-# %% [markdown]
-# **Question.** With $c = 1 + \varepsilon$, which objective from this chapter would a bad action have?
-#
-# <details><summary>Answer</summary>
-#
-# $\operatorname{clip}(\rho)\, A$ without the min: outside the range the gradient is zero on both sides, so a bad action
-# that has become more likely is never called back. With $c < 1$ it wouldn't even have a gradient at $\rho = 1$, so the
-# library insists on $c > 1$.
-#
-# </details>
-#
 # ## Exercises
 #
 # **Exercise 1: write it.** The clipped objective of each row, for one number `epsilon`.
@@ -533,7 +435,7 @@ source(short_surrogate)
 with planted(clipped_surrogate=short_surrogate):
     faulty = train(config, named("clip"))
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
 for axis, name in zip(axes, ("return", "clip_fraction", "max_ratio"), strict=True):
     for run, color, label in ((runs["clip"], style.COLORS["clip"], "right"), (faulty, style.INK, "bug")):
@@ -559,6 +461,120 @@ assert faulty.curve.approx_kl.mean() > 3 * runs["clip"].curve.approx_kl.mean()
 #
 # </details>
 #
+# Solutions: [`solutions/03_clip.py`](solutions/03_clip.py). Next: [GAE](04_gae.ipynb), which asks how far into the
+# future an action should be held responsible.
+
+# %% [markdown]
+# ## Going further
+#
+# One more flag belongs to this chapter. It puts a floor under bad actions, which the clip leaves without one.
+#
+# ### Dual clip: a floor for bad actions
+#
+# How much can one row count? A good action never earns more than $(1 + \varepsilon) A$. But for a bad one, $\rho A$
+# goes on falling as $\rho$ grows, and its gradient is $\rho A\, \nabla \log \pi$: if other rows have made a bad action
+# a hundred times as likely, its score counts a hundred times. Ye et al. 2020 (arXiv:1912.09729), whose batches came
+# from many older policies, put a floor under it. In the library this is the flag `dual_clip`, with $c$ =
+# `dual_clip_limit` = 3 (it must be more than 1):
+#
+# $$L_\text{dual} = \begin{cases} L & \text{if } A > 0, \\
+#                     \max(L,\; cA) = \min\big(\max(\rho,\, 1 - \varepsilon),\, c\big)\, A & \text{if } A < 0. \end{cases}$$
+
+# %%
+source(bounded_below, bounded_fraction)
+
+# %% [markdown]
+# Of the four corners only one changes, the repair of a bad action. By hand, with $c = 3$ and $A = -1$: $\rho = 2$ still
+# gives $-2$ with gradient $-1$, but $\rho = 5$ gives $\max(-5, -3) = -3$ with gradient 0. So beyond $c$ the row no
+# longer calls the action back. That is the price.
+
+# %% tags=["hide-input"]
+wide = torch.linspace(0, 5, 501)
+figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.8))
+for axis, sign in zip(axes, (1.0, -1.0), strict=True):
+    row = torch.full((1, 501), sign)
+    clipped = clipped_surrogate(wide.unsqueeze(0), row, torch.tensor([0.2]))
+    bounded = bounded_below(clipped, row, 3.0)
+    axis.plot(wide, clipped[0], color=style.COLORS["clip"], lw=2.5)
+    axis.plot(wide, bounded[0], color=style.COLORS["dual_clip"], lw=2.5, ls="--")
+    low = min(0, 5 * sign)
+    axis.set(xlabel="ratio ρ", title=f"{'good' if sign > 0 else 'bad'} action: A = {sign:+.0f}", xlim=(0, 5))
+    axis.set(ylim=(low - 0.2, low + 5.2), xticks=(0, 1, 2, 3, 4, 5))
+axes[0].set_ylabel("objective")
+axes[0].text(2.0, 1.5, "both", color=style.INK)
+axes[1].axvspan(3, 5, color=style.FAINT, lw=0)
+axes[1].text(3.95, -2.7, "dual clip:\ngradient 0", color=style.COLORS["dual_clip"], weight="bold", ha="center")
+axes[1].text(3.6, -4.6, "clip", color=style.COLORS["clip"], weight="bold", ha="right")
+plt.show()
+torch.testing.assert_close(bounded[0, [200, 500]], torch.tensor([-2.0, -3.0]))
+
+# %% [markdown]
+# Does anything get that far? Where the old policy gave two actions equal chances, $\rho$ can't exceed 2. But the
+# [Gaussian policy](21_continuous_actions.ipynb) of a task like Pendulum has no such limit: when it narrows or moves,
+# densities can grow a hundredfold.
+#
+# **Predict.** Twenty agents take twenty epochs on each of their first two batches, at a learning rate of 0.03, which is
+# too high. Where there is a floor, it acts on less than 1% of a batch's rows, averaged over the batch's steps. Does the
+# floor matter?
+
+# %%
+hasty = Config("Pendulum-v1", seeds=20, steps=4000, lanes=16, gamma=0.9, epochs=20, lr=0.03)
+loose = replace(named("gae"), advantage_norm=True, segments=True)
+hastened = {"clip": train(hasty, loose), "dual_clip": train(hasty, replace(loose, dual_clip=True))}
+
+# %% tags=["predict", "hide-input"]
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+for name, run in hastened.items():
+    moved = np.sort(run.curve.groupby("seed").approx_kl.max())
+    axis.plot(range(1, 21), np.minimum(moved, 100), "o", color=style.COLORS[name], label=name)
+    print(f"{name:9} KL above 1 nat in {(moved > 1).sum()} of 20 agents; median {np.median(moved):.2f}")
+    print(f"{'':9} largest ratio {run.curve.max_ratio.max():.0f}")
+axis.axhline(100, color=style.SOFT, lw=1, ls=":")
+axis.text(1, 70, "100 or more", color=style.SOFT, va="top")
+axis.set(xlabel="agents, sorted", ylabel="larger KL of the\ntwo batches (nats)", yscale="log", xlim=(0, 21))
+axis.set_xticks((1, 5, 10, 15, 20))
+label_lines(axis)
+plt.show()
+beyond = hastened["dual_clip"].curve.bounded_fraction
+print(f"rows beyond the floor: {beyond.mean():.2%} on average, at most {beyond.max():.2%}")
+assert hastened["clip"].curve.approx_kl.max() > 1 > 3 * hastened["dual_clip"].curve.approx_kl.max()
+assert 0 < beyond.max() < 0.01
+
+# %% [markdown]
+# The typical agent hardly notices. But without the floor, a few agents are thrown so far that some of their old actions
+# become all but impossible. With it, no agent gets anywhere near that. We take the cause to be the few rows with huge
+# ratios.
+
+# %% tags=["hide-input"]
+evidence("dual_clip").strip()
+plt.show()
+
+# %% tags=["hide-input"]
+tried = evidence("dual_clip").worlds.iloc[0]
+print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
+print(f"{tried.without:.0f} without the floor, {tried['with']:.0f} with it")
+print(f"difference {tried.difference:+.0f}, 95% interval {tried.low:+.1f} to {tried.high:+.0f}")
+assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.01
+
+# %% [markdown]
+# At a third of that rate, no effect on the score is detected. The mean is higher with the floor, but the interval just
+# includes 0. That would fit if the floor guards against steps that are far too large, which a lower rate also prevents.
+# We haven't compared the two.
+
+# %% tags=["hide-input"]
+evidence("dual_clip")
+
+# %% [markdown]
+# **Question.** With $c = 1 + \varepsilon$, which objective from this chapter would a bad action have?
+#
+# <details><summary>Answer</summary>
+#
+# $\operatorname{clip}(\rho)\, A$ without the min: outside the range the gradient is zero on both sides, so a bad action
+# that has become more likely is never called back. With $c < 1$ it wouldn't even have a gradient at $\rho = 1$, so the
+# library insists on $c > 1$.
+#
+# </details>
+#
 # **Exercise 4: write it.** The dual clip: put its floor under the clipped objective of each row.
 
 
@@ -576,6 +592,3 @@ check_floor(my_floor)
 # for $\rho = 5$.
 #
 # </details>
-#
-# Solutions: [`solutions/03_clip.py`](solutions/03_clip.py). Next: [GAE](04_gae.ipynb), which asks how far into the
-# future an action should be held responsible.

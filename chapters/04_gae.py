@@ -6,18 +6,8 @@
 # To judge an action, you can add up everything that came after it, noise included. Or you can wait a single step and
 # ask the value net $V$, which may be wrong, what the state you reached is worth. The dial between the two is called λ.
 # Turning it takes one line of code. Getting the *ends of episodes* right takes two masks, columns of yes and no.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | a return carries the noise of every later reward, and $V$ alone is wrong |
-# | **formula** | $A_t = \delta_t + \gamma\lambda\, A_{t+1}$ with $\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t)$ |
-# | **in the loop** | `advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)` <br> `target = value + advantage` |
-# | **defaults** | $\lambda = 0.95$, $\gamma = 0.99$ |
-# | **watch** | `explained_variance`: while it stays near 0, a small λ learns from guesses |
-# | **skip it when** | returns are hardly noisy, or $V$ lags far behind the policy |
-# | **also called** | λ = 0: the *TD error*, as in one-step actor-critic; λ = 1: *Monte Carlo*; $V + A$ is the *λ-return* |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -48,7 +38,7 @@ begin()
 # With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. Here are estimates from 2,000
 # rides, for four values of $k$ (the figure shows 300 of the rides):
 
-# %%
+# %% tags=["hide-input"]
 CELLS, WORTH, RIDES = 30, 10.0, 2000
 torch.manual_seed(54)
 error = torch.randn(CELLS)  # of V, one number per cell
@@ -63,7 +53,7 @@ def guess(off):
 
 believed = guess(off=2.0)
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for i, k in enumerate((1, 3, 10, 30)):
     estimate = reward[:, :k].sum(1) + believed[k]
@@ -219,7 +209,7 @@ totals = {off: torch.tensor([sum(bias_and_variance(lam, off)) for lam in dial]) 
 # **Predict.** Sketch bias² and variance against λ. Is the sum smallest at an end of the dial, or in between? And when
 # $V$ gets worse, does the best λ move left or right?
 
-# %% tags=["thumbnail", "predict"]
+# %% tags=["thumbnail", "predict", "hide-input"]
 figure, (left, other) = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
 left.plot(dial, parts[:, 0], color=style.OTHERS[3])
 left.plot(dial, parts[:, 1], color=style.OTHERS[2])
@@ -275,7 +265,7 @@ diff(named("clip"), named("gae"))
 mail = Config("tricks/Mail3-v0", seeds=5, steps=30_000, hidden=(32, 32), lr=0.003)
 runs = {f"λ = {lam:g}": train(replace(mail, gae_lambda=lam), named("gae")) for lam in (1.0, 0.0, 0.5, 0.8)}
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 curves(runs)
 plt.show()
 mean = {name: run.curve["return"].mean() for name, run in runs.items()}
@@ -291,7 +281,7 @@ assert mean["λ = 1"] < mean["λ = 0.8"] - 10
 #
 # ## It doesn't help everywhere
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("gae")
 found.strip()
 plt.show()
@@ -309,13 +299,13 @@ assert {"HalfCheetah-v5", "Walker2d-v5"} < {*helps}
 # a clear gain where pay comes by mail (here one step late), and makes no detectable difference in a noisy chain
 # (described below).
 
-# %%
+# %% tags=["hide-input"]
 evidence("gae")
 
 # %% [markdown]
 # Why does it hurt on CartPole? Here is the full set of tricks, with GAE and without, by learning rate:
 
-# %%
+# %% tags=["hide-input"]
 every = [name for name in LADDER if name != "action_mask"]  # CartPole has no illegal actions
 without = [name for name in every if name != "gae"]
 tuned = {
@@ -323,7 +313,7 @@ tuned = {
     "gae": rows_of("CartPole-v1", 100_000, "", flags(switched(every))).set_index("lr").area,
 }
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(5.5, 2.6))
 for (name, area), color in zip(tuned.items(), (style.SOFT, style.COLORS["gae"]), strict=True):
     axis.plot(area.index, area, "o-", color=color, label=name)
@@ -343,7 +333,7 @@ assert lost[0.0003] > 150 > 50 > lost[0.003] > 0
 # Which λ, then, and which γ? Here is PPO with each of them at its own best learning rate (gray: other rates). On
 # Pendulum it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9 while λ varies.
 
-# %%
+# %% tags=["hide-input"]
 swept("gae_lambda", "gamma")
 plt.show()
 
@@ -363,85 +353,6 @@ assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 # No γ is good everywhere. 0.9 looks about ten steps ahead. On CartPole that's too few to see the pole fall, on Acrobot
 # it's enough, and on Pendulum it beats the usual 0.99 by three hundred points.
 #
-# ## Judge again before every epoch
-#
-# The loop judges a batch once, then trains on it for several epochs. By the last one $V$ has changed, but the advantages
-# and targets still come from the old $V$. Where does that hurt? Most at λ = 0, where a target is
-# $r_t + \gamma V(s_{t+1})$: all it knows of the future is the next state's $V$. So a distant reward travels one state
-# per batch, however many epochs you train.
-#
-# The flag `recompute` judges again before every epoch but the first, with $V_e$, the value net as it is by then:
-#
-# $$\delta_t = r_t + \gamma V_e(s_{t+1}) - V_e(s_t), \qquad A_t = \delta_t + \gamma\lambda\, A_{t+1}, \qquad
-#   \text{target}_t = V_e(s_t) + A_t .$$
-#
-# Now the reward travels one state per *epoch*. The price is one more pass of the value net over the batch each time,
-# and a bias: $V_e$ has seen the returns that it now judges, so it explains part of each surprise away.
-
-# %%
-source(judged_anew, judged)
-
-# %% [markdown]
-# The noisy chain has 16 cells in a row. The last one ends the episode and pays 10, and every step pays noise with
-# standard deviation 3. Five agents with λ = 0 take 16 epochs on each batch.
-#
-# **Predict.** After four batches, in how many of the 15 cells before the goal has $V$ heard of the 10, judged once and
-# with `recompute`?
-
-# %%
-chain = Config("tricks/NoisyChain-v0", seeds=5, steps=10_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
-chain = replace(chain, gae_lambda=0.0, epochs=16)
-once = replace(named("gae"), advantage_norm=True)
-judges = {"judged once": train(chain, once), "recompute": train(chain, replace(once, recompute=True))}
-cells = torch.eye(16).expand(5, -1, -1)  # [S, B, D]: every cell, as each agent sees it
-heard = {name: run.agent.value(cells).detach()[:, :15].mean(0) for name, run in judges.items()}
-
-# %% tags=["predict"]
-figure, axis = plt.subplots(figsize=(6.5, 2.6))
-for (name, value), color in zip(heard.items(), (style.SOFT, style.COLORS["recompute"]), strict=True):
-    axis.plot(value, "o-", color=color, label=name)
-axis.set(xlabel="cell (15 is the goal)", ylabel="V after four batches\n(mean of 5 agents)", ylim=(-1, 10))
-label_lines(axis)
-plt.show()
-assert all(run.curve["update"].max() == 3 for run in judges.values())  # four batches
-assert heard["judged once"][:11].abs().max() < 0.5 < 1 < heard["recompute"][:11].min()
-
-# %% [markdown]
-# Judged once, $V$ has heard of it in the last four cells, one per batch. With `recompute`, the news has reached every
-# cell, even the first.
-
-# %%
-evidence("recompute").strip()
-plt.show()
-
-# %%
-tried = evidence("recompute").worlds.iloc[0]
-print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
-print(f"from {tried.without:.1f} of 10 points to {tried['with']:.1f}")
-print(f"difference as a share of the best score, by epochs: {tried.doses}")
-assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000 " in tried.doses
-
-# %% [markdown]
-# In the chain it helps, on two sets of seeds, and it helps more with more epochs. (With one, both arms are the same.) λ
-# = 0 is where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps
-# ahead without it, and on three robots ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
-# arXiv:2006.05990) recommend recomputing before every epoch, on continuous control.
-
-# %%
-evidence("recompute")
-
-# %% [markdown]
-# **Question.** What does `recompute` change at λ = 1?
-#
-# <details><summary>Answer</summary>
-#
-# At λ = 1 the surprises telescope: the target $V + A$ is the return, whatever $V$ says (except where a batch is cut off
-# in mid-episode). Only the advantages change, and their baseline is no longer harmless: $V_e$ has been trained on these
-# very returns, so it depends on the actions that it is subtracted for. If it had memorized the batch, $V_e(s_t) = G_t$,
-# all advantages would be 0. (Schulman et al. 2015, arXiv:1506.02438, fit $V$ after the policy for this reason.)
-#
-# </details>
-#
 # ## When to turn λ up
 #
 # - **When returns are hardly noisy**, or the batch is large enough to average the noise away.
@@ -449,7 +360,21 @@ evidence("recompute")
 #   value net.
 #
 # And down? On five tasks with simulated bodies, Andrychowicz et al. 2020 (arXiv:2006.05990) found 0.9 a good choice.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | a return carries the noise of every later reward, and $V$ alone is wrong |
+# | **formula** | $A_t = \delta_t + \gamma\lambda\, A_{t+1}$ with $\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t)$ |
+# | **in the loop** | `advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)` <br> `target = value + advantage` |
+# | **defaults** | $\lambda = 0.95$, $\gamma = 0.99$ |
+# | **watch** | `explained_variance`: while it stays near 0, a small λ learns from guesses |
+# | **skip it when** | returns are hardly noisy, or $V$ lags far behind the policy |
+# | **also called** | λ = 0: the *TD error*, as in one-step actor-critic; λ = 1: *Monte Carlo*; $V + A$ is the *λ-return* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute the advantages of one lane with a loop from the back, with both masks.
@@ -492,6 +417,8 @@ config = at_best_rate(Config("CartPole-v1", seeds=5, steps=20_000), named("gae")
 sound = train(config, named("gae"))
 with planted(gae=surprising_advantages):
     faulty = train(config, named("gae"))
+
+# %% tags=["hide-input"]
 curves({"gae": sound, "with the bug": faulty})
 plt.show()
 
@@ -512,6 +439,94 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 #
 # </details>
 #
+# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO: `python -m tricks listing gae`
+# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights on:
+# [orthogonal initialization](05_orthogonal_init.ipynb).
+
+# %% [markdown]
+# ## Going further
+#
+# One more flag belongs to this chapter. It computes the advantages more than once per batch.
+#
+# ### Judge again before every epoch
+#
+# The loop judges a batch once, then trains on it for several epochs. By the last one $V$ has changed, but the advantages
+# and targets still come from the old $V$. Where does that hurt? Most at λ = 0, where a target is
+# $r_t + \gamma V(s_{t+1})$: all it knows of the future is the next state's $V$. So a distant reward travels one state
+# per batch, however many epochs you train.
+#
+# The flag `recompute` judges again before every epoch but the first, with $V_e$, the value net as it is by then:
+#
+# $$\delta_t = r_t + \gamma V_e(s_{t+1}) - V_e(s_t), \qquad A_t = \delta_t + \gamma\lambda\, A_{t+1}, \qquad
+#   \text{target}_t = V_e(s_t) + A_t .$$
+#
+# Now the reward travels one state per *epoch*. The price is one more pass of the value net over the batch each time,
+# and a bias: $V_e$ has seen the returns that it now judges, so it explains part of each surprise away.
+
+# %%
+source(judged_anew, judged)
+
+# %% [markdown]
+# The noisy chain has 16 cells in a row. The last one ends the episode and pays 10, and every step pays noise with
+# standard deviation 3. Five agents with λ = 0 take 16 epochs on each batch.
+#
+# **Predict.** After four batches, in how many of the 15 cells before the goal has $V$ heard of the 10, judged once and
+# with `recompute`?
+
+# %%
+chain = Config("tricks/NoisyChain-v0", seeds=5, steps=10_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
+chain = replace(chain, gae_lambda=0.0, epochs=16)
+once = replace(named("gae"), advantage_norm=True)
+judges = {"judged once": train(chain, once), "recompute": train(chain, replace(once, recompute=True))}
+cells = torch.eye(16).expand(5, -1, -1)  # [S, B, D]: every cell, as each agent sees it
+heard = {name: run.agent.value(cells).detach()[:, :15].mean(0) for name, run in judges.items()}
+
+# %% tags=["predict", "hide-input"]
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+for (name, value), color in zip(heard.items(), (style.SOFT, style.COLORS["recompute"]), strict=True):
+    axis.plot(value, "o-", color=color, label=name)
+axis.set(xlabel="cell (15 is the goal)", ylabel="V after four batches\n(mean of 5 agents)", ylim=(-1, 10))
+label_lines(axis)
+plt.show()
+assert all(run.curve["update"].max() == 3 for run in judges.values())  # four batches
+assert heard["judged once"][:11].abs().max() < 0.5 < 1 < heard["recompute"][:11].min()
+
+# %% [markdown]
+# Judged once, $V$ has heard of it in the last four cells, one per batch. With `recompute`, the news has reached every
+# cell, even the first.
+
+# %% tags=["hide-input"]
+evidence("recompute").strip()
+plt.show()
+
+# %% tags=["hide-input"]
+tried = evidence("recompute").worlds.iloc[0]
+print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
+print(f"from {tried.without:.1f} of 10 points to {tried['with']:.1f}")
+print(f"difference as a share of the best score, by epochs: {tried.doses}")
+assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000 " in tried.doses
+
+# %% [markdown]
+# In the chain it helps, on two sets of seeds, and it helps more with more epochs. (With one, both arms are the same.) λ
+# = 0 is where it should matter most: at the usual λ = 0.95, a target sees $1/(1 - \gamma\lambda) \approx 17$ steps
+# ahead without it, and on three robots ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
+# arXiv:2006.05990) recommend recomputing before every epoch, on continuous control.
+
+# %% tags=["hide-input"]
+evidence("recompute")
+
+# %% [markdown]
+# **Question.** What does `recompute` change at λ = 1?
+#
+# <details><summary>Answer</summary>
+#
+# At λ = 1 the surprises telescope: the target $V + A$ is the return, whatever $V$ says (except where a batch is cut off
+# in mid-episode). Only the advantages change, and their baseline is no longer harmless: $V_e$ has been trained on these
+# very returns, so it depends on the actions that it is subtracted for. If it had memorized the batch, $V_e(s_t) = G_t$,
+# all advantages would be 0. (Schulman et al. 2015, arXiv:1506.02438, fit $V$ after the policy for this reason.)
+#
+# </details>
+#
 # **Exercise 4: think.** Before every epoch, somebody recomputes not only the advantages, but also the old
 # log-probabilities, from the policy as it is then. Which ratios does the [clip](03_clip.ipynb) see now? How far from
 # the policy that played can ten epochs carry a row, at $\varepsilon = 0.2$?
@@ -524,7 +539,3 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 # log-probabilities as they are.
 #
 # </details>
-#
-# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO: `python -m tricks listing gae`
-# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights on:
-# [orthogonal initialization](05_orthogonal_init.ipynb).

@@ -5,18 +5,8 @@
 #
 # Here are all tricks side by side, from the stored runs. A table of effects is easy to misread, so half of this chapter
 # is about reading one.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | a score went up after many changes, and you want to know which of them mattered |
-# | **formula** | effect $= \bar{x}_\text{with} - \bar{x}_\text{without}$, detected if its corrected $p$ is below 0.05 |
-# | **in the loop** | `if tricks.gae:` <br> `if tricks.clip:` |
-# | **defaults** | 30 seeds per arm, each arm at its own best learning rate; what is detected is tried again on other seeds |
-# | **watch** | the interval, and how many questions were asked |
-# | **skip it when** | one trick decides your project: give it a trial of its own, with more seeds |
-# | **also called** | *ablation study*; an *arm* is one combination of flags |
 
-# %%
+# %% tags=["hide-input"]
 from itertools import permutations
 
 import matplotlib.pyplot as plt
@@ -45,7 +35,7 @@ begin()
 #
 # **Predict.** How many of the sixteen steps will be seen? Which ones?
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 cartpole = studies()[0]
 ladder, whole, alone = (
     next(design for design in cartpole.designs if design.name == name)
@@ -106,6 +96,8 @@ def shapley(score, tricks):
 
 redundant = shapley(lambda on: float(len(on) > 0), "AB")
 synergy = shapley(lambda on: float(len(on) == 2), "AB")
+
+# %% tags=["hide-input"]
 print("the same job twice:", redundant, "\nonly together:     ", synergy)
 assert redundant == synergy == {"A": 0.5, "B": 0.5}
 
@@ -117,7 +109,7 @@ assert redundant == synergy == {"A": 0.5, "B": 0.5}
 # - **as a rung**: what does it add to those before it?
 # - **in the full set**: what is lost without it, and without everything that needs it?
 
-# %%
+# %% tags=["hide-input"]
 marks = {alone.name: "o", ladder.name: "D", whole.name: "s"}
 figure, axis = plt.subplots(figsize=(7, 6))
 rows = [name for name in NEEDS if name in set(steps.index)]
@@ -144,7 +136,7 @@ handles.append(
 figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False, handletextpad=0.2, columnspacing=1)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 told = pd.concat([effects(cartpole, design) for design in (alone, ladder, whole)])
 told = told[(told.detected != 0) & (told.confirmed == 1)]
 hurt = {(row.trick, row.design) for row in told.itertuples() if row.detected < 0}
@@ -164,7 +156,7 @@ assert norm["add-one-in"] > 2 * norm["ladder"]
 # The square of `reuse`, far to the right, belongs to a group: without `reuse`, everything that needs it goes, too. All
 # such groups:
 
-# %%
+# %% tags=["hide-input"]
 company = [("taken out together", "difference", "95% interval", "again")]
 for row in effects(cartpole, whole).itertuples():
     if row.label.others:
@@ -182,7 +174,7 @@ Markdown(markdown(company))
 # dash: no illegal actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups.
 # Pendulum has γ = 0.9, the others 0.99.)
 
-# %%
+# %% tags=["hide-input"]
 every = all_effects().copy()
 every.loc[every.confirmed == 0, ["detected", "verdict"]] = (0, "unknown")  # seen once, but not again
 rows = [name for name in NEEDS if name in set(every.trick)]
@@ -213,7 +205,7 @@ for label in axis.get_yticklabels():
     label.set(color=style.COLORS[label.get_text()], weight="bold")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 single = every[[not (label.sign == "−" and label.others) for label in every.label]]  # one trick, without company
 tally = single.groupby("trick").detected.agg(helps=lambda d: (d > 0).any(), hurts=lambda d: (d < 0).any())
 tally = tally.reindex(rows)
@@ -244,7 +236,7 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 #
 # These runs don't rank the rest. If you can't test, take the preset `PPO`, which many people have run.
 
-# %%
+# %% tags=["hide-input"]
 again = every[(every.detected > 0) & (every.confirmed == 1)]
 counts = again.groupby(["trick", "env"]).size().unstack(fill_value=0)
 both = counts[(counts > 0).all(axis=1)]
@@ -289,7 +281,7 @@ assert all({"bootstrap", "return_norm"} <= set(counts.index[counts[env] > 0]) fo
 # **Predict.** Simulate five thousand such ablations, with ten seeds per trick. In how many is something "significant"
 # without the correction? With it?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
 
 rng = np.random.default_rng(0)
@@ -305,7 +297,7 @@ assert alarms[1] < 0.07
 # `python -m ablations calibrate` shifts all stored arms to the same mean, draws new seeds from them, and counts how
 # often something is "detected" anyway. The lower rows also ask for p < 0.05 with the same sign on other seeds.
 
-# %%
+# %% tags=["hide-input"]
 simulated = pd.read_csv(RESULTS / "calibration.csv")
 alarms = simulated[simulated.what.str.contains("false alarms: .*as they are")]
 columns = list(dict.fromkeys(zip(alarms.env, alarms.seeds, strict=True)))
@@ -331,7 +323,7 @@ for kind, found in (("without Taxi", alarms.env != "Taxi-v4"), ("Taxi", alarms.e
 # effects on CartPole, two on Pendulum, one on Taxi, and three on LunarLander didn't. The two on CartPole are hollow
 # above.
 
-# %%
+# %% tags=["hide-input"]
 tried = all_effects()
 tried = tried[tried.confirmed.notna()]
 for env, found in tried.groupby("env", sort=False):
@@ -353,7 +345,7 @@ assert failed.groupby("env").trick.agg(sorted).to_dict() == {
 # in units of the spread (standard deviation) of the differences: for two arms, $\sqrt{2}$ times the spread between
 # seeds. Solid: one trick, one question. Dotted: the same trick as one of 16.
 
-# %%
+# %% tags=["hide-input"]
 sizes = np.linspace(0, 2.5, 11)
 chance = {}
 for seeds in (3, 10, 30):
@@ -396,7 +388,7 @@ assert chance[3][1].max() < 0.2
 # advantage normalization, annealing the learning rate, and the entropy bonus bring a small gain at most. On how many of
 # the nine does CartPole agree? And Acrobot?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 MUCH = ("gamma", "lr", "state_norm", "orthogonal_init", "epochs")
 LITTLE = ("grad_clip", "advantage_norm", "lr_anneal", "entropy")
 drawn = {str(agents.env.iloc[0]): (choices, agents) for choices, agents in stored_random(RESULTS)}
@@ -419,7 +411,7 @@ axes[1].text(0.98, 0.03, "little, on MuJoCo", color="#0077BB", ha="right", trans
 figure.supxlabel("share of the variance of all scores that the choice explains alone", size=10)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 clear = {env: set(found.index[clear_of_zero(found)]) for env, found in shares.items()}
 lines = []
 for env, found in shares.items():
@@ -468,7 +460,21 @@ assert all(found.explained.max() < 0.1 for found in shares.values())
 # arm's own best learning rate. At a fixed rate the clip's +0.15 can be anything from 0 to +0.8 ([next
 # chapter](26_sensitivity.ipynb)). Nor is the clip always what matters on larger tasks: when Engstrom et al. 2020
 # (arXiv:2005.12729) took only the clipped objective out, Walker2d fell by 13%, Hopper by 6%, and Humanoid rose by 3%.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | a score went up after many changes, and you want to know which of them mattered |
+# | **formula** | effect $= \bar{x}_\text{with} - \bar{x}_\text{without}$, detected if its corrected $p$ is below 0.05 |
+# | **in the loop** | `if tricks.gae:` <br> `if tricks.clip:` |
+# | **defaults** | 30 seeds per arm, each arm at its own best learning rate; what is detected is tried again on other seeds |
+# | **watch** | the interval, and how many questions were asked |
+# | **skip it when** | one trick decides your project: give it a trial of its own, with more seeds |
+# | **also called** | *ablation study*; an *arm* is one combination of flags |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Holm's correction. Return the corrected values in the order in which the p-values came.
@@ -494,7 +500,7 @@ check_holm(my_holm)
 # %%
 source(biased_comparison)
 
-# %%
+# %% tags=["open"]
 runs = rng.normal(size=(1000, 2, 4, 10))  # experiments, arms, learning rates, seeds: nothing has any effect
 verdicts = [biased_comparison(*experiment) for experiment in runs]
 print(f"it reports a significant gain in {np.mean(verdicts):.0%} of the experiments, where 2.5% were promised")

@@ -7,18 +7,8 @@
 # learning rate, and the clip adds next to nothing. Train both at another, and it adds three quarters of the scale,
 # which runs from a random policy to the ceiling. Both results are right, and both are "the effect of the clip." A table
 # with one number per trick shows one of them.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | one number per comparison hides that the effect depends on the learning rate, and on other numbers |
-# | **formula** | $\Delta(\eta) = f_1(\eta) - f_0(\eta)$, the scores with and without the trick at a learning rate $\eta$; or $\max f_1 - \max f_0$, each at its best |
-# | **in the loop** | `learning_rate = log.progress.new_tensor(config.rates)` |
-# | **defaults** | seven rates from 0.0003 to 0.3, ten seeds at each |
-# | **watch** | how wide the good range is, not only how high the best score |
-# | **skip it when** | you will only ever use one setting, and it was tuned for your task |
-# | **also called** | hyperparameter sensitivity, robustness; $f(\eta)$ is a *tuning curve* |
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
@@ -59,7 +49,7 @@ ladder = next(design for design in cartpole.designs if design.name == "ladder")
 # left?
 
 
-# %%
+# %% tags=["hide-input"]
 def tuning_scores(name):
     """An arm's scores on the tuning seeds: a rate of the grid -> one normalized area per seed."""
     scale = SCALES[cartpole.env]
@@ -68,7 +58,7 @@ def tuning_scores(name):
     return {lr: (areas[lr] - scale.random) / (scale.ceiling - scale.random) for lr in GRID}
 
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 arms = {name: tuning_scores(name) for name in ("reuse", "clip")}
 figure, axis = plt.subplots(figsize=(6.5, 3.2))
 for name, arm in arms.items():
@@ -95,7 +85,7 @@ plt.show()
 # - **over the grid**: the mean of the three differences, +187.
 
 
-# %%
+# %% tags=["hide-input"]
 without, having = np.array([300, 150, 50]), np.array([310, 350, 400])
 gap = having - without
 assert (gap[(having + without).argmax()], having.max() - without.max(), round(gap.mean())) == (10, 100, 187)
@@ -109,7 +99,7 @@ assert (gap[(having + without).argmax()], having.max() - without.max(), round(ga
 #
 # Here are all steps of the ladder. The last column is what the [previous chapter](25_the_whole_ladder.ipynb) showed.
 
-# %%
+# %% tags=["hide-input"]
 by_rate = effects_by_rate(cartpole, ladder)
 rate_map(by_rate, ladder, common_rate(cartpole))
 plt.show()
@@ -169,7 +159,7 @@ for name, flags_on in (("ppo", PPO.on), ("without clip", [name for name in PPO.o
 #
 # **Predict.** With three seeds per rate, how often do you pick the rate that is best by all seeds?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 rng = np.random.default_rng(0)
 true = np.array([arms["clip"][lr].mean() for lr in GRID])
 lines = [("seeds per rate", *rates, "promised", "worth", "too good by")]
@@ -194,7 +184,7 @@ Markdown(markdown(lines))
 # times, each draw chooses a rate, and the variance of the chosen rates' means is added to the squared standard error
 # ([method](../docs/method.md#the-protocol-of-the-classic-suite)). How much does it matter?
 
-# %%
+# %% tags=["hide-input"]
 step = effects(cartpole, ladder)
 share = (step.choosing / ((step.high - step.low) / 2 / 1.96)) ** 2  # of the squared standard error, about
 print(f"choosing makes up {share.median():.0%} of the squared error of a step (median), at most {share.max():.0%}")
@@ -207,7 +197,7 @@ print(f"choosing makes up {share.median():.0%} of the squared error of a step (m
 # itself varies. The line shows the best score for each value, over everything else in the sweep; gray dots are all
 # combinations.
 
-# %%
+# %% tags=["hide-input"]
 swept("clip_range", "epochs")
 plt.show()
 
@@ -215,7 +205,7 @@ plt.show()
 # The usual clip range of 0.2 is good everywhere. On CartPole, anything from 0.1 to 0.8 is nearly as good, if the rest
 # may adapt. That "if" matters. Here is CartPole's whole grid:
 
-# %%
+# %% tags=["hide-input"]
 usual = [runs for runs in stored_sweeps(RESULTS) if "ppg" not in runs.rung.iloc[0]]
 both = next(runs for runs in usual if runs.env.iloc[0] == "CartPole-v1" and "clip_range" in varied(runs))
 grid = both.pivot_table(index=["epochs", "lr"], columns="clip_range", values="score")
@@ -237,7 +227,7 @@ assert column.idxmax(axis=1).is_monotonic_decreasing
 # More epochs want a smaller rate. If you change one dial and leave the other where it was, you have measured the pair,
 # not the dial.
 
-# %%
+# %% tags=["hide-input"]
 swept("gae_lambda", "gamma")
 swept("entropy_coef", "minibatches", "return_beta")
 plt.show()
@@ -248,7 +238,7 @@ plt.show()
 # Nearly as good means: at most 5% of the way from a random policy's score to the best is lost. But a best from ten
 # seeds is noisy. So draw each sweep's seeds again, two thousand times, and count how often each value is within 5%:
 
-# %%
+# %% tags=["hide-input"]
 dials = ["clip_range", "epochs", "minibatches", "gae_lambda", "gamma", "entropy_coef", "return_beta"]
 figure, axes = plt.subplots(1, 3, figsize=(9.2, 3))
 default = {}  # how often the library's default is within 5%
@@ -297,7 +287,21 @@ assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2
 #
 # If you can only tune one number, tune the learning rate. If you can tune two, take γ as well: the usual 0.99 costs
 # Pendulum almost half of the way from a random policy to the best. No other default costs nearly as much anywhere.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | one number per comparison hides that the effect depends on the learning rate, and on other numbers |
+# | **formula** | $\Delta(\eta) = f_1(\eta) - f_0(\eta)$, the scores with and without the trick at a learning rate $\eta$; or $\max f_1 - \max f_0$, each at its best |
+# | **in the loop** | `learning_rate = log.progress.new_tensor(config.rates)` |
+# | **defaults** | seven rates from 0.0003 to 0.3, ten seeds at each |
+# | **watch** | how wide the good range is, not only how high the best score |
+# | **skip it when** | you will only ever use one setting, and it was tuned for your task |
+# | **also called** | hyperparameter sensitivity, robustness; $f(\eta)$ is a *tuning curve* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Given scores at increasing values of a dial, and the score `floor` that counts as 0, return
@@ -326,7 +330,7 @@ check_good_range(my_good_range)
 # %%
 source(pooled_interval)
 
-# %%
+# %% tags=["hide-input"]
 without, having = (np.stack([seeds[:10] for seeds in arms[name].values()]) for name in ("reuse", "clip"))
 mean, low, high = pooled_interval(without, having)
 row = by_rate.query("trick == 'clip' and at == 'over all'").iloc[0]

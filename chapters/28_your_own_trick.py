@@ -10,18 +10,8 @@
 # Writing it takes a minute. This chapter is about the rest: state laws for it, put it into the loop, say *beforehand*
 # where it must help and where it must hurt, and only then train. The trick isn't in the package, and we don't know
 # whether it's any good.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | one outlier in a minibatch, and standardization makes all other advantages nearly equal |
-# | **formula** | $\hat{A}_i = \operatorname{sign}(A_i - \operatorname{median} A)$ |
-# | **in the loop** | `advantage = standardize(advantage, b.valid)` is the line that it replaces |
-# | **defaults** | none; it has no number to tune |
-# | **watch** | `approx_kl`: every row now pulls equally hard, whether or not there is anything to learn |
-# | **skip it when** | it matters *how much* better an action is |
-# | **also called** | a coarse relative of *fitness shaping* by ranks (Wierstra et al. 2014) |
 
-# %%
+# %% tags=["hide-input"]
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,10 +46,18 @@ def better_half(advantage, valid):
 # **Predict.** And what does [standardization](06_advantage_norm.ipynb) make of them? Which of the five will the policy
 # learn from?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 advantage, valid = torch.tensor([[5.0, -1.0, 0.0, 2.0, 1000.0]]), torch.ones(1, 5, dtype=torch.bool)
-print("standardized:", standardize(advantage, valid)[0].numpy().round(3))
-print("better half: ", better_half(advantage, valid)[0].numpy())
+figure, axis = plt.subplots(figsize=(6.5, 2.4))
+for shift, (name, function) in enumerate({"standardized": standardize, "better half": better_half}.items()):
+    weight, color = function(advantage, valid)[0], (style.SOFT, style.FAULT)[shift]
+    axis.bar(np.arange(5) + 0.4 * shift - 0.2, weight, 0.36, color=color, label=name)
+    print(f"{name:12}", weight.numpy().round(3))
+axis.axhline(0, color=style.INK, lw=0.8)
+axis.set_xticks(range(5), [f"{a:g}" for a in advantage[0]])
+axis.set(xlabel="advantage of the row", ylabel="what it counts for")
+axis.legend(frameon=False)
+plt.show()
 torch.testing.assert_close(better_half(advantage, valid), torch.tensor([[1.0, -1.0, -1.0, 0.0, 1.0]]))
 
 # %% [markdown]
@@ -108,6 +106,8 @@ diff(switched([name for name in PPO.on if name != "advantage_norm"]), PPO)
 short = Config("CartPole-v1", seeds=2, steps=5_000, lr=0.003)
 with planted(standardize=better_half):
     planted_run = train(short, PPO)
+
+# %% tags=["hide-input"]
 assert not planted_run.curve["return"].equals(train(short, PPO).curve["return"])
 print("the switch does something")
 
@@ -161,7 +161,7 @@ def lottery(action, luck):
     return 1.0 if action == 0 else 10.0 * (luck < 0.3)
 
 
-# %% tags=["predict"]
+# %% tags=["predict", "open"]
 config = Config("machines", seeds=5, steps=4_000, lanes=4, horizon=64, hidden=(8,), lr=0.003)
 fixed_rate = switched([name for name in PPO.on if name != "lr_anneal"])
 ends = {}
@@ -206,12 +206,11 @@ for name, function in (("standardized", standardize), ("better half", better_hal
     final[name] = scores(function, tuple(range(30)), best)
     print(f"{name:13} tuned:", dict(zip(rates, tuning[name].mean(1).round().tolist(), strict=True)), "-> rate", best)
 
-
 # %% [markdown]
 # **Predict.** Look at the first five seeds only. How wide will the 95% interval of the difference be?
 
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 def compared(seeds):
     """The difference of the arms' means on the first seeds, its 95% interval (Welch), and what it says."""
     having, without = final["better half"][:seeds], final["standardized"][:seeds]
@@ -274,7 +273,21 @@ assert few > 1.5 * many and few > final["standardized"].mean() / 3
 #
 # [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) walks through all eight with another trick, PPO with
 # rollback.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | one outlier in a minibatch, and standardization makes all other advantages nearly equal |
+# | **formula** | $\hat{A}_i = \operatorname{sign}(A_i - \operatorname{median} A)$ |
+# | **in the loop** | `advantage = standardize(advantage, b.valid)` is the line that it replaces |
+# | **defaults** | none; it has no number to tune |
+# | **watch** | `approx_kl`: every row now pulls equally hard, whether or not there is anything to learn |
+# | **skip it when** | it matters *how much* better an action is |
+# | **also called** | a coarse relative of *fitness shaping* by ranks (Wierstra et al. 2014) |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Signs throw a lot away. Ranks keep more: replace the $B$ advantages of a minibatch by their

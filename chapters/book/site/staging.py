@@ -27,8 +27,8 @@ that makes PPO work is a switch: turn off <code>clip</code> and see what becomes
 
 <p class="front-links"><a href="chapters/00_reinforce.html">Two hours: from REINFORCE to PPO</a>
 <a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
+CARD = "## At a glance"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
-PLOT = 6  # a cell with a picture and more lines than this is folded: its code is about drawing
 
 
 def stage(folder: Path) -> None:
@@ -36,7 +36,7 @@ def stage(folder: Path) -> None:
     linked: set[Path] = set()
     for name in names():
         path = CHAPTERS / f"{name}.ipynb"
-        notebook = filmed(foldable(nbformat.read(path, as_version=4)), rung_of(name) if has_trick(name) else "")
+        notebook = filmed(covered(nbformat.read(path, as_version=4)), rung_of(name) if has_trick(name) else "")
         playing.add(notebook, name[3:])
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
@@ -65,32 +65,24 @@ def _place(folder: Path, path: Path) -> Path:
     return place
 
 
-def foldable(notebook: NotebookNode) -> NotebookNode:
-    """Fold what a reader of the lesson need not see at once: imports, and the drawing of figures."""
+def covered(notebook: NotebookNode) -> NotebookNode:
+    """Cover what comes of the cells tagged `predict`: a reader guesses before the outcome is shown."""
     for cell in notebook.cells:
-        tags = cell.metadata.setdefault("tags", [])
-        if "predict" in tags:  # the reader guesses before the outcome is shown
-            tags.append("hide-output")
-            cell.metadata["mystnb"] = {"code_prompt_show": "Reveal", "code_prompt_hide": "Hide"}
-        elif cell.cell_type == "code" and "open" not in tags and ("begin()" in cell.source or is_drawing(cell)):
-            tags.append("hide-input")
+        if "predict" in cell.metadata.get("tags", []):
+            cell.metadata.tags.append("hide-output")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Reveal the {type}", "code_prompt_hide": "Hide the {type}"}
     return notebook
 
 
 def filmed(notebook: NotebookNode, rung: str) -> NotebookNode:
-    """Show how an agent of this rung behaves: at the top, and with the exercise's bug where that is trained."""
-    if top := clips.figure(rung):
-        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(top))
+    """Show how an agent of this rung behaves: above the card, and with the exercise's bug where that is trained."""
+    if film := clips.figure(rung):
+        card = next(k for k, cell in enumerate(notebook.cells) if cell.source.startswith(CARD))
+        notebook.cells.insert(card, nbformat.v4.new_markdown_cell(film))
     bugs = [k for k, cell in enumerate(notebook.cells) if cell.cell_type == "code" and "with planted(" in cell.source]
     if bugs and (film := clips.figure(f"{rung}_bug")):
         notebook.cells.insert(bugs[-1] + 1, nbformat.v4.new_markdown_cell(film))
     return notebook
-
-
-def is_drawing(cell: NotebookNode) -> bool:
-    """Whether a cell's code is mostly about its picture."""
-    pictured = any("image/png" in output.get("data", {}) for output in cell.outputs)
-    return pictured and cell.source.count("\n") >= PLOT
 
 
 def _relinked(text: str, page: Path, linked: set[Path]) -> str:
