@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ablations import style
-from book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
-from exercises.reinforce import check_returns, leaking_returns
+from chapters.book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
+from chapters.exercises.reinforce import check_returns, leaking_returns
 from tricks import REINFORCE, Config, listing, source, train
 from tricks.core.returns import discounted_sum, reward_to_go
 

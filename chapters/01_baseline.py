@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, curves, evidence, label_lines, planted
-from exercises.baseline import check_best_baseline, row_error
+from chapters.book import begin, curves, evidence, label_lines, planted
+from chapters.exercises.baseline import check_best_baseline, row_error
 from tricks import REINFORCE, Config, diff, source, train
 from tricks.baseline import explained_variance, squared_error
 from tricks.core.returns import reward_to_go

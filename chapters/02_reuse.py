@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from ablations import flags, style, table
-from book import at_best_rate, begin, best_at, curves, evidence, label_lines, planted, swept
-from book.ratios import draw_ratios, ratios_by_epoch
-from book.results import trials
-from exercises.reuse import check_estimate, ratio_in_place
+from chapters.book import at_best_rate, begin, best_at, curves, evidence, label_lines, planted, swept
+from chapters.book.ratios import draw_ratios, ratios_by_epoch
+from chapters.book.results import trials
+from chapters.exercises.reuse import check_estimate, ratio_in_place
 from tricks import Config, diff, source, train
 from tricks.ladder import named
 from tricks.reuse import drift, importance_ratio, minibatches

@@ -17,9 +17,21 @@ import numpy as np
 import torch
 
 from ablations import effects_by_rate, story_of, style
-from book import at_best_rate, begin, best_at, curves, evidence, label_lines, lost_at, planted, store, studies, swept
-from book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
-from exercises.clip import check_floor, check_surrogate, short_surrogate
+from chapters.book import (
+    at_best_rate,
+    begin,
+    best_at,
+    curves,
+    evidence,
+    label_lines,
+    lost_at,
+    planted,
+    store,
+    studies,
+    swept,
+)
+from chapters.book.ratios import draw_ratios, ratios_by_epoch, shares_by_epoch
+from chapters.exercises.clip import check_floor, check_surrogate, short_surrogate
 from tricks import Config, diff, source, train
 from tricks.clip import clip_fraction, clipped_surrogate
 from tricks.dual_clip import bounded_below, bounded_fraction

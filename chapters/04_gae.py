@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import flags, rows_of, style
-from book import at_best_rate, begin, best_at, curves, evidence, label_lines, lost_at, planted, swept
-from exercises.gae import check_advantages, one_mask, surprising_advantages
+from chapters.book import at_best_rate, begin, best_at, curves, evidence, label_lines, lost_at, planted, swept
+from chapters.exercises.gae import check_advantages, one_mask, surprising_advantages
 from tricks import Config, diff, source, train
 from tricks.core.returns import discounted_sum
 from tricks.gae import gae

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from ablations import effects_by_rate, style
-from book import begin, evidence, planted, store, studies
-from exercises.orthogonal_init import check_orthogonal, opinionated_
+from chapters.book import begin, evidence, planted, store, studies
+from chapters.exercises.orthogonal_init import check_orthogonal, opinionated_
 from tricks import REINFORCE, Config, diff, source, train
 from tricks.core.nets import mlp
 from tricks.core.policies import Categorical

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import area, interval, on_grid, style
-from book import begin, evidence, planted
-from exercises.advantage_norm import check_standardize, standardize_short
+from chapters.book import begin, evidence, planted
+from chapters.exercises.advantage_norm import check_standardize, standardize_short
 from tricks import REINFORCE, Config, diff, source, train
 from tricks.advantage_norm import standardize
 from tricks.core.adam import Adam, gradient

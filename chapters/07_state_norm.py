@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from ablations import effects_by_rate, flags, rows_of, style
-from book import begin, curves, evidence, planted, studies
-from book.results import trials
-from exercises.state_norm import check_merged, merge_the_batch
+from chapters.book import begin, curves, evidence, planted, studies
+from chapters.book.results import trials
+from chapters.exercises.state_norm import check_merged, merge_the_batch
 from tricks import Config, diff, source, train
 from tricks.core.agent import Agent
 from tricks.core.moments import Moments

@@ -15,8 +15,19 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import interval, style
-from book import at_best_rate, at_each_scale, begin, best_at, curves, draw_scales, evidence, label_lines, planted, swept
-from exercises.return_norm import check_deviation, check_move, values_of
+from chapters.book import (
+    at_best_rate,
+    at_each_scale,
+    begin,
+    best_at,
+    curves,
+    draw_scales,
+    evidence,
+    label_lines,
+    planted,
+    swept,
+)
+from chapters.exercises.return_norm import check_deviation, check_move, values_of
 from tricks import Config, diff, source, train
 from tricks.baseline import explained_variance
 from tricks.core.adam import Adam, gradient

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, curves, evidence, label_lines, planted
-from exercises.grad_clip import check_shorten, torch_shorten
+from chapters.book import begin, curves, evidence, label_lines, planted
+from chapters.exercises.grad_clip import check_shorten, torch_shorten
 from tricks import Config, diff, source, train
 from tricks.core.adam import Adam
 from tricks.grad_clip import shorten

@@ -14,9 +14,9 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, best_at, curves, evidence, planted, swept
-from book.results import trials
-from exercises.entropy import check_entropy, reported_bonus
+from chapters.book import begin, best_at, curves, evidence, planted, swept
+from chapters.book.results import trials
+from chapters.exercises.entropy import check_entropy, reported_bonus
 from tricks import Config, diff, source, train
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import play_episodes

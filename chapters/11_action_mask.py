@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import at_best_rate, begin, curves, evidence, planted, studies
-from book.results import trials
-from exercises.action_mask import careful_mask, check_masked
+from chapters.book import at_best_rate, begin, curves, evidence, planted, studies
+from chapters.book.results import trials
+from chapters.exercises.action_mask import careful_mask, check_masked
 from tricks import Config, InputError, diff, source, train
 from tricks.action_mask import ILLEGAL, mask_logits
 from tricks.core.policies import Categorical

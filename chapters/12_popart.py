@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import interval, style
-from book import at_each_scale, begin, curves, draw_scales, evidence, label_lines, planted
-from exercises.popart import check_rescaled, rescale_head_
+from chapters.book import at_each_scale, begin, curves, draw_scales, evidence, label_lines, planted
+from chapters.exercises.popart import check_rescaled, rescale_head_
 from tricks import REINFORCE, Config, diff, source, train
 from tricks.baseline import squared_error
 from tricks.core.adam import Adam, gradient

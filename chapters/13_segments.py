@@ -15,8 +15,8 @@ import torch
 from matplotlib.colors import ListedColormap
 
 from ablations import style
-from book import at_best_rate, begin, evidence, planted
-from exercises.segments import check_targets, play_rows
+from chapters.book import at_best_rate, begin, evidence, planted
+from chapters.exercises.segments import check_targets, play_rows
 from tricks import Config, diff, source, train
 from tricks.bootstrap import value_at_cut
 from tricks.core.returns import reward_to_go

@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, curves, evidence, planted
-from book.results import trials
-from exercises.bootstrap import check_targets, play_same_step
+from chapters.book import begin, curves, evidence, planted
+from chapters.book.results import trials
+from chapters.exercises.bootstrap import check_targets, play_same_step
 from tricks import Config, diff, source, train
 from tricks.bootstrap import value_at_cut
 from tricks.core.returns import reward_to_go

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from ablations import TRIALS, areas_of, flags, numbers, rows_of, scores, style
-from book import at_best_rate, begin, curves, evidence, label_lines, planted
-from book.results import studies, trials
-from exercises.value_clip import cautious_error, check_error, check_huber
+from chapters.book import at_best_rate, begin, curves, evidence, label_lines, planted
+from chapters.book.results import studies, trials
+from chapters.exercises.value_clip import cautious_error, check_error, check_huber
 from tricks import Config, diff, source, train
 from tricks.baseline import squared_error
 from tricks.huber import linear_beyond

@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import style
-from book import begin, evidence, label_lines, planted
-from exercises.annealing import check_rate, decay_by_minibatches
+from chapters.book import begin, evidence, label_lines, planted
+from chapters.exercises.annealing import check_rate, decay_by_minibatches
 from tricks import Config, diff, source, train
 from tricks.annealing import linear_decay
 from tricks.clip import clipped_surrogate

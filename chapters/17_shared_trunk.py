@@ -16,9 +16,9 @@ import matplotlib.pyplot as plt
 import torch
 
 from ablations import area, style
-from book import begin, curves, evidence, label_lines, planted, two_nets_or_one_trunk
-from book.results import beyond
-from exercises.shared_trunk import check_parts, share_body_
+from chapters.book import begin, curves, evidence, label_lines, planted, two_nets_or_one_trunk
+from chapters.book.results import beyond
+from chapters.exercises.shared_trunk import check_parts, share_body_
 from tricks import PPO, Config, diff, source, train
 from tricks.baseline import squared_error
 from tricks.core.adam import Adam, gradient

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import begin, best_at, curves, evidence, label_lines, planted, ppg_phases, store, swept, unwatched
-from exercises.ppg import check_kl, cloning_term, errors_of_a_phase
+from chapters.book import begin, best_at, curves, evidence, label_lines, planted, ppg_phases, store, swept, unwatched
+from chapters.exercises.ppg import check_kl, cloning_term, errors_of_a_phase
 from tricks import PPG, PPO, Config, diff, source, train
 from tricks.core.adam import Adam, gradient
 from tricks.core.nets import Dense, Head, Net

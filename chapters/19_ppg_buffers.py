@@ -20,8 +20,8 @@ import torch
 from torch.distributions import Categorical
 
 from ablations import style
-from book import begin, best_at, curves, evidence, label_lines, planted, swept
-from exercises.ppg_buffers import check_taken, used_up
+from chapters.book import begin, best_at, curves, evidence, label_lines, planted, swept
+from chapters.exercises.ppg_buffers import check_taken, used_up
 from tricks import PPG, Config, diff, source, train
 from tricks.baseline import squared_error
 from tricks.clip import clipped_surrogate

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from ablations import flags, style, table
-from book import begin, curves, evidence, label_lines, planted
-from book.ratios import ratios_by_epoch
-from book.results import trials
-from exercises.kl_stop import check_near_enough, check_steps, forgetful_stop
+from chapters.book import begin, curves, evidence, label_lines, planted
+from chapters.book.ratios import ratios_by_epoch
+from chapters.book.results import trials
+from chapters.exercises.kl_stop import check_near_enough, check_steps, forgetful_stop
 from tricks import Config, diff, source, train
 from tricks.core.adam import Adam
 from tricks.kl_stop import near_enough

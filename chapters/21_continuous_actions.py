@@ -19,10 +19,10 @@ import torch
 
 from ablations import SCALES, area, effects, interval, style
 from ablations.findings import PUBLISHED, claim_verdicts
-from book import begin, curves, evidence, label_lines, planted
-from book.figures import learning_curve, over_steps
-from book.results import all_effects, around_robots, robots, studies
-from exercises.continuous_actions import check_log_prob, check_log_slope, log_prob_of_the_torque
+from chapters.book import begin, curves, evidence, label_lines, planted
+from chapters.book.figures import learning_curve, over_steps
+from chapters.book.results import all_effects, around_robots, robots, studies
+from chapters.exercises.continuous_actions import check_log_prob, check_log_slope, log_prob_of_the_torque
 from tricks import CONTINUOUS, PPO, Config, source, train
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.core.agent import Agent

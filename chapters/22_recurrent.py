@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import begin, curves, evidence, planted
-from exercises.recurrent import add_endless_recurrence_, check_rebuilt, through_without_ends
+from chapters.book import begin, curves, evidence, planted
+from chapters.exercises.recurrent import add_endless_recurrence_, check_rebuilt, through_without_ends
 from tricks import PPO, Config, diff, source, train
 from tricks.core.layers import over_time
 from tricks.core.recurrent_state import RecurrentState

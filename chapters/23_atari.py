@@ -17,10 +17,10 @@ import torch
 
 from ablations import RESULTS, SUFFIX, area, interval, load, style
 from ablations.findings import draw_games, games_in_words
-from book import begin, curves, label_lines, planted
-from book.figures import learning_curve, over_steps
-from book.results import everything
-from exercises.atari import check_field, segment_with_scores
+from chapters.book import begin, curves, label_lines, planted
+from chapters.book.figures import learning_curve, over_steps
+from chapters.book.results import everything
+from chapters.exercises.atari import check_field, segment_with_scores
 from tricks import PPO, Config, diff, source, train
 from tricks.config import ATARI_CONFIG
 from tricks.core.nets import NATURE, Nature

@@ -19,8 +19,8 @@ import torch
 from scipy import stats
 
 from ablations import RESULTS, area, style
-from book import begin, curves, planted, studies
-from exercises.seeds_as_an_axis import check_mean, standardize_all
+from chapters.book import begin, curves, planted, studies
+from chapters.exercises.seeds_as_an_axis import check_mean, standardize_all
 from tricks import PPO, Config, source, train
 from tricks.core.adam import gradient
 from tricks.core.layers import tanh_layer

@@ -17,9 +17,9 @@ from scipy import stats
 
 from ablations import RESULTS, clear_of_zero, effects, holm, interval, markdown, scores, sentences, style
 from ablations.findings import stored_random, takeaways
-from book import begin, studies
-from book.results import all_effects
-from exercises.whole_ladder import biased_comparison, check_holm
+from chapters.book import begin, studies
+from chapters.book.results import all_effects
+from chapters.exercises.whole_ladder import biased_comparison, check_holm
 from tricks import source
 from tricks.ladder import NEEDS
 

@@ -30,8 +30,8 @@ from ablations import (
     varied,
 )
 from ablations.findings import stored_sweeps
-from book import begin, label_lines, lost_at, studies, swept
-from exercises.sensitivity import check_good_range, pooled_interval
+from chapters.book import begin, label_lines, lost_at, studies, swept
+from chapters.exercises.sensitivity import check_good_range, pooled_interval
 from tricks import PPO, Config, source, train
 from tricks.ladder import named, switched
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from ablations import style
-from book import begin, curves, planted
-from exercises.diagnostics import FAULTS, check_diagnosis, check_explained_variance, patients
+from chapters.book import begin, curves, planted
+from chapters.exercises.diagnostics import FAULTS, check_diagnosis, check_explained_variance, patients
 from tricks import PPO, Config, source, train
 from tricks.baseline import explained_variance
 from tricks.clip import clip_fraction

@@ -19,8 +19,8 @@ import torch
 from scipy import stats
 
 from ablations import area, on_grid, style
-from book import begin, label_lines, planted
-from exercises.your_own_trick import check_law, check_ranks, coupled_half
+from chapters.book import begin, label_lines, planted
+from chapters.exercises.your_own_trick import check_law, check_ranks, coupled_half
 from tricks import PPO, Config, diff, source, train
 from tricks.advantage_norm import standardize
 from tricks.ladder import switched

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ablations import style
-from book import begin
+from chapters.book import begin
 from tricks import source
 from tricks.orthogonal_init import orthogonal
 

@@ -16,7 +16,7 @@ import torch
 from matplotlib.colors import ListedColormap
 
 from ablations import style
-from book import begin
+from chapters.book import begin
 from tricks import PPG, Checkpoints, Config, resume, source, train
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch, Player

@@ -1,14 +1,14 @@
 """Tools for the chapters: figures, drawings of nets, the stored evidence about a trick and about a
 number, planted faults, rewards at several scales."""
 
-from book.diagrams import ppg_phases, two_nets_or_one_trunk
-from book.evidence import Evidence, evidence
-from book.faults import planted, unwatched
-from book.figures import at_best_rate, begin, curves, label_lines
-from book.results import stored_area, stored_curves, studies
-from book.scales import at_each_scale, draw_scales
-from book.store import store
-from book.swept import best_at, lost_at, swept
+from chapters.book.diagrams import ppg_phases, two_nets_or_one_trunk
+from chapters.book.evidence import Evidence, evidence
+from chapters.book.faults import planted, unwatched
+from chapters.book.figures import at_best_rate, begin, curves, label_lines
+from chapters.book.results import stored_area, stored_curves, studies
+from chapters.book.scales import at_each_scale, draw_scales
+from chapters.book.store import store
+from chapters.book.swept import best_at, lost_at, swept
 
 __all__ = [
     "Evidence",

@@ -1,4 +1,4 @@
-"""Run chapters and save their outputs: `python -m book build [04_gae ...]`, in the folder `chapters`.
+"""Run chapters and save their outputs: `python -m chapters build [04_gae ...]`.
 
 Writes each chapter's executed notebook and its thumbnail. Without names, it does so for all chapters, and also writes
 the map in README.md.
@@ -16,7 +16,7 @@ import jupytext
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 
-from book.store import BUILDING
+from chapters.book.store import BUILDING
 
 CHAPTERS = Path(__file__).parents[1]
 PARTS = {  # the first chapter of each

@@ -1,4 +1,4 @@
-"""Short films of CartPole agents: one for each rung, and one for each planted bug. `python -m book clips`."""
+"""Short films of CartPole agents: one for each rung, and one for each planted bug. `python -m chapters clips`."""
 
 import contextlib
 import io
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from book.build import CHAPTERS
-from book.faults import planted
-from book.figures import at_best_rate
+from chapters.book.build import CHAPTERS
+from chapters.book.faults import planted
+from chapters.book.figures import at_best_rate
 from tricks import REINFORCE, Config, Tricks, train
 from tricks.ladder import LADDER, named
 from tricks.runs.film import Film, make_playable, watch
@@ -48,7 +48,9 @@ def clips() -> Iterator[Clip]:
         if name in BUGS:
             function, wrong = BUGS[name]
             module, _, attribute = wrong.partition(".")
-            yield Clip(f"{name}_bug", tricks, {function: getattr(import_module(f"exercises.{module}"), attribute)})
+            yield Clip(
+                f"{name}_bug", tricks, {function: getattr(import_module(f"chapters.exercises.{module}"), attribute)}
+            )
 
 
 def film(clip: Clip) -> tuple[Film, int]:

@@ -27,8 +27,8 @@ from ablations import (
     style,
     subject,
 )
-from book.figures import learning_curve, over_steps
-from book.results import around_robots, beyond, studies, trials, verdicts_of_trials
+from chapters.book.figures import learning_curve, over_steps
+from chapters.book.results import around_robots, beyond, studies, trials, verdicts_of_trials
 from tricks import InputError, Tricks
 from tricks.ladder import NEEDS
 

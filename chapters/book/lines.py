@@ -1,4 +1,4 @@
-"""When each line of the loop is there: `python -m book lines` learns it from thousands of listings, for the explorer.
+"""When each line of the loop is there: `python -m chapters lines` learns it from thousands of listings.
 
 A listing is more than its branches: stores that nobody reads vanish, and arguments change. So instead of repeating what
 `listing` does in another language, each line gets a small decision tree over the flags that reproduces all samples.
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from book.site.growing import body
-from book.store import FOLDER
+from chapters.book.site.growing import body
+from chapters.book.store import FOLDER
 from tricks import InputError, Tricks
 from tricks.ladder import EXCLUDES, NEEDS, PRESETS, named, rungs, switched
 
@@ -92,7 +92,7 @@ def resolved(stored: Sequence[tuple[Key, Tree]], tricks: Tricks) -> list[str]:
 def read() -> list[tuple[Key, Tree]]:
     """The stored lines. Raises InputError if there are none."""
     if not FILE.exists():
-        raise InputError(f"{FILE.name} is missing; `python -m book lines` makes it")
+        raise InputError(f"{FILE.name} is missing; `python -m chapters lines` makes it")
     return [((blank, line, n), when) for (blank, line, n), when in json.loads(FILE.read_text(encoding="utf-8"))]
 
 

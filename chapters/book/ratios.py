@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from ablations import style
-from book.faults import planted
+from chapters.book.faults import planted
 from tricks import Config, Tricks, train
 from tricks.reuse import drift
 

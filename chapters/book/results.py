@@ -20,7 +20,7 @@ from ablations import (
     style,
     trial_table_of,
 )
-from book.figures import learning_curve, over_steps
+from chapters.book.figures import learning_curve, over_steps
 from tricks import Tricks
 
 

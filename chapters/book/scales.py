@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from ablations import interval, style
-from book.faults import planted
-from book.figures import label_lines
+from chapters.book.faults import planted
+from chapters.book.figures import label_lines
 from tricks import Config, Run, Tricks, train
 from tricks.core.rollout import Rollout, play_episodes
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 
 def standardize_short(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 MINIBATCHES = 4
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 
 def row_error(value: Tensor, target: Tensor) -> Tensor:

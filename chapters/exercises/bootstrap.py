@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.segments import play_segment
 

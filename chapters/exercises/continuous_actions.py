@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.policies import Family
 from tricks.core.rollout import Batch, Policy
 from tricks.reuse import old_log_prob

@@ -7,8 +7,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from book import planted
-from book.exercise import Exercise
+from chapters.book import planted
+from chapters.book.exercise import Exercise
 from tricks import Config, Tricks, train
 from tricks.core.reductions import mean
 from tricks.gae import gae

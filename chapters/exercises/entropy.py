@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 
 def reported_bonus(entropy: Tensor, valid: Tensor, coef: float) -> Tensor:

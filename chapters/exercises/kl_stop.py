@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.nets import Net
 from tricks.core.seeds import draw
 from tricks.orthogonal_init import orthogonal

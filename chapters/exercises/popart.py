@@ -2,7 +2,7 @@
 
 import torch
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.moments import ReturnStats
 from tricks.core.nets import Net
 

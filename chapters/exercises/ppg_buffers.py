@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks import Config
 from tricks.core.moments import ReturnStats
 from tricks.core.rollout import Batch

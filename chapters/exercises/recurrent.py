@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.sequences import Sequences

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 
 def leaking_returns(reward: Tensor, done: Tensor, gamma: float) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.agent import Agent
 from tricks.core.rollout import Rollout
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 
 def ratio_in_place(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:

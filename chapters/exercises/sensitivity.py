@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 NEAR = 0.05
 

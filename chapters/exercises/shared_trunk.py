@@ -5,7 +5,7 @@ from copy import deepcopy
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.agent import Agent
 
 Lengths = tuple[Tensor, Tensor]

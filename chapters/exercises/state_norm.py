@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.core.moments import Moments
 from tricks.state_norm import merge_moments
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.baseline import squared_error
 from tricks.huber import linear_beyond
 from tricks.value_clip import clipped_error

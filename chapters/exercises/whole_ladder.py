@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 from ablations import holm
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 
 
 def biased_comparison(without: np.ndarray, having: np.ndarray) -> bool:

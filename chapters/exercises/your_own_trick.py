@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from book.exercise import Exercise
+from chapters.book.exercise import Exercise
 from tricks.advantage_norm import standardize
 
 Judge = Callable[[Tensor, Tensor], Tensor]  # of advantage and valid

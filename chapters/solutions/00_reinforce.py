@@ -1,4 +1,4 @@
-"""Solutions to the chapter on REINFORCE. `python -m solutions.00_reinforce`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on REINFORCE. `python -m chapters.solutions.00_reinforce` checks them.
 
 Exercise 2. E[g] stays the same: the score ∇ log π has mean zero, so a constant times it adds nothing on average. The
 spread of a single g grows with the payouts: for the best machine, from about 1.5 to about 49. A gradient of
@@ -12,7 +12,7 @@ done. It must be the reward of that step, 1; here it is about as large as everyw
 
 import torch
 
-from exercises.reinforce import check_returns
+from chapters.exercises.reinforce import check_returns
 
 
 def my_returns(reward, done, gamma):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on the baseline. `python -m solutions.01_baseline`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on the baseline. `python -m chapters.solutions.01_baseline` checks them.
 
 Exercise 2. It is biased, a little. The mean of the batch contains the pull's own payout, as one part in n, so a part
 1/n of r(a) is subtracted from itself. The other pulls are independent of this action and do no harm. What is left is
@@ -17,7 +17,7 @@ from itertools import product
 
 import torch
 
-from exercises.baseline import check_best_baseline
+from chapters.exercises.baseline import check_best_baseline
 
 
 def my_best_baseline(probs, pays):

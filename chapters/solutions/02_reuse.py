@@ -1,4 +1,4 @@
-"""Solutions to the chapter on reuse. `python -m solutions.02_reuse`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on reuse. `python -m chapters.solutions.02_reuse` checks them.
 
 Exercise 2. The product of 200 ratios of 1.05 is 1.05 ** 200, about 17,000; of 200 ratios of 0.95, about 0.00004. One
 episode in a batch would decide everything. The library uses each step's own ratio only, so the noise does not
@@ -11,7 +11,7 @@ without a ratio, in disguise. What gives it away: max_ratio is always 1.000 and 
 visibly moving. The old log-probability must be computed once, before the first step on the batch.
 """
 
-from exercises.reuse import check_estimate
+from chapters.exercises.reuse import check_estimate
 
 
 def my_estimate(log_prob, old_log_prob, reward):

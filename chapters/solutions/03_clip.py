@@ -1,4 +1,4 @@
-"""Solutions to the chapter on the clip. `python -m solutions.03_clip`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on the clip. `python -m chapters.solutions.03_clip` checks them.
 
 Exercise 2. Never. On the first minibatch every ratio is 1, so nothing is clipped, and the gradient is that of REINFORCE
 with a baseline. With one epoch of one minibatch there is no second one, whatever ε is.
@@ -12,7 +12,7 @@ are gone. The returns alone would not tell you what is wrong."""
 
 import torch
 
-from exercises.clip import check_floor, check_surrogate
+from chapters.exercises.clip import check_floor, check_surrogate
 
 
 def my_surrogate(ratio, advantage, epsilon):

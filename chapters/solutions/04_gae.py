@@ -1,4 +1,4 @@
-"""Solutions to the chapter on GAE. `python -m solutions.04_gae`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on GAE. `python -m chapters.solutions.04_gae` checks them.
 
 Exercise 2. (a) λ = 0: if V is right everywhere, no λ has any bias. Only variance is left, and it is smallest if you see
 a single reward. (b) γ changes the question, and λ only how you estimate the answer. With a smaller γ even the true V is
@@ -20,7 +20,7 @@ the first of these policies.
 
 import torch
 
-from exercises.gae import check_advantages, surprising_advantages
+from chapters.exercises.gae import check_advantages, surprising_advantages
 from tricks.gae import gae
 
 

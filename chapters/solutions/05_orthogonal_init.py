@@ -1,4 +1,4 @@
-"""Solutions to the chapter on orthogonal_init. `python -m solutions.05_orthogonal_init`, in `chapters`, checks them.
+"""Solutions to the chapter on orthogonal_init. `python -m chapters.solutions.05_orthogonal_init` checks them.
 
 Exercise 2. The gradient reaches the hidden layers through the head's weights. If those are 0, so is the gradient of the
 hidden layers in the first step. The head's own gradient is made of the activations, which are not 0. So the head moves
@@ -15,7 +15,7 @@ the number of actions to three digits, for every seed.
 import numpy as np
 import torch
 
-from exercises.orthogonal_init import check_orthogonal, opinionated_
+from chapters.exercises.orthogonal_init import check_orthogonal, opinionated_
 from tricks.core.nets import mlp
 from tricks.core.seeds import stream
 from tricks.orthogonal_init import orthogonal_

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on advantage_norm. `python -m solutions.06_advantage_norm`, in `chapters`, checks them.
+"""Solutions to the chapter on advantage_norm. `python -m chapters.solutions.06_advantage_norm` checks them.
 
 Exercise 2. (a) It could, and that would not depend on the currency either. But advantages change their size during
 training: at the start, when V is about 0, they are whole returns, and later they are small surprises. One number for
@@ -15,7 +15,7 @@ others.
 
 import torch
 
-from exercises.advantage_norm import check_standardize, standardize_short
+from chapters.exercises.advantage_norm import check_standardize, standardize_short
 from tricks.advantage_norm import standardize
 
 

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on state normalization. `python -m solutions.07_state_norm`, in `chapters`, checks them.
+"""Solutions to the chapter on state normalization. `python -m chapters.solutions.07_state_norm` checks them.
 
 Exercise 2. Both standard deviations are 0, so you divide by 0 (or by ε). The four numbers have mean 5 and standard
 deviation 5: all of their spread lies between the batches. Learning brings such batches: as the policy improves, the
@@ -18,7 +18,7 @@ does.
 
 import torch
 
-from exercises.state_norm import check_merged, merge_the_batch
+from chapters.exercises.state_norm import check_merged, merge_the_batch
 from tricks.core.moments import Moments
 
 

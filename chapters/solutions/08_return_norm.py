@@ -1,4 +1,4 @@
-"""Solutions to the chapter on return normalization. `python -m solutions.08_return_norm`, in `chapters`, checks them.
+"""Solutions to the chapter on return normalization. `python -m chapters.solutions.08_return_norm` checks them.
 
 Exercise 2. Once settled: mu and sigma are 100 times larger, n(s) is what it was, V(s) and delta are 100 times larger,
 and so are the advantages, until they are standardized: what reaches the policy is what it was. So nothing is left of
@@ -13,7 +13,7 @@ by 1 explain nothing of returns that vary by thousands. Even a perfect n(s) expl
 
 import numpy as np
 
-from exercises.return_norm import check_deviation, check_move
+from chapters.exercises.return_norm import check_deviation, check_move
 
 
 def my_move(mean, variance, returns, beta):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on gradient clipping. `python -m solutions.09_grad_clip`, in `chapters`, checks them.
+"""Solutions to the chapter on gradient clipping. `python -m chapters.solutions.09_grad_clip` checks them.
 
 Exercise 2. The speed is 1 / sqrt(v), so it is a half when v = 4, that is, when 0.001 * 1000**2 * 0.999**t = 3. Then
 t = ln(3 / 1000) / ln(0.999) = 5806 gradient steps. An update has 4 * 4 = 16 of them, so that's 363 updates, more than
@@ -19,7 +19,7 @@ import math
 
 import torch
 
-from exercises.grad_clip import check_shorten
+from chapters.exercises.grad_clip import check_shorten
 from tricks.core.adam import Adam
 
 

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on the entropy bonus. `python -m solutions.10_entropy`, in `chapters`, checks them.
+"""Solutions to the chapter on the entropy bonus. `python -m chapters.solutions.10_entropy` checks them.
 
 Exercise 2. The value is right on average: E[-log pi(a)] is the definition of H. But its gradient, with the actions held
 fixed, is -grad log pi(a), and the score has mean zero, as the first chapter derived. So the gradient of this
@@ -14,7 +14,7 @@ gives the same symptom. The number to look at is the entropy, with the bonus and
 
 import torch
 
-from exercises.entropy import check_entropy, reported_bonus
+from chapters.exercises.entropy import check_entropy, reported_bonus
 
 
 def my_entropy(logits):

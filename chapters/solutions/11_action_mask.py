@@ -1,4 +1,4 @@
-"""Solutions to the chapter on action masks. `python -m solutions.11_action_mask`, in `chapters`, checks them.
+"""Solutions to the chapter on action masks. `python -m chapters.solutions.11_action_mask` checks them.
 
 Exercise 2. The mean over the two machines that can be drawn is
 1/2 * 1 * (2/3, -1/3, -1/3) + 1/2 * 2 * (-1/3, 2/3, -1/3) = (0, 1/2, -1/2). It is not the gradient of what is earned,
@@ -17,7 +17,7 @@ above 1e-38.)
 
 import torch
 
-from exercises.action_mask import check_masked
+from chapters.exercises.action_mask import check_masked
 
 
 def my_masked(logits, legal):

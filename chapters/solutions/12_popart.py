@@ -1,4 +1,4 @@
-"""Solutions to the chapter on PopArt. `python -m solutions.12_popart`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on PopArt. `python -m chapters.solutions.12_popart` checks them.
 
 Exercise 2. b' = (0 + 0 - 10**4) / 10**-4 = -10**8. Float32 numbers of that size are 8 apart, so W' h + b' would be a
 multiple of 8: outputs that should differ by tenths would all be rounded to the same number, and the gradient steps of
@@ -13,7 +13,7 @@ next move shifts them again. The check: compute V for any states before and afte
 import numpy as np
 import torch
 
-from exercises.popart import check_rescaled, rescale_head_
+from chapters.exercises.popart import check_rescaled, rescale_head_
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import mlp
 from tricks.core.seeds import stream

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on segments. `python -m solutions.13_segments`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on segments. `python -m chapters.solutions.13_segments` checks them.
 
 Exercise 2. `play_rows` calls every row experience, even the one in which a lane is being reset. In that row the "state"
 is the fallen pole, the action was ignored, the reward is 0, and the next state is a fresh start. The agent learns three
@@ -16,7 +16,7 @@ The gain: 128 lanes are in 128 different places, so the rows of a batch have les
 
 import torch
 
-from exercises.segments import check_targets
+from chapters.exercises.segments import check_targets
 
 
 def my_targets(reward, done, last_value, gamma):

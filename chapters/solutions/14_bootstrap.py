@@ -1,4 +1,4 @@
-"""Solutions to the chapter on time limits. `python -m solutions.14_bootstrap`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on time limits. `python -m chapters.solutions.14_bootstrap` checks them.
 
 Exercise 2. Where an episode ends, `play_same_step` records the first observation of the *next* episode as the next
 state. So at the time limit the agent adds γ·V(a fresh start), not γ·V(the state that was cut off). In the hall, a start
@@ -17,7 +17,7 @@ author calls it.
 
 import torch
 
-from exercises.bootstrap import check_targets
+from chapters.exercises.bootstrap import check_targets
 
 
 def my_targets(reward, terminated, truncated, next_value, gamma):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on value clipping. `python -m solutions.15_value_clip`, in `chapters`, checks them.
+"""Solutions to the chapter on value clipping. `python -m chapters.solutions.15_value_clip` checks them.
 
 Exercise 2. `cautious_error` takes the smaller of the two errors. So a prediction that has moved more than ε in the
 *wrong* direction has the clipped error, which is constant there: its gradient is 0, and nothing calls it back. In the
@@ -16,7 +16,7 @@ larger one, and it is constant: no row has a gradient, and the value net learns 
 
 import torch
 
-from exercises.value_clip import check_error, check_huber
+from chapters.exercises.value_clip import check_error, check_huber
 from tricks.value_clip import clipped_error
 
 

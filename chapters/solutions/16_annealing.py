@@ -1,4 +1,4 @@
-"""Solutions to the chapter on annealing. `python -m solutions.16_annealing`, in `chapters`, checks them.
+"""Solutions to the chapter on annealing. `python -m chapters.solutions.16_annealing` checks them.
 
 Exercise 2. `progress` runs from 0 to 1 over the budget, and `taken` from 0 to 4: the rate reaches 0 after a quarter of
 the budget, since the count is in minibatches and the total in updates. Without the clamp it would turn negative, and
@@ -12,7 +12,7 @@ have had higher rates until then. Report what you did. (b) Besides the nets and 
 far and the total, or the share of the budget. Without them, the rate starts from the top again.
 """
 
-from exercises.annealing import check_rate
+from chapters.exercises.annealing import check_rate
 
 
 def my_rate(start, update, updates):

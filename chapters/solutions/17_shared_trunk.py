@@ -1,4 +1,4 @@
-"""Solutions to the chapter on shared trunks. `python -m solutions.17_shared_trunk`, in `chapters`, checks them.
+"""Solutions to the chapter on shared trunks. `python -m chapters.solutions.17_shared_trunk` checks them.
 
 Exercise 2. `deepcopy` makes a second body with the same weights. It agrees with the first one until the first gradient
 step, and from then on each hears its own loss: these are separate nets with a common start, and they learn like
@@ -18,7 +18,7 @@ no features from it. That is why Cobbe et al. let the value's gradient through i
 
 import torch
 
-from exercises.shared_trunk import check_parts
+from chapters.exercises.shared_trunk import check_parts
 from tricks import Config
 from tricks.core.agent import Agent
 from tricks.envs.make import make_env

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on PPG. `python -m solutions.18_ppg`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on PPG. `python -m chapters.solutions.18_ppg` checks them.
 
 Exercise 2. (a) The target is log π_old(a), where the function expects a probability. A log-probability is negative, and
 a negative number has no logarithm: the value of the term is NaN from the first row on. (b) The gradient is another
@@ -19,7 +19,7 @@ many: a phase makes aux_epochs passes over all rows since the last one, in minib
 half as often, an update has as many as before, aux_epochs · minibatches = 24 with the usual numbers.
 """
 
-from exercises.ppg import check_kl
+from chapters.exercises.ppg import check_kl
 
 
 def my_kl(old, new, action):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on reusing rows. `python -m solutions.19_ppg_buffers`, in `chapters`, checks them.
+"""Solutions to the chapter on reusing rows. `python -m chapters.solutions.19_ppg_buffers` checks them.
 
 Exercise 2. (a) epochs = 4, policy_rollouts = 1, policy_uses = 1, value_rollouts = 1, value_uses = 4. The value net's
 share is 4 / (1 · 4) = 1: it gets every row in every epoch, as in PPO with four epochs. The policy's share is ¼.
@@ -13,7 +13,7 @@ of its first update. Nothing crashes, no limit is exceeded, and the curve looks 
 better. `policy_age` shows it, which is exactly 0, and so does `value_age`, which settles at 1.5 instead of about 3.
 """
 
-from exercises.ppg_buffers import check_taken
+from chapters.exercises.ppg_buffers import check_taken
 
 
 def my_taken(keys, used, uses, rollouts, epochs):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on KL stopping. `python -m solutions.20_kl_stop`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on KL stopping. `python -m chapters.solutions.20_kl_stop` checks them.
 
 Exercise 3. The sign is wrong. The rows were drawn from π_old, and under π_old the mean of log ρ is minus the KL
 divergence: it falls below 0 as the policy moves, so it stays under any limit above 0, and the brake hardly ever acts.
@@ -7,7 +7,7 @@ them together: approx_kl is far above 1.5 times the target, and yet steps_taken 
 one of the two must be small.
 """
 
-from exercises.kl_stop import check_near_enough, check_steps
+from chapters.exercises.kl_stop import check_near_enough, check_steps
 
 
 def my_near_enough(log_prob, old_log_prob, target_kl):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on continuous actions. `python -m solutions.21_continuous_actions`, in `chapters`.
+"""Solutions to the chapter on continuous actions. `python -m chapters.solutions.21_continuous_actions` checks them.
 
 Exercise 2. A density is a probability per newton meter. In millinewton meters, the same action is a thousand times the
 number, μ and σ are a thousand times as large, and z = (a − μ)/σ is what it was. Only log σ changes, so log π drops by
@@ -25,7 +25,7 @@ import math
 
 import torch
 
-from exercises.continuous_actions import check_log_prob, check_log_slope
+from chapters.exercises.continuous_actions import check_log_prob, check_log_slope
 from tricks.core.policies import DiagonalGaussian
 
 

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on memory. `python -m solutions.22_recurrent`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on memory. `python -m chapters.solutions.22_recurrent` checks them.
 
 Exercise 2. The layer never resets its states, so an episode begins with what the one before it left behind. Play,
 training, and values all go through the same function, so they agree: every first ratio is 1, and no diagnostic
@@ -17,7 +17,7 @@ keep, as with forget gates that begin nearly open.
 
 import torch
 
-from exercises.recurrent import add_endless_recurrence_, check_rebuilt
+from chapters.exercises.recurrent import add_endless_recurrence_, check_rebuilt
 from tricks import PPO, Config
 from tricks.core.sequences import Sequences
 from tricks.envs.make import make_env

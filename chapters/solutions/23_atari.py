@@ -1,4 +1,4 @@
-"""Solutions to the chapter on Atari. `python -m solutions.23_atari`, in `chapters`, checks them.
+"""Solutions to the chapter on Atari. `python -m chapters.solutions.23_atari` checks them.
 
 Exercise 2. The log now counts what the agent is told: a point is the sign of a reward, and an episode ends with a life.
 So the "score" is the number of hits in one life. In Space Invaders, where a hit is worth 5 to 30 points and there are
@@ -21,7 +21,7 @@ agent played, or a stack would show pictures of the game before; so you must als
 isn't such a place: there the pictures go on.
 """
 
-from exercises.atari import check_field
+from chapters.exercises.atari import check_field
 
 
 def my_field(layers):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on seeds as an axis. `python -m solutions.24_seeds_as_an_axis`, in `chapters`, checks them.
+"""Solutions to the chapter on seeds as an axis. `python -m chapters.solutions.24_seeds_as_an_axis` checks them.
 
 Exercise 2. Every gradient is S times smaller. Plain gradient descent then behaves as with a learning rate of 1/S of
 the one you set, so a run of 30 seeds learns more slowly than a run of 3. Adam divides by the size of the gradient and
@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import torch
 
-from book import planted
-from exercises.seeds_as_an_axis import check_mean, standardize_all
+from chapters.book import planted
+from chapters.exercises.seeds_as_an_axis import check_mean, standardize_all
 from tricks import PPO, Config, train
 
 

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on the whole ladder. `python -m solutions.25_the_whole_ladder` checks them.
+"""Solutions to the chapter on the whole ladder. `python -m chapters.solutions.25_the_whole_ladder` checks them.
 
 Exercise 2. The arm with the trick gets the best of four rates, chosen on the very seeds that are then reported. The arm
 without it gets the first rate, whatever it does there. The largest of four noisy means lies above a single one, so
@@ -12,7 +12,7 @@ to 0.02 takes 16 times as many: 480. Small effects are expensive, which is why h
 
 import numpy as np
 
-from exercises.whole_ladder import check_holm
+from chapters.exercises.whole_ladder import check_holm
 
 
 def my_holm(p):

@@ -1,4 +1,4 @@
-"""Solutions to the chapter on sensitivity. `python -m solutions.26_sensitivity`, in the folder `chapters`, checks them.
+"""Solutions to the chapter on sensitivity. `python -m chapters.solutions.26_sensitivity` checks them.
 
 Exercise 2. If you repeat the experiment, its seeds will be others, but the seven rates will be the same. So differences
 between rates are not noise, and pooling all scores counts them as noise. The variance of the mean over rates is the sum
@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from exercises.sensitivity import check_good_range
+from chapters.exercises.sensitivity import check_good_range
 from tricks import Config, train
 from tricks.ladder import named
 

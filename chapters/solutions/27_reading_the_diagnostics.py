@@ -1,4 +1,4 @@
-"""Solutions to the chapter on diagnostics. `python -m solutions.27_reading_the_diagnostics` checks them.
+"""Solutions to the chapter on diagnostics. `python -m chapters.solutions.27_reading_the_diagnostics` checks them.
 
 Exercise 2. X has the entropy bonus. Its entropy stays close to log 2 = 0.69, the most that two actions allow, because
 every gradient pulls it back to undecided. Y's advantages run on through deaths. Its explained variance stays at 0,
@@ -6,7 +6,7 @@ since the state can't tell what a lane's next episodes will bring, while KL and 
 rate: KL, clip fraction, and the largest ratio all say that its steps are too large.
 """
 
-from exercises.diagnostics import check_diagnosis, check_explained_variance
+from chapters.exercises.diagnostics import check_diagnosis, check_explained_variance
 
 
 def my_explained_variance(value, target):

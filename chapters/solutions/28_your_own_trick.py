@@ -1,4 +1,4 @@
-"""Solutions to the chapter on a trick of your own. `python -m solutions.28_your_own_trick` checks them.
+"""Solutions to the chapter on a trick of your own. `python -m chapters.solutions.28_your_own_trick` checks them.
 
 Exercise 3. Ranks only see the order, as signs do. In the lottery, with both machines pulled equally often, the worst
 35% of the pulls are the right machine's blanks, the next 50% are the left machine's, and the best 15% are the right
@@ -9,7 +9,7 @@ machine, too. Anything that depends on the order alone can't know that 10 is muc
 
 import torch
 
-from exercises.your_own_trick import check_law, check_ranks
+from chapters.exercises.your_own_trick import check_law, check_ranks
 
 
 def my_ranks(advantage):

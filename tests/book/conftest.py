@@ -14,7 +14,7 @@ from support.replayed import write_page
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site. Of several test processes one makes it, and the others wait for that."""
     pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
-    from book.site.website import SiteOptions, main
+    from chapters.book.site.website import SiteOptions, main
 
     own = tmp_path_factory.getbasetemp()
     folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

@@ -16,8 +16,8 @@ from ablations.design.designs import DESIGNS
 from ablations.design.labels import added, taken
 from ablations.design.story import story_of
 from ablations.figures.ends import spread
-from book import best_at, evidence, lost_at, planted, swept, unwatched
-from book.exercise import Exercise
+from chapters.book import best_at, evidence, lost_at, planted, swept, unwatched
+from chapters.book.exercise import Exercise
 from tricks import PPG, Config, InputError, source, train
 from tricks.gae import gae
 from tricks.ppg import auxiliary_loss
@@ -200,7 +200,7 @@ def test_where_a_number_was_not_swept_its_panel_is_empty(monkeypatch: pytest.Mon
     table = pd.DataFrame({"lr": [0.1, 0.2], "seed": 0, "score": [1.0, 2.0], "env": "CartPole-v1", "rung": "ppo"})
     others = table.rename(columns={"lr": "gamma"})
     found = [table, others.assign(env="Acrobot-v1"), others.assign(rung="ppg", score=7.0)]
-    monkeypatch.setattr(sys.modules["book.swept"], "_stored", lambda: found)
+    monkeypatch.setattr(sys.modules["chapters.book.swept"], "_stored", lambda: found)
     figure = swept("lr", "gamma")
     assert [axis.get_visible() for axis in figure.axes] == [True, False, False, True]
     assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["area under the curve"] * 2

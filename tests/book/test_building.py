@@ -6,7 +6,7 @@ import jupytext
 import nbformat
 import pytest
 
-from book import build
+from chapters.book import build
 
 EXERCISES = "**Exercise 1.** Do it.\n\n**Exercise 2.** Do it again.\n"
 

@@ -8,7 +8,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from book.build import FURTHER, is_folded, marked, minutes, names, reading_time
+from chapters.book.build import FURTHER, is_folded, marked, minutes, names, reading_time
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 NAMES = names()

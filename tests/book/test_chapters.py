@@ -9,7 +9,7 @@ import jupytext
 import pytest
 from jupytext.compare import compare_notebooks
 
-from book.build import END, START, names, table_of_contents
+from chapters.book.build import END, START, names, table_of_contents
 from tricks import Tricks
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
@@ -78,13 +78,13 @@ def test_a_chapter_has_exercises_and_their_solutions_are_right(name: str, capsys
 def exercises() -> list[tuple[str, str]]:
     """Every exercise, by the module and the name that a chapter imports it from."""
     text = "\n".join((CHAPTERS / f"{name}.py").read_text() for name in NAMES)
-    imports = re.findall(r"^from exercises\.(\w+) import \(?([\w\s,]+)\)?$", text, re.M)
+    imports = re.findall(r"^from chapters\.exercises\.(\w+) import \(?([\w\s,]+)\)?$", text, re.M)
     return [(module, name) for module, names in imports for name in re.findall(r"check_\w+", names)]
 
 
 @pytest.mark.parametrize(("module", "name"), exercises())
 def test_an_exercise_names_each_known_mistake(module: str, name: str) -> None:
-    exercise = getattr(__import__(f"exercises.{module}", fromlist=[name]), name)
+    exercise = getattr(__import__(f"chapters.exercises.{module}", fromlist=[name]), name)
     assert exercise.verdict(exercise.right).startswith("Right")
     assert exercise.verdict(lambda *_: None).startswith("Not yet: <lambda> returns nothing")
     assert exercise.mistakes

@@ -10,7 +10,7 @@ from support.register import register
 from support.replayed import Case, replayed
 from support.restless import Restless
 
-from book.site.playground import offered
+from chapters.book.site.playground import offered
 from tricks import PPO, Config, Tricks, train
 from tricks.ladder import NEEDS, closed, named, rungs
 from tricks.runs.learning_curve import DIAGNOSTICS

@@ -13,8 +13,8 @@ from support.replayed import write_page
 
 from ablations import Study, interval
 from ablations.training.scores import on_grid
-from book.results import beyond, studies
-from book.site.playground import ENGINE
+from chapters.book.results import beyond, studies
+from chapters.book.site.playground import ENGINE
 from tricks import PPO, REINFORCE, Tricks
 from tricks.ladder import named
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.browsing import Browser
 
-from book.site.playground import offered
+from chapters.book.site.playground import offered
 from tricks import listing
 from tricks.ladder import REINFORCE, switched
 from tricks.worlds import WORLDS

@@ -13,10 +13,10 @@ from support.studies import study
 from ablations import area
 from ablations.analysis.studies import SHARES
 from ablations.design.designs import ladder
-from book.lines import legal_sets, read, resolved, tree
-from book.results import studies
-from book.site.explorer import _arm, _environment
-from book.site.growing import body
+from chapters.book.lines import legal_sets, read, resolved, tree
+from chapters.book.results import studies
+from chapters.book.site.explorer import _arm, _environment
+from chapters.book.site.growing import body
 from tricks import EVERY, PPG, REINFORCE, Config, InputError, Tricks
 from tricks.cli.parsing import parse
 from tricks.ladder import named, switched
@@ -109,7 +109,7 @@ def test_what_is_shown_takes_less_than_three_megabytes(site: Path) -> None:
 
 
 def test_the_stored_lines_are_those_of_sets_that_they_were_not_learned_from() -> None:
-    stored = read()  # else run `python -m book lines`
+    stored = read()  # else run `python -m chapters lines`
     for tricks in legal_sets(15, seed=2):
         assert resolved(stored, tricks) == body(tricks)
 

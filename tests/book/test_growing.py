@@ -2,8 +2,8 @@
 
 import pytest
 
-from book.site.growing import body, lines, origins, steps
-from book.site.traced import in_letters, shapes
+from chapters.book.site.growing import body, lines, origins, steps
+from chapters.book.site.traced import in_letters, shapes
 from tricks import PPO, REINFORCE, diff, listing
 from tricks.ladder import LADDER, NEEDS
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from support.browsing import Browser
 
-from book.ratios import ratios_by_epoch, shares_by_epoch
-from book.store import FOLDER, rounded, store
+from chapters.book.ratios import ratios_by_epoch, shares_by_epoch
+from chapters.book.store import FOLDER, rounded, store
 from tricks import Config
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import mlp

@@ -14,7 +14,7 @@ from ablations import interval
 from ablations.analysis.compared import would_do
 from ablations.analysis.estimates import unpaired
 from ablations.training.scores import on_grid
-from book.site.growing import body
+from chapters.book.site.growing import body
 from tricks.ladder import switched
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")

@@ -9,17 +9,17 @@ import nbformat
 import pytest
 from support.browsing import Browser
 
-from book.build import names
+from chapters.book.build import names
 from tricks.errors import InputError
 from tricks.ladder import LADDER, switched
 
 pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
 
-from book.__main__ import main
-from book.site.growing import body
-from book.site.rungs import rung_of
-from book.site.staging import covered
-from book.site.website import replace
+from chapters.__main__ import main
+from chapters.book.site.growing import body
+from chapters.book.site.rungs import rung_of
+from chapters.book.site.staging import covered
+from chapters.book.site.website import replace
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.browsing import Browser
 
-from book.build import names
-from book.site.train_here import HERE, TrainHere
+from chapters.book.build import names
+from chapters.book.site.train_here import HERE, TrainHere
 from tricks import Config
 from tricks.ladder import switched
 

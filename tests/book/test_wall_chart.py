@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from book.site.wall_chart import _plain, described, numbers, tables_of_diagnostics, wall_chart
+from chapters.book.site.wall_chart import _plain, described, numbers, tables_of_diagnostics, wall_chart
 from tricks import Config
 
 

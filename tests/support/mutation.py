@@ -101,7 +101,7 @@ def main() -> None:
     if options.table:
         return table()
     RESULTS.parent.mkdir(exist_ok=True)
-    sys.path[:0] = [str(ROOT), str(ROOT / "chapters")]
+    sys.path[:0] = [str(ROOT)]
     for library in LIBRARIES.split():
         importlib.import_module(library)
     importlib.import_module("torch").set_num_threads(1)

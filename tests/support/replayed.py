@@ -13,7 +13,7 @@ from support.recording import Recording
 from torch import Tensor
 
 import tricks.core.adam as adam
-from book.site.playground import engine
+from chapters.book.site.playground import engine
 from tricks import Config, Tricks
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream

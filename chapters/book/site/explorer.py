@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ablations import SCALES, Study, area, flags, interval, rows_of
-from book.evidence import evidence
-from book.results import beyond, studies
+from chapters.book.evidence import evidence
+from chapters.book.results import beyond, studies
 from tricks import Tricks
 from tricks.ladder import EXCLUDES, NEEDS, PRESETS, rungs
 

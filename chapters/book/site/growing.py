@@ -9,7 +9,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from book.site.traced import shapes
+from chapters.book.site.traced import shapes
 from tricks import REINFORCE, Tricks, listing
 from tricks.ladder import LADDER, NEEDS, named, switched
 

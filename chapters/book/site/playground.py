@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from book.site.wall_chart import described
+from chapters.book.site.wall_chart import described
 from tricks import Config, Tricks
 from tricks.ladder import HYPERPARAMETERS, NEEDS, PRESETS, rungs
 

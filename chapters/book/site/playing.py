@@ -6,9 +6,9 @@ from typing import Any
 from nbformat import NotebookNode
 
 from ablations import FEWEST
-from book.site.playground import offered
-from book.site.rungs import chapter_of
-from book.site.train_here import HERE
+from chapters.book.site.playground import offered
+from chapters.book.site.rungs import chapter_of
+from chapters.book.site.train_here import HERE
 from tricks.ladder import COLORS
 
 EXERCISES = "## Exercises"

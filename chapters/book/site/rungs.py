@@ -5,7 +5,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from book.build import names
+from chapters.book.build import names
 from tricks.ladder import LADDER, Tricks
 
 

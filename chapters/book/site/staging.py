@@ -8,11 +8,11 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from book import clips
-from book.build import CHAPTERS, names, number, parts, title
-from book.site import explorer, playing
-from book.site.growing import origins
-from book.site.rungs import has_trick, rung_of
+from chapters.book import clips
+from chapters.book.build import CHAPTERS, names, number, parts, title
+from chapters.book.site import explorer, playing
+from chapters.book.site.growing import origins
+from chapters.book.site.rungs import has_trick, rung_of
 from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent

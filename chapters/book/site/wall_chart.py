@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from ablations import style
-from book.build import CHAPTERS
+from chapters.book.build import CHAPTERS
 from tricks import PPO, Config, config
 from tricks.ladder import HYPERPARAMETERS
 

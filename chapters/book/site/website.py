@@ -1,4 +1,4 @@
-"""`python -m book site`: the web book as a folder of static pages."""
+"""`python -m chapters site`: the web book as a folder of static pages."""
 
 import io
 import json
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from book.build import CHAPTERS
-from book.lines import read
-from book.site.explorer import explored
-from book.site.growing import colored, loop
-from book.site.playground import engine, page
-from book.site.playing import played
-from book.site.staging import STATIC, stage
-from book.site.wall_chart import wall_chart
-from book.store import FOLDER
+from chapters.book.build import CHAPTERS
+from chapters.book.lines import read
+from chapters.book.site.explorer import explored
+from chapters.book.site.growing import colored, loop
+from chapters.book.site.playground import engine, page
+from chapters.book.site.playing import played
+from chapters.book.site.staging import STATIC, stage
+from chapters.book.site.wall_chart import wall_chart
+from chapters.book.store import FOLDER
 from tricks.core.extras import extra
 from tricks.errors import InputError
 
@@ -81,7 +81,7 @@ def settings(static: list[str]) -> dict[str, Any]:
     return {
         "project": "What makes PPO work",
         "author": "the authors of tricks",
-        "extensions": ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "book.site.rungs"],
+        "extensions": ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "chapters.book.site.rungs"],
         "nb_execution_mode": "off",
         "nb_render_markdown_format": "gfm",  # tables in outputs
         "nb_code_prompt_show": "Show the code",

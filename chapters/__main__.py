@@ -1,4 +1,4 @@
-"""`python -m book build`, `clips`, `lines` and `site`, in the folder `chapters`."""
+"""`python -m chapters build`, `clips`, `lines` and `site`: what makes the notebooks and the web book."""
 
 import sys
 
@@ -7,9 +7,9 @@ from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.flags import meant
 
-USAGE = """usage: python -m book COMMAND ...
+USAGE = """usage: python -m chapters COMMAND ...
 
-  build   run chapters and save their outputs: python -m book build 04_gae (without names: all, and the map)
+  build   run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map)
   clips   train an agent for every rung, and film it
   lines   learn which line of the loop is there with which flags (after a change of the loop)
   site    make the web book from the saved notebooks"""
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _build(names: list[str]) -> int:
-    from book import build
+    from chapters.book import build
 
     if unknown := [name for name in names if name not in build.names()]:
         hint = meant(unknown[0], build.names()) or f"; the chapters are {', '.join(build.names())}"
@@ -36,19 +36,19 @@ def _build(names: list[str]) -> int:
 
 
 def _site(arguments: list[str]) -> int:
-    from book.site import website
+    from chapters.book.site import website
 
-    return website.main(options(website.SiteOptions, arguments, "python -m book site"))
+    return website.main(options(website.SiteOptions, arguments, "python -m chapters site"))
 
 
 def _clips(arguments: list[str]) -> int:
-    from book import clips
+    from chapters.book import clips
 
     return _alone("clips", arguments) or clips.main()
 
 
 def _lines(arguments: list[str]) -> int:
-    from book import lines
+    from chapters.book import lines
 
     return _alone("lines", arguments) or lines.main()
 

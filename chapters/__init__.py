@@ -1,0 +1,1 @@
+"""The chapters: notebooks, what they draw and check with (`book`), and their exercises."""
