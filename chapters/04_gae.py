@@ -2,12 +2,13 @@
 # # GAE: how far to trust the value net
 #
 # *A return is honest but noisy; a learned value is calm but wrong. How much of each?*
-#
+
+# %% [markdown] tags=["two-hours"]
 # To judge an action, you can add up everything that came after it, noise included. Or you can wait a single step and
 # ask the value net $V$, which may be wrong, what the state you reached is worth. The dial between the two is called λ.
 # Turning it takes one line of code. Getting the *ends of episodes* right takes two masks, columns of yes and no.
 
-# %% tags=["hide-input"]
+# %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -24,7 +25,7 @@ from tricks.recompute import judged, judged_anew
 
 begin()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## A ride on a conveyor belt
 #
 # A belt has 30 cells. Every step moves you one cell along and pays noise with mean 0 and standard deviation 1. The last
@@ -38,7 +39,7 @@ begin()
 # With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. Here are estimates from 2,000
 # rides, for four values of $k$ (the figure shows 300 of the rides):
 
-# %% tags=["hide-input"]
+# %% tags=["two-hours", "hide-input"]
 CELLS, WORTH, RIDES = 30, 10.0, 2000
 torch.manual_seed(54)
 error = torch.randn(CELLS)  # of V, one number per cell
@@ -53,7 +54,7 @@ def guess(off):
 
 believed = guess(off=2.0)
 
-# %% tags=["hide-input"]
+# %% tags=["two-hours", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for i, k in enumerate((1, 3, 10, 30)):
     estimate = reward[:, :k].sum(1) + believed[k]
@@ -65,7 +66,7 @@ axis.set_yticks(range(4), ["k = 1, mostly V", "k = 3", "k = 10", "k = 30, Monte 
 axis.set(xlabel="estimate of what the first cell is worth", ylim=(-0.5, 3.9))
 plt.show()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The bottom cloud is narrow and in the wrong place: that is **bias**. The top one is in the right place and wide: that
 # is **variance**. More data shrinks variance, but never bias. And you can't pick a good $k$ without knowing how wrong
 # $V$ is in each cell.
@@ -108,10 +109,10 @@ plt.show()
 # surprises telescope into the Monte Carlo return minus $V(s_t)$: trust only what you saw. In the library, each formula
 # has its own mask:
 
-# %%
+# %% tags=["two-hours"]
 source(gae, discounted_sum)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Two kinds of ending
 #
 # A batch holds several episodes, one after another. An episode **terminates** when nothing more is to come: the pole
@@ -146,7 +147,7 @@ source(gae, discounted_sum)
 # Dying was worse than expected by 2, and the step before gets a quarter of the blame. Being stopped by the clock is
 # nobody's fault. With one mask in both places:
 
-# %%
+# %% tags=["two-hours"]
 pays, four = torch.tensor([2.0, 2.0, 2.0, 2.0, 18.0]), torch.full((5,), 4.0)
 terminated = torch.tensor([False, True, False, False, False])
 done = torch.tensor([False, True, False, True, False])
@@ -163,13 +164,13 @@ versions = {
 for name, advantage in versions.items():
     print(f"{name:21}", "  ".join(f"A{t} = {a:4.1f}" for t, a in enumerate(advantage.tolist())))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With `done` in both, the time limit looks like dying: $A_3 = -2$, and the step before is blamed, too. With
 # `terminated` in both, the 18 leaks from the third episode into the second: $A_3 = 4$, undeserved praise.
 #
 # Back to the belt, to check both ends of the dial:
 
-# %%
+# %% tags=["two-hours"]
 last = torch.zeros_like(reward, dtype=torch.bool)
 last[:, -1] = True  # every ride terminates there, so both masks are the same
 
@@ -185,7 +186,7 @@ monte_carlo = reward.flip(1).cumsum(1).flip(1)
 torch.testing.assert_close(estimates(believed, 1.0), monte_carlo, atol=1e-3, rtol=0)
 torch.testing.assert_close(estimates(believed, 0.0), reward + believed[1:])
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Bias and variance along the dial
 #
 # $V(s_t) + A_t$ estimates what cell $t$ is worth. Over 2,000 rides, how far is its mean from 10 (bias), and how much
@@ -194,7 +195,7 @@ torch.testing.assert_close(estimates(believed, 0.0), reward + believed[1:])
 # for a later state, does.)
 
 
-# %%
+# %% tags=["two-hours"]
 def bias_and_variance(lam, off):
     """Mean over the cells of bias² and of variance, if V is off by about `off`."""
     found = estimates(guess(off), lam)
@@ -205,11 +206,11 @@ dial = torch.linspace(0, 1, 41).tolist()
 parts = torch.tensor([bias_and_variance(lam, off=2.0) for lam in dial])
 totals = {off: torch.tensor([sum(bias_and_variance(lam, off)) for lam in dial]) for off in (0.5, 2.0, 4.0)}
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # **Predict.** Sketch bias² and variance against λ. Is the sum smallest at an end of the dial, or in between? And when
 # $V$ gets worse, does the best λ move left or right?
 
-# %% tags=["thumbnail", "predict", "hide-input"]
+# %% tags=["two-hours", "thumbnail", "predict", "hide-input"]
 figure, (left, other) = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
 left.plot(dial, parts[:, 0], color=style.OTHERS[3])
 left.plot(dial, parts[:, 1], color=style.OTHERS[2])
@@ -232,7 +233,7 @@ assert 0 < best[0.5] < best[2.0] < best[4.0] < 1
 assert parts[-1, 0] < 0.1 < 1 < parts[0, 0]
 assert parts[-1, 1] > 10
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <!-- mechanism: gae -->
 #
 # Turn λ down from 1, and most of the variance is gone before the bias gets large. So the valley is broad, and the worse
@@ -244,10 +245,10 @@ assert parts[-1, 1] > 10
 # $V + A$ is also a less noisy target for $V$ than the return: the TD(λ) target. Like the advantage, it is made from the
 # *old* $V$, before any gradient step.
 
-# %%
+# %% tags=["two-hours"]
 diff(named("clip"), named("gae"))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # `dead` marks the rows beyond which no value lies. For now the loop treats a time limit as a death, so `dead` equals
 # `done`, until [segments](13_segments.ipynb) and [time limits](14_bootstrap.ipynb) tell them apart.
 #
@@ -261,11 +262,11 @@ diff(named("clip"), named("gae"))
 # **Predict.** Five agents for each λ, at the same learning rate. Which of 0, 0.5, 0.8, and 1 learns nothing, and which
 # learns fastest?
 
-# %%
+# %% tags=["two-hours"]
 mail = Config("tricks/Mail3-v0", seeds=5, steps=30_000, hidden=(32, 32), lr=0.003)
 runs = {f"λ = {lam:g}": train(replace(mail, gae_lambda=lam), named("gae")) for lam in (1.0, 0.0, 0.5, 0.8)}
 
-# %% tags=["predict", "hide-input"]
+# %% tags=["two-hours", "predict", "hide-input"]
 curves(runs)
 plt.show()
 mean = {name: run.curve["return"].mean() for name, run in runs.items()}
@@ -273,12 +274,13 @@ print("mean over all of training:", ", ".join(f"{name} {points:.0f}" for name, p
 assert mean["λ = 0"] < 40 < mean["λ = 0.5"] < mean["λ = 0.8"] - 10
 assert mean["λ = 1"] < mean["λ = 0.8"] - 10
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With λ = 0 the pay never reaches the action that earned it, and no amount of data changes that, because $V$ can't
 # see the mail. (If the mail were part of the state, $V(s_{t+1})$ would know of it, and λ = 0 would learn, too.) With
 # λ = 0.5 an eighth gets through. With λ = 0.8 half does, and learning is fastest. With λ = 1 nearly all does, along
 # with the noise of every later reward.
-#
+
+# %% [markdown]
 # ## It doesn't help everywhere
 
 # %% tags=["hide-input"]
@@ -344,6 +346,7 @@ assert lambdas["Acrobot-v1"][0.5] > lambdas["Acrobot-v1"][1] + 100
 assert lambdas["Pendulum-v1"].max() - lambdas["Pendulum-v1"].min() < 60
 assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 
+
 # %% [markdown]
 # λ = 0.9 is nearly as good as the best in all three; the usual 0.95 isn't on Acrobot. On CartPole, λ matters little
 # from 0.9 on, but a bare TD error loses half the score. Acrobot is the reverse: a small λ is best, and λ = 1 costs
@@ -376,24 +379,26 @@ assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 
 # %% [markdown]
 # ## Exercises
-#
+
+# %% [markdown] tags=["two-hours"]
 # **Exercise 1: write it.** Compute the advantages of one lane with a loop from the back, with both masks.
 
 
-# %%
+# %% tags=["two-hours"]
 def my_advantages(reward, value, next_value, terminated, done, gamma, lam):  # five tensors [T] -> [T]
     ...
 
 
 check_advantages(my_advantages)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>
 #
 # Two lines per step. Which of them asks whether the next *state* counts, and which whether the next *row* does?
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 2: think.** (a) Let $V$ be exactly right everywhere. Which $\lambda$ gives the least squared error, and
 # what is its bias? Check with `bias_and_variance(lam, off=0.0)`. (b) Both $\gamma$ and $\lambda$ fade out the future.
 # What does $\gamma$ change that $\lambda$ doesn't?

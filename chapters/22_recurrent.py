@@ -510,7 +510,7 @@ def add_open_recurrence_(agent, config):
 
 
 WORLDS["tricks/Recall16-v0"] = corridor(16)
-sixteen = replace(walk, env="tricks/Recall16-v0", lanes=16, horizon=32)
+sixteen = replace(walk, env="tricks/Recall16-v0", steps=25_000, lanes=16, horizon=32)
 short, long = (train(config, RECURRENT) for config in (replace(walk, env="tricks/Recall2-v0"), sixteen))
 
 # %%

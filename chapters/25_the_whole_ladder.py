@@ -2,11 +2,12 @@
 # # The whole ladder
 #
 # *Seventeen flags later: which of them did the work, and how sure can we be?*
-#
-# Here are all tricks side by side, from the stored runs. A table of effects is easy to misread, so half of this chapter
-# is about reading one.
 
-# %% tags=["hide-input"]
+# %% [markdown] tags=["two-hours"]
+# Here are all tricks side by side, from the stored runs. A table of effects is easy to misread, so half of the
+# work is to read one.
+
+# %% tags=["two-hours", "hide-input"]
 from itertools import permutations
 
 import matplotlib.pyplot as plt
@@ -25,17 +26,20 @@ from tricks.ladder import NEEDS
 
 begin()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Sixteen steps on CartPole
 #
 # Every rung adds one trick to those before it. (`action_mask` is missing: CartPole has no illegal actions.) The score
 # is the area under the learning curve, where 0 is a random policy and 1 the ceiling. Bars are 95% intervals over seeds.
-# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05. (For the
-# trials in the tricks' chapters, *seen* just means detected.)
-#
+# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05.
+
+# %% [markdown]
+# (For the trials in the tricks' chapters, *seen* just means detected.)
+
+# %% [markdown] tags=["two-hours"]
 # **Predict.** How many of the sixteen steps will be seen? Which ones?
 
-# %% tags=["predict", "thumbnail", "hide-input"]
+# %% tags=["two-hours", "predict", "thumbnail", "hide-input"]
 cartpole = studies()[0]
 ladder, whole, alone = (
     next(design for design in cartpole.designs if design.name == name)
@@ -59,7 +63,7 @@ axis.set(
 )
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["two-hours", "hide-input"]
 display(Markdown(sentences.of(cartpole)[0]))
 seen = list(steps.index[(steps.detected != 0) & (steps.confirmed == 1)])
 assert seen == ["clip", "advantage_norm", "bootstrap"]
@@ -68,17 +72,20 @@ small = list(steps.index[steps.verdict == "practically nothing"])
 print(f"practically nothing ({len(small)}): {', '.join(small)}")
 assert len(small) == 6
 
-# %% [markdown]
+
+# %% [markdown] tags=["two-hours"]
 # Three of sixteen, and they make up most of the climb: the clip, advantage normalization, and bootstrapping at the time
 # limit. Six others are *practically nothing*: their whole interval lies within ±0.05. For the remaining seven, thirty
 # seeds can't tell. All of that is *on top of the rungs before them, on CartPole, at each arm's best learning rate*.
-#
+
+# %% [markdown] tags=["two-hours"]
 # ## Who gets the credit?
 #
 # Say that two tricks do the same job: with neither, the score is 0; with either or both, 1. Whichever you climb first
 # gets all the credit. Take one out of the full set, and nobody misses it. **What a trick does depends on what is
 # already there.**
-#
+
+# %% [markdown]
 # The *Shapley value* of game theory splits the credit fairly: it averages a trick's step over all orders of climbing.
 # Here each trick gets ½. Two tricks that only help together also get ½ each, although neither helps alone.
 
@@ -266,7 +273,7 @@ assert {env: names[-1] for env, names in groups.items()} == {
 assert all("baseline" in groups[env] for env in ("Pendulum-v1", "Taxi-v4"))
 assert all({"bootstrap", "return_norm"} <= set(counts.index[counts[env] > 0]) for env in ("Pendulum-v1", "Taxi-v4"))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Asking sixteen questions at once
 #
 # Two faults make an ablation mislead. **Asking many questions** makes it invent effects. Suppose that none of 16 tricks
@@ -281,7 +288,7 @@ assert all({"bootstrap", "return_norm"} <= set(counts.index[counts[env] > 0]) fo
 # **Predict.** Simulate five thousand such ablations, with ten seeds per trick. In how many is something "significant"
 # without the correction? With it?
 
-# %% tags=["predict", "hide-input"]
+# %% tags=["two-hours", "predict", "hide-input"]
 np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
 
 rng = np.random.default_rng(0)
@@ -338,14 +345,14 @@ assert failed.groupby("env").trick.agg(sorted).to_dict() == {
     "LunarLander-v3": ["clip", "orthogonal_init", "reuse"],
 }
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## "No effect" from three seeds
 #
 # The second fault, **too few seeds**, hides what is there. The figure shows the chance to detect an effect, by its size
 # in units of the spread (standard deviation) of the differences: for two arms, $\sqrt{2}$ times the spread between
 # seeds. Solid: one trick, one question. Dotted: the same trick as one of 16.
 
-# %% tags=["hide-input"]
+# %% tags=["two-hours", "hide-input"]
 sizes = np.linspace(0, 2.5, 11)
 chance = {}
 for seeds in (3, 10, 30):
@@ -367,7 +374,7 @@ print("seen four times in five:", ", ".join(f"{size:.1f} spreads with {seeds} se
 assert needed[30] < 0.7 < needed[10] < 1.2
 assert chance[3][1].max() < 0.2
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With ten seeds and a single question, an effect must be about as large as the spread of the differences, 1.4 times
 # that between seeds, to be seen four times in five. With three seeds and sixteen questions you hardly ever see
 # anything.

@@ -169,7 +169,11 @@ def main(chosen: Sequence[str]) -> int:
 
 def write_map() -> None:
     """Put the table of contents into README.md."""
+    write_between(START, END, table_of_contents())
+
+
+def write_between(start: str, end: str, made: str) -> None:
+    """Put what was made between two marks of README.md."""
     page = CHAPTERS / "README.md"
     text = page.read_text(encoding="utf-8")
-    made = text.split(START)[0] + START + table_of_contents() + END + text.split(END)[1]
-    page.write_text(made, encoding="utf-8")
+    page.write_text(text.split(start)[0] + start + made + end + text.split(end)[1], encoding="utf-8")

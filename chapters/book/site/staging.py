@@ -13,6 +13,7 @@ from chapters.book.build import CHAPTERS, names, number, parts, title
 from chapters.book.site import explorer, playing
 from chapters.book.site.growing import origins
 from chapters.book.site.rungs import has_trick, rung_of
+from chapters.book.two_hours import STOPS
 from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
@@ -25,7 +26,7 @@ CHART = "<p>To print: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF)
 FRONT = """<p class="front-says">Ten agents learn before your eyes, alike in everything but their luck, and every trick
 that makes PPO work is a switch: turn off <code>clip</code> and see what becomes of them.</p>
 
-<p class="front-links"><a href="chapters/00_reinforce.html">Two hours: from REINFORCE to PPO</a>
+<p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to PPO</a>
 <a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
 CARD = "## At a glance"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
@@ -38,10 +39,13 @@ def stage(folder: Path) -> None:
         path = CHAPTERS / f"{name}.ipynb"
         notebook = filmed(covered(nbformat.read(path, as_version=4)), rung_of(name) if has_trick(name) else "")
         playing.add(notebook, name[3:])
-        for cell in notebook.cells:
-            if cell.cell_type == "markdown":
-                cell.source = MECHANISM.sub(_mechanism, _relinked(cell.source, path, linked))
-        _place(folder, path).write_text(nbformat.writes(notebook), encoding="utf-8")
+        _write(notebook, path, folder, linked)
+    for stop in STOPS:
+        path = CHAPTERS / f"{stop.name}.ipynb"
+        notebook = covered(nbformat.read(path, as_version=4))
+        if stop.plays:
+            notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(playing.place(stop.plays)))
+        _write(notebook, path, folder, linked)
     for path in DOCS:
         _place(folder, path).write_text(_relinked(path.read_text(encoding="utf-8"), path, linked), encoding="utf-8")
     for path in linked:
@@ -56,6 +60,14 @@ def stage(folder: Path) -> None:
     (folder / "explorer.md").write_text(explorer.PAGE, encoding="utf-8")
     (folder / "playground.md").write_text(playing.page(), encoding="utf-8")
     (folder / "index.md").write_text(front_page(), encoding="utf-8")
+
+
+def _write(notebook: NotebookNode, path: Path, folder: Path, linked: set[Path]) -> None:
+    """Write the notebook at `path` of the repository into the sources, with the site's links and moving figures."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = MECHANISM.sub(_mechanism, _relinked(cell.source, path, linked))
+    _place(folder, path).write_text(nbformat.writes(notebook), encoding="utf-8")
 
 
 def _place(folder: Path, path: Path) -> Path:
@@ -157,7 +169,7 @@ def _chapter_of(trick: str) -> str:
 
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
-    cards, tree = "", ""
+    cards, tree = "", _tree("Two hours to PPO", [f"chapters/{stop.name}" for stop in STOPS])
     for part, chapters in parts().items():
         shown = "\n".join(_card(name) for name in chapters)
         cards += f"<h2>{part}</h2>\n<div class='cards'>\n{shown}\n</div>\n"
