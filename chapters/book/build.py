@@ -16,6 +16,7 @@ import jupytext
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 
+from chapters.book import setup_cells
 from chapters.book.store import BUILDING
 
 CHAPTERS = Path(__file__).parents[1]
@@ -60,7 +61,7 @@ def execute(name: str) -> NotebookNode:
     runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
     runner.preprocess(notebook, {"metadata": {"path": str(CHAPTERS)}})
     notebook.metadata.pop("language_info", None)
-    jupytext.write(marked(name, notebook), CHAPTERS / f"{name}.ipynb")
+    setup_cells.write(CHAPTERS / f"{name}.ipynb", marked(name, notebook))
     return notebook
 
 
@@ -121,7 +122,7 @@ def title(name: str) -> tuple[str, str]:
 
 def minutes(name: str) -> tuple[int, int]:
     """The reading time of a built chapter: up to the heading FURTHER, and from there on."""
-    cells = jupytext.read(CHAPTERS / f"{name}.ipynb").cells
+    cells = setup_cells.stored(CHAPTERS / f"{name}.ipynb").cells
     end = next((k for k, cell in enumerate(cells) if cell.source.startswith(FURTHER)), len(cells))
     return round(reading_time(cells[:end])), round(reading_time(cells[end:]))
 

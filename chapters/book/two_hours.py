@@ -7,11 +7,10 @@ whichever chapters it runs.
 from copy import deepcopy
 from dataclasses import dataclass
 
-import jupytext
-import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_notebook
 
+from chapters.book import setup_cells
 from chapters.book.build import CHAPTERS, marked, reading_time, title, write_between
 
 TAG = "two-hours"
@@ -129,8 +128,7 @@ def ending(number: int) -> str:
 
 def stored(name: str) -> NotebookNode:
     """The stored notebook of a chapter."""
-    found: NotebookNode = nbformat.read(CHAPTERS / f"{name}.ipynb", as_version=4)
-    return found
+    return setup_cells.stored(CHAPTERS / f"{name}.ipynb")
 
 
 def minutes() -> list[int]:
@@ -150,5 +148,5 @@ def table() -> str:
 def write() -> None:
     """Write the six notebooks, and their table into README.md."""
     for number, stop in enumerate(STOPS, start=1):
-        jupytext.write(notebook(number), CHAPTERS / f"{stop.name}.ipynb")
+        setup_cells.write(CHAPTERS / f"{stop.name}.ipynb", notebook(number))
     write_between(START, END, table())

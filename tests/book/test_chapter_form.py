@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-import jupytext
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from chapters.book.build import FURTHER, is_folded, marked, minutes, names, reading_time
+from chapters.book.setup_cells import stored
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 NAMES = names()
@@ -20,7 +20,7 @@ AT_MOST = 30  # minutes
 
 def cells_of(name: str) -> list[NotebookNode]:
     """The cells of a stored notebook."""
-    cells: list[NotebookNode] = jupytext.read(CHAPTERS / f"{name}.ipynb").cells
+    cells: list[NotebookNode] = stored(CHAPTERS / f"{name}.ipynb").cells
     return cells
 
 

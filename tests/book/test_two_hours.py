@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import jupytext
-import nbformat
 import pytest
 
 from chapters.book.build import names
@@ -22,7 +21,7 @@ def test_six_stops_take_twenty_minutes_each_at_most() -> None:
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_stored_stop_is_what_the_chapters_make_of_it(number: int) -> None:
-    found = nbformat.read(CHAPTERS / f"{STOPS[number - 1].name}.ipynb", as_version=4)
+    found = stored(STOPS[number - 1].name)
     made = notebook(number)
     assert [(c.id, c.source, c.metadata) for c in found.cells] == [(c.id, c.source, c.metadata) for c in made.cells]
     assert [c.get("outputs") for c in found.cells] == [c.get("outputs") for c in made.cells]

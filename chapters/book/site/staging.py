@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 
 from chapters.book import clips
 from chapters.book.build import CHAPTERS, names, number, parts, title
+from chapters.book.setup_cells import stored
 from chapters.book.site import explorer, playing
 from chapters.book.site.growing import origins
 from chapters.book.site.rungs import has_trick, rung_of
@@ -37,12 +38,12 @@ def stage(folder: Path) -> None:
     linked: set[Path] = set()
     for name in names():
         path = CHAPTERS / f"{name}.ipynb"
-        notebook = filmed(covered(nbformat.read(path, as_version=4)), rung_of(name) if has_trick(name) else "")
+        notebook = filmed(covered(stored(path)), rung_of(name) if has_trick(name) else "")
         playing.add(notebook, name[3:])
         _write(notebook, path, folder, linked)
     for stop in STOPS:
         path = CHAPTERS / f"{stop.name}.ipynb"
-        notebook = covered(nbformat.read(path, as_version=4))
+        notebook = covered(stored(path))
         if stop.plays:
             notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(playing.place(stop.plays)))
         _write(notebook, path, folder, linked)
