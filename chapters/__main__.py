@@ -1,18 +1,23 @@
-"""`python -m chapters build`, `clips`, `lines` and `site`: what makes the notebooks and the web book."""
+"""`python -m chapters build`, `clips`, `lines`, `setup` and `site`: what makes the notebooks and the web book."""
 
 import sys
+from pathlib import Path
 
 from tricks.cli.shell import chosen, guarded, options
 from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.flags import meant
 
+CLONE = Path(__file__).parents[1]
 USAGE = """usage: python -m chapters COMMAND ...
 
   build   run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map)
   clips   train an agent for every rung, and film it
   lines   learn which line of the loop is there with which flags (after a change of the loop)
-  site    make the web book from the saved notebooks"""
+  setup   write badges and set-up cells into the saved notebooks again (after a change of version or address)
+  site    make the web book from the saved notebooks
+
+All of them work on a clone of the repository."""
 
 
 def main(arguments: list[str]) -> int:
@@ -21,18 +26,22 @@ def main(arguments: list[str]) -> int:
         print(USAGE)
         return 0 if arguments else 2
     command = chosen(arguments[0], COMMANDS)
+    if not (CLONE / "pyproject.toml").is_file():
+        raise InputError(f"{arguments[0]} needs a clone of the repository, which an installed package is not")
     for package in ("jupytext", "nbconvert"):
         extra("site" if arguments[0] == "site" else "chapters", package)
     return command(arguments[1:])
 
 
 def _build(names: list[str]) -> int:
-    from chapters.book import build
+    from chapters.book import build, two_hours
 
     if unknown := [name for name in names if name not in build.names()]:
         hint = meant(unknown[0], build.names()) or f"; the chapters are {', '.join(build.names())}"
         raise InputError(f"unknown chapter {unknown[0]!r}{hint}")
-    return build.main(names)
+    build.main(names)
+    two_hours.write()
+    return 0
 
 
 def _site(arguments: list[str]) -> int:
@@ -53,6 +62,12 @@ def _lines(arguments: list[str]) -> int:
     return _alone("lines", arguments) or lines.main()
 
 
+def _setup(arguments: list[str]) -> int:
+    from chapters.book import setup_cells
+
+    return _alone("setup", arguments) or setup_cells.main()
+
+
 def _alone(name: str, arguments: list[str]) -> int:
     """0 for a command without arguments. Raises InputError for any argument."""
     if arguments:
@@ -60,7 +75,7 @@ def _alone(name: str, arguments: list[str]) -> int:
     return 0
 
 
-COMMANDS = {"build": _build, "clips": _clips, "lines": _lines, "site": _site}
+COMMANDS = {"build": _build, "clips": _clips, "lines": _lines, "setup": _setup, "site": _site}
 
 if __name__ == "__main__":
     sys.exit(guarded(main, sys.argv[1:]))

@@ -1,7 +1,6 @@
 """What is installed: one name, one version, a wheel that works without the clone, a page without dead links."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import pages
+from support.wheels import built
 
 import ablations
 import tricks
@@ -20,22 +20,11 @@ from tricks.__main__ import main
 from tricks.version import DISTRIBUTION, version_line
 
 PROJECT = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PARTS = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "tricks", "ablations", "tests")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel of a copy of the clone. Building one needs the setuptools that pyproject.toml names."""
-    pytest.importorskip("setuptools", minversion="77")
-    folder = tmp_path_factory.mktemp("wheel")
-    for name in PARTS:
-        source = pages.ROOT / name
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source, folder / name, ignore=ignored) if source.is_dir() else shutil.copy(source, folder)
-    build = "from setuptools import build_meta; build_meta.build_wheel('.')"
-    subprocess.run([sys.executable, "-c", build], cwd=folder, check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
-    return zipfile.ZipFile(path)
+    return zipfile.ZipFile(built(tmp_path_factory.mktemp("wheel")))
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +71,10 @@ def test_the_wheel_holds_the_packages_and_their_data_alone(wheel: zipfile.ZipFil
     assert {name.split("/")[0].removesuffix(".dist-info").split("-")[0] for name in held} == {
         "tricks",
         "ablations",
+        "chapters",
         "ppo_tricks",
     }
-    tops = [pages.ROOT / package for package in ("tricks", "ablations")]
+    tops = [pages.ROOT / package for package in ("tricks", "ablations", "chapters/book", "chapters/exercises")]
     code = [path for top in tops for path in top.rglob("*.py")]
     data = [path for top in tops for part in (top, top / "results") for path in part.glob("*.csv*")]
     assert {path.relative_to(pages.ROOT).as_posix() for path in [*code, *data]} <= held

@@ -1,0 +1,102 @@
+"""What every stored notebook has in addition to its script: badges that open it in a browser, and a set-up cell.
+
+The set-up cell installs the package where it is missing. It is stored unexecuted, so the counts of all others stay.
+"""
+
+import tomllib
+from pathlib import Path
+from urllib.parse import quote
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from tricks.version import DISTRIBUTION, __version__
+
+TAG = "set-up"
+EXTRAS = {"23_atari": ("atari", "ale_py")}  # a chapter that needs more than the package: the extra, a module of it
+COLAB = "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({})"
+BINDER = "[![Open in Binder](https://mybinder.org/badge_logo.svg)]({})"
+CODE = """# @title Set-up: installs what is missing, and keeps the PyTorch that is there
+try:
+    import {modules}
+except ImportError:
+    import importlib.metadata
+    import importlib.util
+    import subprocess
+    import sys
+
+    def install(*what):
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *what], check=True)
+        importlib.invalidate_caches()
+
+    if importlib.util.find_spec("torch"):
+        install("--no-deps", "{name}=={version}")
+        needs = importlib.metadata.requires("{name}")
+        wanted = [need.split(";")[0] for need in needs if {kept}]
+        install(*(need for need in wanted if not need.startswith("torch")))
+    else:
+        install("{asked}=={version}", "--extra-index-url", "https://download.pytorch.org/whl/cpu")"""
+
+
+def repository() -> tuple[str, str]:
+    """The account and the name of the repository on GitHub, as pyproject.toml's homepage has them."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    owner, name = project["urls"]["Homepage"].split("/")[-2:]
+    return owner, name
+
+
+def badges(name: str) -> str:
+    """Links that open a chapter, as this version has it, in Colab and in Binder."""
+    where, path = "/".join(repository()), f"chapters/{name}.ipynb"
+    colab = f"https://colab.research.google.com/github/{where}/blob/v{__version__}/{path}"
+    binder = f"https://mybinder.org/v2/gh/{where}/v{__version__}?labpath={quote(path, safe='')}"
+    return f"{COLAB.format(colab)} {BINDER.format(binder)}"
+
+
+def code(name: str) -> str:
+    """The code of a chapter's set-up cell."""
+    asked, modules, kept = DISTRIBUTION, "chapters.book", '"extra" not in need'
+    if name in EXTRAS:
+        extra, module = EXTRAS[name]
+        asked, modules = f"{DISTRIBUTION}[{extra}]", f"{module}, chapters.book"
+        kept = f"""'extra == "{extra}"' in need or "extra" not in need"""
+    return CODE.format(name=DISTRIBUTION, version=__version__, asked=asked, modules=modules, kept=kept)
+
+
+def with_setup(notebook: NotebookNode, name: str) -> NotebookNode:
+    """The notebook with the badges on top and the set-up cell, folded, before its first code. Other cells stay."""
+    cells = list(without_setup(notebook).cells)
+    first = next((k for k, cell in enumerate(cells) if cell.cell_type == "code"), len(cells))
+    folded = {"tags": [TAG], "jupyter": {"source_hidden": True}, "cellView": "form"}  # in Jupyter, and in Colab
+    setup = nbformat.v4.new_code_cell(code(name), id=f"{name}-setup", metadata=folded)
+    top = nbformat.v4.new_markdown_cell(badges(name), id=f"{name}-badges", metadata={"tags": [TAG]})
+    return _of(notebook, [top, *cells[:first], setup, *cells[first:]])
+
+
+def without_setup(notebook: NotebookNode) -> NotebookNode:
+    """The notebook as its script has it."""
+    return _of(notebook, [cell for cell in notebook.cells if TAG not in cell.metadata.get("tags", [])])
+
+
+def _of(notebook: NotebookNode, cells: list[NotebookNode]) -> NotebookNode:
+    found = nbformat.from_dict(notebook)
+    found.cells = cells
+    return found
+
+
+def stored(path: Path) -> NotebookNode:
+    """A stored notebook as its script has it: without the badges and the set-up cell."""
+    return without_setup(jupytext.read(path))
+
+
+def write(path: Path, notebook: NotebookNode) -> None:
+    """Store a chapter's notebook, with badges and set-up cell."""
+    jupytext.write(with_setup(notebook, path.stem), path)
+
+
+def main() -> int:
+    """Put badges and set-up cell into every stored notebook again, without running it. Returns the exit status."""
+    for path in sorted(Path(__file__).parents[1].glob("*.ipynb")):
+        write(path, jupytext.read(path))
+    return 0

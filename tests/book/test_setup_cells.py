@@ -1,0 +1,82 @@
+"""Badges and set-up cells: in every stored notebook, in step with the version, and nowhere else."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from chapters.book.build import CHAPTERS, names
+from chapters.book.setup_cells import EXTRAS, TAG, badges, code, stored, with_setup, without_setup, write
+from tricks import __version__
+from tricks.version import DISTRIBUTION
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_stored_notebook_has_the_badges_and_the_set_up_of_this_version(name: str) -> None:
+    notebook = jupytext.read(CHAPTERS / f"{name}.ipynb")
+    assert notebook == with_setup(notebook, name)  # else run `python -m chapters setup`
+    assert [TAG in cell.metadata.get("tags", []) for cell in notebook.cells].count(True) == 2
+    assert notebook.cells[0].source == badges(name)
+    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    assert setup.source == code(name)
+
+
+def test_the_other_cells_stay_as_they_are(tmp_path: Path) -> None:
+    path = CHAPTERS / "04_gae.ipynb"
+    plain, copy = without_setup(jupytext.read(path)), tmp_path / path.name
+    script = jupytext.read(CHAPTERS / "04_gae.py")
+    assert [cell.source for cell in plain.cells] == [cell.source for cell in script.cells]
+    write(copy, plain)
+    assert copy.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+    assert stored(copy) == plain
+
+
+def test_the_badges_open_this_version_of_the_chapter() -> None:
+    colab, binder = re.findall(r"\)\]\((https:[^)]+)\)", badges("04_gae"))
+    assert colab.endswith(f"/github/OWNER/ppo-tricks/blob/v{__version__}/chapters/04_gae.ipynb")
+    assert binder.endswith(f"/gh/OWNER/ppo-tricks/v{__version__}?labpath=chapters%2F04_gae.ipynb")
+
+
+@pytest.mark.parametrize("name", ["04_gae", *EXTRAS])
+def test_the_set_up_does_nothing_where_the_package_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _, module in EXTRAS.values():
+        pytest.importorskip(module)
+    known: dict[str, object] = {}
+    monkeypatch.setitem(sys.modules, "subprocess", None)  # importing it fails
+    exec(code(name), known)
+    assert "install" not in known
+
+
+def calls_of(name: str, torch: bool, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What the set-up cell asks pip for where the package is missing."""
+    asked: list[list[str]] = []
+    monkeypatch.setitem(sys.modules, "chapters.book", None)
+    monkeypatch.setattr("subprocess.run", lambda words, check: asked.append(words[4:]))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if torch else None)
+    needs = ["torch<2.14,>=2.5", "pandas>=2.2", 'ale-py>=0.11.1; extra == "atari"', 'ruff; extra == "dev"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: needs)
+    exec(code(name), {})
+    return asked
+
+
+def test_the_set_up_installs_everything_but_the_torch_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    this = f"{DISTRIBUTION}=={__version__}"
+    assert calls_of("04_gae", True, monkeypatch) == [["--quiet", "--no-deps", this], ["--quiet", "pandas>=2.2"]]
+    assert calls_of("23_atari", True, monkeypatch)[1] == ["--quiet", "pandas>=2.2", "ale-py>=0.11.1"]
+
+
+def test_without_a_torch_the_set_up_installs_the_one_for_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
+    assert calls_of("04_gae", False, monkeypatch) == [["--quiet", f"{DISTRIBUTION}=={__version__}", *cpu]]
+    assert calls_of("23_atari", False, monkeypatch) == [["--quiet", f"{DISTRIBUTION}[atari]=={__version__}", *cpu]]
+
+
+def test_in_jupyter_and_in_colab_the_set_up_is_folded() -> None:
+    cells = json.loads((CHAPTERS / "04_gae.ipynb").read_text(encoding="utf-8"))["cells"]
+    (setup,) = (cell for cell in cells if cell["id"] == "04_gae-setup")
+    assert setup["metadata"]["jupyter"] == {"source_hidden": True}
+    assert setup["metadata"]["cellView"] == "form"  # which shows the title alone
+    assert setup["source"][0].startswith("# @title Set-up: ")

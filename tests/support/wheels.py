@@ -1,0 +1,45 @@
+"""The wheel of a copy of the clone, and an environment that has what it needs but neither it nor the clone."""
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from support.pages import ROOT
+
+PARTS = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "tricks", "ablations", "chapters", "tests")
+OWN = ("ppo_tricks-", "__editable__", "_editable_")  # how the clone's own installation begins its files' names
+
+
+def built(folder: Path) -> Path:
+    """The wheel, made in an empty folder. Building one needs the setuptools that pyproject.toml names."""
+    pytest.importorskip("setuptools", minversion="77")
+    ignored = shutil.ignore_patterns("__pycache__", "*.ipynb")
+    for name in PARTS:
+        source = ROOT / name
+        shutil.copytree(source, folder / name, ignore=ignored) if source.is_dir() else shutil.copy(source, folder)
+    build = "from setuptools import build_meta; build_meta.build_wheel('.')"
+    subprocess.run([sys.executable, "-c", build], cwd=folder, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def environment(folder: Path, without: tuple[str, ...] = ()) -> Path:
+    """The Python of a new environment that sees all packages of this one except for ours and those `without`.
+
+    The packages are linked and not installed, so that this takes a second.
+    """
+    links = folder / "packages"
+    links.mkdir(parents=True)
+    for packages in map(Path, site.getsitepackages()):
+        for path in packages.iterdir() if packages.is_dir() else ():
+            if not path.name.startswith((*OWN, *without)) and path.suffix != ".pth":
+                (links / path.name).symlink_to(path)
+    venv.create(folder / "venv", symlinks=os.name != "nt")
+    (own,) = (folder / "venv").rglob("site-packages")
+    (own / "linked.pth").write_text(f"{links}\n", encoding="utf-8")
+    return folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
