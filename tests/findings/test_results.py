@@ -21,6 +21,7 @@ from ablations.findings.our_designs import SB3
 from ablations.findings.published import PUBLISHED, published_text
 from ablations.findings.replication import EARLIER, replication_text
 from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
+from ablations.findings.summary import summary
 from ablations.findings.take_home import take_home
 from ablations.report import sentences, tables
 from ablations.report.sweep_words import ranges
@@ -90,7 +91,7 @@ def test_the_pages_say_of_the_results_what_they_say() -> None:
     assert sure.difference["action_mask"].min() > 0 > sure.difference["clip"].max()
     assert sure["at"]["clip"].tolist() == ["0.001", "0.003", "0.01", "0.03"]
     ladder = effects(cartpole, next(design for design in cartpole.designs if design.name == "ladder"))
-    assert "On CartPole most tricks look alike" in PAGES["docs/results.md"]
+    assert "On CartPole most tricks look alike" in PAGES["docs/results/trials.md"]
     lander = whole["LunarLander-v3"]
     assert region("lander") == "".join(f"- {sentence}\n" for sentence in sentences.of(lander))  # else paste this
     found = every[(every.env == "LunarLander-v3") & (every.detected != 0)]
@@ -190,8 +191,11 @@ def test_the_pages_say_of_the_random_configurations_what_they_showed() -> None:
 
 def test_the_page_begins_with_sentences_to_take_away_that_the_results_support() -> None:
     every = load_all(RESULTS)
-    said = take_home(every, trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS))
+    trials, swept, drawn = trial_table_of(every), stored_sweeps(RESULTS), stored_random(RESULTS)
+    said = take_home(every, trials, swept, drawn)
     assert region("take-home") == "".join(f"{k}. {sentence}\n" for k, sentence in enumerate(said, 1))  # else paste this
+    in_brief = summary(DESIGNED, trials, swept, [choices for choices, _ in drawn])
+    assert region("summary") == in_brief + "\n"  # else paste this
 
 
 def test_the_pages_say_how_often_intervals_and_verdicts_are_wrong() -> None:

@@ -9,7 +9,7 @@ PAGES = {
     for path in (
         ROOT / "README.md",
         *sorted(ROOT.glob("C*.md")),
-        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
         ROOT / "chapters" / "README.md",
     )
 }

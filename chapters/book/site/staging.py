@@ -19,7 +19,7 @@ from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
 STATIC = Path(__file__).parent / "static"
-DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+DOCS = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
 OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg"}  # the tricks of mechanisms with names of their own
@@ -179,9 +179,23 @@ def front_page() -> str:
             pages.insert(1 + pages.index("chapters/04_gae"), "chapters/ppo")
         tree += _tree(part, pages)
     tree += _tree("Try it", ["playground", "explorer"])
-    tree += _tree("Reference", (path.relative_to(ROOT).with_suffix("").as_posix() for path in DOCS))
+    for want, pages in documentation().items():
+        tree += _tree(want.capitalize(), (page.relative_to(ROOT).with_suffix("").as_posix() for page in pages))
     html = f"```{{raw}} html\n<div id='chapters'></div>\n{cards}{CHART}\n```"
     return f"# What makes PPO work\n\n{FRONT}\n\n{playing.large()}\n\n{html}\n\n{tree}"
+
+
+def documentation() -> dict[str, list[Path]]:
+    """The pages beside the chapters by what one wants to do, as the README's table has them.
+
+    A page in parts is followed by its parts: results.md by those in results/.
+    """
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## Documentation\n")[1]
+    found: dict[str, list[Path]] = {}
+    for want, cell in re.findall(r"^\| (\w+) \| (.*) \|$", table, re.MULTILINE):
+        pages = [ROOT / path for _, path, _ in LINK.findall(cell) if path != "chapters/README.md"]
+        found[want] = [part for page in pages for part in (page, *sorted(page.with_suffix("").glob("*.md")))]
+    return found
 
 
 def _card(name: str) -> str:
