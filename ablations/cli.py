@@ -44,10 +44,10 @@ shows its options, and `--version` what is installed. To resume an interrupted r
 class ReportOptions:
     """Which runs to report on."""
 
-    out: Path = Path("runs/ablations")
-    """Folder with the run files that `run` and `worlds` wrote. The report goes there, too."""
+    out: Path | None = None
+    """Folder with the run files, and for the report (default: runs/ablations; with --from-results, runs/results)."""
     from_results: bool = False
-    """Use the runs that ship with this package instead."""
+    """Report on the runs that ship with this package instead."""
     rates_file: Path | None = None
     """The table of learning rates that `tune` wrote (default: learning_rates.csv in --out)."""
     all_figures: bool = False
@@ -110,17 +110,21 @@ def _report(arguments: list[str]) -> int:
     from ablations.report import page
 
     chosen = options(ReportOptions, arguments, "python -m ablations report")
-    source = RESULTS if chosen.from_results else chosen.out
+    out = chosen.out or Path("runs/results" if chosen.from_results else "runs/ablations")
+    source = RESULTS if chosen.from_results else out
     use(None if chosen.from_results else chosen.rates_file or source / "learning_rates.csv")
     studies = load_all(source)
     questions = [] if chosen.from_results else page.questions_in(source)
-    if not studies and not questions:
+    if not [*studies, *questions]:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
-    prepare(chosen.out)
+    if chosen.from_results and (mine := [*out.glob(f"*{SUFFIX}")]):
+        raise InputError(
+            f"{out} holds runs of your own ({mine[0].name}), whose report this would replace; choose another --out"
+        )
+    prepare(out)
     command = again("report", arguments)
-    if not chosen.from_results:
-        command += " " + shlex.join(["--out", _without_machine(str(chosen.out))])
-    return page.document(studies, chosen.out, [], command, not chosen.all_figures, questions)
+    command += f" --out {shlex.quote(_without_machine(str(out)))}" * (not chosen.from_results)
+    return page.document(studies, out, [], command, not chosen.all_figures, questions, listed=len(studies) > 1)
 
 
 def _tune(arguments: list[str]) -> int:
@@ -160,8 +164,7 @@ def _random(arguments: list[str]) -> int:
     from ablations.experiments import random_design
     from ablations.experiments.quoted import numbered
 
-    chosen = numbered(random_design.Options, arguments, "random")
-    return random_design.main(chosen, again("random", arguments))
+    return random_design.main(numbered(random_design.Options, arguments, "random"), again("random", arguments))
 
 
 def _calibrate(arguments: list[str]) -> int:

@@ -2,14 +2,50 @@
 # # REINFORCE: learning from reward alone
 #
 # *Nobody says which action was right. How can a policy still get better?*
-#
-# A pole stands on a cart. Fifty times a second you push left or right, and for every step the pole stays up you get one
-# point. Nobody ever tells you "you should have gone left there." All you get is points.
-#
-# That is enough. Here is a complete program that learns to balance the pole. It needs PyTorch, Gymnasium, and ten
-# seconds.
 
-# %% tags=["open"]
+# %% [markdown] tags=["two-hours"]
+# A pole stands on a cart. Fifty times a second you push left or right, and for every step the pole stays up you get one
+# point. Push at random, and this is what happens. Each line is the pole's angle in one of twenty episodes, and an episode
+# ends when the pole has tilted by 12 degrees.
+
+# %% tags=["two-hours", "hide-input"]
+import gymnasium as gym
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ablations import style
+from chapters.book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
+from chapters.exercises.reinforce import check_returns, leaking_returns
+from tricks import REINFORCE, Config, listing, source, train
+from tricks.core.returns import discounted_sum, reward_to_go
+
+begin()
+
+# %% tags=["two-hours", "hide-input"]
+env = gym.make("CartPole-v1")
+env.action_space.seed(0)
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+lasted = []
+for seed in range(20):
+    angles, over = [env.reset(seed=seed)[0][2]], False
+    while not over:
+        observation, _, over, _, _ = env.step(env.action_space.sample())
+        angles.append(observation[2])
+    axis.plot(np.rad2deg(angles), color=style.SOFT, lw=1)
+    axis.plot(len(angles) - 1, np.rad2deg(angles[-1]), "x", color=style.FAULT, ms=5)
+    lasted.append(len(angles) - 1)
+axis.set(xlabel="step of the episode", ylabel="angle of the pole\n(degrees)", xlim=(0, None), yticks=(-12, 0, 12))
+plt.show()
+print(
+    f"on average, an episode lasts {np.mean(lasted):.0f} steps, and the longest of these {max(lasted)}; the limit is 500"
+)
+assert 15 < np.mean(lasted) < 35
+
+# %% [markdown] tags=["two-hours"]
+# Nobody ever tells you "you should have gone left there." All you get is points, and that is enough. Here is a complete
+# program that learns to balance the pole. It needs PyTorch, Gymnasium, and ten seconds.
+
+# %% tags=["two-hours", "open"]
 import gymnasium as gym
 import torch
 from torch.distributions import Categorical
@@ -66,32 +102,11 @@ while steps < STEPS:
 print(f"first batch: {lengths[0]:.0f} steps per episode; last five batches: {sum(lengths[-5:]) / 5:.0f}")
 assert sum(lengths[-5:]) / 5 > 5 * lengths[0]
 
-# %% [markdown]
-# The whole idea is in one line: `loss = -(log_prob * returns).mean()`. This chapter derives that line. You need
-# derivatives, logarithms, and averages.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | there are rewards, but no right answers to imitate |
-# | **formula** | $\nabla J \approx \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ (equal at $\gamma = 1$) |
-# | **in the loop** | `objective = log_prob * advantage` <br> `loss = -mean(objective, b.valid)` |
-# | **defaults** | $\gamma = 0.99$, one gradient step per batch of whole episodes |
-# | **watch** | the return, and `entropy` (how undecided the policy is): it should fall slowly |
-# | **skip it when** | never; everything else in this book is added to it |
-# | **also called** | (Monte Carlo) policy gradient; the policy is the *actor*; learning only from its own latest data is *on-policy* |
+# %% [markdown] tags=["two-hours"]
+# The whole idea is in one line: `loss = -(log_prob * returns).mean()`. Where does it come from? You
+# need derivatives, logarithms, and averages.
 
-# %%
-import matplotlib.pyplot as plt
-
-from ablations import style
-from chapters.book import at_best_rate, begin, curves, planted, stored_area, stored_curves, studies
-from chapters.exercises.reinforce import check_returns, leaking_returns
-from tricks import REINFORCE, Config, listing, source, train
-from tricks.core.returns import discounted_sum, reward_to_go
-
-begin()
-
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Three slot machines
 #
 # Forget the pole for now. Here are three slot machines: the first always pays 1, the second 2, the third 4. Your
@@ -109,7 +124,7 @@ begin()
 #
 # **Predict.** Neither idea ever compares two machines. Which one finds the best?
 
-# %% tags=["predict"]
+# %% tags=["two-hours"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
@@ -129,6 +144,7 @@ def teach(weigh, pays=PAYS, agents=50, steps=300, rate=0.05):
 
 unweighted, weighted = teach(torch.ones_like), teach(lambda reward: reward)
 
+# %% tags=["two-hours", "predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6, 2.6))
 axis.plot(unweighted, color=style.SOFT)
 axis.plot(weighted, color=style.INK)
@@ -138,7 +154,7 @@ axis.set(xlabel="pull", ylabel="probability of the\nbest machine", ylim=(0, 1))
 plt.show()
 assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The first idea goes nowhere: each agent drifts toward whatever it happened to try. The second finds the best machine.
 # Why?
 #
@@ -170,7 +186,7 @@ assert abs(unweighted[-1] - 1 / 3) < 0.15 and weighted[-1] > 0.85
 #
 # which gives $-\tfrac{4}{9}, -\tfrac{1}{9}, +\tfrac{5}{9}$.
 
-# %%
+# %% tags=["two-hours", "open"]
 theta = torch.zeros(3, requires_grad=True)
 (exact,) = torch.autograd.grad((theta.softmax(0) * PAYS).sum(), theta)
 torch.testing.assert_close(exact, torch.tensor([-4 / 9, -1 / 9, 5 / 9]))
@@ -183,10 +199,10 @@ print("exact         ", exact.numpy().round(3))
 print("mean of 100000", samples.mean(0).numpy().round(3))
 assert (samples.mean(0) - exact).abs().max() < 0.02
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # How far off is an average of $n$ samples? Here are 400 estimates of the third component, each from $n$ pulls.
 
-# %% tags=["thumbnail"]
+# %% tags=["two-hours", "thumbnail", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 torch.manual_seed(1)
 spread = {}
@@ -205,7 +221,7 @@ plt.show()
 print("standard deviation:", ", ".join(f"{n} pulls {deviation:.3f}" for n, deviation in spread.items()))
 assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth of the error
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Every row has the right mean, even the lowest, where no single estimate comes close. The error shrinks with
 # $1/\sqrt{n}$, so a tenth of it costs a hundred times the pulls. **Unbiased, but noisy.** Most of this book is about
 # making that bottom row narrower, or about not falling over because of it.
@@ -253,10 +269,10 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # The right-hand form of $G_t$ says how to compute it: backward, from the last step. Where an episode is `done`, nothing
 # follows. (`unbind(1)` cuts a tensor into its time steps; `addcmul(a, b, c)` is $a + b\,c$.)
 
-# %%
+# %% tags=["two-hours"]
 source(reward_to_go, discounted_sum)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The letters mean the same everywhere in this library. `S` agents train side by side, each with its own seed, because
 # one agent is an anecdote. `T` is time steps. `N` is the number of *lanes*: copies of the world that each agent plays
 # at once.
@@ -265,31 +281,33 @@ source(reward_to_go, discounted_sum)
 # $G_3 = 10$. Step 2 ended its episode, so $G_2 = 3$. Then $G_1 = 2 + ½ \cdot 3 = 3.5$ and
 # $G_0 = 1 + ½ \cdot 3.5 = 2.75$.
 
-# %%
+# %% tags=["two-hours"]
 reward = torch.tensor([1.0, 2.0, 3.0, 10.0]).view(1, 4, 1)  # [S, T, N]
 done = torch.tensor([False, False, True, True]).view(1, 4, 1)
 returns = reward_to_go(reward, done, gamma=0.5).flatten()
 print(returns.numpy())
 torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Here is the library's training loop with every trick switched off. Hold it against the program at the top: **play**
 # collects episodes, **judge** computes what came of each action, **learn** takes one gradient step, all for many agents
 # at once. (`Adam` is gradient descent with two additions: it divides each weight's step by the recent size of its
 # gradient, and it carries over part of the last steps, its *momentum*.)
 
-# %%
+# %% tags=["two-hours"]
 listing(REINFORCE)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Five agents
 #
 # Each gets 40,000 steps of CartPole. `at_best_rate` sets the learning rate that did best on other seeds. The band is a
 # 95% interval for the mean over agents.
 
-# %%
+# %% tags=["two-hours"]
 config = at_best_rate(Config("CartPole-v1", seeds=5, steps=40_000), REINFORCE)
 run = train(config, REINFORCE)
+
+# %% tags=["two-hours", "hide-input"]
 curves({"reinforce": run})
 plt.show()
 
@@ -297,15 +315,16 @@ first, last = run.curve.groupby("seed")["return"].first().mean(), run.late().mea
 print(f"the first batch of episodes: {first:.0f} points each; the last tenth of training: {last:.0f}")
 assert last > 2 * first
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # It learns, and it wobbles: each step follows one noisy estimate, and an unlucky batch can undo part of what was
 # learned.
-#
+
+# %% [markdown]
 # The ablations behind this book trained it longer, with more seeds, and also on Acrobot, where you swing up a two-link
 # arm and every step costs a point until it's up. They score a run by the **area under the curve**, the mean return over
 # all of training, which rewards both learning fast and ending high.
 
-# %%
+# %% tags=["hide-input"]
 stored_curves(REINFORCE)
 plt.show()
 
@@ -313,6 +332,7 @@ for study in studies()[:2]:
     print(stored_area(study, REINFORCE))
 acrobot = studies()[1].grid(REINFORCE).mean(axis=1)
 print(f"Acrobot-v1 seeds with a mean over training below -490: {(acrobot < -490).sum()} of {len(acrobot)}")
+
 
 # %% [markdown]
 # On CartPole, REINFORCE gets well off the ground and stays far from the ceiling. On Acrobot, more than a third of the
@@ -327,27 +347,43 @@ print(f"Acrobot-v1 seeds with a mean over training below -490: {(acrobot < -490)
 #   rewards. Exercise 2 shows how little it takes, and the [next chapter](01_baseline.ipynb) what helps.
 # - **When data is expensive.** Each batch serves a single gradient step, because the derivation needs actions from the
 #   *current* policy. [Reuse](02_reuse.ipynb) bends that rule.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | there are rewards, but no right answers to imitate |
+# | **formula** | $\nabla J \approx \mathbb{E}\big[\sum_t G_t\, \nabla \log \pi(a_t \mid s_t)\big]$ (equal at $\gamma = 1$) |
+# | **in the loop** | `objective = log_prob * advantage` <br> `loss = -mean(objective, b.valid)` |
+# | **defaults** | $\gamma = 0.99$, one gradient step per batch of whole episodes |
+# | **watch** | the return, and `entropy` (how undecided the policy is): it should fall slowly |
+# | **skip it when** | never; everything else in this book is added to it |
+# | **also called** | (Monte Carlo) policy gradient; the policy is the *actor*; learning only from its own latest data is *on-policy* |
+
+# %% [markdown]
 # ## Exercises
-#
+
+# %% [markdown] tags=["two-hours"]
 # **Exercise 1: write it.** Compute the rewards-to-go of a single lane. Run the cell to see what's wrong with your
 # version.
 
 
-# %%
+# %% tags=["two-hours"]
 def my_returns(reward, done, gamma):  # reward, done [T] -> [T]
     ...
 
 
 check_returns(my_returns)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>
 #
 # Keep one number, what follows. At each step, first decide whether anything follows at all.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 2: think.** Let all three machines pay 100 more: 101, 102, 104. What does that do to $\mathbb{E}[g]$? To
 # the spread of a single $g$? Then look: `teach(lambda reward: reward, PAYS + 100)`.
 #
@@ -367,6 +403,8 @@ source(leaking_returns)
 # %%
 with planted(reward_to_go=leaking_returns):
     faulty = train(config, REINFORCE)
+
+# %% tags=["hide-input"]
 curves({"reinforce": run, "with the bug": faulty})
 plt.show()
 assert faulty.late().mean() < 0.5 * run.late().mean()

@@ -2,22 +2,13 @@
 # # A baseline: good, compared with what?
 #
 # *A machine paid you 102. Was that good?*
-#
-# You can't tell. If the other machines pay 101, yes; if they pay 104, no. REINFORCE can't tell either, so it celebrates
-# every payout. In this chapter we subtract what we expected anyway. The gradient's mean stays exactly where it was, and
-# most of its noise is gone. By the end you will know why, and how much.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | the level of the returns, which says nothing about an action, is most of the gradient's noise |
-# | **formula** | $A_t = G_t - V(s_t)$, with $V$ fitted by $\tfrac12 (V(s_t) - G_t)^2$ |
-# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, value_rows.target)` |
-# | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
-# | **watch** | `explained_variance`: it should rise toward 1 |
-# | **skip it when** | never in PPO: GAE and segments need $V$ |
-# | **also called** | the *critic*; policy plus critic is *actor-critic*; with $A_t$ in the loss, *advantage* actor-critic (A2C) |
 
-# %%
+# %% [markdown] tags=["two-hours"]
+# You can't tell. If the other machines pay 101, yes; if they pay 104, no. REINFORCE can't tell either, so it celebrates
+# every payout. Subtract what we expected anyway, and the gradient's mean stays exactly where it was, but most of its
+# noise is gone. Here is why, and how much.
+
+# %% tags=["two-hours", "hide-input"]
 import matplotlib.pyplot as plt
 import torch
 
@@ -32,15 +23,15 @@ from tricks.ladder import named
 begin()
 torch.set_default_dtype(torch.float64)  # sums over three machines can be exact
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## A hundred for everybody
 #
-# Let a sponsor add 100 to every payout of the [last chapter's](00_reinforce.ipynb) three slot machines: 101, 102, 104
-# instead of 1, 2, 4. The best machine is still the best.
+# Let a sponsor add 100 to every payout of the [three slot machines](00_reinforce.ipynb): 101, 102, 104 instead of
+# 1, 2, 4. The best machine is still the best.
 #
 # **Predict.** What happens to fifty agents at the old learning rate? And at a hundredth of it?
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
@@ -57,7 +48,7 @@ def play_machines(pays, baseline=0.0, rate=0.05, agents=50, steps=300):
     return share
 
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "hide-input"]
 plain = play_machines(PAYS)
 richer = play_machines(PAYS + 100)
 slower = play_machines(PAYS + 100, rate=0.0005)
@@ -75,14 +66,14 @@ axis.set(xlabel="pull", ylabel="probability of the\nbest machine", ylim=(0, 1), 
 plt.show()
 assert plain[-1] > 0.9 and richer[-1] < 0.7 and slower[-1] < 0.6
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Nothing that matters has changed, and hardly anything is learned. At the old rate, each agent throws itself at one of
 # the first machines it pulls, because 101 is a lot. At a hundredth of the rate nobody runs away, and nobody gets far.
 #
 # Does the sponsor bend the gradient? With three machines, its mean is a sum of three terms.
 
 
-# %%
+# %% tags=["two-hours"]
 def mean_and_variance(pays, probs, baseline=0.0):
     """Exact mean [3] of a single sample (r − b)·∇log π, and its variance, summed over the three components."""
     score = torch.eye(3) - probs  # a row a machine
@@ -97,7 +88,7 @@ for name, pays in (("1, 2, 4", PAYS), ("101, 102, 104", PAYS + 100)):
     print(f"{name:14} mean {mean.numpy().round(3)}  standard deviation {variance**0.5:6.2f}")
 torch.testing.assert_close(mean_and_variance(PAYS, uniform)[0], mean_and_variance(PAYS + 100, uniform)[0])
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The **mean is the same**. The spread is forty times as wide, so you would need more than a thousand times the pulls to
 # see the mean through it.
 #
@@ -118,7 +109,7 @@ torch.testing.assert_close(mean_and_variance(PAYS, uniform)[0], mean_and_varianc
 # only condition is that it must not depend on the action.** If it does, it can't leave the sum. Subtract $b(a) = r(a)$
 # and there is nothing left to learn from; subtract 3 from the best machine only, and the second best wins.
 
-# %%
+# %% tags=["two-hours", "open"]
 exact, _ = mean_and_variance(PAYS, uniform)
 baselines = {"b = 0": 0.0, "b = 7/3": 7 / 3, "b = -1000": -1000.0}
 baselines |= {"b(a) = r(a)": PAYS, "b(a) = 0, 0, 3": torch.tensor([0.0, 0.0, 3.0])}
@@ -128,7 +119,7 @@ for name, baseline in baselines.items():
     unbiased = not isinstance(baseline, torch.Tensor)
     assert torch.allclose(mean, exact) == unbiased
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## The best constant
 #
 # Any number is allowed, and $-1000$ is a bad one. Which is best? Write $u = \nabla \log \pi(a)$ for the score and
@@ -150,7 +141,7 @@ for name, baseline in baselines.items():
 # 1, 2, 4, the numerator is $0.098 + 0.456 + 0.536 = 1.09$. So $b^* = 1.09 / 0.46 \approx 2.37$, against
 # $\mathbb{E}[r] = 0.7 + 0.4 + 0.4 = 1.5$.
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 probs = torch.tensor([0.7, 0.2, 0.1])
 best, average = 1.09 / 0.46, (probs @ PAYS).item()
 heights = torch.linspace(-1, 5, 121)
@@ -170,7 +161,7 @@ axis.set(xlabel="height of the baseline b (payout)", ylabel="variance of a\nsing
 plt.show()
 assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # $\mathbb{E}[r]$ gets you most of the way down, and it is much easier to have, since $b^*$ needs the length of every
 # score. So in practice you subtract the mean. The bottom isn't zero: **a baseline removes what all actions have in
 # common, and no more.** What is left is the luck of which action was drawn.
@@ -178,7 +169,7 @@ assert abs(heights[torch.tensor(variances).argmin()] - best) < 0.05
 # Each dot below is a gradient from 25 pulls. (Payouts now also vary from pull to pull, with a standard deviation of 1.
 # The three components of a score sum to zero, so all dots lie in a plane.)
 
-# %% tags=["thumbnail"]
+# %% tags=["two-hours", "thumbnail", "hide-input"]
 torch.manual_seed(0)
 action = torch.randint(3, (500, 25))
 paid = PAYS[action] + 100 + torch.randn(500, 25)
@@ -205,7 +196,7 @@ wide, narrow = (cloud.var(0).sum().sqrt().item() for cloud in (without, having))
 print(f"length of ∇J {tip.norm():.2f}; spread without a baseline {wide:.1f}, with one {narrow:.2f}")
 assert wide > 40 * narrow
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <!-- mechanism: baseline -->
 #
 # Both clouds have the same mean, the tip of the arrow. The gray one is so wide that many batches point somewhere else,
@@ -236,16 +227,16 @@ assert wide > 40 * narrow
 # 1 is perfect up to a constant offset, which both variances ignore; 0 is no better than a constant; below 0, a constant
 # would be better than the net.
 
-# %%
+# %% tags=["two-hours"]
 source(squared_error, explained_variance)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # (`valid` marks rows of real experience; `S` is seeds, `B` rows of a batch.) By hand: returns 2, 4, 6, 8 have mean 5
 # and variance $(9 + 1 + 1 + 9)/4 = 5$. A net that says 3, 3, 7, 7 leaves $-1, 1, -1, 1$, with variance 1: EV
 # $= 1 - 1/5 = 0.8$. One that says 5 everywhere leaves everything: 0. One that has it backward, 8, 6, 4, 2, leaves
 # $-6, -2, 2, 6$, with variance 20: $1 - 20/5 = -3$.
 
-# %%
+# %% tags=["two-hours", "open"]
 returns = torch.tensor([[2.0, 4.0, 6.0, 8.0]])  # [S, B]
 for said, wanted in (([3, 3, 7, 7], 0.8), ([5, 5, 5, 5], 0.0), ([8, 6, 4, 2], -3.0)):
     found = explained_variance(torch.tensor([said]), returns, torch.ones(1, 4, dtype=torch.bool)).item()
@@ -253,7 +244,7 @@ for said, wanted in (([3, 3, 7, 7], 0.8), ([5, 5, 5, 5], 0.0), ([8, 6, 4, 2], -3
     assert abs(found - wanted) < 1e-9
 torch.testing.assert_close(squared_error(torch.tensor([[3.0]]), torch.tensor([[7.0]])), torch.tensor([[8.0]]))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## What changes in the loop
 #
 # `agent.values` asks the value net without recording a gradient, because in the policy's loss the advantage is a
@@ -261,10 +252,10 @@ torch.testing.assert_close(squared_error(torch.tensor([[3.0]]), torch.tensor([[7
 # of the policy. (`cut` and `beyond` are for cut-off episodes, which begin with [segments](13_segments.ipynb); until
 # then `beyond` adds 0.)
 
-# %%
+# %% tags=["two-hours"]
 diff(REINFORCE, named("baseline"))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## A loan that hides the pay
 #
 # Here are the slot machines with states. Every step shows a cue, −1 or 1, and the action that matches it pays 0.1. The
@@ -274,13 +265,14 @@ diff(REINFORCE, named("baseline"))
 #
 # The third arm knows the loan and subtracts it. **Predict.** How much of the gap can a learned $V$ close?
 
-# %% tags=["predict"]
+# %% tags=["two-hours"]
 torch.set_default_dtype(torch.float32)  # as the library's nets have it
 config = Config("tricks/Loan6Pay0.1-v0", seeds=10, steps=40_000, lanes=8, horizon=10, hidden=(32, 32), lr=0.003)
 runs = {"reinforce": train(config, REINFORCE), "baseline": train(config, named("baseline"))}
 with planted(reward_to_go=lambda reward, done, gamma: reward_to_go(reward - 6 * (reward / 6).round(), done, gamma)):
     runs["known b(s)"] = train(config, REINFORCE)
 
+# %% tags=["two-hours", "predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
 curves(runs, axes[0])
 explained = runs["baseline"].curve.groupby("update")[["step", "explained_variance"]].mean()
@@ -295,7 +287,7 @@ print(f"explained variance: {early:.2f} in the first 20 batches, {late:.2f} in t
 assert late > 0.9 > early
 assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().mean()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Without a baseline, most agents end up little better than guessing. With a learned one, all of them get there. The
 # known one is faster, and that gap is the price of learning $V$: **a baseline is worth what the value net knows.** An
 # explained variance of 0.87 after 4,000 steps only looks like enough: 13% of a variance of about 30 is still a spread
@@ -312,7 +304,7 @@ assert runs["baseline"].late().mean() > 0.85 > 0.75 > runs["reinforce"].late().m
 # robots](21_continuous_actions.ipynb), or added if the preset lacks it. Blue helps, red hurts; where a cell is hatched,
 # these seeds can't tell.
 
-# %%
+# %% tags=["hide-input"]
 evidence("baseline").strip()
 plt.show()
 
@@ -323,8 +315,9 @@ plt.show()
 # `OffsetReward`, where each step pays 10 or 11, it learns either way, and these seeds can't tell whether a baseline
 # makes it faster.
 
-# %%
+# %% tags=["hide-input"]
 evidence("baseline")
+
 
 # %% [markdown]
 # (A verdict asks for more than an interval that excludes 0. Among sixteen useless tricks, about one would do so by
@@ -339,27 +332,43 @@ evidence("baseline")
 # - **when there is no level.** If the return is about 0 on average in every state, there is nothing to subtract.
 #
 # Williams (1992) already has the baseline $b$, and the proof that any will do.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | the level of the returns, which says nothing about an action, is most of the gradient's noise |
+# | **formula** | $A_t = G_t - V(s_t)$, with $V$ fitted by $\tfrac12 (V(s_t) - G_t)^2$ |
+# | **in the loop** | `advantage = target - value` <br> `error = squared_error(value, value_rows.target)` |
+# | **defaults** | a value net like the policy's; `value_coef` = 0.5 |
+# | **watch** | `explained_variance`: it should rise toward 1 |
+# | **skip it when** | never in PPO: GAE and segments need $V$ |
+# | **also called** | the *critic*; policy plus critic is *actor-critic*; with $A_t$ in the loss, *advantage* actor-critic (A2C) |
+
+# %% [markdown]
 # ## Exercises
-#
+
+# %% [markdown] tags=["two-hours"]
 # **Exercise 1: write it.** Compute $b^*$ for a softmax policy with probabilities `probs` over machines that pay `pays`.
 
 
-# %%
+# %% tags=["two-hours"]
 def my_best_baseline(probs, pays):  # [A], [A] -> a number
     ...
 
 
 check_best_baseline(my_best_baseline)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>
 #
 # It is a weighted mean of the payouts. The weight of a machine is its probability times the squared length of its
 # score.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 2: think.** A cheap baseline needs no net: pull $n$ times, and subtract the mean of the batch from each
 # payout. Is the gradient still unbiased? What if you subtract the mean of the *other* $n - 1$ payouts?
 #
@@ -383,6 +392,7 @@ right = train(offset, named("baseline")).curve.groupby("update").mean()
 with planted(squared_error=row_error):
     faulty = train(offset, named("baseline")).curve.groupby("update").mean()
 
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6))
 for axis, name in zip(axes, ("value_loss", "explained_variance"), strict=True):
     axis.plot(right.step / 1000, right[name], color=style.COLORS["baseline"], label="right")

@@ -2,22 +2,13 @@
 # # Reuse: more than one step from a batch
 #
 # *You played for hours to collect this batch. Must you throw it away after one step?*
-#
-# So far the loop plays a thousand steps, takes one gradient step, and forgets everything it saw. Gradient steps are
-# cheap and playing isn't. In this chapter you take several steps from each batch, see what goes wrong, derive the
-# weight that fixes it, and find out what it costs.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | playing is slow, and one gradient step per batch gets little out of it |
-# | **formula** | maximize $\mathbb{E}_\text{old}[\rho A]$, where $\rho = \pi(a \mid s) / \pi_\text{old}(a \mid s)$ |
-# | **in the loop** | `ratio = importance_ratio(log_prob, b.old_log_prob)` <br> `objective = ratio * advantage` |
-# | **defaults** | `epochs` = 4, `minibatches` = 4: sixteen steps per batch |
-# | **watch** | `approx_kl` and `max_ratio`: how far the policy has moved from the one that played |
-# | **skip it when** | playing costs next to nothing; without a clip, keep the learning rate small |
-# | **also called** | importance sampling; $\rho A$ is the *surrogate*; with others' data, learning is *off-policy* |
 
-# %%
+# %% [markdown] tags=["two-hours"]
+# So far the loop plays a thousand steps, takes one gradient step, and forgets everything it saw. Gradient steps are
+# cheap and playing isn't. So take several steps from each batch. At first, something goes wrong. A weight fixes it, at
+# a price.
+
+# %% tags=["two-hours", "hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -33,7 +24,7 @@ from tricks.reuse import drift, importance_ratio, minibatches
 
 begin()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## The same loss twice is another loss
 #
 # REINFORCE descends the loss $-\frac{1}{n}\sum_i r(a_i) \log \pi_\theta(a_i)$. Descend it again and again on the same
@@ -42,7 +33,7 @@ begin()
 #
 # **Predict.** The best policy earns 4. Where do a hundred steps on this batch end?
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
@@ -60,7 +51,7 @@ def epochs_on_one_batch(objective, old, steps=100, rate=0.5):
 uniform = torch.full((3,), 1 / 3)
 naive, naive_policy = epochs_on_one_batch(lambda probs: PAYS * probs.log(), uniform)
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(naive, color=style.INK, label="the same loss again")
 axis.axhline(4, color=style.SOFT, lw=1)
@@ -71,7 +62,7 @@ plt.show()
 print("where it ends:", naive_policy.numpy().round(3), "expected payout", round(naive[-1], 3))
 torch.testing.assert_close(naive_policy, PAYS / 7, atol=1e-3, rtol=0)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # It stops at 1/7, 2/7, 4/7. The gradient is $\sum_a \pi_\text{old}(a)\, r(a)\, \nabla \log \pi(a)$. A softmax's score
 # is $[a = k] - \pi(k)$, so the gradient's component $k$ is
 # $\pi_\text{old}(k)\, r(k) - \pi(k) \sum_a \pi_\text{old}(a)\, r(a)$, which vanishes when $\pi(a)$ is proportional to
@@ -97,10 +88,10 @@ torch.testing.assert_close(naive_policy, PAYS / 7, atol=1e-3, rtol=0)
 # Before the first step $\pi_\theta$ *is* $\pi_\text{old}$, so $\rho = 1$ everywhere, and this is exactly REINFORCE's
 # gradient.
 
-# %%
+# %% tags=["two-hours"]
 weighted, weighted_policy = epochs_on_one_batch(lambda probs: PAYS * probs / uniform, uniform)
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(naive, color=style.INK, label="the same loss again")
 axis.plot(weighted, color=style.COLORS["reuse"], label="with the ratio")
@@ -110,9 +101,10 @@ plt.show()
 print(f"after one step: {naive[1]:.4f} and {weighted[1]:.4f}; after 100: {naive[-1]:.2f} and {weighted[-1]:.2f}")
 assert abs(naive[1] - weighted[1]) < 1e-5 and weighted[-1] > 3.9
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The first step is the same, but the ratio leads to 4.
-#
+
+# %% [markdown]
 # ## The states are old, too
 #
 # On a task with states there's a second mismatch. How much better than $\pi_\text{old}$ is $\pi_\theta$? Add up the
@@ -126,16 +118,17 @@ assert abs(naive[1] - weighted[1]) < 1e-5 and weighted[-1] > 3.9
 # your batch still come as often as $\pi_\text{old}$ visited them. Correcting that would take the product of all ratios
 # so far, and exercise 2 shows what happens then. So everyone leaves the states as they are, and the objective is right
 # near $\pi_\text{old}$ and gets worse with distance.
-#
+
+# %% [markdown] tags=["two-hours"]
 # ## In the library
 #
 # Ratios come from logarithms, because the probability of an action with many parts can be too small for a float. Each
 # **epoch** is one pass over the batch, shuffled and split into **minibatches**, each good for one step.
 
-# %%
+# %% tags=["two-hours"]
 source(importance_ratio, minibatches, drift)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The usual distance between two policies is the **Kullback-Leibler (KL) divergence**, the mean of $-\log \rho$ under
 # the old policy: 0 if both are equal, positive otherwise. (Its unit is the *nat*.) Since
 # $\mathbb{E}_\text{old}[\rho] = \sum_a \pi_\theta(a) = 1$, adding $\rho - 1$ doesn't change the mean. But then no
@@ -146,7 +139,7 @@ source(importance_ratio, minibatches, drift)
 # $\frac{1}{2}(1.6 \cdot 1 + 0.4 \cdot 3) = 1.4$, and it does: $0.8 \cdot 1 + 0.2 \cdot 3 = 1.4$. The KL divergence is
 # $\frac{1}{2}(0.6 - \ln 1.6) + \frac{1}{2}(-0.6 - \ln 0.4) = -\frac{1}{2} \ln 0.64 \approx 0.223$ nats.
 
-# %%
+# %% tags=["two-hours"]
 old, new = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.8, 0.2]])
 ratio = importance_ratio(new.log(), old.log())
 found = drift(ratio, torch.ones(1, 2, dtype=torch.bool))
@@ -176,7 +169,7 @@ torch.testing.assert_close(reused, plain)
 # **effective sample size**. Below, the old policy plays one of two actions with probability $p$ (the dot), and the new
 # one moves away from that.
 
-# %%
+# %% tags=["hide-input"]
 new = torch.linspace(0.01, 0.99, 99)
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for old, color in ((0.5, style.SOFT), (0.2, style.INK), (0.05, style.COLORS["reuse"])):
@@ -195,7 +188,7 @@ plt.show()
 # Here are the ratios of a CartPole agent's third batch over ten epochs, at two learning rates. (Heights are square
 # roots of shares, so that rare ratios show.)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True)
 for axis, lr in zip(axes, (0.001, 0.003), strict=True):
     epochs = ratios_by_epoch(Config(seeds=1, steps=4000, lr=lr, epochs=10), named("reuse"), update=2)
@@ -212,15 +205,17 @@ plt.show()
 # 380, and nothing in this objective says stop.
 #
 # <!-- mechanism: ratios -->
-#
+
+# %% [markdown] tags=["two-hours"]
 # ## What changes in the loop
 
-# %%
+# %% tags=["two-hours"]
 diff(named("baseline"), named("reuse"))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # `old_log_prob` runs once, before the first step, and carries no gradient.
-#
+
+# %% [markdown]
 # ## Tune both arms before you compare
 #
 # Ten agents on CartPole in each of three arms: the baseline at its best learning rate, reuse at that same rate, and
@@ -236,6 +231,7 @@ runs = {
     "reuse, baseline's rate": train(alone, named("reuse")),
 }
 
+# %% tags=["hide-input"]
 curves(runs)
 plt.show()
 
@@ -251,7 +247,7 @@ assert runs["reuse, baseline's rate"].late().mean() < 0.7 * runs["reuse"].late()
 # see, which earns 9 points. (Which of the other two arms is better, ten agents can't say.) Here are the stored tuning
 # runs:
 
-# %%
+# %% tags=["hide-input"]
 scores = table().query("env == 'CartPole-v1' and steps == 100_000 and numbers == ''")
 grid = {name: scores[scores.tricks == flags(named(name))].set_index("lr") for name in ("baseline", "reuse")}
 
@@ -274,11 +270,11 @@ assert grid["reuse"].area.iloc[-1] < 0.5 * grid["reuse"].area.max()
 #
 # ## What it's worth
 
-# %%
+# %% tags=["hide-input"]
 evidence("reuse").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 table = evidence("reuse").table
 rows = table[table.subject == "ladder"]
 for kind, part in rows.groupby("kind", sort=False):
@@ -309,7 +305,7 @@ assert abs(late["reuse"] - late["one step per batch"]) < 0.2
 # all of it, and end about as high: the gain is in speed. The trial on CartPole gains 53 points, with an interval above
 # 0, but that doesn't survive the correction for the number of trials.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("reuse")
 
 # %% [markdown]
@@ -319,7 +315,7 @@ evidence("reuse")
 # well. Dots are single combinations. The line joins the best at each value, with its 95% interval. *Nearly as good*
 # below means that at most 5% of the way from a random policy's score to the best is lost.
 
-# %%
+# %% tags=["hide-input"]
 swept("epochs", "minibatches")
 plt.show()
 
@@ -340,7 +336,21 @@ assert minibatches["Acrobot-v1"].loc[:4].min() > minibatches["Acrobot-v1"].loc[8
 #
 # The loop computes advantages once per batch, so they age as well. Andrychowicz et al. 2020 (arXiv:2006.05990) found it
 # best to recompute them in every epoch. [GAE](04_gae.ipynb), where advantages lean on $V$, shows what that changes.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | playing is slow, and one gradient step per batch gets little out of it |
+# | **formula** | maximize $\mathbb{E}_\text{old}[\rho A]$, where $\rho = \pi(a \mid s) / \pi_\text{old}(a \mid s)$ |
+# | **in the loop** | `ratio = importance_ratio(log_prob, b.old_log_prob)` <br> `objective = ratio * advantage` |
+# | **defaults** | `epochs` = 4, `minibatches` = 4: sixteen steps per batch |
+# | **watch** | `approx_kl` and `max_ratio`: how far the policy has moved from the one that played |
+# | **skip it when** | playing costs next to nothing; without a clip, keep the learning rate small |
+# | **also called** | importance sampling; $\rho A$ is the *surrogate*; with others' data, learning is *off-policy* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Estimate what the new policy would earn, from pulls of the old one.
@@ -384,7 +394,7 @@ with planted(importance_ratio=ratio_in_place):
     faulty = train(short, named("reuse")).curve.query("update < 8").groupby("update").mean()
 right = runs["reuse"].curve.query("update < 8").groupby("update").mean()
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
 for axis, name in zip(axes, ("return", "max_ratio", "approx_kl"), strict=True):
     axis.plot(right.step / 1000, right[name], color=style.COLORS["reuse"], label="right")

@@ -2,24 +2,15 @@
 # # The clip: stop when you have gone far enough
 #
 # *Ten epochs on one batch: who says stop?*
-#
-# With the importance ratio $\rho = \pi / \pi_\text{old}$ of the [last chapter](02_reuse.ipynb) you can take many steps
-# from one batch, and near the old policy the objective $\rho A$ is right on average. ($A$, the *advantage*, says how
-# much better an action turned out than expected.) The objective is also greedy: it never asks whether a thousand steps
-# of play can support what you read into them. In this chapter it first ruins a policy that was nearly perfect. Then one
-# `min` and one `clip`, the heart of PPO, stop it.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | the objective $\rho A$ pays more the further a ratio moves, and nothing in a batch says stop |
-# | **formula** | $L = \min\big(\rho A,\ \operatorname{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big)$ |
-# | **in the loop** | `objective = clipped_surrogate(ratio, advantage, clip_range)` |
-# | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
-# | **watch** | `clip_fraction` and `max_ratio` |
-# | **skip it when** | you take a single gradient step per batch: every ratio is 1 |
-# | **also called** | the *clipped surrogate objective*, PPO-Clip |
 
-# %%
+# %% [markdown] tags=["two-hours"]
+# With the [importance ratio](02_reuse.ipynb) $\rho = \pi / \pi_\text{old}$ you can take many steps from one batch, and
+# near the old policy the objective $\rho A$ is right on average. ($A$, the *advantage*, says how
+# much better an action turned out than expected.) The objective is also greedy: it never asks whether a thousand steps
+# of play can support what you read into them. Here it first ruins a policy that was nearly perfect. Then one
+# `min` and one `clip`, the heart of PPO, stop it.
+
+# %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -49,7 +40,7 @@ from tricks.ladder import named
 
 begin()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## One lucky pull
 #
 # Our three machines pay 1, 2, and 4 on average, but now each payout varies, with a standard deviation of 3. The policy
@@ -58,7 +49,7 @@ begin()
 # with the ratio. (That's ten epochs of four minibatches, though here each step sees the whole batch.) A thousand agents
 # do this, each with its own batch. The gray lines are 200 of them.
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 OLD = torch.tensor([0.03, 0.03, 0.94])
 
@@ -81,7 +72,7 @@ def ten_epochs(surrogate, agents=1000, pulls=50, steps=40, rate=2.0):
 
 free, free_ratio = ten_epochs(lambda ratio, advantage: ratio * advantage)
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.4, 2.8))
 axes[0].plot(free[:, :200], color=style.SOFT, lw=0.4, alpha=0.5)
 axes[0].plot(free.mean(1), color=style.COLORS["reuse"], label="mean")
@@ -96,7 +87,7 @@ print(f"mean payout: before {(OLD @ PAYS):.2f}, after {free[-1].mean():.2f}")
 print(f"agents below 3 points: {ruined:.0%}; largest ratio of any agent: {free_ratio.max():.0f}")
 assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Most agents improve a little. But 17% end below 3 points, typically after a lucky pull or two on a poor machine. The
 # objective sees a rare action that paid well, and it is *linear* in the ratio: make the action thirty times as likely,
 # and it counts thirty times as much. So the policy throws away everything it knew for one or two lucky pulls. The ratio
@@ -130,16 +121,16 @@ assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 # | $A > 0$ | gradient: repair | gradient | **zero: enough** |
 # | $A < 0$ | **zero: enough** | gradient | gradient: repair |
 
-# %%
+# %% tags=["two-hours"]
 source(clipped_surrogate, clip_fraction)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The four corners by hand, with $\varepsilon = 0.2$ and gradients with respect to $\rho$. For $A = 1$: $\rho = 1.5$
 # gives $\min(1.5, 1.2) = 1.2$ with gradient 0, and $\rho = 0.5$ gives $\min(0.5, 0.8) = 0.5$ with gradient 1. For
 # $A = -1$: $\rho = 1.5$ gives $\min(-1.5, -1.2) = -1.5$ with gradient $-1$, and $\rho = 0.5$ gives
 # $\min(-0.5, -0.8) = -0.8$ with gradient 0.
 
-# %%
+# %% tags=["two-hours", "open"]
 ratio = torch.tensor([[1.5, 0.5, 1.5, 0.5]], requires_grad=True)  # [S, B]
 advantage = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
 objective = clipped_surrogate(ratio, advantage, torch.tensor([0.2]))
@@ -148,7 +139,7 @@ print("objective", objective.detach().numpy().round(2), " gradient", slope.numpy
 torch.testing.assert_close(objective.detach(), torch.tensor([[1.2, 0.5, -1.5, -0.8]]))
 assert slope.tolist() == [[0, 1, -1, 0]]
 
-# %% tags=["thumbnail"]
+# %% tags=["two-hours", "thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.8))
 ratios = torch.linspace(0, 2, 201)
 for axis, sign, zero in zip(axes, (1.0, -1.0), ((1.2, 2), (0, 0.8)), strict=True):
@@ -167,14 +158,14 @@ axes[0].text(1.95, 1.05, "clipped", color=style.COLORS["clip"], weight="bold", h
 axes[1].text(0.35, -0.3, "ρA", color=style.SOFT)
 plt.show()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Before the first step, every action stands at the dot. In the direction that pays, the flat part is close, and an
 # action that overshoots isn't pulled back. On the wrong side, the gradient never vanishes.
 #
 # **Predict.** The same thousand agents get the same batches, now with the clip. Does it slow down the typical agent or
 # the unlucky one? And does the largest ratio stay at 1.2?
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "hide-input"]
 epsilon = torch.full((1000,), 0.2)
 stopped, stopped_ratio = ten_epochs(lambda ratio, advantage: clipped_surrogate(ratio, advantage, epsilon))
 
@@ -191,10 +182,12 @@ print(f"agents below 3 points: {(stopped[-1] < 3).float().mean():.1%}; largest r
 assert stopped[-1].mean() > 3.85 and (stopped[-1] < 3).float().mean() < 0.01
 assert stopped[-1].median() < free[-1].median() and stopped_ratio.max() > 3
 
-# %% [markdown]
+
+# %% [markdown] tags=["two-hours"]
 # The typical agent pays a little for caution, and the unlucky one keeps what it knew. But the largest ratio is nowhere
 # near 1.2.
-#
+
+# %% [markdown]
 # ## Not a trust region
 #
 # A zero gradient stops the *pull* on one action. It doesn't hold the ratio. Three things still move it: the step that
@@ -204,7 +197,8 @@ assert stopped[-1].median() < free[-1].median() and stopped_ratio.max() > 3
 # A method that really bounds how far the policy moves has a *trust region*. PPO's predecessor TRPO (Schulman et al.
 # 2015, arXiv:1502.05477) has one: it solves a constrained problem at every update. PPO just has a strong habit. (If you
 # want a brake on the policy as a whole, see [KL early stopping](20_kl_stop.ipynb).)
-#
+
+# %% [markdown] tags=["two-hours"]
 # ## Why the min?
 #
 # $\operatorname{clip}(\rho)\, A$ without the min looks simpler. But its gradient is zero outside the range on *both*
@@ -212,7 +206,7 @@ assert stopped[-1].median() < free[-1].median() and stopped_ratio.max() > 3
 # What does each objective do about it?
 
 
-# %%
+# %% tags=["two-hours"]
 def repair(surrogate, steps=200):
     """The ratio of a good action that begins at 0.6, step by step."""
     theta, path = torch.tensor([0.3, 0.7]).log().requires_grad_(), []
@@ -226,13 +220,16 @@ def repair(surrogate, steps=200):
 
 with_min = repair(lambda ratio: clipped_surrogate(ratio, torch.ones(1, 1), torch.tensor([0.2])))
 clip_only = repair(lambda ratio: ratio.clamp(0.8, 1.2))
+
+# %% tags=["two-hours", "hide-input"]
 print(f"after 200 steps: with the min {with_min[-1]:.2f}, clip only {clip_only[-1]:.2f}")
 assert with_min[-1] > 1.1 and abs(clip_only[-1] - 0.6) < 1e-6
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With the min, the action comes back and goes on to $1 + \varepsilon$. With the clip alone it is stuck, and the batch
 # can no longer correct the one thing that went wrong.
-#
+
+# %% [markdown]
 # ## Ten epochs of CartPole
 #
 # Here are one agent's ratios in its third batch, epoch by epoch, at a learning rate of 0.003. The gray band is the
@@ -242,7 +239,7 @@ assert with_min[-1] > 1.1 and abs(clip_only[-1] - 0.6) < 1e-6
 batch = Config(seeds=1, steps=4000, lr=0.003, epochs=10)
 found = {name: ratios_by_epoch(batch, named(name), update=2) for name in ("reuse", "clip")}
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True)
 for axis, (name, epochs) in zip(axes, found.items(), strict=True):
     axis.axvspan(np.log2(0.8), np.log2(1.2), color=style.FAINT, lw=0)
@@ -266,24 +263,27 @@ store("ratios", shares_by_epoch(by_range))
 
 # %% [markdown]
 # <!-- mechanism: ratios -->
-#
+
+# %% [markdown] tags=["two-hours"]
 # ## What changes in the loop
 
-# %%
+# %% tags=["two-hours"]
 diff(named("reuse"), named("clip"))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Five agents, ten epochs
 #
 # Both arms train at a learning rate of 0.003.
 
-# %%
+# %% tags=["two-hours"]
 config = Config(seeds=5, steps=16_000, lr=0.003, epochs=10)
 runs = {"reuse": train(config, named("reuse")), "clip": train(config, named("clip"))}
+
+# %% tags=["two-hours", "hide-input"]
 curves(runs)
 plt.show()
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 for name, run in runs.items():
     ratio, kl = run.curve.max_ratio, run.curve.approx_kl
     print(
@@ -295,19 +295,20 @@ assert runs["clip"].late().mean() > runs["reuse"].late().mean()
 assert runs["reuse"].curve.approx_kl.mean() > 5 * runs["clip"].curve.approx_kl.mean()
 assert runs["clip"].curve.max_ratio.max() > 1.2
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The **clip fraction** is the share of ratios outside the range. Near 0 the clip has nothing to do. When it stays
 # large, suspect the learning rate or the number of epochs. The **largest ratio** says whether the habit holds.
-#
+
+# %% [markdown]
 # A single rate for both arms isn't a fair comparison. The stored runs give each arm its own.
 #
 # ## Where it helps, and where it hurts
 
-# %%
+# %% tags=["hide-input"]
 evidence("clip").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 (trial,) = evidence("clip").worlds.itertuples()
 print(f"{trial.place}: best rate without the clip {trial.lr_without:g}, with it {trial.lr_with:g}")
 print(f"difference as a share of the best score, by epochs: {trial.doses}")
@@ -373,14 +374,14 @@ assert robots.to_dict() == {"Hopper-v5": "unknown", "Walker2d-v5": "helps", "Hal
 # - **LunarLander.** The tuned rates differ, 0.001 without the clip and 0.0003 with it. With either of them for both
 #   arms, ten tuning seeds can't tell the arms apart, and on 30 other seeds the tuned arms scored alike.
 
-# %%
+# %% tags=["hide-input"]
 evidence("clip")
 
 # %% [markdown]
 # All these arms have $\varepsilon = 0.2$. Here are sweeps over $\varepsilon$, the epochs, and the learning rate, drawn
 # as in the last chapter.
 
-# %%
+# %% tags=["hide-input"]
 swept("clip_range")
 plt.show()
 
@@ -391,6 +392,7 @@ assert best["Acrobot-v1"][0.8] < best["Acrobot-v1"][0.2] - 30
 assert best["Pendulum-v1"][0.8] < best["Pendulum-v1"][0.2] - 400
 assert best["Pendulum-v1"][[0.05, 0.4]].max() < best["Pendulum-v1"][0.2] - 90
 
+
 # %% [markdown]
 # If the epochs and the learning rate are tuned along with it, anything from 0.1 to 0.8 will do on CartPole. On
 # Pendulum, 0.05 and 0.4 cost about a hundred points, and 0.8 most of the score, whatever the rate and the number of
@@ -399,8 +401,97 @@ assert best["Pendulum-v1"][[0.05, 0.4]].max() < best["Pendulum-v1"][0.2] - 90
 #
 # Elsewhere the clip isn't always ahead either: Engstrom et al. report 3292, 2513, and 806 points for PPO on Walker2d,
 # Hopper, and Humanoid, and 2867, 2371, and 831 without the clip.
+
+# %% [markdown]
+# ## At a glance
 #
-# ## Dual clip: a floor for bad actions
+# | | |
+# |---|---|
+# | **problem** | the objective $\rho A$ pays more the further a ratio moves, and nothing in a batch says stop |
+# | **formula** | $L = \min\big(\rho A,\ \operatorname{clip}(\rho, 1 - \varepsilon, 1 + \varepsilon)\, A\big)$ |
+# | **in the loop** | `objective = clipped_surrogate(ratio, advantage, clip_range)` |
+# | **defaults** | `clip_range` $\varepsilon$ = 0.2; 0.1 for Atari |
+# | **watch** | `clip_fraction` and `max_ratio` |
+# | **skip it when** | you take a single gradient step per batch: every ratio is 1 |
+# | **also called** | the *clipped surrogate objective*, PPO-Clip |
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown] tags=["two-hours"]
+# **Exercise 1: write it.** The clipped objective of each row, for one number `epsilon`.
+
+
+# %% tags=["two-hours"]
+def my_surrogate(ratio, advantage, epsilon):  # [B], [B], a number -> [B]
+    ...
+
+
+check_surrogate(my_surrogate)
+
+# %% [markdown] tags=["two-hours"]
+# <details><summary>Hint</summary>
+#
+# Compute both products for all rows, and take the smaller one row by row: `torch.minimum`, `torch.clamp`.
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 2: think.** Set `epochs=1, minibatches=1`. How often does the clip act? What does that say about the
+# gradient of the very first minibatch of any update?
+#
+# <details><summary>Answer</summary>
+#
+# Never. On the first minibatch the policy is still the one that played, so every ratio is 1 and nothing is clipped. Its
+# gradient is always that of REINFORCE with a baseline. With one epoch of one minibatch there's no second one, whatever
+# $\varepsilon$ is.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** The author of this version thought the original was long-winded and shortened it.
+
+# %%
+source(short_surrogate)
+
+# %%
+with planted(clipped_surrogate=short_surrogate):
+    faulty = train(config, named("clip"))
+
+# %% tags=["hide-input"]
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
+for axis, name in zip(axes, ("return", "clip_fraction", "max_ratio"), strict=True):
+    for run, color, label in ((runs["clip"], style.COLORS["clip"], "right"), (faulty, style.INK, "bug")):
+        shared = run.curve.groupby("seed")["update"].max().min()  # the last update that every seed has
+        mean = run.curve[run.curve["update"] <= shared].groupby("update").mean()
+        axis.plot(mean.step / 1000, mean[name], color=color, label=label)
+    axis.set(xlabel="steps (thousands)", title=name)
+    if name == "max_ratio":
+        axis.set(yscale="log", ylim=(1, 1000))
+    label_lines(axis)
+plt.show()
+for label, run in (("right", runs["clip"]), ("bug", faulty)):
+    print(f"{label:5} KL {run.curve.approx_kl.mean():.3f}, clip fraction {run.curve.clip_fraction.mean():.2f}")
+assert faulty.curve.approx_kl.mean() > 3 * runs["clip"].curve.approx_kl.mean()
+
+# %% [markdown]
+# Don't rely on the returns of five agents. What do the other two panels say, and in which of the four corners of the
+# table does this function differ?
+#
+# <details><summary>Hint</summary>
+#
+# You have met this objective above. What happens to a row that other rows have pushed to the wrong side?
+#
+# </details>
+#
+# Solutions: [`solutions/03_clip.py`](solutions/03_clip.py). Next: [GAE](04_gae.ipynb), which asks how far into the
+# future an action should be held responsible.
+
+# %% [markdown]
+# ## Going further
+#
+# One more flag belongs to this chapter. It puts a floor under bad actions, which the clip leaves without one.
+#
+# ### Dual clip: a floor for bad actions
 #
 # How much can one row count? A good action never earns more than $(1 + \varepsilon) A$. But for a bad one, $\rho A$
 # goes on falling as $\rho$ grows, and its gradient is $\rho A\, \nabla \log \pi$: if other rows have made a bad action
@@ -419,7 +510,7 @@ source(bounded_below, bounded_fraction)
 # gives $-2$ with gradient $-1$, but $\rho = 5$ gives $\max(-5, -3) = -3$ with gradient 0. So beyond $c$ the row no
 # longer calls the action back. That is the price.
 
-# %%
+# %% tags=["hide-input"]
 wide = torch.linspace(0, 5, 501)
 figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.8))
 for axis, sign in zip(axes, (1.0, -1.0), strict=True):
@@ -453,7 +544,7 @@ hasty = Config("Pendulum-v1", seeds=20, steps=4000, lanes=16, gamma=0.9, epochs=
 loose = replace(named("gae"), advantage_norm=True, segments=True)
 hastened = {"clip": train(hasty, loose), "dual_clip": train(hasty, replace(loose, dual_clip=True))}
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, run in hastened.items():
     moved = np.sort(run.curve.groupby("seed").approx_kl.max())
@@ -476,11 +567,11 @@ assert 0 < beyond.max() < 0.01
 # become all but impossible. With it, no agent gets anywhere near that. We take the cause to be the few rows with huge
 # ratios.
 
-# %%
+# %% tags=["hide-input"]
 evidence("dual_clip").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 tried = evidence("dual_clip").worlds.iloc[0]
 print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
 print(f"{tried.without:.0f} without the floor, {tried['with']:.0f} with it")
@@ -492,7 +583,7 @@ assert tried.seen == 0 and tried.difference > 0 > tried.low and tried.rate == 0.
 # includes 0. That would fit if the floor guards against steps that are far too large, which a lower rate also prevents.
 # We haven't compared the two.
 
-# %%
+# %% tags=["hide-input"]
 evidence("dual_clip")
 
 # %% [markdown]
@@ -503,71 +594,6 @@ evidence("dual_clip")
 # $\operatorname{clip}(\rho)\, A$ without the min: outside the range the gradient is zero on both sides, so a bad action
 # that has become more likely is never called back. With $c < 1$ it wouldn't even have a gradient at $\rho = 1$, so the
 # library insists on $c > 1$.
-#
-# </details>
-#
-# ## Exercises
-#
-# **Exercise 1: write it.** The clipped objective of each row, for one number `epsilon`.
-
-
-# %%
-def my_surrogate(ratio, advantage, epsilon):  # [B], [B], a number -> [B]
-    ...
-
-
-check_surrogate(my_surrogate)
-
-# %% [markdown]
-# <details><summary>Hint</summary>
-#
-# Compute both products for all rows, and take the smaller one row by row: `torch.minimum`, `torch.clamp`.
-#
-# </details>
-#
-# **Exercise 2: think.** Set `epochs=1, minibatches=1`. How often does the clip act? What does that say about the
-# gradient of the very first minibatch of any update?
-#
-# <details><summary>Answer</summary>
-#
-# Never. On the first minibatch the policy is still the one that played, so every ratio is 1 and nothing is clipped. Its
-# gradient is always that of REINFORCE with a baseline. With one epoch of one minibatch there's no second one, whatever
-# $\varepsilon$ is.
-#
-# </details>
-#
-# **Exercise 3: spot the bug.** The author of this version thought the original was long-winded and shortened it.
-
-# %%
-source(short_surrogate)
-
-# %%
-with planted(clipped_surrogate=short_surrogate):
-    faulty = train(config, named("clip"))
-
-# %%
-figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
-for axis, name in zip(axes, ("return", "clip_fraction", "max_ratio"), strict=True):
-    for run, color, label in ((runs["clip"], style.COLORS["clip"], "right"), (faulty, style.INK, "bug")):
-        shared = run.curve.groupby("seed")["update"].max().min()  # the last update that every seed has
-        mean = run.curve[run.curve["update"] <= shared].groupby("update").mean()
-        axis.plot(mean.step / 1000, mean[name], color=color, label=label)
-    axis.set(xlabel="steps (thousands)", title=name)
-    if name == "max_ratio":
-        axis.set(yscale="log", ylim=(1, 1000))
-    label_lines(axis)
-plt.show()
-for label, run in (("right", runs["clip"]), ("bug", faulty)):
-    print(f"{label:5} KL {run.curve.approx_kl.mean():.3f}, clip fraction {run.curve.clip_fraction.mean():.2f}")
-assert faulty.curve.approx_kl.mean() > 3 * runs["clip"].curve.approx_kl.mean()
-
-# %% [markdown]
-# Don't rely on the returns of five agents. What do the other two panels say, and in which of the four corners of the
-# table does this function differ?
-#
-# <details><summary>Hint</summary>
-#
-# You have met this objective above. What happens to a row that other rows have pushed to the wrong side?
 #
 # </details>
 #
@@ -588,6 +614,3 @@ check_floor(my_floor)
 # for $\rho = 5$.
 #
 # </details>
-#
-# Solutions: [`solutions/03_clip.py`](solutions/03_clip.py). Next: [GAE](04_gae.ipynb), which asks how far into the
-# future an action should be held responsible.

@@ -2,22 +2,13 @@
 # # GAE: how far to trust the value net
 #
 # *A return is honest but noisy; a learned value is calm but wrong. How much of each?*
-#
+
+# %% [markdown] tags=["two-hours"]
 # To judge an action, you can add up everything that came after it, noise included. Or you can wait a single step and
 # ask the value net $V$, which may be wrong, what the state you reached is worth. The dial between the two is called λ.
 # Turning it takes one line of code. Getting the *ends of episodes* right takes two masks, columns of yes and no.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | a return carries the noise of every later reward, and $V$ alone is wrong |
-# | **formula** | $A_t = \delta_t + \gamma\lambda\, A_{t+1}$ with $\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t)$ |
-# | **in the loop** | `advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)` <br> `target = value + advantage` |
-# | **defaults** | $\lambda = 0.95$, $\gamma = 0.99$ |
-# | **watch** | `explained_variance`: while it stays near 0, a small λ learns from guesses |
-# | **skip it when** | returns are hardly noisy, or $V$ lags far behind the policy |
-# | **also called** | λ = 0: the *TD error*, as in one-step actor-critic; λ = 1: *Monte Carlo*; $V + A$ is the *λ-return* |
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -34,7 +25,7 @@ from tricks.recompute import judged, judged_anew
 
 begin()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## A ride on a conveyor belt
 #
 # A belt has 30 cells. Every step moves you one cell along and pays noise with mean 0 and standard deviation 1. The last
@@ -48,7 +39,7 @@ begin()
 # With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. Here are estimates from 2,000
 # rides, for four values of $k$ (the figure shows 300 of the rides):
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 CELLS, WORTH, RIDES = 30, 10.0, 2000
 torch.manual_seed(54)
 error = torch.randn(CELLS)  # of V, one number per cell
@@ -63,7 +54,7 @@ def guess(off):
 
 believed = guess(off=2.0)
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for i, k in enumerate((1, 3, 10, 30)):
     estimate = reward[:, :k].sum(1) + believed[k]
@@ -75,7 +66,7 @@ axis.set_yticks(range(4), ["k = 1, mostly V", "k = 3", "k = 10", "k = 30, Monte 
 axis.set(xlabel="estimate of what the first cell is worth", ylim=(-0.5, 3.9))
 plt.show()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # The bottom cloud is narrow and in the wrong place: that is **bias**. The top one is in the right place and wide: that
 # is **variance**. More data shrinks variance, but never bias. And you can't pick a good $k$ without knowing how wrong
 # $V$ is in each cell.
@@ -118,10 +109,10 @@ plt.show()
 # surprises telescope into the Monte Carlo return minus $V(s_t)$: trust only what you saw. In the library, each formula
 # has its own mask:
 
-# %%
+# %% tags=["two-hours"]
 source(gae, discounted_sum)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Two kinds of ending
 #
 # A batch holds several episodes, one after another. An episode **terminates** when nothing more is to come: the pole
@@ -156,7 +147,7 @@ source(gae, discounted_sum)
 # Dying was worse than expected by 2, and the step before gets a quarter of the blame. Being stopped by the clock is
 # nobody's fault. With one mask in both places:
 
-# %%
+# %% tags=["two-hours"]
 pays, four = torch.tensor([2.0, 2.0, 2.0, 2.0, 18.0]), torch.full((5,), 4.0)
 terminated = torch.tensor([False, True, False, False, False])
 done = torch.tensor([False, True, False, True, False])
@@ -173,13 +164,13 @@ versions = {
 for name, advantage in versions.items():
     print(f"{name:21}", "  ".join(f"A{t} = {a:4.1f}" for t, a in enumerate(advantage.tolist())))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With `done` in both, the time limit looks like dying: $A_3 = -2$, and the step before is blamed, too. With
 # `terminated` in both, the 18 leaks from the third episode into the second: $A_3 = 4$, undeserved praise.
 #
 # Back to the belt, to check both ends of the dial:
 
-# %%
+# %% tags=["two-hours"]
 last = torch.zeros_like(reward, dtype=torch.bool)
 last[:, -1] = True  # every ride terminates there, so both masks are the same
 
@@ -195,7 +186,7 @@ monte_carlo = reward.flip(1).cumsum(1).flip(1)
 torch.testing.assert_close(estimates(believed, 1.0), monte_carlo, atol=1e-3, rtol=0)
 torch.testing.assert_close(estimates(believed, 0.0), reward + believed[1:])
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Bias and variance along the dial
 #
 # $V(s_t) + A_t$ estimates what cell $t$ is worth. Over 2,000 rides, how far is its mean from 10 (bias), and how much
@@ -204,7 +195,7 @@ torch.testing.assert_close(estimates(believed, 0.0), reward + believed[1:])
 # for a later state, does.)
 
 
-# %%
+# %% tags=["two-hours"]
 def bias_and_variance(lam, off):
     """Mean over the cells of bias² and of variance, if V is off by about `off`."""
     found = estimates(guess(off), lam)
@@ -215,11 +206,11 @@ dial = torch.linspace(0, 1, 41).tolist()
 parts = torch.tensor([bias_and_variance(lam, off=2.0) for lam in dial])
 totals = {off: torch.tensor([sum(bias_and_variance(lam, off)) for lam in dial]) for off in (0.5, 2.0, 4.0)}
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # **Predict.** Sketch bias² and variance against λ. Is the sum smallest at an end of the dial, or in between? And when
 # $V$ gets worse, does the best λ move left or right?
 
-# %% tags=["thumbnail", "predict"]
+# %% tags=["two-hours", "thumbnail", "predict", "hide-input"]
 figure, (left, other) = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
 left.plot(dial, parts[:, 0], color=style.OTHERS[3])
 left.plot(dial, parts[:, 1], color=style.OTHERS[2])
@@ -242,7 +233,7 @@ assert 0 < best[0.5] < best[2.0] < best[4.0] < 1
 assert parts[-1, 0] < 0.1 < 1 < parts[0, 0]
 assert parts[-1, 1] > 10
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <!-- mechanism: gae -->
 #
 # Turn λ down from 1, and most of the variance is gone before the bias gets large. So the valley is broad, and the worse
@@ -254,10 +245,10 @@ assert parts[-1, 1] > 10
 # $V + A$ is also a less noisy target for $V$ than the return: the TD(λ) target. Like the advantage, it is made from the
 # *old* $V$, before any gradient step.
 
-# %%
+# %% tags=["two-hours"]
 diff(named("clip"), named("gae"))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # `dead` marks the rows beyond which no value lies. For now the loop treats a time limit as a death, so `dead` equals
 # `done`, until [segments](13_segments.ipynb) and [time limits](14_bootstrap.ipynb) tell them apart.
 #
@@ -271,11 +262,11 @@ diff(named("clip"), named("gae"))
 # **Predict.** Five agents for each λ, at the same learning rate. Which of 0, 0.5, 0.8, and 1 learns nothing, and which
 # learns fastest?
 
-# %%
+# %% tags=["two-hours"]
 mail = Config("tricks/Mail3-v0", seeds=5, steps=30_000, hidden=(32, 32), lr=0.003)
 runs = {f"λ = {lam:g}": train(replace(mail, gae_lambda=lam), named("gae")) for lam in (1.0, 0.0, 0.5, 0.8)}
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "hide-input"]
 curves(runs)
 plt.show()
 mean = {name: run.curve["return"].mean() for name, run in runs.items()}
@@ -283,15 +274,16 @@ print("mean over all of training:", ", ".join(f"{name} {points:.0f}" for name, p
 assert mean["λ = 0"] < 40 < mean["λ = 0.5"] < mean["λ = 0.8"] - 10
 assert mean["λ = 1"] < mean["λ = 0.8"] - 10
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With λ = 0 the pay never reaches the action that earned it, and no amount of data changes that, because $V$ can't
 # see the mail. (If the mail were part of the state, $V(s_{t+1})$ would know of it, and λ = 0 would learn, too.) With
 # λ = 0.5 an eighth gets through. With λ = 0.8 half does, and learning is fastest. With λ = 1 nearly all does, along
 # with the noise of every later reward.
-#
+
+# %% [markdown]
 # ## It doesn't help everywhere
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("gae")
 found.strip()
 plt.show()
@@ -309,13 +301,13 @@ assert {"HalfCheetah-v5", "Walker2d-v5"} < {*helps}
 # a clear gain where pay comes by mail (here one step late), and makes no detectable difference in a noisy chain
 # (described below).
 
-# %%
+# %% tags=["hide-input"]
 evidence("gae")
 
 # %% [markdown]
 # Why does it hurt on CartPole? Here is the full set of tricks, with GAE and without, by learning rate:
 
-# %%
+# %% tags=["hide-input"]
 every = [name for name in LADDER if name != "action_mask"]  # CartPole has no illegal actions
 without = [name for name in every if name != "gae"]
 tuned = {
@@ -323,7 +315,7 @@ tuned = {
     "gae": rows_of("CartPole-v1", 100_000, "", flags(switched(every))).set_index("lr").area,
 }
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(5.5, 2.6))
 for (name, area), color in zip(tuned.items(), (style.SOFT, style.COLORS["gae"]), strict=True):
     axis.plot(area.index, area, "o-", color=color, label=name)
@@ -343,7 +335,7 @@ assert lost[0.0003] > 150 > 50 > lost[0.003] > 0
 # Which λ, then, and which γ? Here is PPO with each of them at its own best learning rate (gray: other rates). On
 # Pendulum it has [`return_norm`](08_return_norm.ipynb), which helps there, and γ = 0.9 while λ varies.
 
-# %%
+# %% tags=["hide-input"]
 swept("gae_lambda", "gamma")
 plt.show()
 
@@ -354,6 +346,7 @@ assert lambdas["Acrobot-v1"][0.5] > lambdas["Acrobot-v1"][1] + 100
 assert lambdas["Pendulum-v1"].max() - lambdas["Pendulum-v1"].min() < 60
 assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 
+
 # %% [markdown]
 # λ = 0.9 is nearly as good as the best in all three; the usual 0.95 isn't on Acrobot. On CartPole, λ matters little
 # from 0.9 on, but a bare TD error loses half the score. Acrobot is the reverse: a small λ is best, and λ = 1 costs
@@ -363,7 +356,104 @@ assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 # No γ is good everywhere. 0.9 looks about ten steps ahead. On CartPole that's too few to see the pole fall, on Acrobot
 # it's enough, and on Pendulum it beats the usual 0.99 by three hundred points.
 #
-# ## Judge again before every epoch
+# ## When to turn λ up
+#
+# - **When returns are hardly noisy**, or the batch is large enough to average the noise away.
+# - **When $V$ is far off**: early in training, with a reward far away, at a small learning rate, or with too small a
+#   value net.
+#
+# And down? On five tasks with simulated bodies, Andrychowicz et al. 2020 (arXiv:2006.05990) found 0.9 a good choice.
+
+# %% [markdown]
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | a return carries the noise of every later reward, and $V$ alone is wrong |
+# | **formula** | $A_t = \delta_t + \gamma\lambda\, A_{t+1}$ with $\delta_t = r_t + \gamma V(s_{t+1}) - V(s_t)$ |
+# | **in the loop** | `advantage = gae(reward, value, next_value, dead, done, config.gamma, config.gae_lambda)` <br> `target = value + advantage` |
+# | **defaults** | $\lambda = 0.95$, $\gamma = 0.99$ |
+# | **watch** | `explained_variance`: while it stays near 0, a small λ learns from guesses |
+# | **skip it when** | returns are hardly noisy, or $V$ lags far behind the policy |
+# | **also called** | λ = 0: the *TD error*, as in one-step actor-critic; λ = 1: *Monte Carlo*; $V + A$ is the *λ-return* |
+
+# %% [markdown]
+# ## Exercises
+
+# %% [markdown] tags=["two-hours"]
+# **Exercise 1: write it.** Compute the advantages of one lane with a loop from the back, with both masks.
+
+
+# %% tags=["two-hours"]
+def my_advantages(reward, value, next_value, terminated, done, gamma, lam):  # five tensors [T] -> [T]
+    ...
+
+
+check_advantages(my_advantages)
+
+# %% [markdown] tags=["two-hours"]
+# <details><summary>Hint</summary>
+#
+# Two lines per step. Which of them asks whether the next *state* counts, and which whether the next *row* does?
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 2: think.** (a) Let $V$ be exactly right everywhere. Which $\lambda$ gives the least squared error, and
+# what is its bias? Check with `bias_and_variance(lam, off=0.0)`. (b) Both $\gamma$ and $\lambda$ fade out the future.
+# What does $\gamma$ change that $\lambda$ doesn't?
+#
+# <details><summary>Answer</summary>
+#
+# (a) λ = 0. If $V$ is right, no λ has any bias. Only variance is left, and it's smallest if you see a single reward.
+#
+# (b) γ changes the question: the true $V$ changes, and a different policy may be the best. λ only changes how you
+# estimate the answer. Where $V$ is right, it doesn't change the mean at all.
+#
+# </details>
+#
+# **Exercise 3: spot the bug.** This version learns CartPole, more or less. Below, `planted` trains the loop with it.
+
+# %%
+source(surprising_advantages)
+
+# %%
+config = at_best_rate(Config("CartPole-v1", seeds=5, steps=20_000), named("gae"))
+sound = train(config, named("gae"))
+with planted(gae=surprising_advantages):
+    faulty = train(config, named("gae"))
+
+# %% tags=["hide-input"]
+curves({"gae": sound, "with the bug": faulty})
+plt.show()
+
+columns = ["value_loss", "explained_variance"]
+logs = {"sound": sound.curve, "with the bug": faulty.curve}
+later = {name: log[log.step > 10_000][columns].mean() for name, log in logs.items()}
+for name, row in later.items():
+    print(f"{name:13} second half: value loss {row.value_loss:5.1f}, explained variance {row.explained_variance:.2f}")
+assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
+
+# %% [markdown]
+# The faulty run's value loss is much *smaller*. Yet its value net explains less of the returns really earned. (The
+# log's explained variance is about those.) How can that be?
+#
+# <details><summary>Hint</summary>
+#
+# What does this $V$ say about a falling pole? Find a $V$ that has no loss at all.
+#
+# </details>
+#
+# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO: `python -m tricks listing gae`
+# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights on:
+# [orthogonal initialization](05_orthogonal_init.ipynb).
+
+# %% [markdown]
+# ## Going further
+#
+# One more flag belongs to this chapter. It computes the advantages more than once per batch.
+#
+# ### Judge again before every epoch
 #
 # The loop judges a batch once, then trains on it for several epochs. By the last one $V$ has changed, but the advantages
 # and targets still come from the old $V$. Where does that hurt? Most at λ = 0, where a target is
@@ -396,7 +486,7 @@ judges = {"judged once": train(chain, once), "recompute": train(chain, replace(o
 cells = torch.eye(16).expand(5, -1, -1)  # [S, B, D]: every cell, as each agent sees it
 heard = {name: run.agent.value(cells).detach()[:, :15].mean(0) for name, run in judges.items()}
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for (name, value), color in zip(heard.items(), (style.SOFT, style.COLORS["recompute"]), strict=True):
     axis.plot(value, "o-", color=color, label=name)
@@ -410,11 +500,11 @@ assert heard["judged once"][:11].abs().max() < 0.5 < 1 < heard["recompute"][:11]
 # Judged once, $V$ has heard of it in the last four cells, one per batch. With `recompute`, the news has reached every
 # cell, even the first.
 
-# %%
+# %% tags=["hide-input"]
 evidence("recompute").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 tried = evidence("recompute").worlds.iloc[0]
 print(f"{tried.place}, {tried.seeds} seeds, mean over training: ", end="")
 print(f"from {tried.without:.1f} of 10 points to {tried['with']:.1f}")
@@ -427,7 +517,7 @@ assert tried.seen == tried.confirmed == 1 and tried.growth_low > 0 and "1:+0.000
 # ahead without it, and on three robots ten seeds per arm can't tell what's left to gain. Andrychowicz et al. (2020,
 # arXiv:2006.05990) recommend recomputing before every epoch, on continuous control.
 
-# %%
+# %% tags=["hide-input"]
 evidence("recompute")
 
 # %% [markdown]
@@ -439,76 +529,6 @@ evidence("recompute")
 # in mid-episode). Only the advantages change, and their baseline is no longer harmless: $V_e$ has been trained on these
 # very returns, so it depends on the actions that it is subtracted for. If it had memorized the batch, $V_e(s_t) = G_t$,
 # all advantages would be 0. (Schulman et al. 2015, arXiv:1506.02438, fit $V$ after the policy for this reason.)
-#
-# </details>
-#
-# ## When to turn λ up
-#
-# - **When returns are hardly noisy**, or the batch is large enough to average the noise away.
-# - **When $V$ is far off**: early in training, with a reward far away, at a small learning rate, or with too small a
-#   value net.
-#
-# And down? On five tasks with simulated bodies, Andrychowicz et al. 2020 (arXiv:2006.05990) found 0.9 a good choice.
-#
-# ## Exercises
-#
-# **Exercise 1: write it.** Compute the advantages of one lane with a loop from the back, with both masks.
-
-
-# %%
-def my_advantages(reward, value, next_value, terminated, done, gamma, lam):  # five tensors [T] -> [T]
-    ...
-
-
-check_advantages(my_advantages)
-
-# %% [markdown]
-# <details><summary>Hint</summary>
-#
-# Two lines per step. Which of them asks whether the next *state* counts, and which whether the next *row* does?
-#
-# </details>
-#
-# **Exercise 2: think.** (a) Let $V$ be exactly right everywhere. Which $\lambda$ gives the least squared error, and
-# what is its bias? Check with `bias_and_variance(lam, off=0.0)`. (b) Both $\gamma$ and $\lambda$ fade out the future.
-# What does $\gamma$ change that $\lambda$ doesn't?
-#
-# <details><summary>Answer</summary>
-#
-# (a) λ = 0. If $V$ is right, no λ has any bias. Only variance is left, and it's smallest if you see a single reward.
-#
-# (b) γ changes the question: the true $V$ changes, and a different policy may be the best. λ only changes how you
-# estimate the answer. Where $V$ is right, it doesn't change the mean at all.
-#
-# </details>
-#
-# **Exercise 3: spot the bug.** This version learns CartPole, more or less. Below, `planted` trains the loop with it.
-
-# %%
-source(surprising_advantages)
-
-# %%
-config = at_best_rate(Config("CartPole-v1", seeds=5, steps=20_000), named("gae"))
-sound = train(config, named("gae"))
-with planted(gae=surprising_advantages):
-    faulty = train(config, named("gae"))
-curves({"gae": sound, "with the bug": faulty})
-plt.show()
-
-columns = ["value_loss", "explained_variance"]
-logs = {"sound": sound.curve, "with the bug": faulty.curve}
-later = {name: log[log.step > 10_000][columns].mean() for name, log in logs.items()}
-for name, row in later.items():
-    print(f"{name:13} second half: value loss {row.value_loss:5.1f}, explained variance {row.explained_variance:.2f}")
-assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
-
-# %% [markdown]
-# The faulty run's value loss is much *smaller*. Yet its value net explains less of the returns really earned. (The
-# log's explained variance is about those.) How can that be?
-#
-# <details><summary>Hint</summary>
-#
-# What does this $V$ say about a falling pole? Find a $V$ that has no loss at all.
 #
 # </details>
 #
@@ -524,7 +544,3 @@ assert later["with the bug"].value_loss < 0.6 * later["sound"].value_loss
 # log-probabilities as they are.
 #
 # </details>
-#
-# Solutions: [`solutions/04_gae.py`](solutions/04_gae.py). You now have the core of PPO: `python -m tricks listing gae`
-# prints the whole loop, about a hundred lines. Next come the details that make it work, from a net's first weights on:
-# [orthogonal initialization](05_orthogonal_init.ipynb).

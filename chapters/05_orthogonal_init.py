@@ -8,18 +8,8 @@
 # the data, and an agent with an opinion may never see what would correct it.
 #
 # The cure: choose the first weights with a little more care.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | random weights prefer some actions over others, and they shrink the signal from layer to layer |
-# | **formula** | $W = g\,Q$ with $Q^\top Q = I$, and biases 0 |
-# | **in the loop** | `orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)` |
-# | **defaults** | $g = \sqrt 2$ in hidden layers, 0.01 in the policy's last layer, 1 in the value net's |
-# | **watch** | `entropy` in the first update: it should be the log of the number of actions |
-# | **skip it when** | you start from trained weights, or know something that the first policy should know |
-# | **also called** | `ortho_init` in stable-baselines3, `layer_init` in CleanRL |
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -48,7 +38,7 @@ TRICK = style.COLORS["orthogonal_init"]
 # sizes (*gains*) of the policy's last layer, the **head**. Here are the average probability of the likelier action and
 # the **entropy** $H = -\sum_a \pi(a) \log \pi(a)$: $\log 2 = 0.693$ for a coin, 0 for a policy that is certain.
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 SEEDS, WALKS = tuple(range(100)), 20
 cells = torch.arange(-REACH, REACH + 1.0)
 states = torch.stack([torch.stack([cells, cells * 0 + touched], -1) for touched in (0, 1)])  # [touched, cell, 2]
@@ -70,12 +60,11 @@ for name, net in nets.items():
     sure, entropy = logits.softmax(-1).amax(-1).mean(), Categorical.entropy(logits).mean()
     print(f"{name:18} likelier action {sure:.3f}   entropy {entropy:.3f}")
 
-
 # %% [markdown]
 # **Predict.** PyTorch's nets are close to a coin. How many of the 100 won't be paid even once in 20 walks?
 
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def share_paid(net):
     """The share of its walks that each net is paid for, without learning anything."""
@@ -88,7 +77,7 @@ def share_paid(net):
     return paid.mean(1)
 
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 paid = {name: share_paid(net) for name, net in nets.items()}
 
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
@@ -204,7 +193,7 @@ def spreads(net, layers=16):
     return found
 
 
-# %%
+# %% tags=["hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3))
 torch.manual_seed(0)
 for i, name in enumerate(WAYS):
@@ -287,7 +276,7 @@ source(orthogonal_, orthogonal)
 # The [appendix on QR](a1_qr_signs.ipynb) explains `qr` and the signs. (A layer computes $xW$. With fewer rows than
 # columns, the rows are orthonormal.) `orthogonal_` runs before the first step:
 
-# %%
+# %% tags=["hide-input"]
 net = untrained(0.01)
 for weight, bias in net.layers:
     fewer = weight[0].T @ weight[0] if weight.shape[1] >= weight.shape[2] else weight[0] @ weight[0].T
@@ -295,6 +284,7 @@ for weight, bias in net.layers:
     torch.testing.assert_close(fewer, gain**2 * torch.eye(len(fewer)), atol=1e-5, rtol=0)
     assert not bias.any()
 
+# %%
 diff(named("gae"), named("orthogonal_init"))
 
 # %% [markdown]
@@ -307,6 +297,7 @@ diff(named("gae"), named("orthogonal_init"))
 config = Config("tricks/ThereAndBack-v0", seeds=20, steps=30_000, horizon=64, gamma=0.995, hidden=(32, 32), lr=0.003)
 runs = {"default": train(config, REINFORCE), "orthogonal_init": train(config, switched(("orthogonal_init",)))}
 
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 3), sharey=True)
 rng = np.random.default_rng(0)
 for axis, (name, run) in zip(axes, runs.items(), strict=True):
@@ -333,7 +324,7 @@ assert runs["orthogonal_init"].late().min() > 0.3
 # Here are the stored ablations (hatched: these seeds can't tell). `ThereAndBackPlus3` is the walk plus three features
 # that are always 12.
 
-# %%
+# %% tags=["hide-input"]
 evidence("orthogonal_init").strip()
 plt.show()
 
@@ -356,7 +347,7 @@ assert same[0] < 0.75 and same[3] > 0.8
 # usual environments most cells can't tell. But added to REINFORCE on LunarLander, it helps, on two sets of seeds. (As
 # the next rung it helped on the first set only.) On CartPole, every episode soon shows what both actions do.
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("orthogonal_init")
 for row in found.worlds.itertuples():
     print(f"{row.place}: {row.verdict}" + (f"; share of the best score by {row.dose} {row.doses}" if row.dose else ""))
@@ -378,7 +369,7 @@ found
 # you can have any answer that you like. On Taxi's, it costs a little at each of the three smallest rates (ten tuning
 # seeds each), and with each arm at its own best nothing is detected:
 
-# %%
+# %% tags=["hide-input"]
 rung = {}
 for env, rates in (("Pendulum-v1", ("0.003", "0.03")), ("Taxi-v4", ("0.0003", "0.001", "0.003"))):
     study = next(study for study in studies() if study.env == env)
@@ -411,7 +402,21 @@ for name in ("default", "orthogonal, g = √2"):
 # - **when you know** that one action is usually right. Put that into the bias.
 #
 # We haven't trained Xavier or Kaiming against it.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | random weights prefer some actions over others, and they shrink the signal from layer to layer |
+# | **formula** | $W = g\,Q$ with $Q^\top Q = I$, and biases 0 |
+# | **in the loop** | `orthogonal_(agent.policy_net, config.seed_list, 0, gain=2**0.5, head_gain=0.01)` |
+# | **defaults** | $g = \sqrt 2$ in hidden layers, 0.01 in the policy's last layer, 1 in the value net's |
+# | **watch** | `entropy` in the first update: it should be the log of the number of actions |
+# | **skip it when** | you start from trained weights, or know something that the first policy should know |
+# | **also called** | `ortho_init` in stable-baselines3, `layer_init` in CleanRL |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Make a uniform orthogonal matrix from normal numbers, tall or wide. `np.linalg.qr(x)`
@@ -455,6 +460,8 @@ source(opinionated_)
 # %%
 with planted(orthogonal_=opinionated_):
     faulty = train(config, switched(("orthogonal_init",)))
+
+# %% tags=["hide-input"]
 for name, run in (("right", runs["orthogonal_init"]), ("with the bug", faulty)):
     first, last = run.curve[run.curve["update"] == 0].entropy, run.late()
     print(

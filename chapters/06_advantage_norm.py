@@ -8,18 +8,8 @@
 #
 # The trick is how every statistics course begins: subtract the mean, divide by the standard deviation. It does less
 # about the scale than people say, and more about the zero.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | the size of the advantages depends on the reward's units, and their zero on how wrong the value net is |
-# | **formula** | $\hat A_i = (A_i - \mu) / (\sigma + \epsilon)$, with $\mu$ and $\sigma$ of the minibatch |
-# | **in the loop** | `advantage = standardize(advantage, b.valid)` |
-# | **defaults** | per minibatch and per agent; $\epsilon = 10^{-8}$ |
-# | **watch** | `entropy`: if it stays at its maximum, the bonus outweighs the advantages |
-# | **skip it when** | minibatches are tiny, or most of them hold no reward |
-# | **also called** | `normalize_advantage` in stable-baselines3, `norm_adv` in CleanRL |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -45,7 +35,7 @@ TRICK = style.COLORS["advantage_norm"]
 #
 # **Predict.** Pay a hundred times as much, or a hundredth. Which agents learn faster, and which more slowly?
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 PAYS, BONUS = torch.tensor([1.0, 2.0, 3.0]), 0.01
 
 
@@ -67,7 +57,7 @@ def teach(currency, normalize, agents=50, pulls=64, rounds=300):
     return share
 
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), sharey=True)
 last = {}
 for axis, normalize in zip(axes, (False, True), strict=True):
@@ -177,7 +167,7 @@ with planted(standardize=watching):
 advantage, valid = seen[0]
 before, after = advantage[0][valid[0]], standardize(advantage, valid)[0][valid[0]]
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.8), sharey=True)
 for axis, x, title in ((axes[0], before, "before"), (axes[1], after, "after")):
     width = (x.max() - x.min()) / 24
@@ -241,7 +231,7 @@ for name, half in (("divided", only_divided), ("centered", only_centered), ("bot
     with planted(standardize=half):
         runs[name] = train(alone, switched(("advantage_norm",)))
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6, 2.4))
 torch.manual_seed(0)
 areas = {}
@@ -269,7 +259,7 @@ assert abs(means["centered"] - means["both"]) < 30 and abs(means["divided"] - me
 # The trick frees only the *policy's* part of the gradient. Here are the norms of both parts of the first gradient, the
 # policy's and the value net's, on CartPole:
 
-# %%
+# %% tags=["hide-input"]
 POLICY = 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2  # weights and biases of the policy net, which come first
 
 
@@ -312,7 +302,7 @@ diff(named("orthogonal_init"), named("advantage_norm"))
 # Here are the stored ablations, each arm at its own best learning rate, except on the robots (hatched: these seeds
 # can't tell).
 
-# %%
+# %% tags=["hide-input"]
 evidence("advantage_norm").strip()
 plt.show()
 
@@ -331,7 +321,7 @@ for name, tricks in (("raw", named("orthogonal_init")), ("standardized", named("
         f"{name:13} entropy of the Gaussian: {entropy.iloc[0]:.2f} in the first update, {entropy.iloc[-1]:.2f} in the last"
     )
 
-# %%
+# %% tags=["hide-input"]
 table = evidence("advantage_norm").table
 assert (table.detected > 0).sum() > (table.detected < 0).sum()
 assert set(table.env[table.detected < 0]) == {"Pendulum-v1"}
@@ -347,7 +337,7 @@ evidence("advantage_norm")
 # $e^{0.1}$, and nothing is learned without the trick. **What counts is the gap between actions, not the size of a
 # reward.**
 
-# %%
+# %% tags=["hide-input"]
 worlds = evidence("advantage_norm").worlds.set_index("place")
 for place, row in worlds.iterrows():
     print(f"{place}: {row.without:.4g} without, {row['with']:.4g} with; {row.verdict}")
@@ -365,7 +355,21 @@ assert worlds.without["CartPoleReward0.0001-v0"] < 0.0025  # a random policy get
 #   weigh as much as one in which everything was.
 #
 # On continuous control, Andrychowicz et al. (2020, arXiv:2006.05990) find that it makes little difference.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | the size of the advantages depends on the reward's units, and their zero on how wrong the value net is |
+# | **formula** | $\hat A_i = (A_i - \mu) / (\sigma + \epsilon)$, with $\mu$ and $\sigma$ of the minibatch |
+# | **in the loop** | `advantage = standardize(advantage, b.valid)` |
+# | **defaults** | per minibatch and per agent; $\epsilon = 10^{-8}$ |
+# | **watch** | `entropy`: if it stays at its maximum, the bonus outweighs the advantages |
+# | **skip it when** | minibatches are tiny, or most of them hold no reward |
+# | **also called** | `normalize_advantage` in stable-baselines3, `norm_adv` in CleanRL |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it** for one agent. Invalid rows should come out as 0. Watch for equal advantages, and for a
@@ -408,7 +412,7 @@ check_standardize(my_standardize)
 source(standardize_short)
 
 
-# %%
+# %% tags=["hide-input"]
 def norms_of_seed_0(function, seeds):
     """Norm of seed 0's gradient in the first three updates."""
     with planted(standardize=function):

@@ -5,21 +5,8 @@
 #
 # A cart at 0.3 m and a cart at 300 mm are in the same place. Physics doesn't care, but a neural net does: the sizes of
 # its first weights and of its steps were chosen for inputs around 1.
-#
-# The cure is an old one: subtract the mean, divide by the standard deviation. But nobody knows these in advance. You
-# have to learn them while the agent learns, and there are four ways to get that wrong.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | features in different units: large ones saturate the net, and it can't hear small ones |
-# | **formula** | $\hat s = \operatorname{clip}\big((s - \mu) / \sqrt{\sigma^2 + \varepsilon},\, \pm 10\big)$, with $\mu$ and $\sigma^2$ of all states so far |
-# | **in the loop** | `follow_observations_(agent, batch, config.obs_decay)` |
-# | **defaults** | $\varepsilon = 10^{-8}$; the statistics move once per update, after the last gradient step |
-# | **watch** | `max_ratio`: with one epoch and one minibatch, it must be 1 |
-# | **skip it when** | features are around 1 already, or one-hot, or pixels, or their limits are known |
-# | **also called** | observation normalization: `VecNormalize` in stable-baselines3, `NormalizeObservation` in Gymnasium |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -51,7 +38,7 @@ TRICK, ODD = style.COLORS["state_norm"], "#EE7733"
 # in radians and radians per second. `CartPoleOddUnits` shows the position in millimeters from a wall 5 m away, the
 # speed in millimeters per second, the angle in full turns, its speed in turns per second. Toss a coin for every push:
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 FEATURES = ("position", "speed", "angle", "angular speed")
 config = Config("tricks/CartPoleOddUnits-v0", seeds=10, steps=30_000, lanes=32, horizon=32, lr=0.003)
 env = make_env(replace(config, seeds=5))
@@ -84,7 +71,7 @@ assert odd[:, 2].std() < 0.05
 # **Predict.** By what factor is the angle, which matters most, fainter in odd units? (The units alone would say
 # $2\pi$.)
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 net = Agent(env.spaces, replace(config, seeds=5))[0]
 
 
@@ -101,7 +88,7 @@ def hearing(states):
     return (slope[0].abs().mean(0) * states[0].std(0)).detach()
 
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 2.8))
 for states, color in ((odd, ODD), (usual, style.SOFT)):
     left.hist(first_layer(states).flatten(), bins=40, range=(-1, 1), density=True, color=color, alpha=0.7)
@@ -142,7 +129,8 @@ for name, column in zip(FEATURES, odd.T, strict=True):
 #
 # ## Standardize by everything seen so far
 #
-# So don't show the nets $s$, but
+# The cure is an old one: subtract the mean, divide by the standard deviation. But nobody knows these in advance. You
+# have to learn them while the agent learns, and there are four ways to get that wrong. Instead of $s$, show the nets
 #
 # $$\hat s = \operatorname{clip}\!\left(\frac{s - \mu}{\sqrt{\sigma^2 + \varepsilon}},\; -10,\; 10\right),$$
 #
@@ -183,6 +171,8 @@ def rows(*numbers):
 
 
 moments = merge_moments(merge_moments(Moments.empty(1, 1), *rows(2.0, 4.0)), *rows(8.0, 10.0, 12.0))
+
+# %% tags=["hide-input"]
 print(f"mean {moments.mean.item():.2f}, squares {moments.squares.item():.2f}, variance {moments.variance.item():.2f}")
 assert abs(moments.mean.item() - 7.2) < 1e-9
 assert abs(moments.squares.item() - 68.8) < 1e-9
@@ -197,7 +187,7 @@ torch.testing.assert_close(moments.variance[0], odd.double().var(0, correction=0
 # Left: the four features in odd units (linear between −1 and 1, logarithmic outside). Gray is where a tanh bends.
 # Right: what the net sees, standardized.
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 mean, scale = moments.view()
 seen = ((odd - mean[0]) * scale[0]).clamp(-10, 10)
 
@@ -222,7 +212,7 @@ assert hearing(seen).min() > 1e-2
 # **In single precision.** A float32 can't count beyond $2^{24}$, about 17 million, an ordinary number of steps. Hence
 # the float64 in `Moments`.
 
-# %%
+# %% tags=["open"]
 count = np.float32(2**24)
 print(f"float32: {count:.0f} + 1 = {count + np.float32(1):.0f}")
 assert count + np.float32(1) == count
@@ -231,7 +221,7 @@ assert count + np.float32(1) == count
 # **Dividing by almost nothing.** A feature that hasn't moved yet has variance 0. With $\varepsilon = 10^{-8}$, its
 # first movement is multiplied by $10^4$. Hence the clip at ±10:
 
-# %%
+# %% tags=["open"]
 mean, scale = merge_moments(Moments.empty(1, 1), *rows(*[3.0] * 50)).view()
 surprise = ((3.5 - mean) * scale).item()
 print(f"after fifty times 3.0 comes a 3.5: {surprise:.0f} before the clip, {min(surprise, 10):.0f} after it")
@@ -257,6 +247,7 @@ with planted(ObsStats=RestlessStats):
     restless = train(one_step, named("state_norm"))
 calm = train(one_step, named("state_norm"))
 
+# %% tags=["hide-input"]
 for name, run in (("frozen", calm), ("restless", restless)):
     ratios = run.curve.groupby("update")["max_ratio"].max()
     print(f"{name:8} largest first ratio, update by update:", ratios.round(3).tolist())
@@ -278,7 +269,7 @@ assert restless.curve.max_ratio.max() > 1.003
 # batches of $k$ rows, $n$ settles at $k/d$, so each batch moves the mean by $d\,\delta$, a moving average. Here a
 # feature is around 0 for 100 batches, then around 5:
 
-# %%
+# %% tags=["open"]
 torch.manual_seed(0)
 drift = torch.randn(1, 120, 200, 1) + 5 * (torch.arange(120) >= 100).view(1, -1, 1, 1)  # [S, batch, B, D]
 for decay in (0.0, 0.1):
@@ -306,7 +297,7 @@ diff(named("advantage_norm"), named("state_norm"))
 # Ten agents learn to balance in odd units with the trick, and ten without, at a learning rate that suits agents
 # *without* it: on the tuning seeds, no other rate did better by more than a point. (`switched` turns flags on by name.)
 
-# %%
+# %% tags=["hide-input"]
 plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))
 normed = switched((*plain.on, "state_norm"))
 stored = evidence("state_norm").worlds.set_index("world").loc[config.env]
@@ -323,7 +314,7 @@ assert having.late().min() > 2 * without.late().max()
 # %% [markdown]
 # Now take the statistics away from the trained agents, as a saved file without them would:
 
-# %%
+# %% tags=["open"]
 complete = having.evaluate(episodes=20).mean()
 stats, having.agent.obs_stats = having.agent.obs_stats, None  # look at raw states, as without its statistics
 bare = having.evaluate(episodes=20).mean()
@@ -338,7 +329,7 @@ assert bare < 0.3 * complete
 #
 # Here are the stored ablations (hatched: these seeds can't tell).
 
-# %%
+# %% tags=["hide-input"]
 evidence("state_norm").strip()
 plt.show()
 
@@ -351,7 +342,7 @@ plt.show()
 # than 0.004, and we had predicted less than 0.05. (Both arms get 0.97 of a possible 1 there, so it could only have
 # hurt.) In most of the other cells these seeds can't tell.
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("state_norm")
 outcome, good = (each for each in trials() if each.trial.trick == "state_norm")
 gains = {each.dose.size: each.effect for each in outcome.at_every_dose}
@@ -425,6 +416,19 @@ for name, states in (("as they come", taxi), ("standardized", ((taxi - mean) * s
     print(f"{name:13} hidden features of {fresh.body(states).square().mean().sqrt():.2f} (root mean square)")
 
 # %% [markdown]
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | features in different units: large ones saturate the net, and it can't hear small ones |
+# | **formula** | $\hat s = \operatorname{clip}\big((s - \mu) / \sqrt{\sigma^2 + \varepsilon},\, \pm 10\big)$, with $\mu$ and $\sigma^2$ of all states so far |
+# | **in the loop** | `follow_observations_(agent, batch, config.obs_decay)` |
+# | **defaults** | $\varepsilon = 10^{-8}$; the statistics move once per update, after the last gradient step |
+# | **watch** | `max_ratio`: with one epoch and one minibatch, it must be 1 |
+# | **skip it when** | features are around 1 already, or one-hot, or pixels, or their limits are known |
+# | **also called** | observation normalization: `VecNormalize` in stable-baselines3, `NormalizeObservation` in Gymnasium |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Merge two sets of numbers, each given as (count, mean, sum of squared deviations). The cell
@@ -474,6 +478,7 @@ def as_seen(agent):
     return torch.stack([features.mean(0), features.std(0)])
 
 
+# %% tags=["hide-input"]
 print(f"{'':12}" + "".join(f"{name:>16}" for name in FEATURES))
 for name, run in (("right", having), ("with the bug", faulty)):
     print(f"{name:12}" + "".join(f"{m:9.2f} ± {s:.2f}" for m, s in as_seen(run.agent).T))

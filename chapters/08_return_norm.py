@@ -6,18 +6,8 @@
 # Pay a task's rewards in cents instead of dollars, and the task is the same. The policy hardly notices, because
 # [advantage normalization](06_advantage_norm.ipynb) keeps its advantages around 1. But the value net has to output the
 # numbers themselves: 5000 instead of 50, with weights that start around 0.1 and move by a few thousandths at a time.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | returns come in any size, and the value net starts near 0 and moves in small steps |
-# | **formula** | $V(s) = \sigma\, n(s) + \mu$, where the net's output $n(s)$ is fitted to $(G - \mu)/\sigma$ |
-# | **in the loop** | `batch.add(value=normalize(value, before), target=normalize(target, stats))` |
-# | **defaults** | `return_beta` $\beta = 0.1$, the share of each batch in $\mu$ and $\sigma$; `return_first_batch` off, but take it for small rewards |
-# | **watch** | `explained_variance`, beside `return_mean` and `return_std`, which should settle |
-# | **skip it when** | returns are already around 1, or nearly all the same |
-# | **also called** | value (or target) normalization; ART, the first half of PopArt; *not* reward scaling, see below |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -58,7 +48,7 @@ begin()
 # A net built like the library's value net has to learn $f(x) = c\,(50 + 20 \sin 3x)$ from 128 points between −1 and 1,
 # once with $c = 1$ and once with $c = 100$. First weights and learning rate (0.003) are the same.
 
-# %%
+# %% tags=["hide-input"]
 x = torch.linspace(-1, 1, 128).view(1, -1, 1)
 wave = (50 + 20 * torch.sin(3 * x)).view(1, -1).double()
 
@@ -82,7 +72,7 @@ small, large = fit(wave), fit(100 * wave)
 # **Predict.** After 2000 steps, how close is each net to its target? And which shape does the one with $c = 100$ have:
 # a flatter wave, or no wave at all?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.7))
 for axis, outputs, scale in zip(axes, (small, large), (1, 100), strict=True):
     axis.plot(x.flatten(), scale * wave.flatten(), color=style.INK, lw=1.2, label="target")
@@ -105,7 +95,7 @@ assert (small[-1] - wave[0]).abs().max() < 8 and large[-1].max() < 1000 and larg
 # moves each of these 65 parameters by about the learning rate $\alpha$, so the output moves by at most about
 # $65\,\alpha \approx 0.2$ per step. (The layers below can't help, since features are bounded.)
 
-# %%
+# %% tags=["open"]
 speed = (large[-1] - large[-11]).mean().item() / 500
 print(f"measured: {speed:.3f} per step, so {5000 / speed:,.0f} steps to 5000")
 assert 0.1 < speed < 0.3
@@ -163,6 +153,8 @@ def stats(mean, variance):
 
 returns = torch.tensor([1.0, 2.0, 4.0, 9.0]).view(1, 4, 1)  # [S, T, N]
 moved = move_stats(stats(0.0, 1.0), returns, torch.ones_like(returns, dtype=torch.bool), beta=0.25)
+
+# %% tags=["hide-input"]
 print(f"mean {moved.mean.item()}, variance {moved.variance.item()}")
 assert moved.mean.item() == 1
 assert abs(moved.variance.item() - 6.125) < 1e-12
@@ -173,7 +165,7 @@ assert abs(moved.variance.item() - 6.125) < 1e-12
 # -550$, a disappointment. If you forget to convert back, you compute $100 + ½ \cdot ½ - 1 = 99.25$ and praise the
 # action.
 
-# %%
+# %% tags=["open"]
 now = stats(1000.0, 200.0**2)
 outputs = torch.tensor([[1.0, 0.5]], dtype=torch.float64)
 reward, alive = torch.full((1, 1, 1), 100.0), torch.zeros(1, 1, 1, dtype=torch.bool)
@@ -221,7 +213,7 @@ def listen(tricks):
 without, heard_without = listen(plain)
 having, heard_having = listen(normed)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 2.9), width_ratios=(1.15, 1))
 pairs = ((heard_without, style.SOFT, "without"), (heard_having, style.COLORS["return_norm"], "return_norm"))
 for heard, color, name in pairs:
@@ -247,7 +239,7 @@ assert heard_having[-1][0].mean() > 0.5 * heard_having[-1][1].mean()
 # With it, predictions rise with the returns. They lag, as one would expect of statistics that follow at $\beta = 0.1$,
 # but better states get higher values.
 
-# %%
+# %% tags=["hide-input"]
 curves({"without": without, "return_norm": having})
 plt.show()
 
@@ -290,7 +282,7 @@ source(unmoved)
 #
 # **Predict.** At which scales does `return_norm` change the score, with each start?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 starts = {
     "without": at_each_scale(plain),
     "from 0 and 1": at_each_scale(normed),
@@ -315,141 +307,9 @@ assert abs(scores["from 0 and 1"][1:].mean() / scores["from the first batch"][1:
 # Why not Adam's bias correction, which gives the first batches the weights 1, ½, ⅓, ... as long as $\beta$ is small? It
 # would do, but needs a count for each seed and task. The variance of 0 needs none.
 #
-# ## Three ways to tame rewards
-#
-# Most libraries change the rewards instead:
-#
-# | | changes | keeps | breaks |
-# |---|---|---|---|
-# | **divide rewards** by the running deviation of the discounted return | rewards, so also targets and advantages | once the divisor has settled: which policy is best | until then, equal rewards count differently; the divisor must be saved with the agent |
-# | **clip rewards** to ±1, or take their sign | the task | a known bound, from the first step on | ten points count like one, so another policy may be best |
-# | **normalize the value target** (`return_norm`) | what the value net has to say | rewards, advantages, the task | what outputs mean, whenever $\mu$ and $\sigma$ move ([PopArt](12_popart.ipynb)) |
-#
-# The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do; the second is usual on
-# [Atari](23_atari.ipynb).
-#
-# With clipped rewards and $\gamma = 0.99$, an episode that pays 1 at once beats one that pays 10 at its fifth step
-# ($0.99^4 \approx 0.96$). You can divide rewards, but you can't subtract their mean: take 2 from every reward of
-# CartPole, and the best policy is to fall at once. From a net's *targets* you may subtract anything, since it is added
-# back.
-#
-# ## Isn't `return_norm` what VecNormalize does?
-#
-# No. When people say "reward normalization," they usually mean the first row, our flag `reward_scaling`: keep a running
-# discounted sum of each lane's rewards, and divide every reward by the standard deviation of all these sums so far
-# (Dhariwal et al. 2017; Engstrom et al. 2020, arXiv:2005.12729). With $R_{t-1} = 0$ where an episode starts,
-#
-# $$R_t = \gamma R_{t-1} + r_t, \qquad
-#   \hat r_t = \operatorname{clip}\Big(\frac{r_t}{\sigma_t},\, \pm 10\Big), \qquad
-#   \sigma_t^2 = \operatorname{Var}(R_1, \dots, R_t) + \varepsilon.$$
-#
-# The variance is over all lanes, and $\varepsilon = 10^{-8}$.
-
-# %%
-source(RewardScale.forward, running_sums)
-
-# %% [markdown]
-# **Why a sum, and why γ?** The value net has to predict sums of rewards, not rewards. $R_t$ looks back where a return
-# looks ahead. In a long stream without ends both vary alike, so scaled returns have a deviation around 1. (With ends
-# they can differ: if only an episode's last step pays, $R_t$ is 0 until then, while the return hardly varies.)
-# Independent rewards of deviation $s$ make $\sigma = s/\sqrt{1 - \gamma^2}$, 7 times $s$ at $\gamma = 0.99$. So use the
-# agent's own γ.
-#
-# **What else changes?** Everything computed from rewards. Advantages are in units of $\sigma$ now, and so is all that
-# is weighed against them or against values: the entropy bonus, the value clip's range. On a single task, `return_norm`
-# changes only what the value net has to say. (With several, it also divides each task's advantages by its σ: [chapter
-# 12](12_popart.ipynb).)
-#
-# **Predict.** CartPole pays a ten-thousandth per step, against an entropy bonus of 0.01. (There is no advantage
-# normalization, which would hide the scale.) Does either trick help?
-
-# %%
-tiny = Config("tricks/CartPoleReward0.0001-v0", seeds=5, steps=30_000, lanes=32, horizon=32, lr=0.01)
-bonus = ("baseline", "reuse", "clip", "gae", "entropy")
-arms = {
-    name: train(tiny, switched((*bonus, *more)))
-    for name, *more in (("without",), ("return_norm", "return_norm"), ("reward_scaling", "reward_scaling"))
-}
-
-# %% tags=["predict"]
-curves(arms)
-plt.show()
-
-steps_at_end = {name: 10_000 * run.late().mean() for name, run in arms.items()}
-entropy = {name: run.curve.groupby("update").entropy.mean().iloc[-1] for name, run in arms.items()}
-for name in arms:
-    print(f"{name:14} last tenth: {steps_at_end[name]:3.0f} steps, entropy {entropy[name]:.3f}")
-assert steps_at_end["reward_scaling"] > 5 * max(steps_at_end["without"], steps_at_end["return_norm"])
-
-# %% [markdown]
-# Only scaling the rewards does. `return_norm` leaves the advantages as they are: an action worth ten more steps of
-# balance earns 0.001, a tenth of the bonus's weight. So the policy keeps tossing a coin, with an entropy of
-# $\ln 2 = 0.693$.
-#
-# ### Two traps
-#
-# One lane gets a reward of 1 in every step, and a time limit ends the episode after every 100th. Nothing ever changes,
-# so the scaled reward should settle. Does it?
-
-# %%
-always, everything = torch.ones(1, 50_000, 1).double(), torch.ones(1, 50_000, 1).bool()  # [S, T, N]
-limit = (torch.arange(1, 50_001) % 100 == 0).view(1, -1, 1)
-anew = RewardScale(1, 1)(always, limit, everything, 0.99).flatten()
-onward = running_sums(always, ~everything, torch.zeros(1, 1).double(), 0.99)  # the sum never starts anew
-variance, _ = variance_so_far(onward, everything, RewardScale(1, 1).moments)
-onward = (1 / variance.sqrt()).clamp(max=10).flatten()
-
-# %%
-figure, axis = plt.subplots(figsize=(6.5, 2.6))
-axis.loglog(range(1, 50_001), anew, color=style.COLORS["reward_scaling"], label="anew after every end")
-axis.loglog(range(1, 50_001), onward, color=style.SOFT, label="never at a time limit")
-axis.set(xlabel="step", ylabel="a reward of 1, scaled", xlim=(1, 50_000))
-label_lines(axis)
-plt.show()
-
-print(
-    f"first reward {anew[0]:.0f}; after 100 steps {anew[99]:.3f} and {onward[99]:.3f}; "
-    f"at the end {anew[-1]:.3f} and {onward[-1]:.3f}"
-)
-assert round(1 / variance[0, 0].item() ** 0.5) == 71  # before the clip
-assert anew[0] == 10 and anew[-1] < 1.1 * anew[99] and onward[-1] > 5 * anew[-1]
-
-# %% [markdown]
-# **The first rewards are divided by next to nothing:** one sum has no variance. To soften this, the statistics begin
-# with $10^{-4}$ of an imaginary row of mean 0 and variance 1, as they do in both libraries below. Even so, without the
-# clip at ±10, the first reward of 1 would become 71. (With $\varepsilon$ alone, it would be 10,000.)
-#
-# **Public code disagrees on when to reset the sum.** stable-baselines3, like this library, resets it after every end.
-# Gymnasium's `NormalizeReward` drops the past *at* the row that terminates, not after it, and never at a time limit.
-# Here its sum runs on to $1/(1-\gamma) = 100$ and stays there. Its variance fades, and the same reward counts for more
-# and more. (The tests check both libraries, row by row.)
-#
-# Our three arms all ran at one learning rate. In the stored trial, each arm has its own:
-
-# %%
-scaled = evidence("reward_scaling")
-scaled.strip()
-plt.show()
-
-trial = scaled.worlds.iloc[0]
-doses = ", ".join(each.replace(":", " gives ") for each in trial.doses.split())
-print(f"gain as a share of the best score, by {trial.dose}: {doses}")
-assert trial.seen == 1 and trial.confirmed == 1 and trial.growth_low > 0
-robots = scaled.table[scaled.table.subject == "continuous"].set_index("env").verdict
-assert robots.to_dict() == {"Hopper-v5": "helps", "Walker2d-v5": "helps", "HalfCheetah-v5": "unknown"}
-
-# %% [markdown]
-# In the world made for it, it helps, and does so again on other seeds; the smaller the rewards, the more. Removing it
-# from the [preset for robots](21_continuous_actions.ipynb) hurts on Hopper and Walker2d, and on HalfCheetah ten seeds
-# can't tell. (On MuJoCo's Humanoid and on Walker2d, Engstrom et al. found that the best scores required it.)
-
-# %%
-scaled
-
-# %% [markdown]
 # ## Where return_norm matters
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("return_norm")
 found.strip()
 plt.show()
@@ -485,7 +345,7 @@ found
 #
 # Is $\beta = 0.1$ a good speed? At the rung `return_norm` (on Pendulum with γ = 0.9):
 
-# %%
+# %% tags=["hide-input"]
 swept("return_beta")
 plt.show()
 
@@ -507,7 +367,21 @@ assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 #   first batch, $\sigma$ is that small at once.
 # - **when the statistics move fast.** What the net has learned is in the old units. If $\sigma$ doubles, so does every
 #   predicted deviation from the mean. [PopArt](12_popart.ipynb) repairs that.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | returns come in any size, and the value net starts near 0 and moves in small steps |
+# | **formula** | $V(s) = \sigma\, n(s) + \mu$, where the net's output $n(s)$ is fitted to $(G - \mu)/\sigma$ |
+# | **in the loop** | `batch.add(value=normalize(value, before), target=normalize(target, stats))` |
+# | **defaults** | `return_beta` $\beta = 0.1$, the share of each batch in $\mu$ and $\sigma$; `return_first_batch` off, but take it for small rewards |
+# | **watch** | `explained_variance`, beside `return_mean` and `return_std`, which should settle |
+# | **skip it when** | returns are already around 1, or nearly all the same |
+# | **also called** | value (or target) normalization; ART, the first half of PopArt; *not* reward scaling, see below |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Move the mean and the variance a share β toward a batch of returns, without ever computing a
@@ -549,6 +423,7 @@ source(values_of)
 with patch.object(Agent, "values", values_of):
     faulty = train(replace(having.config, steps=10_000), normed)
 
+# %% tags=["hide-input"]
 for name, run in (("right", having), ("with the bug", faulty)):
     by_update = run.curve.groupby("update").explained_variance.mean()
     print(f"{name:13} explained variance by update:", *(f"{v:5.2f}" for v in by_update))
@@ -563,6 +438,147 @@ assert faulty.curve.explained_variance.abs().max() < 0.05
 # In which units are the numbers that GAE gets? How much do they vary, compared with returns in the thousands?
 #
 # </details>
+#
+# Solutions: [`solutions/08_return_norm.py`](solutions/08_return_norm.py). Next: [gradient
+# clipping](09_grad_clip.ipynb), and what one bad batch can do.
+
+# %% [markdown]
+# ## Going further
+#
+# Another flag scales the rewards themselves. It is often taken for `return_norm`, and is not the same.
+#
+# ### Three ways to tame rewards
+#
+# Most libraries change the rewards instead:
+#
+# | | changes | keeps | breaks |
+# |---|---|---|---|
+# | **divide rewards** by the running deviation of the discounted return | rewards, so also targets and advantages | once the divisor has settled: which policy is best | until then, equal rewards count differently; the divisor must be saved with the agent |
+# | **clip rewards** to ±1, or take their sign | the task | a known bound, from the first step on | ten points count like one, so another policy may be best |
+# | **normalize the value target** (`return_norm`) | what the value net has to say | rewards, advantages, the task | what outputs mean, whenever $\mu$ and $\sigma$ move ([PopArt](12_popart.ipynb)) |
+#
+# The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do; the second is usual on
+# [Atari](23_atari.ipynb).
+#
+# With clipped rewards and $\gamma = 0.99$, an episode that pays 1 at once beats one that pays 10 at its fifth step
+# ($0.99^4 \approx 0.96$). You can divide rewards, but you can't subtract their mean: take 2 from every reward of
+# CartPole, and the best policy is to fall at once. From a net's *targets* you may subtract anything, since it is added
+# back.
+#
+# ### Isn't `return_norm` what VecNormalize does?
+#
+# No. When people say "reward normalization," they usually mean the first row, our flag `reward_scaling`: keep a running
+# discounted sum of each lane's rewards, and divide every reward by the standard deviation of all these sums so far
+# (Dhariwal et al. 2017; Engstrom et al. 2020, arXiv:2005.12729). With $R_{t-1} = 0$ where an episode starts,
+#
+# $$R_t = \gamma R_{t-1} + r_t, \qquad
+#   \hat r_t = \operatorname{clip}\Big(\frac{r_t}{\sigma_t},\, \pm 10\Big), \qquad
+#   \sigma_t^2 = \operatorname{Var}(R_1, \dots, R_t) + \varepsilon.$$
+#
+# The variance is over all lanes, and $\varepsilon = 10^{-8}$.
+
+# %%
+source(RewardScale.forward, running_sums)
+
+# %% [markdown]
+# **Why a sum, and why γ?** The value net has to predict sums of rewards, not rewards. $R_t$ looks back where a return
+# looks ahead. In a long stream without ends both vary alike, so scaled returns have a deviation around 1. (With ends
+# they can differ: if only an episode's last step pays, $R_t$ is 0 until then, while the return hardly varies.)
+# Independent rewards of deviation $s$ make $\sigma = s/\sqrt{1 - \gamma^2}$, 7 times $s$ at $\gamma = 0.99$. So use the
+# agent's own γ.
+#
+# **What else changes?** Everything computed from rewards. Advantages are in units of $\sigma$ now, and so is all that
+# is weighed against them or against values: the entropy bonus, the value clip's range. On a single task, `return_norm`
+# changes only what the value net has to say. (With several, it also divides each task's advantages by its σ: [chapter
+# 12](12_popart.ipynb).)
+#
+# **Predict.** CartPole pays a ten-thousandth per step, against an entropy bonus of 0.01. (There is no advantage
+# normalization, which would hide the scale.) Does either trick help?
+
+# %%
+tiny = Config("tricks/CartPoleReward0.0001-v0", seeds=5, steps=30_000, lanes=32, horizon=32, lr=0.01)
+bonus = ("baseline", "reuse", "clip", "gae", "entropy")
+arms = {
+    name: train(tiny, switched((*bonus, *more)))
+    for name, *more in (("without",), ("return_norm", "return_norm"), ("reward_scaling", "reward_scaling"))
+}
+
+# %% tags=["predict", "hide-input"]
+curves(arms)
+plt.show()
+
+steps_at_end = {name: 10_000 * run.late().mean() for name, run in arms.items()}
+entropy = {name: run.curve.groupby("update").entropy.mean().iloc[-1] for name, run in arms.items()}
+for name in arms:
+    print(f"{name:14} last tenth: {steps_at_end[name]:3.0f} steps, entropy {entropy[name]:.3f}")
+assert steps_at_end["reward_scaling"] > 5 * max(steps_at_end["without"], steps_at_end["return_norm"])
+
+# %% [markdown]
+# Only scaling the rewards does. `return_norm` leaves the advantages as they are: an action worth ten more steps of
+# balance earns 0.001, a tenth of the bonus's weight. So the policy keeps tossing a coin, with an entropy of
+# $\ln 2 = 0.693$.
+#
+# #### Two traps
+#
+# One lane gets a reward of 1 in every step, and a time limit ends the episode after every 100th. Nothing ever changes,
+# so the scaled reward should settle. Does it?
+
+# %%
+always, everything = torch.ones(1, 50_000, 1).double(), torch.ones(1, 50_000, 1).bool()  # [S, T, N]
+limit = (torch.arange(1, 50_001) % 100 == 0).view(1, -1, 1)
+anew = RewardScale(1, 1)(always, limit, everything, 0.99).flatten()
+onward = running_sums(always, ~everything, torch.zeros(1, 1).double(), 0.99)  # the sum never starts anew
+variance, _ = variance_so_far(onward, everything, RewardScale(1, 1).moments)
+onward = (1 / variance.sqrt()).clamp(max=10).flatten()
+
+# %% tags=["hide-input"]
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+axis.loglog(range(1, 50_001), anew, color=style.COLORS["reward_scaling"], label="anew after every end")
+axis.loglog(range(1, 50_001), onward, color=style.SOFT, label="never at a time limit")
+axis.set(xlabel="step", ylabel="a reward of 1, scaled", xlim=(1, 50_000))
+label_lines(axis)
+plt.show()
+
+print(
+    f"first reward {anew[0]:.0f}; after 100 steps {anew[99]:.3f} and {onward[99]:.3f}; "
+    f"at the end {anew[-1]:.3f} and {onward[-1]:.3f}"
+)
+assert round(1 / variance[0, 0].item() ** 0.5) == 71  # before the clip
+assert anew[0] == 10 and anew[-1] < 1.1 * anew[99] and onward[-1] > 5 * anew[-1]
+
+# %% [markdown]
+# **The first rewards are divided by next to nothing:** one sum has no variance. To soften this, the statistics begin
+# with $10^{-4}$ of an imaginary row of mean 0 and variance 1, as they do in both libraries below. Even so, without the
+# clip at ±10, the first reward of 1 would become 71. (With $\varepsilon$ alone, it would be 10,000.)
+#
+# **Public code disagrees on when to reset the sum.** stable-baselines3, like this library, resets it after every end.
+# Gymnasium's `NormalizeReward` drops the past *at* the row that terminates, not after it, and never at a time limit.
+# Here its sum runs on to $1/(1-\gamma) = 100$ and stays there. Its variance fades, and the same reward counts for more
+# and more. (The tests check both libraries, row by row.)
+#
+# Our three arms all ran at one learning rate. In the stored trial, each arm has its own:
+
+# %% tags=["hide-input"]
+scaled = evidence("reward_scaling")
+scaled.strip()
+plt.show()
+
+trial = scaled.worlds.iloc[0]
+doses = ", ".join(each.replace(":", " gives ") for each in trial.doses.split())
+print(f"gain as a share of the best score, by {trial.dose}: {doses}")
+assert trial.seen == 1 and trial.confirmed == 1 and trial.growth_low > 0
+robots = scaled.table[scaled.table.subject == "continuous"].set_index("env").verdict
+assert robots.to_dict() == {"Hopper-v5": "helps", "Walker2d-v5": "helps", "HalfCheetah-v5": "unknown"}
+
+# %% [markdown]
+# In the world made for it, it helps, and does so again on other seeds; the smaller the rewards, the more. Removing it
+# from the [preset for robots](21_continuous_actions.ipynb) hurts on Hopper and Walker2d, and on HalfCheetah ten seeds
+# can't tell. (On MuJoCo's Humanoid and on Walker2d, Engstrom et al. found that the best scores required it.)
+
+# %%
+scaled
+
+# %% [markdown]
 #
 # **Exercise 4: write it.** The core of what `reward_scaling` divides by: $\sigma_t$ at every step of a single lane,
 # without the $\varepsilon$ and without the imaginary row. `done` says where an episode ends.
@@ -581,6 +597,3 @@ check_deviation(my_deviation)
 # Two steps: first all $R_t$ in a loop, then `np.std` of the first one, of the first two, and so on.
 #
 # </details>
-#
-# Solutions: [`solutions/08_return_norm.py`](solutions/08_return_norm.py). Next: [gradient
-# clipping](09_grad_clip.ipynb), and what one bad batch can do.

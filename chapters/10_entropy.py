@@ -6,18 +6,8 @@
 # A policy learns from what it sees, and it sees what it does. Once it is sure of itself, it does one thing, sees one
 # thing, and every batch tells it that it was right. This chapter pays the policy for staying undecided, and works out
 # what that costs.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | a policy that is sure too early never sees what it's missing |
-# | **formula** | maximize $J + c_2 H(\pi)$, where $H(\pi) = -\sum_a \pi(a) \log \pi(a)$ |
-# | **in the loop** | `loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)` |
-# | **defaults** | $c_2$ = `entropy_coef` = 0.01; most code uses 0 for continuous actions |
-# | **watch** | `entropy`: from $\log n$ for $n$ actions, it should fall slowly, and not to 0 right away |
-# | **skip it when** | the reward leads to the goal by itself, or the last percent of precision pays |
-# | **also called** | entropy regularization; *maximum-entropy* RL is more: it puts the entropy into the return |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -54,7 +44,7 @@ COLOR = style.COLORS["entropy"]
 # **Predict.** You flip a coin in every cell. To earn more, should you go right a bit more often, or left?
 
 
-# %%
+# %% tags=["hide-input"]
 def corridor_return(p, start=1):
     """V of the start, exactly, if every cell goes right with probability p."""
     inside = CELLS - 2
@@ -68,7 +58,7 @@ def corridor_return(p, start=1):
 p = torch.linspace(0.001, 0.999, 400)
 earned = [corridor_return(x) for x in p]
 
-# %% tags=["thumbnail", "predict"]
+# %% tags=["thumbnail", "predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 axis.plot(p, earned, color=style.INK)
 axis.plot(0.5, corridor_return(0.5), "o", ms=9, color=COLOR)
@@ -101,7 +91,7 @@ assert slope < -0.5 and abs(corridor_return(1.0) - 0.58) < 1e-3 and abs(corridor
 # The factor $p$ says that an action that is never tried teaches nothing, however wrong the policy is. Here are exact
 # gradient steps with learning rate 1 and $\Delta = 1$:
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 needed = {}
 for start, color in ((0.1, style.FAINT), (0.01, style.SOFT), (0.001, style.INK)):
@@ -163,7 +153,7 @@ source(entropy_bonus, Categorical.entropy)
 # For $\pi = (½, ¼, ¼)$, $H = ½ \log 2 + ½ \log 4 = 1.5 \log 2 \approx 1.040$. The gradient's first component is
 # $-½ (-\log 2 + 1.5 \log 2) = -¼ \log 2 \approx -0.173$, the others are $-¼ (-2 \log 2 + 1.5 \log 2) \approx +0.087$.
 
-# %%
+# %% tags=["open"]
 logits = torch.tensor([[[0.5, 0.25, 0.25]]]).log().requires_grad_()  # [S, B, A]
 entropy = Categorical.entropy(logits)  # [S, B]
 bonus = entropy_bonus(entropy, torch.ones(1, 1, dtype=torch.bool), coef=1.0)
@@ -195,7 +185,7 @@ diff(named("grad_clip"), named("entropy"))
 # $c_2$ is its temperature, measured against *differences of reward*: 0.01 is little where they are 1, and a lot where
 # they are 0.01. Here is what it does to two sets of machines:
 
-# %%
+# %% tags=["hide-input"]
 PAYS, coefs = torch.tensor([1.0, 2.0, 4.0]), torch.logspace(-3, 1, 200)
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for scale, color, place in ((1.0, COLOR, 2.2), (0.1, style.SOFT, 0.006)):
@@ -227,7 +217,7 @@ torch.testing.assert_close(found, wanted, atol=1e-3, rtol=0)
 # with the named flags on; `planted` swaps a function of the loop, here for one that also notes where the agents are.)
 
 
-# %%
+# %% tags=["hide-input"]
 def run_and_watch(tricks):
     """The run, and the share of time in each cell, [updates, CELLS], of all agents together."""
     seen = []
@@ -248,7 +238,7 @@ plain = switched(["baseline", "reuse", "clip", "gae"])
 without, cells_without = run_and_watch(plain)
 bonus, cells_bonus = run_and_watch(replace(plain, entropy=True))
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.8), sharey=True)
 updates = min(len(cells_without), len(cells_bonus))
 for axis, cells, title in ((axes[0], cells_without, "without"), (axes[1], cells_bonus, "with the bonus")):
@@ -265,7 +255,7 @@ assert far[1] > far[0]
 # Darker means more time. The far half empties within a few updates. With the bonus, agents still stroll that far now
 # and then. Most of them find the door in the end, and the far half fills up again.
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.8))
 curves({"without": without, "entropy": bonus}, axes[0])
 for run, color in ((without, style.SOFT), (bonus, COLOR)):
@@ -287,7 +277,7 @@ assert bonus.late().mean() > without.late().mean() + 0.1
 #
 # ## Where it helps
 
-# %%
+# %% tags=["hide-input"]
 evidence("entropy").strip()
 plt.show()
 
@@ -309,13 +299,13 @@ assert (evidence("entropy").table.detected == 0).all()
 # get 0.97 of a possible 1 there, so it could only have hurt.) In the usual environments, no effect of the bonus is
 # detected at $c_2 = 0.01$. (Taxi does have a trap: driving around until the time is up, for −200.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("entropy")
 
 # %% [markdown]
 # How large should $c_2$ be? Here is PPO (on Pendulum with `return_norm` and γ = 0.9):
 
-# %%
+# %% tags=["hide-input"]
 swept("entropy_coef")
 plt.show()
 
@@ -345,6 +335,19 @@ assert (
 for sigma in (0.01, 0.2, 1.0, 100.0):
     output = torch.tensor([[1.0, sigma]]).log()  # a mean of 0, and log σ
     print(f"σ = {sigma:g}: entropy {DiagonalGaussian.entropy(output).item():.2f}")
+
+# %% [markdown]
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | a policy that is sure too early never sees what it's missing |
+# | **formula** | maximize $J + c_2 H(\pi)$, where $H(\pi) = -\sum_a \pi(a) \log \pi(a)$ |
+# | **in the loop** | `loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)` |
+# | **defaults** | $c_2$ = `entropy_coef` = 0.01; most code uses 0 for continuous actions |
+# | **watch** | `entropy`: from $\log n$ for $n$ actions, it should fall slowly, and not to 0 right away |
+# | **skip it when** | the reward leads to the goal by itself, or the last percent of precision pays |
+# | **also called** | entropy regularization; *maximum-entropy* RL is more: it puts the entropy into the return |
 
 # %% [markdown]
 # ## Exercises
@@ -391,6 +394,7 @@ with planted(entropy_bonus=reported_bonus):
     faulty = train(replace(bonus.config, seeds=1), bonus.tricks)
 unpaid = train(replace(bonus.config, seeds=1), plain)  # the same learning rate, and no bonus at all
 
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for run, color, width in ((bonus, COLOR, 2), (unpaid, style.FAINT, 6), (faulty, style.INK, 1.4)):
     rows = run.curve[run.curve["seed"] == 0]

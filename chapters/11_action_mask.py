@@ -6,18 +6,8 @@
 # In chess most moves are illegal, a full shopping cart can't be filled, and a trader without a share has nothing to
 # sell. Often the environment knows these rules and would tell you if you asked. A policy that doesn't ask has to be
 # punished for every illegal action, in every state, until it has learned what it could have looked up.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | illegal actions waste samples, and each has to be unlearned separately |
-# | **formula** | $\pi_m(a) = \pi(a) \,/ \sum_{j \in L} \pi(j)$ for a legal action, 0 for an illegal one |
-# | **in the loop** | `agent.mask = mask_logits` |
-# | **defaults** | nothing to tune; the mask comes from the environment, as in `info["action_mask"]` |
-# | **watch** | `max_ratio`: with one epoch and one minibatch, always 1; `entropy`: at most the log of the number of *legal* actions |
-# | **skip it when** | everything is legal, or "illegal" only means unwise |
-# | **also called** | invalid action masking |
 
-# %%
+# %% tags=["hide-input"]
 from copy import deepcopy
 from dataclasses import replace
 
@@ -47,7 +37,7 @@ COLOR = style.COLORS["action_mask"]
 # switched off. Pulling one of those is illegal and costs 1. Fifty agents learn by REINFORCE, with 0, 10, or 60 dead
 # machines.
 
-# %%
+# %% tags=["hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
 
 
@@ -72,7 +62,7 @@ masked = teach(60, masked=True)
 # **Predict.** How likely is the best machine after 250 pulls, with 10 dead machines and with 60? And with 60 and a
 # mask, which gives them probability 0?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.7), sharey=True)
 for (_, shares), color in zip(unmasked.items(), (style.INK, style.SOFT, style.FAINT), strict=True):
     for axis, share in zip(axes, shares.T, strict=True):
@@ -138,7 +128,7 @@ print("with −∞:", Categorical.entropy(logits.masked_fill(~legal, -torch.inf)
 # By hand, with three machines and the best one broken: $\theta = 0$ gives $\pi_m = (½, ½, 0)$ and $J = 1.5$. The
 # gradient's components are $\pi_m(k)\,(r(k) - J)$: $-¼$, $+¼$, and 0.
 
-# %%
+# %% tags=["open"]
 theta = torch.zeros(1, 3, requires_grad=True)
 earned = (mask_logits(theta, legal).softmax(1) * PAYS).sum()
 (exact,) = torch.autograd.grad(earned, theta)
@@ -155,7 +145,7 @@ assert ((PAYS[action].unsqueeze(1) * score).mean(0) - exact).abs().max() < 0.02
 # One set of logits under three masks (dotted: without a mask). What the crossed actions lose goes to the others, in
 # proportion.
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 logits = torch.tensor([1.0, 2.2, 0.3, 1.6, -0.5, 0.8])
 masks = {
     "everything legal": torch.ones(6, dtype=torch.bool),
@@ -209,7 +199,7 @@ masking = replace(plain, action_mask=True)
 config = Config("tricks/Grid20-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32))
 without, having = (train(at_best_rate(config, tricks), tricks) for tricks in (plain, masking))
 
-# %%
+# %% tags=["hide-input"]
 curves({"without": without, "action_mask": having})
 plt.show()
 
@@ -223,7 +213,7 @@ assert early["with"] > early["without"] + 0.5
 # A random *legal* walk already gets somewhere. Here is the same grid with 10, 20, 40, and 60 illegal actions, from
 # longer runs with twenty seeds:
 
-# %%
+# %% tags=["hide-input"]
 (trial,) = (each for each in trials() if each.trial.varied == "useless actions")
 useless = [each.dose.size for each in trial.at_every_dose]
 figure, axis = plt.subplots(figsize=(6.5, 2.7))
@@ -244,7 +234,7 @@ assert abs(falls["having"]) < 0.1 < falls["without"]
 # With a mask, their number makes no difference. Huang & Ontañón (2020, arXiv:2006.14171) find the same in a strategy
 # game.
 
-# %%
+# %% tags=["hide-input"]
 evidence("action_mask").strip()
 plt.show()
 
@@ -261,7 +251,7 @@ assert list(table.detected) == [0, 1, 1] and table.low.min() > 0 and (evidence("
 # but after correcting for the number of tricks, no effect is detected.) In `Trading`, one action in three is illegal,
 # and which one depends on whether you own a share.
 
-# %%
+# %% tags=["hide-input"]
 evidence("action_mask")
 
 # %% [markdown]
@@ -280,8 +270,23 @@ trader = train(at_best_rate(config, masking), masking)
 bare = deepcopy(trader.agent)
 bare.mask = None
 kept, lost = trader.evaluate(50).mean(), replace(trader, agent=bare).evaluate(50).mean()
+
+# %% tags=["hide-input"]
 print(f"mean return with the mask it was trained with {kept:.1f}, without {lost:.1f}")
 assert lost < kept - 1
+
+# %% [markdown]
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | illegal actions waste samples, and each has to be unlearned separately |
+# | **formula** | $\pi_m(a) = \pi(a) \,/ \sum_{j \in L} \pi(j)$ for a legal action, 0 for an illegal one |
+# | **in the loop** | `agent.mask = mask_logits` |
+# | **defaults** | nothing to tune; the mask comes from the environment, as in `info["action_mask"]` |
+# | **watch** | `max_ratio`: with one epoch and one minibatch, always 1; `entropy`: at most the log of the number of *legal* actions |
+# | **skip it when** | everything is legal, or "illegal" only means unwise |
+# | **also called** | invalid action masking |
 
 # %% [markdown]
 # ## Exercises
@@ -332,7 +337,7 @@ with planted(mask_logits=careful_mask):
     careful, careful_once = train(trader.config, masking), train(once, masking)
 right_once = train(once, masking)
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8.2, 2.8))
 curves({"library": trader, "this one": careful}, axes[0])
 for run, color in ((right_once, style.SOFT), (careful_once, style.INK)):

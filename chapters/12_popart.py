@@ -7,18 +7,8 @@
 # which *mean* $V(s) = \sigma\, n(s) + \mu$. The statistics $\mu$ and $\sigma$ move at every update, and the net's
 # weights don't know. So with every move all predictions change, including those that were right. The repair is two
 # lines long, and exact. Whether it helps is a different question.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | when $\mu$ and $\sigma$ move, every $V(s)$ changes without a single gradient step |
-# | **formula** | $W' = \frac{\sigma}{\sigma'}\, W, \qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}$ for the last layer, $n = W \cdot h + b$ |
-# | **in the loop** | `batch.value = renormalize(batch.value, before, stats)` <br> `preserve_outputs_(agent.value_net, before, stats)` |
-# | **defaults** | none of its own; `return_beta` says how fast the statistics move, `return_first_batch` where they start |
-# | **watch** | `return_mean` and `return_std`: do they jump? And `explained_variance` after a jump |
-# | **skip it when** | the statistics creep, or all returns grow by one factor |
-# | **also called** | POP, "preserving outputs precisely"; together with ART (`return_norm`), *PopArt* |
 
-# %%
+# %% tags=["hide-input"]
 import copy
 from dataclasses import replace
 
@@ -50,7 +40,7 @@ begin()
 # The states are 128 numbers $x$ between −1 and 1, each with a return of $50 + 20 \sin 3x$. A small net learns the
 # standardized returns, as the library's value net does.
 
-# %%
+# %% tags=["hide-input"]
 x = torch.linspace(-1, 1, 128).view(1, -1, 1)
 usual = (50 + 20 * torch.sin(3 * x)).view(1, -1).double()  # the return of each state
 
@@ -91,7 +81,7 @@ assert (taught.value() - usual[0]).abs().max() < 2
 # Now the states with $x > ½$ start to pay ten times as much. One batch arrives, and **the statistics move. No gradient
 # step is taken.**
 
-# %%
+# %% tags=["hide-input"]
 news = torch.where(x.view(1, -1) > 0.5, 10 * usual, usual)
 before = taught.value()
 art = copy.deepcopy(taught)
@@ -101,6 +91,14 @@ place = 32  # x = −0.5, where nothing has changed
 print(f"mean of the returns  {taught.stats.mean.item():6.1f} → {art.stats.mean.item():6.1f}")
 print(f"standard deviation   {taught.stats.std.item():6.1f} → {art.stats.std.item():6.1f}")
 print(f"V at x = {x[0, place].item():.1f}         {before[place]:6.1f} → {art.value()[place]:6.1f}")
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+axis.plot(x[0, :, 0], before, color=style.SOFT, label="V before")
+axis.plot(x[0, :, 0], art.value(), color=style.FAULT, label="V after")
+axis.axvspan(0.5, 1, color=style.FAINT, lw=0)
+axis.text(0.75, 30, "pays more\nfrom now on", ha="center", va="center", color=style.INK)
+axis.set(xlabel="state x", ylabel="predicted return", xlim=(-1, 1))
+label_lines(axis)
+plt.show()
 assert (art.value() - before)[:90].abs().mean() > 30
 
 # %% [markdown]
@@ -152,6 +150,8 @@ old, new = statistics(10.0, 2.0), statistics(40.0, 8.0)
 said = denormalize(head(h), old).item()
 preserve_outputs_(head, old, new)
 says = denormalize(head(h), new).item()
+
+# %% tags=["hide-input"]
 print(f"W′ = {weight.item()}, b′ = {bias.item()}: V was {said}, and is {says}")
 assert (weight.item(), bias.item(), said, says) == (0.75, -3.5, 15, 15)
 
@@ -167,7 +167,7 @@ pop.repair = preserve_outputs_
 pop.move(news)
 torch.testing.assert_close(pop.value(), before, rtol=1e-5, atol=0)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.9))
 axis.axvspan(0.5, 1, color=style.FAINT, alpha=0.6, lw=0)
 axis.text(0.75, -75, "pays tenfold\nfrom now on", color=style.SOFT, ha="center", size=8)
@@ -211,7 +211,7 @@ ends = {(title, name): continued(repair, returns, where) for title, returns, whe
 # %% [markdown]
 # **Predict.** In each story, which learner has the smaller error after the first batch? And after ten?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8))
 for axis, title in zip(axes, (quarter, all_of_it), strict=True):
     for name, trick in (("return_norm alone", "return_norm"), ("with popart", "popart")):
@@ -247,7 +247,7 @@ assert ends[all_of_it, "return_norm alone"][10] < ends[all_of_it, "with popart"]
 # changes.
 
 
-# %%
+# %% tags=["hide-input"]
 def recorded(config, tricks):
     """Every batch of a training run in which all agents still play, with its returns as targets."""
     batches = []
@@ -298,7 +298,7 @@ for config in (cartpole, weather):
     batches = recorded(config, REINFORCE)
     fits |= {(config.env, name): fit_to(batches, config, repair) for name, repair in arms}
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
 for axis, config in zip(axes, (cartpole, weather), strict=True):
     for name, trick in (("return_norm alone", "return_norm"), ("with popart", "popart")):
@@ -345,7 +345,7 @@ both = switched((*alone.on, "popart"))
 art_run, pop_run = train(jump, alone), train(jump, both)
 
 
-# %%
+# %% tags=["hide-input"]
 def explained(run):
     return run.curve.groupby("update").explained_variance.mean()
 
@@ -406,7 +406,7 @@ for name, run in tried.items():
 per_head, one_head = tried["+ popart"], tried["one head"]
 print("σ of each task:", *(f"{sigma:.3g}" for sigma in per_head.agent.return_stats.std.mean(0)))
 
-# %%
+# %% tags=["hide-input"]
 right = torch.tensor([[(task + cue) % 2 for cue in (0, 1)] for task in range(4)])  # [4, 2]
 situations = torch.stack(
     [torch.cat([torch.eye(4)[task], torch.tensor([2.0 * cue - 1, 0.5])]) for task in range(4) for cue in (0, 1)]
@@ -443,7 +443,7 @@ assert abs(per_head.late().mean() - tried["+ return_norm"].late().mean()) < 0.5
 #
 # ## Where it helps, and where it hurts
 
-# %%
+# %% tags=["hide-input"]
 stored = evidence("popart")
 stored.strip()
 plt.show()
@@ -490,7 +490,7 @@ starts = {
     "popart": train(pendulum, full),
 }
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, run in starts.items():
     axis.plot(explained(run), color=style.COLORS.get(name, style.SOFT), label=name)
@@ -531,7 +531,7 @@ starts = {
     "popart, from the first batch": at_each_scale(popped, first_batch=True),
 }
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 scores = draw_scales(starts, "popart")
 
 unit, batch = scores["popart, from 0 and 1"], scores["popart, from the first batch"]
@@ -543,14 +543,28 @@ assert batch.mean(1).min() > 0.75 * batch.mean(1).max()
 # same untrained tenths to unlearn. From the first batch, the scale no longer matters.
 #
 # Nor will PopArt help
-
+#
 #
 # - when a rough baseline will do: a value that is off for a batch or two costs some variance, and no lasting bias.
 # - when all returns change by one factor.
 #
 # On a shared trunk, watch the balance: the repair is exact, but a smaller $W$ also sends a smaller gradient of the
 # value loss into the trunk. (Hessel et al. have such a trunk, with success.)
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | when $\mu$ and $\sigma$ move, every $V(s)$ changes without a single gradient step |
+# | **formula** | $W' = \frac{\sigma}{\sigma'}\, W, \qquad b' = \frac{\sigma b + \mu - \mu'}{\sigma'}$ for the last layer, $n = W \cdot h + b$ |
+# | **in the loop** | `batch.value = renormalize(batch.value, before, stats)` <br> `preserve_outputs_(agent.value_net, before, stats)` |
+# | **defaults** | none of its own; `return_beta` says how fast the statistics move, `return_first_batch` where they start |
+# | **watch** | `return_mean` and `return_std`: do they jump? And `explained_variance` after a jump |
+# | **skip it when** | the statistics creep, or all returns grow by one factor |
+# | **also called** | POP, "preserving outputs precisely"; together with ART (`return_norm`), *PopArt* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Rescale a head with a single weight.
@@ -591,6 +605,7 @@ source(rescale_head_)
 with planted(preserve_outputs_=rescale_head_):
     faulty = train(replace(jump, steps=24_000), both)
 
+# %% tags=["hide-input"]
 for name, run in (("right", pop_run), ("with the bug", faulty)):
     after = explained(run)[shock : shock + 8]
     print(f"{name:13} explained variance from the jump on:", *(f"{v:5.2f}" for v in after))

@@ -6,18 +6,8 @@
 # So far, each batch has been made of whole episodes, because the return $G_t$ sums all rewards up to the end. But then
 # an agent that survives for an hour learns once an hour. In this chapter we cut experience into pieces of equal length
 # and repair what the cut breaks.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | with whole episodes, the better the agent gets, the less often it learns |
-# | **formula** | $\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1} + \gamma^{T-t}\, V(s_T)$ |
-# | **in the loop** | `rollout = play_segment(player, agent.policy, config.horizon, log.active)` <br> `dead = done & ~rollout.cut` |
-# | **defaults** | $T = 128$ rows (`horizon`) in each of $N = 8$ lanes |
-# | **watch** | `explained_variance`: while $V$ knows nothing, a cut is nearly a death |
-# | **skip it when** | episodes are short, or $V$ gets only a few gradient steps |
-# | **also called** | fixed-length rollouts or unrolls; *n-step* rollouts; $T$ is `n_steps` or `num_steps` elsewhere |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -44,7 +34,7 @@ begin()
 # Eight lanes of CartPole, once in whole episodes and once in segments of 128 steps. Both ask for batches of 8 × 128 =
 # 1,024 steps, but whole episodes must be finished. (`switched` turns on the tricks that it is given.)
 
-# %%
+# %% tags=["hide-input"]
 WITHOUT = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
 WITH = switched([*WITHOUT.on, "segments"])
 config = at_best_rate(Config("CartPole-v1", seeds=3, steps=25_000), WITH)
@@ -57,7 +47,7 @@ def batch_sizes(run):
     return curve.step, curve.step.diff().fillna(curve.step)
 
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for run, name, color in ((whole, "whole episodes", style.SOFT), (segmented, "segments", style.COLORS["segments"])):
     step, size = batch_sizes(run)
@@ -118,7 +108,7 @@ def draw_lanes(axis, rollouts, title):
     axis.set(title=title, yticks=[], ylabel="lanes", xlim=(0, 130))
 
 
-# %% tags=["thumbnail", "predict"]
+# %% tags=["thumbnail", "predict", "hide-input"]
 figure, axes = plt.subplots(2, 1, figsize=(6.5, 3.6), sharex=True)
 draw_lanes(axes[0], episodes, "whole episodes: gray lanes wait for the others")
 draw_lanes(axes[1], segments, "segments of 40: a dot is a cut")
@@ -142,7 +132,7 @@ for name, rollouts in (("whole episodes", episodes), ("segments", segments)):
 # $1 + 0.99 + 0.99^2 + \dots = 1/(1 - 0.99) = 100$. Play 128 steps, cut, and compute the returns as if nothing came
 # after:
 
-# %%
+# %% tags=["open"]
 T, gamma = 128, 0.99
 reward, no_end = torch.ones(1, T, 1), torch.zeros(1, T, 1, dtype=torch.bool)
 seen = reward_to_go(reward, no_end, gamma).flatten()
@@ -186,7 +176,7 @@ repaired = seen + value_at_cut(no_end.index_fill(1, torch.tensor([T - 1]), True)
 with_gae = (value + gae(reward, value, forgotten, no_end, no_end, gamma, lam=0.95)).flatten()
 torch.testing.assert_close(repaired, torch.full((T,), 100.0))
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 for line, color, said, place in (
     (repaired, style.COLORS["segments"], "γV(s_T) at the cut", 104),
@@ -243,7 +233,7 @@ diff(named("popart"), named("segments"))
 marathon = Config("tricks/Marathon-v0", seeds=5, steps=33_000, horizon=64, hidden=(32, 32))
 slow, fast = (train(at_best_rate(marathon, tricks), tricks) for tricks in (WITHOUT, WITH))
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, run, color in (("whole episodes", slow, style.SOFT), ("segments", fast, style.COLORS["segments"])):
     ended = run.curve[run.curve.episodes > 0]
@@ -263,7 +253,7 @@ plt.show()
 #
 # ## In the usual environments
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("segments")
 found.strip()
 plt.show()
@@ -288,14 +278,14 @@ assert (found.table.verdict == "unknown").mean() > 0.4 and hurts.confirmed.eq(1)
 # baseline. In the [preset for robots](21_continuous_actions.ipynb) they help on HalfCheetah, whose episodes last 1000
 # steps; on Hopper and Walker2d, whose episodes end when they fall, ten seeds can't tell.
 
-# %%
+# %% tags=["hide-input"]
 evidence("segments")
 
 # %% [markdown]
 # Why do segments hurt on CartPole, with nothing but a baseline? Our reading: a cut leans on $V(s_T)$, and without
 # `reuse` the value net gets a single gradient step per batch. What does it know after 25,000 steps?
 
-# %%
+# %% tags=["open"]
 for tricks in (switched(["baseline", "segments"]), switched(["baseline", "reuse", "clip", "segments"])):
     run = train(Config("CartPole-v1", seeds=5, steps=25_000, lr=0.003), tricks)
     upright = run.agent.value(torch.zeros(5, 1, 4)).mean().item()
@@ -317,7 +307,21 @@ for tricks in (switched(["baseline", "segments"]), switched(["baseline", "reuse"
 #   2016, arXiv:1602.01783, cut after five steps, but they also updated after every five.)
 # - **When the lanes march in step.** If all start together and all episodes have 2,000 steps, early batches show only
 #   beginnings, and much later ones only endings.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | with whole episodes, the better the agent gets, the less often it learns |
+# | **formula** | $\hat G_t = r_t + \gamma r_{t+1} + \dots + \gamma^{T-t-1} r_{T-1} + \gamma^{T-t}\, V(s_T)$ |
+# | **in the loop** | `rollout = play_segment(player, agent.policy, config.horizon, log.active)` <br> `dead = done & ~rollout.cut` |
+# | **defaults** | $T = 128$ rows (`horizon`) in each of $N = 8$ lanes |
+# | **watch** | `explained_variance`: while $V$ knows nothing, a cut is nearly a death |
+# | **skip it when** | episodes are short, or $V$ gets only a few gradient steps |
+# | **also called** | fixed-length rollouts or unrolls; *n-step* rollouts; $T$ is `n_steps` or `num_steps` elsewhere |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute the targets of one lane. Mind the case in which the last row ends an episode.

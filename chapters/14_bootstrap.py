@@ -6,18 +6,8 @@
 # CartPole stops after 500 steps. An agent that is still balancing at that point hasn't failed: somebody turned off the
 # simulator. But to the learner it looks exactly like a fall: there are no more rewards. This chapter tells the two
 # apart.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | the clock stops an episode, and the agent learns that its last state was a dead end |
-# | **formula** | $\hat G_t = r_t + \dots + \gamma^{c-t-1} r_{c-1} + \gamma^{c-t}\, V(s_c)$ if the clock stopped it before step $c$ |
-# | **in the loop** | `rollout = with_limits_cut(rollout)` <br> `dead = done & ~rollout.cut` |
-# | **defaults** | none: truncated rows count as cuts |
-# | **watch** | $V$ in a state that you know: it must not depend on the time |
-# | **skip it when** | the deadline is part of the task; then show the agent the time left |
-# | **also called** | partial-episode bootstrapping; handling *truncation* or *timeouts* |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import gymnasium as gym
@@ -48,17 +38,24 @@ begin()
 # this state is worth $1 + 0.99 + 0.99^2 + \dots = 100$. Now count nothing beyond 500 steps, and look at the return from
 # it early and late in an episode.
 
-# %%
+# %% tags=["hide-input"]
 reward = torch.ones(1, 500, 1)  # [S, T, N]
 limit = torch.zeros(1, 500, 1, dtype=torch.bool)
 limit[:, -1] = True
 returns = reward_to_go(reward, limit, gamma=0.99).flatten()
-for step in (10, 400, 490, 499):
-    print(f"upright in the middle at step {step:3d}: return {returns[step]:5.1f}")
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+axis.plot(returns, color=style.INK)
+axis.axhline(100, color=style.SOFT, lw=1)
+axis.text(250, 102, "without a clock", color=style.SOFT, ha="center")
+axis.set(xlabel="step at which the pole stands upright", ylabel="return from there", xlim=(0, 505), ylim=(0, 115))
+for step, below in ((10, 14), (400, 8), (490, 0)):
+    axis.plot(step, returns[step], "o", color=style.FAULT, clip_on=False)
+    axis.text(max(step - 10, 40), returns[step] - below, f"{returns[step]:.1f}", color=style.FAULT, ha="right")
+plt.show()
 assert returns[10] > 99 and returns[490] < 10
 
 # %% [markdown]
-# The observation has no clock, so it is the same in all four lines, and the value net learns some average. Then the
+# The observation has no clock, so it is the same at every one of these steps, and the value net learns some average. Then the
 # actions at step 10 seem better than expected and those at step 490 much worse, though the actions have nothing to do
 # with it.
 #
@@ -116,6 +113,8 @@ WITH = switched([*WITHOUT.on, "bootstrap"])
 WORLDS["CartPole100"] = replace(CARTPOLE, id="CartPole100", time_limit=100)
 config = Config("CartPole100", seeds=5, steps=25_000, lr=0.003)
 runs = {"limit = death": train(config, WITHOUT), "limit = cut": train(config, WITH)}
+
+# %% tags=["hide-input"]
 for name, run in runs.items():
     print(f"{name}: {run.late().mean():.0f} of 100 points")
     assert run.late().mean() > 85
@@ -126,7 +125,7 @@ for name, run in runs.items():
 # **Predict.** The return up to the limit falls from 63 to 1. What will the two kinds of nets say at the first step and
 # at the last?
 
-# %% tags=["thumbnail", "predict"]
+# %% tags=["thumbnail", "predict", "hide-input"]
 best = runs["limit = cut"].agent  # plays, with its logits sharpened, so that no episode ends early
 player = Player(make_env(replace(config, lanes=1)), block=100)
 episode = play_episodes(
@@ -180,6 +179,7 @@ def believed(direction, lam, limit=4, gamma=0.99):
     return value
 
 
+# %% tags=["hide-input"]
 print(f"the truth: stay {0.1 / (1 - 0.99):.2f}, walk {0.99**7 / (1 - 0.99):.2f}")
 for lam in (1, 0.95, 0.5, 0):
     stay, walk = believed(-1, lam)[0], believed(+1, lam)[0]
@@ -226,6 +226,8 @@ on_a_line("NineCells", 9, walk_a_cell, time_limit=4, carried=1)
 # %%
 small = Config("NineCells", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
 death, cut = train(small, WITHOUT), train(small, WITH)
+
+# %% tags=["hide-input"]
 curves({"limit = death": death, "limit = cut": cut})
 plt.show()
 print(f"last tenth of training: {death.late().mean():.2f} without, {cut.late().mean():.2f} with, of 4")
@@ -241,7 +243,7 @@ for name, run in (("limit = death", death), ("limit = cut", cut)):
 #
 # ## In longer runs
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("bootstrap")
 found.strip()
 plt.show()
@@ -271,7 +273,7 @@ for name, side in (("without", commute.without), ("with", commute.having)):
 # rate of 0.3, so large that agents are set in their ways after the first few updates, with or without the trick, and
 # about half of them happen to have gone right. So twenty seeds can't tell.
 
-# %%
+# %% tags=["hide-input"]
 evidence("bootstrap")
 
 # %% [markdown]
@@ -284,7 +286,21 @@ evidence("bootstrap")
 # - **When $V$ is poor.** A bootstrap repeats what the net believes.
 #
 # CleanRL's `ppo.py` leaves it out; Stable-Baselines3 bootstraps at time limits.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | the clock stops an episode, and the agent learns that its last state was a dead end |
+# | **formula** | $\hat G_t = r_t + \dots + \gamma^{c-t-1} r_{c-1} + \gamma^{c-t}\, V(s_c)$ if the clock stopped it before step $c$ |
+# | **in the loop** | `rollout = with_limits_cut(rollout)` <br> `dead = done & ~rollout.cut` |
+# | **defaults** | none: truncated rows count as cuts |
+# | **watch** | $V$ in a state that you know: it must not depend on the time |
+# | **skip it when** | the deadline is part of the task; then show the agent the time left |
+# | **also called** | partial-episode bootstrapping; handling *truncation* or *timeouts* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute the targets of one lane. `next_value[t]` is $V$ of the state that row `t` led to,
@@ -329,6 +345,8 @@ def learned_values():
 
 
 right = learned_values()
+
+# %% tags=["hide-input"]
 print("the library:", right)
 assert abs(right - [7.29, 8.1, 9, 10, 10]).max() < 0.4
 
@@ -341,6 +359,8 @@ source(play_same_step)
 # %%
 with planted(play_segment=play_same_step):
     wrong = learned_values()
+
+# %% tags=["hide-input"]
 print("with the bug:", wrong)
 assert wrong[-1] < 9.2
 

@@ -6,18 +6,8 @@
 # The [clip](03_clip.ipynb) keeps the policy near the one that collected the data. The value net learns from the same
 # batches: sixteen gradient steps (four epochs of four minibatches) can pull it a long way toward one noisy sample of
 # the returns. So why not hold it back, too? Much public code does.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | one batch can pull the value net far toward its own noise |
-# | **formula** | $\tfrac12 \max\big((V - R)^2,\; (V_\text{near} - R)^2\big)$, with $V_\text{near} = V_\text{old} + \text{clip}(V - V_\text{old}, \pm\varepsilon)$ |
-# | **in the loop** | `error = clipped_error(value, value_rows.value, value_rows.target, value_clip_range.unsqueeze(1))` |
-# | **defaults** | `value_clip_range` $\varepsilon = 0.2$, in the value net's own units |
-# | **watch** | `explained_variance`: does it lag behind a run without the clip? |
-# | **skip it when** | returns are much larger than $\varepsilon$ and not normalized; otherwise, try both |
-# | **also called** | value loss clipping; `clip_vloss` in CleanRL (on by default), `clip_range_vf` in stable-baselines3 (off) |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -51,7 +41,7 @@ begin()
 # **Predict.** Set $V_\text{old} = 0$, $\varepsilon = 0.2$, and $R = 1$. For which $V$ is the gradient zero? And for
 # $R = 0.15$?
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 V = torch.linspace(-1, 3, 801).requires_grad_()
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.8), sharey=True)
 for axis, target in zip(axes, (1.0, 0.15), strict=True):
@@ -139,7 +129,7 @@ def clipped(value, old, target):
 cases = ((1.0, 12), (100.0, 450))  # a target, and for how many updates
 paths = {(target, error): climb(target, error, updates) for target, updates in cases for error in (plain, clipped)}
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), sharey=True)
 for axis, (target, _) in zip(axes, cases, strict=True):
     for error, color in ((plain, style.SOFT), (clipped, style.COLORS["value_clip"])):
@@ -182,7 +172,7 @@ configs = {
 }
 runs = {name: train(config, trial.without if name == "plain" else trial.having) for name, config in configs.items()}
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 colors = {"plain": style.SOFT, "value_clip": style.COLORS["value_clip"], "value_clip, rate 0.03": style.INK}
 for name, run in runs.items():
@@ -230,7 +220,7 @@ episodes = episodes.view(1, 40, 3).expand(5, -1, -1)  # [S, 2 signs * 10 steps *
 truth = torch.tensor([[z * 30 * ((t == 0) - 0.99 ** (9 - t)) for t in range(10)] for z in (1, -1)])  # the loan alone
 said = {name: run.agent.value(episodes).detach().view(5, 2, 10, 2).mean(3) for name, run in lent.items()}
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
 for name, run in lent.items():
     axes[0].plot(said[name][:, 0].T, color=colors[name], lw=1, alpha=0.7)  # z = 1
@@ -261,7 +251,7 @@ plt.show()
 # Which weighs more? Here are the tuning seeds, ten at each rate and twenty at the best three, and then the trial's own
 # seeds, first with each arm at its best rate and then with both at 0.01:
 
-# %%
+# %% tags=["hide-input"]
 rates = {
     name: rows_of(trial.env, trial.config.steps, numbers(trial.config), flags(arm)).set_index("lr")
     for name, arm in (("plain", trial.without), ("value_clip", trial.having))
@@ -298,7 +288,7 @@ assert 0.3 < (fast > slow).mean() < 0.5
 #
 # ## Where it hurts
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("value_clip")
 found.strip()
 plt.show()
@@ -341,114 +331,21 @@ found
 # count it among the details in which PPO's code differs from the paper. Two arguments against it are general. The
 # policy must stay near the old one because its *data* come from there; a value net's targets stay valid however far it
 # moves. And protection from an unlucky batch is the job of the learning rate and the batch size.
-#
-# ## Huber's loss: limit the pull instead
-#
-# Value clipping limits how far $V$ may move. You could also limit how hard a single row may pull. Huber's loss (1964) of
-# the error $d = V - R$ is quadratic up to a distance $\delta$ and linear beyond it:
-#
-# $$H(d) = \begin{cases} \tfrac12 d^2 & \text{if } |d| \le \delta, \\
-#                       \delta\,\big(|d| - \tfrac12 \delta\big) & \text{if } |d| > \delta. \end{cases}$$
-#
-# Its gradient is $d$, but never more than $\delta$ either way. So one huge return can't drown out the rest of the batch.
-# What's the catch?
-
-# %%
-source(linear_beyond)
 
 # %% [markdown]
-# Take a lottery ticket that wins 20 with probability $p = 1/20$ and otherwise pays nothing. It's worth 1 on average. Its
-# value $v$ comes to rest where the pulls balance. Each blank pulls down with $v$ (as long as $v < \delta$). A win is
-# farther away than $\delta$, so it pulls up with $\delta$, no matter how much it pays:
+# ## At a glance
 #
-# $$p\,\delta = (1 - p)\, v \quad\Longrightarrow\quad v = \delta\, \frac{p}{1 - p} .$$
-#
-# With $\delta = 1$ that's $1/19 \approx 0.053$. The squared error would end at the **mean**, 1, and the absolute error
-# at the **median**, 0. Huber's loss ends in between.
-#
-# **Predict.** Instead of the ticket, you can have 0.5 for sure. For which $\delta$ does $V$ rate the ticket higher?
-
-# %%
-deltas = torch.linspace(0.5, 25, 50)
-draws = torch.tensor([20.0] + 19 * [0.0]).expand(50, -1)  # [S, B]: the same twenty draws for every δ
-worth = torch.zeros(50, 1, requires_grad=True)
-for _ in range(300):
-    loss = linear_beyond(squared_error(worth.expand_as(draws), draws), tuple(deltas.tolist())).mean(1)
-    (slope,) = torch.autograd.grad(loss.sum(), worth)
-    worth = (worth - 0.5 * slope).detach().requires_grad_()
-torch.testing.assert_close(worth.detach().flatten(), (deltas / 19).clamp(max=1), atol=1e-3, rtol=0)
-
-# %% tags=["predict"]
-figure, axis = plt.subplots(figsize=(6.5, 2.6))
-axis.plot(deltas, worth.detach(), color=style.COLORS["huber"])
-axis.axhline(0.5, color=style.INK, lw=1, ls="--")
-axis.plot(1, 1 / 19, "o", color=style.COLORS["huber"])
-axis.text(0.3, 0.53, "the sure pay", color=style.INK)
-axis.text(1.6, 0.02, "δ = 1", color=style.COLORS["huber"])
-axis.text(15, 0.68, "V of the ticket", color=style.COLORS["huber"], weight="bold")
-axis.set(xlabel="δ", ylabel="where V ends", xlim=(0, 25), ylim=(0, 1.1))
-plt.show()
+# | | |
+# |---|---|
+# | **problem** | one batch can pull the value net far toward its own noise |
+# | **formula** | $\tfrac12 \max\big((V - R)^2,\; (V_\text{near} - R)^2\big)$, with $V_\text{near} = V_\text{old} + \text{clip}(V - V_\text{old}, \pm\varepsilon)$ |
+# | **in the loop** | `error = clipped_error(value, value_rows.value, value_rows.target, value_clip_range.unsqueeze(1))` |
+# | **defaults** | `value_clip_range` $\varepsilon = 0.2$, in the value net's own units |
+# | **watch** | `explained_variance`: does it lag behind a run without the clip? |
+# | **skip it when** | returns are much larger than $\varepsilon$ and not normalized; otherwise, try both |
+# | **also called** | value loss clipping; `clip_vloss` in CleanRL (on by default), `clip_range_vf` in stable-baselines3 (off) |
 
 # %% [markdown]
-# Only beyond $\delta = 9.5$. And $V$ isn't right until $\delta = 19$. Now let agents choose between the two. The flag
-# is `huber`, and `huber_delta` is 1 by default, in the value net's own units. (So with returns around 100 and no
-# `return_norm`, it's nearly the absolute error.) The payout comes one step after the choice, and λ = 0, so all they
-# have to go by is $V$ of what they chose.
-
-# %%
-lottery = Config("tricks/Lottery20-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.003)
-lottery = replace(lottery, gae_lambda=0.0)
-squared = replace(named("gae"), advantage_norm=True)
-choosers = {"squared error": train(lottery, squared), "huber": train(lottery, replace(squared, huber=True))}
-chosen = torch.tensor([[1.0, 0.0], [1.0, 1.0]]).expand(5, -1, -1)  # [S, B, D]: the sure pay, the ticket
-
-# %%
-curves(choosers)
-plt.show()
-for name, run in choosers.items():
-    sure, ticket = run.agent.value(chosen).detach().mean(0).tolist()
-    print(f"{name:13} V of the sure pay {sure:.2f}, of the ticket {ticket:.2f}; earns {run.late().mean():.2f}")
-    assert (
-        (ticket < 0.15 and run.late().mean() < 0.6) if name == "huber" else (ticket > 0.6 and run.late().mean() > 0.8)
-    )
-
-# %% [markdown]
-# The policy isn't at fault. It believes a $V$ that takes a rare win for an outlier. (With the squared error, $V$ of the
-# sure pay is off, too, but only because hardly anyone takes it anymore.)
-
-# %%
-evidence("huber").strip()
-plt.show()
-
-# %%
-tried = evidence("huber").worlds.iloc[0]
-(outcome,) = (each for each in trials() if each.trial.trick == "huber" and each.dose.config.env == tried.world)
-end = outcome.having.grid(tried.steps).iloc[:, -10:].mean(axis=1)  # the last tenth, one number per seed
-print(f"learning rate: squared error {tried.lr_without:g}, huber {tried.lr_with:g}; by prize: {tried.doses}")
-print(f"with huber, {(end < 0.6).sum()} of {len(end)} agents end at the sure pay, {(end > 0.8).sum()} with the ticket")
-assert tried.seen == -1 and tried.confirmed == 1 and tried.growth_high < 0 and tried.lr_with > 10 * tried.lr_without
-assert (end < 0.6).mean() > 0.5 and ((end < 0.6) | (end > 0.8)).all()
-
-# %% [markdown]
-# In the lottery it hurts, on two sets of seeds (the smaller prizes were run only once), except with a prize of 2: there
-# a win and a blank are equally likely, and by symmetry Huber's loss ends at the mean. The search for a rate found
-# another loophole. Our reading: at 0.1, most agents commit to one action before $V$ has much to say, and some of them
-# are lucky. Andrychowicz et al. found Huber's loss worse than the squared error in every environment they tried.
-
-# %%
-evidence("huber")
-
-# %% [markdown]
-# **Question.** Turn the lottery around: one ticket in twenty *costs* 20. What does $V$ say about it with $\delta = 1$,
-# and what will an agent do if it can pay 0.5 to get rid of it?
-#
-# <details><summary>Answer</summary>
-#
-# By symmetry $V$ is about $-0.05$, where the truth is $-1$. So the agent keeps the ticket rather than pay 0.5: under
-# Huber's loss, rare disasters hardly count either.
-#
-# </details>
-#
 # ## Exercises
 #
 # **Exercise 1: write it.** The clipped error of every row.
@@ -479,6 +376,7 @@ config = configs["value_clip, rate 0.03"]
 with planted(clipped_error=cautious_error):  # the loop, with this function in place of its own
     faulty, slower = (train(replace(config, lr=lr), trial.having) for lr in (config.lr, 0.01))
 
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, run, color in (
     ("value_clip", runs["value_clip, rate 0.03"], style.COLORS["value_clip"]),
@@ -514,6 +412,121 @@ assert faulty.curve.explained_variance[faulty.curve.step > 20_000].mean() < 0.3
 #
 # </details>
 #
+# Solutions: [`solutions/15_value_clip.py`](solutions/15_value_clip.py). Next: [annealing](16_annealing.ipynb), which
+# makes all steps smaller, according to plan.
+
+# %% [markdown]
+# ## Going further
+#
+# Huber's loss limits the pull of a single row, too, and does it around the target.
+#
+# ### Huber's loss: limit the pull instead
+#
+# Value clipping limits how far $V$ may move. You could also limit how hard a single row may pull. Huber's loss (1964) of
+# the error $d = V - R$ is quadratic up to a distance $\delta$ and linear beyond it:
+#
+# $$H(d) = \begin{cases} \tfrac12 d^2 & \text{if } |d| \le \delta, \\
+#                       \delta\,\big(|d| - \tfrac12 \delta\big) & \text{if } |d| > \delta. \end{cases}$$
+#
+# Its gradient is $d$, but never more than $\delta$ either way. So one huge return can't drown out the rest of the batch.
+# What's the catch?
+
+# %%
+source(linear_beyond)
+
+# %% [markdown]
+# Take a lottery ticket that wins 20 with probability $p = 1/20$ and otherwise pays nothing. It's worth 1 on average. Its
+# value $v$ comes to rest where the pulls balance. Each blank pulls down with $v$ (as long as $v < \delta$). A win is
+# farther away than $\delta$, so it pulls up with $\delta$, no matter how much it pays:
+#
+# $$p\,\delta = (1 - p)\, v \quad\Longrightarrow\quad v = \delta\, \frac{p}{1 - p} .$$
+#
+# With $\delta = 1$ that's $1/19 \approx 0.053$. The squared error would end at the **mean**, 1, and the absolute error
+# at the **median**, 0. Huber's loss ends in between.
+#
+# **Predict.** Instead of the ticket, you can have 0.5 for sure. For which $\delta$ does $V$ rate the ticket higher?
+
+# %%
+deltas = torch.linspace(0.5, 25, 50)
+draws = torch.tensor([20.0] + 19 * [0.0]).expand(50, -1)  # [S, B]: the same twenty draws for every δ
+worth = torch.zeros(50, 1, requires_grad=True)
+for _ in range(300):
+    loss = linear_beyond(squared_error(worth.expand_as(draws), draws), tuple(deltas.tolist())).mean(1)
+    (slope,) = torch.autograd.grad(loss.sum(), worth)
+    worth = (worth - 0.5 * slope).detach().requires_grad_()
+torch.testing.assert_close(worth.detach().flatten(), (deltas / 19).clamp(max=1), atol=1e-3, rtol=0)
+
+# %% tags=["predict", "hide-input"]
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+axis.plot(deltas, worth.detach(), color=style.COLORS["huber"])
+axis.axhline(0.5, color=style.INK, lw=1, ls="--")
+axis.plot(1, 1 / 19, "o", color=style.COLORS["huber"])
+axis.text(0.3, 0.53, "the sure pay", color=style.INK)
+axis.text(1.6, 0.02, "δ = 1", color=style.COLORS["huber"])
+axis.text(15, 0.68, "V of the ticket", color=style.COLORS["huber"], weight="bold")
+axis.set(xlabel="δ", ylabel="where V ends", xlim=(0, 25), ylim=(0, 1.1))
+plt.show()
+
+# %% [markdown]
+# Only beyond $\delta = 9.5$. And $V$ isn't right until $\delta = 19$. Now let agents choose between the two. The flag
+# is `huber`, and `huber_delta` is 1 by default, in the value net's own units. (So with returns around 100 and no
+# `return_norm`, it's nearly the absolute error.) The payout comes one step after the choice, and λ = 0, so all they
+# have to go by is $V$ of what they chose.
+
+# %%
+lottery = Config("tricks/Lottery20-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.003)
+lottery = replace(lottery, gae_lambda=0.0)
+squared = replace(named("gae"), advantage_norm=True)
+choosers = {"squared error": train(lottery, squared), "huber": train(lottery, replace(squared, huber=True))}
+chosen = torch.tensor([[1.0, 0.0], [1.0, 1.0]]).expand(5, -1, -1)  # [S, B, D]: the sure pay, the ticket
+
+# %% tags=["hide-input"]
+curves(choosers)
+plt.show()
+for name, run in choosers.items():
+    sure, ticket = run.agent.value(chosen).detach().mean(0).tolist()
+    print(f"{name:13} V of the sure pay {sure:.2f}, of the ticket {ticket:.2f}; earns {run.late().mean():.2f}")
+    assert (
+        (ticket < 0.15 and run.late().mean() < 0.6) if name == "huber" else (ticket > 0.6 and run.late().mean() > 0.8)
+    )
+
+# %% [markdown]
+# The policy isn't at fault. It believes a $V$ that takes a rare win for an outlier. (With the squared error, $V$ of the
+# sure pay is off, too, but only because hardly anyone takes it anymore.)
+
+# %% tags=["hide-input"]
+evidence("huber").strip()
+plt.show()
+
+# %% tags=["hide-input"]
+tried = evidence("huber").worlds.iloc[0]
+(outcome,) = (each for each in trials() if each.trial.trick == "huber" and each.dose.config.env == tried.world)
+end = outcome.having.grid(tried.steps).iloc[:, -10:].mean(axis=1)  # the last tenth, one number per seed
+print(f"learning rate: squared error {tried.lr_without:g}, huber {tried.lr_with:g}; by prize: {tried.doses}")
+print(f"with huber, {(end < 0.6).sum()} of {len(end)} agents end at the sure pay, {(end > 0.8).sum()} with the ticket")
+assert tried.seen == -1 and tried.confirmed == 1 and tried.growth_high < 0 and tried.lr_with > 10 * tried.lr_without
+assert (end < 0.6).mean() > 0.5 and ((end < 0.6) | (end > 0.8)).all()
+
+# %% [markdown]
+# In the lottery it hurts, on two sets of seeds (the smaller prizes were run only once), except with a prize of 2: there
+# a win and a blank are equally likely, and by symmetry Huber's loss ends at the mean. The search for a rate found
+# another loophole. Our reading: at 0.1, most agents commit to one action before $V$ has much to say, and some of them
+# are lucky. Andrychowicz et al. found Huber's loss worse than the squared error in every environment they tried.
+
+# %% tags=["hide-input"]
+evidence("huber")
+
+# %% [markdown]
+# **Question.** Turn the lottery around: one ticket in twenty *costs* 20. What does $V$ say about it with $\delta = 1$,
+# and what will an agent do if it can pay 0.5 to get rid of it?
+#
+# <details><summary>Answer</summary>
+#
+# By symmetry $V$ is about $-0.05$, where the truth is $-1$. So the agent keeps the ticket rather than pay 0.5: under
+# Huber's loss, rare disasters hardly count either.
+#
+# </details>
+#
 # **Exercise 4: write it.** Huber's loss of each row.
 
 
@@ -531,6 +544,3 @@ check_huber(my_huber)
 # height and the same slope.
 #
 # </details>
-#
-# Solutions: [`solutions/15_value_clip.py`](solutions/15_value_clip.py). Next: [annealing](16_annealing.ipynb), which
-# makes all steps smaller, according to plan.

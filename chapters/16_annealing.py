@@ -5,18 +5,8 @@
 #
 # So far, every run had one learning rate. In this chapter it falls in a straight line, to zero at the end of the
 # budget. The clip range can do the same.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | at a constant rate, gradient noise keeps a finished policy moving |
-# | **formula** | $\alpha_i = \alpha_0\,(1 - i/N)$ in update $i$ of $N$, and the same for $\varepsilon$ |
-# | **in the loop** | `learning_rate = linear_decay(learning_rate, log.progress)` <br> `clip_range = linear_decay(clip_range, log.progress)` |
-# | **defaults** | from the initial value to 0, over the whole budget |
-# | **watch** | `approx_kl`: with `lr_anneal`, it should fall toward the end |
-# | **skip it when** | training has no fixed end, or ends before the policy has learned the task |
-# | **also called** | learning rate schedule, linear decay; here `lr_anneal` and `clip_anneal` |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -43,7 +33,7 @@ begin()
 # Start at $\theta = 10$ with $h = \sigma = 1$, and take large or small steps.
 
 
-# %%
+# %% tags=["hide-input"]
 def descend(rates, walkers=1, seed=1):
     """θ after each step, for some walkers that start at 10: [steps + 1, walkers]."""
     noise = torch.Generator().manual_seed(seed)
@@ -59,7 +49,7 @@ def descend(rates, walkers=1, seed=1):
 N = 200
 LARGE, SMALL = torch.full((N,), 0.5), torch.full((N,), 0.02)
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(descend(LARGE)[:, 0], color=style.SOFT, lw=1.2, label="α = 0.5")
 axis.plot(descend(SMALL)[:, 0], color=style.INK, label="α = 0.02")
@@ -84,7 +74,7 @@ plt.show()
 # don't help. But the smaller $\alpha$, the more slowly the initial distance from the optimum shrinks: by a factor of
 # $1 - \alpha h$ per step.
 
-# %%
+# %% tags=["open"]
 for rate in (0.5, 0.1, 0.02):
     formula = rate / (2 - rate)
     rested = descend(torch.full((600,), rate), walkers=4000)[-1].var().item()
@@ -101,7 +91,7 @@ for rate in (0.5, 0.1, 0.02):
 # **Predict.** 4,000 walkers have 200 steps: at 0.5 throughout, at 0.02 throughout, or from 0.5 down to 0. Which end
 # closest to the optimum? And which are closest halfway?
 
-# %% tags=["thumbnail", "predict"]
+# %% tags=["thumbnail", "predict", "hide-input"]
 FALLING = linear_decay(torch.full((N,), 0.5), torch.arange(N) / N)
 plans = (
     ("constant 0.5", LARGE, style.SOFT),
@@ -176,7 +166,7 @@ def learned(advantage, clip_range, updates=60, steps=16):
 PAYS, RANGES = torch.tensor([1.0, 2.0, 4.0]), torch.logspace(0, -3, 25)
 payouts, centered = learned(PAYS, RANGES), learned(PAYS - PAYS.mean(), RANGES)
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(RANGES, centered, color=style.COLORS["clip_anneal"], label="payout minus mean")
 axis.plot(RANGES, payouts, color=style.INK, label="payout")
@@ -201,7 +191,7 @@ assert centered[-1] > 0.95 and payouts[0] > 0.95 and payouts[-1] < 0.6
 #
 # A falling rate has to know when training ends: $N$ is in the formula.
 
-# %%
+# %% tags=["open"]
 half = linear_decay(torch.full((N // 2,), 0.5), torch.arange(N // 2) / (N // 2))
 stopped = descend(FALLING[: N // 2], walkers=4000)[-1].square().mean()
 planned = descend(half, walkers=4000)[-1].square().mean()
@@ -226,7 +216,7 @@ config = replace(world, epochs=16, clip_range=1.0, lr=0.01)
 runs = {name: train(config, tricks) for name, tricks in arms.items()}
 
 
-# %%
+# %% tags=["hide-input"]
 def by_step(run):
     """Returns and KL, averaged over all seeds in every twentieth of the budget."""
     twentieth = run.config.steps / 20_000  # thousand steps
@@ -257,7 +247,7 @@ assert runs["clip_anneal"].late().mean() > runs["constant"].late().mean() + 20
 # The worlds made for the flags are judged by the last tenth of training, the other environments by the area under the
 # curve. First `lr_anneal`:
 
-# %%
+# %% tags=["hide-input"]
 found = evidence("lr_anneal")
 found.strip()
 plt.show()
@@ -274,7 +264,7 @@ assert (own.lr_without, own.lr_with, same.rate) == (0.01, 0.03, 0.03)
 # %% [markdown]
 # Then `clip_anneal`, which needs `reuse` and `clip` even "alone":
 
-# %%
+# %% tags=["hide-input"]
 evidence("clip_anneal").strip()
 plt.show()
 
@@ -289,10 +279,10 @@ plt.show()
 # too, but not again on other seeds.) And on HalfCheetah and Walker2d, two robots, `clip_anneal` hurts on top of the
 # [preset](21_continuous_actions.ipynb), which anneals the rate already.
 
-# %%
+# %% tags=["hide-input"]
 evidence("lr_anneal")
 
-# %%
+# %% tags=["hide-input"]
 evidence("clip_anneal")
 
 # %% [markdown]
@@ -304,7 +294,21 @@ evidence("clip_anneal")
 # - **for the clip range, as a rule, if the learning rate already falls.** A small rate keeps the ratios close to 1
 #   anyway, so a falling $\varepsilon$ has little to do. Still, Schulman et al. (2017, arXiv:1707.06347) let both fall
 #   on Atari. (Engstrom et al. 2020, arXiv:2005.12729, count `lr_anneal` among PPO's code-level optimizations.)
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | at a constant rate, gradient noise keeps a finished policy moving |
+# | **formula** | $\alpha_i = \alpha_0\,(1 - i/N)$ in update $i$ of $N$, and the same for $\varepsilon$ |
+# | **in the loop** | `learning_rate = linear_decay(learning_rate, log.progress)` <br> `clip_range = linear_decay(clip_range, log.progress)` |
+# | **defaults** | from the initial value to 0, over the whole budget |
+# | **watch** | `approx_kl`: with `lr_anneal`, it should fall toward the end |
+# | **skip it when** | training has no fixed end, or ends before the policy has learned the task |
+# | **also called** | learning rate schedule, linear decay; here `lr_anneal` and `clip_anneal` |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Compute the rate of update number `update` (the first is 0) out of `updates`. Run the cell
@@ -336,7 +340,7 @@ right = train(short, arms["lr_anneal"])
 with planted(linear_decay=decay_by_minibatches):
     faulty = train(short, arms["lr_anneal"])
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 for name, run, color in (("lr_anneal", right, style.COLORS["lr_anneal"]), ("with the bug", faulty, style.INK)):
     axis.plot(by_step(run)["return"].loc[:30], color=color, label=name)

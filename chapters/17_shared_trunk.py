@@ -8,18 +8,8 @@
 # own, its **head**? The shared layers are the *body*, or **trunk**.
 #
 # That halves the work, and on images nearly everyone does it. On CartPole it can cost half the score.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | policy and value each learn to see the same observations from scratch |
-# | **formula** | $\nabla_\phi L = \nabla_\phi L_\pi + c_1 \nabla_\phi L_V$ for the shared weights $\phi$ |
-# | **in the loop** | `share_trunk_(agent)` <br> `value_rows, value = b, agent.value(features)` |
-# | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
-# | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
-# | **skip it when** | observations are a few numbers, or returns are large and not normalized |
-# | **also called** | shared network, backbone, or torso; parameter sharing between actor and critic |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -45,7 +35,7 @@ COLOR, NORMED = style.COLORS["shared_trunk"], style.COLORS["return_norm"]
 # %% [markdown]
 # Gray arrows are the forward pass. A colored arrow is the gradient of a loss on its way down.
 
-# %%
+# %% tags=["hide-input"]
 two_nets_or_one_trunk()
 plt.show()
 
@@ -55,7 +45,7 @@ plt.show()
 # convolution uses each weight once at every place its filter visits.)
 
 
-# %%
+# %% tags=["hide-input"]
 def count(name, body, places, actions):
     """Print what a body and both heads cost, in parameters and in multiplications for one observation."""
     parameters = sum(weight.numel() + bias.numel() for weight, bias in body.layers)
@@ -118,7 +108,7 @@ together = {k: train_both(k * hill, toward_middle, shared=True) for k in (1, 10,
 # **Predict.** Separate bodies with $k = 100$, and a shared body with $k = 1$, 10, and 100. Which of the four learn the
 # policy?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(apart[0], color=style.SOFT, ls="--", label="separate, k = 100")
 for (k, (right, _)), color in zip(together.items(), ("#C9A0B2", "#A05577", COLOR), strict=True):
@@ -133,7 +123,7 @@ assert apart[0][-1] > 0.95 and together[1][0][-1] > 0.95 and together[100][0][-1
 # finds it again. At $k = 100$ it loses it for good, although its own loss is the same. Look at what its head sees at
 # the end, the first agent's 32 features at each place:
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(6.5, 2.5), sharey=True)
 shown = {"separate": apart[1], "shared, k = 1": together[1][1], "shared, k = 100": together[100][1]}
 spread = {}
@@ -192,7 +182,7 @@ assert spread["separate"] > 0.5 and spread["shared, k = 100"] < 0.01
 # Now let [`return_norm`](08_return_norm.ipynb) standardize the target. With returns of mean 60 and standard deviation
 # 30, $G$ becomes $(100 - 60)/30 = 1.33$, and the value's part $½ \cdot (1 - 1.33) \cdot 2 = -0.333$.
 
-# %%
+# %% tags=["open"]
 policy_head, value_head = Head(none, 1, 2), Head(none, 1, 1)
 for head, weights in ((policy_head, [[-1.0, 1.0]]), (value_head, [[2.0]])):
     head.weight.data = torch.tensor([weights])
@@ -236,7 +226,7 @@ diff(PPO, named("shared_trunk"))
 # for ours, which only listen: `mean`, whose last call before a gradient step computes the value loss, and `gradient`.
 
 
-# %%
+# %% tags=["hide-input"]
 def train_listening(config, tricks):
     """The run, and of each gradient step [steps, 4, S]: ‖g_π‖, ‖c₁g_V‖, their cosine, the whole norm."""
     last, notes = {}, []
@@ -268,7 +258,7 @@ runs, heard = {}, {}
 for name, tricks in (("shared_trunk", shared), ("with return_norm", shared_normed)):
     runs[name], heard[name] = train_listening(config, tricks)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.8), sharey=True)
 for axis, (name, notes) in zip(axes, heard.items(), strict=True):
     of_value = COLOR if name == "shared_trunk" else NORMED
@@ -296,7 +286,7 @@ assert ratio["shared_trunk"] > 5 and ratio["with return_norm"] < 2
 # **The value loss also uses up the gradient norm.** `grad_clip` scales the whole gradient down to a norm of ½ whenever
 # it's longer. Here is what that leaves of each part:
 
-# %%
+# %% tags=["hide-input"]
 for name, notes in heard.items():
     of_policy, of_value, _, whole = notes[len(notes) // 2 :].unbind(1)
     factor = (config.max_grad_norm / whole.clamp(min=1e-12)).clamp(max=1)
@@ -320,6 +310,8 @@ states = (2 * torch.rand(1, 1000, 4) - 1) * torch.tensor([1.0, 1.0, 0.2, 1.0])  
 states = states.expand(len(config.seed_list), -1, -1).contiguous()
 
 offset = {}
+
+# %% tags=["hide-input"]
 for name in ("separate nets", "shared_trunk", "with return_norm"):
     features = runs[name].agent.policy_net.body(states).detach()
     offset[name] = features.mean(1).abs().mean().item()
@@ -338,7 +330,7 @@ assert offset["shared_trunk"] > 1.5 * max(offset["separate nets"], offset["with 
 runs["c₁ = 0.005"] = train(replace(config, value_coef=0.005), shared)
 runs["without grad_clip"] = train(config, replace(shared, grad_clip=False))
 
-# %%
+# %% tags=["hide-input"]
 NAMES = {"separate nets": "separate nets", "shared_trunk": "shared_trunk"}
 order = ("separate nets", "with return_norm", "c₁ = 0.005", "shared_trunk", "without grad_clip")
 figure, axis = plt.subplots(figsize=(6.5, 3))
@@ -364,11 +356,11 @@ assert max(end["shared_trunk"], end["without grad_clip"]) < 0.7 * min(end["separ
 # `reward_scaling`. (In the stored runs, every arm has its own learning rate, but in the games all have 0.01, and on the
 # robots 0.0003.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("shared_trunk").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 seen = evidence("shared_trunk").table.set_index(["env", "question"])
 raw, normed = (seen.xs(question, level="question") for question in ("on top of PPO", "on top of PPO, with return_norm"))
 for env in ("CartPole-v1", "Acrobot-v1"):
@@ -391,7 +383,7 @@ assert raw.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk
 # left on CartPole is too small for 30 seeds to tell from nothing. In MiniGrid these seeds can't tell. (On CartPole and
 # Acrobot, 30 other seeds showed the harm again. Everywhere else there are ten seeds, and nothing was tried again.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("shared_trunk")
 
 # %% [markdown]
@@ -407,7 +399,7 @@ evidence("shared_trunk")
 # Sharing pays if both have to see the same thing, *and* seeing it is the hard part. Back to the line, with a harder
 # policy: four stripes, alternating left and right. The returns follow the same stripes, or the hill from above.
 
-# %%
+# %% tags=["hide-input"]
 wave = torch.sin(6 * place)  # changes its sign three times
 score = {}
 for name, returns, one_body in (
@@ -433,7 +425,21 @@ assert helped > 0.1 + max(score.values())
 #
 # If you do share, bring returns to a size around 1 (`return_norm`, or scaled rewards), keep the limit on the gradient
 # norm, and tune $c_1$.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | policy and value each learn to see the same observations from scratch |
+# | **formula** | $\nabla_\phi L = \nabla_\phi L_\pi + c_1 \nabla_\phi L_V$ for the shared weights $\phi$ |
+# | **in the loop** | `share_trunk_(agent)` <br> `value_rows, value = b, agent.value(features)` |
+# | **defaults** | off; the preset `atari` turns it on. $c_1$ = `value_coef` = 0.5 |
+# | **watch** | `value_loss` and `grad_norm`: if they grow with the returns, the value loss owns the trunk |
+# | **skip it when** | observations are a few numbers, or returns are large and not normalized |
+# | **also called** | shared network, backbone, or torso; parameter sharing between actor and critic |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Given each agent's gradients $g_\pi$ and $g_V$ on the body: after clipping, how long is the
@@ -466,7 +472,7 @@ source(share_body_)
 with planted(share_trunk_=share_body_):
     runs["this version"] = train(config, shared)
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 curves({name: runs[name] for name in ("separate nets", "this version", "shared_trunk")}, axis)
 plt.show()

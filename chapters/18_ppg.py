@@ -9,18 +9,8 @@
 # Phasic Policy Gradient (PPG; Cobbe et al. 2020, arXiv:2009.04416) takes turns. For a few updates it is PPO with two
 # bodies. Then comes an **auxiliary phase**, in which the policy's body learns to predict returns. The hard part is to
 # do that without changing the policy.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | two nets share no features, and in one net the two losses interfere |
-# | **formula** | $\mathbb{E}\big[\tfrac12 (V_{\text{aux}} - G)^2\big] + \beta_{\text{clone}}\, \mathbb{E}\big[\mathrm{KL}(\pi_{\text{old}} \Vert\, \pi)\big]$, every $N_\pi$ updates |
-# | **in the loop** | `errors = auxiliary_errors(agent, b, config)` <br> `loss = auxiliary_loss(errors, b.valid, config.clone_coef)` |
-# | **defaults** | $N_\pi$ = `aux_every` = 8, $E_{\text{aux}}$ = `aux_epochs` = 6, $\beta_{\text{clone}}$ = `clone_coef` = 1 (the paper: 32, 6, 1) |
-# | **watch** | `clone_kl`: it should be small beside `approx_kl` |
-# | **skip it when** | features are easy to find, returns are large and not normalized, or compute is scarce |
-# | **also called** | phasic training; the KL term is *behavioral cloning*, or *self-distillation*, of the policy |
 
-# %%
+# %% tags=["hide-input"]
 import copy
 from dataclasses import replace
 
@@ -48,7 +38,7 @@ begin()
 # *worth* depends on the first two: $G = 3\, x_1 x_2$. We make six copies of this one net, to tell chance from effect
 # later.
 
-# %%
+# %% tags=["hide-input"]
 COPIES = 6
 torch.manual_seed(0)
 state, fresh = (2 * torch.rand(2, 1, 512, 8) - 1).expand(-1, COPIES, -1, -1)  # fresh: states never learned from
@@ -77,21 +67,32 @@ old = policy(state).detach()  # the logits of π_old
 # variance of $G$ it explains.
 
 
-# %%
-def read_out(body):
-    """R² of the best linear read-out of G from a body's features, on fresh states: a number for each copy."""
+# %% tags=["hide-input"]
+returns = worth(fresh).double().unsqueeze(-1)  # [copies, states, 1]
+
+
+def best_head(body):
+    """What the best linear head on a body's features predicts for fresh states: [copies, states, 1]."""
     features = body(fresh).detach().double()
     features = torch.cat([features, torch.ones_like(features[..., :1])], -1)
-    goal = worth(fresh).double().unsqueeze(-1)
-    missed = goal - features @ torch.linalg.lstsq(features, goal).solution
-    return 1 - (missed.var(1) / goal.var(1)).squeeze(-1)
+    return features @ torch.linalg.lstsq(features, returns).solution
 
 
+def read_out(body):
+    """R² of the best linear head on a body's features: a number for each copy."""
+    return 1 - ((returns - best_head(body)).var(1) / returns.var(1)).squeeze(-1)
+
+
+figure, axis = plt.subplots(figsize=(4.2, 2.8))
+axis.axline((0, 0), slope=1, color=style.SOFT, lw=1)
+axis.scatter(returns[0, :, 0], best_head(policy.body)[0, :, 0], s=8, color=style.FAULT, alpha=0.6, lw=0)
+axis.set(xlabel="what a state is worth, G", ylabel="the best that its\nfeatures say", xlim=(-3, 3), ylim=(-3, 3))
+plt.show()
 print(f"explained by the best head on the policy's body: {read_out(policy.body)[0]:.0%}")
 assert read_out(policy.body)[0] < 0.5
 
 # %% [markdown]
-# Only a fifth. Now add an **auxiliary head**, a single linear layer, and train body and head together to predict $G$.
+# Only a fifth. On the gray line, they would say it all. Now add an **auxiliary head**, a single linear layer, and train body and head together to predict $G$.
 # The head starts with other random weights in each of the six copies. (`beta` weighs a term that comes later; 0
 # switches it off.)
 
@@ -115,6 +116,8 @@ def right(net):
 
 
 free = phase(beta=0)
+
+# %% tags=["hide-input"]
 print(f"explained by the best head, after the phase: at least {read_out(free.body).min():.1%}\n")
 for k in range(4):
     after = "  ".join(f"{p:.2f}" for p in right(free)[:, k])
@@ -170,7 +173,7 @@ assert read_out(free.body).min() > 0.9 and moved.mean() > 0.1
 # **Predict.** The same six copies, now with $\beta_{\text{clone}} = 1$. How far does $\pi(\text{right})$ move? And how
 # much of the returns can the body still learn?
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 kept = phase(beta=1)
 panels = (
     ("before", policy, style.INK),
@@ -198,7 +201,7 @@ assert held.mean() < 0.1 * moved.mean() and read_out(kept.body).min() > 0.9 and 
 # What is that good for? Suppose it turns out that the sign of $x_1 x_2$ decides what to do. Train the untaught net and
 # the taught one on that for a few steps.
 
-# %%
+# %% tags=["hide-input"]
 goal = 4 * worth(state)
 new_policy = torch.stack([torch.zeros_like(goal), goal], -1)
 share = {}
@@ -216,7 +219,7 @@ assert share["taught", 10] > share["untaught", 10] + 0.1
 #
 # **How large should $\beta_{\text{clone}}$ be?** Here are five weights:
 
-# %%
+# %% tags=["hide-input"]
 found, leashes = {}, {}
 for beta, net in {0: free, 0.01: phase(0.01), 1: kept, 100: phase(100), 10_000: phase(10_000)}.items():
     found[beta] = read_out(net.body).mean().item(), Categorical.kl(old, net(state)).mean().item()
@@ -237,7 +240,7 @@ store("leash", {"betas": list(found), "explained": explained, "kl": kl, **pictur
 #
 # Now the full algorithm. As in the last chapter, gray is the forward pass and colors are gradients.
 
-# %%
+# %% tags=["hide-input"]
 ppg_phases()
 plt.show()
 
@@ -297,7 +300,7 @@ normed_runs = {"ppg": train(config, phasic), "without": train(config, replace(ph
 raw_runs = {"ppg": train(config, raw), "without": train(config, replace(raw, ppg=False))}
 raw_runs["ppg, β = 100"] = train(replace(config, clone_coef=100.0), raw)
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8.6, 2.8), sharey=True)
 curves(normed_runs, axes[0])
 curves(raw_runs, axes[1])
@@ -324,7 +327,7 @@ assert end["return_norm", "ppg"] > 150 and end["raw", "ppg"] < 0.8 * end["raw", 
 #
 # PPG keeps $N_\pi$ rollouts in memory, which takes a lot of it for images, and more than doubles the gradient steps:
 
-# %%
+# %% tags=["open"]
 usual = Config()
 steps_of_ppo = usual.aux_every * usual.epochs * usual.minibatches
 steps_of_phase = usual.aux_epochs * usual.aux_every * usual.minibatches
@@ -338,11 +341,11 @@ assert steps_of_phase > steps_of_ppo
 #
 # The stored runs compare by steps of the environment, not by seconds. In the second row, both arms use `return_norm`.
 
-# %%
+# %% tags=["hide-input"]
 evidence("ppg").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 seen = evidence("ppg").table.set_index(["env", "question"])
 on_ppo, on_normed = (seen.xs(asked, level="question") for asked in ("on top of PPO", "on top of PPO, with return_norm"))
 for env in ("CartPole-v1", "Acrobot-v1"):
@@ -363,7 +366,7 @@ assert (robots.verdict == "unknown").all() and robots.low["Hopper-v5"] > 0
 # but not after the correction for the number of tricks. CartPole and Acrobot have 30 seeds, and 30 others showed all
 # three effects again. Everywhere else there are ten, and nothing was tried again.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("ppg")
 
 # %% [markdown]
@@ -394,7 +397,7 @@ evidence("ppg")
 # because the paper normalized rewards, too. (Different epochs for policy and values take [an optimizer for each
 # net](09_grad_clip.ipynb).)
 
-# %%
+# %% tags=["hide-input"]
 phases, epochs = ("clone_coef", "aux_every", "aux_epochs"), ("epochs", "value_epochs")
 swept(*phases, rungs=("ppg+return_norm",))
 swept(*epochs, rungs=("ppg+return_norm+separate_optimizers",))
@@ -425,7 +428,21 @@ for env, least, most in (("CartPole-v1", 50, 100), ("Acrobot-v1", 0, 10)):
 #
 # **Not reproduced:** Procgen, and with it every number in the table. The [next chapter](19_ppg_buffers.ipynb) gives the
 # two nets different rows.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | two nets share no features, and in one net the two losses interfere |
+# | **formula** | $\mathbb{E}\big[\tfrac12 (V_{\text{aux}} - G)^2\big] + \beta_{\text{clone}}\, \mathbb{E}\big[\mathrm{KL}(\pi_{\text{old}} \Vert\, \pi)\big]$, every $N_\pi$ updates |
+# | **in the loop** | `errors = auxiliary_errors(agent, b, config)` <br> `loss = auxiliary_loss(errors, b.valid, config.clone_coef)` |
+# | **defaults** | $N_\pi$ = `aux_every` = 8, $E_{\text{aux}}$ = `aux_epochs` = 6, $\beta_{\text{clone}}$ = `clone_coef` = 1 (the paper: 32, 6, 1) |
+# | **watch** | `clone_kl`: it should be small beside `approx_kl` |
+# | **skip it when** | features are easy to find, returns are large and not normalized, or compute is scarce |
+# | **also called** | phasic training; the KL term is *behavioral cloning*, or *self-distillation*, of the policy |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** The cloning term of each row, from two batches of logits. You also get the action that was
@@ -465,7 +482,7 @@ cloned = phase(beta=1, divergence=of_the_action)
 with planted(auxiliary_errors=errors_of_a_phase), unwatched("auxiliary_loss"):  # else train ends these agents early
     faulty = train(config, phasic)
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9.5, 2.8))
 axes[0].scatter(state[0, :, 2], right(policy)[0], s=5, color=style.SOFT, lw=0)
 axes[0].scatter(state[0, :, 2], right(cloned)[0], s=7, color=style.FAULT, alpha=0.6, lw=0)
@@ -480,7 +497,7 @@ for axis in axes[1:]:
     label_lines(axis)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 certain = ((right(cloned) < 0.01) | (right(cloned) > 0.99)).float().mean()
 entropy, ends = faulty.curve.groupby("update").entropy.mean(), (end["return_norm", "ppg"], faulty.late().mean())
 print(f"the toy's states in which one action has a probability below 1%: {certain:.0%}")

@@ -9,18 +9,8 @@
 # its own size and number of uses?
 #
 # On the tasks in this book, it rarely pays.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | PPO uses every row equally often for both nets, and a value net could use it more |
-# | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times in all |
-# | **in the loop** | `batches = dealt_apart(policy_buffer, phase.memory, agent.return_stats, config, log.update)` <br> `value_rows, value = b.value_rows, agent.value(b.value_rows.obs)` |
-# | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
-# | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
-# | **skip it when** | PPO's epochs already give you what you need, which is usually |
-# | **also called** | sample reuse; a (small) replay buffer, which makes PPO slightly *off-policy* |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 from math import comb
 
@@ -57,7 +47,7 @@ POLICY, VALUE = style.OTHERS[2:4]
 # value net from $G$. After each pass we test both on 2,000 fresh states.
 
 
-# %%
+# %% tags=["hide-input"]
 AGENTS, ROWS, PASSES = 10, 256, 64
 torch.manual_seed(0)
 state, fresh = (2 * torch.rand(AGENTS, rows, 4) - 1 for rows in (ROWS, 2000))
@@ -106,7 +96,7 @@ for _ in range(PASSES):
 # %% [markdown]
 # **Predict.** Which of the two is still getting better after 16 passes? After 64?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 preference, explained = np.array(graded).T
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.6))
 for axis, grade, color, name in (
@@ -142,7 +132,7 @@ assert preference.argmax() <= 8 and explained[64] > explained[16] > explained[2]
 #
 # A value target ages, too: it is a former policy's return. But no ratio silences it.
 
-# %%
+# %% tags=["open"]
 ratio = torch.tensor([[1.3, 1.3]], requires_grad=True)
 objective = clipped_surrogate(ratio, torch.tensor([[1.0, -1.0]]), torch.tensor([0.2]))
 (slope,) = torch.autograd.grad(objective.sum(), ratio)
@@ -179,6 +169,8 @@ def mean_uses(rollouts, uses, epochs=4):
 
 
 usual = Config()
+
+# %% tags=["hide-input"]
 for net, rollouts, uses in (
     ("policy", usual.policy_rollouts, usual.policy_uses),
     ("value net", usual.value_rollouts, usual.value_uses),
@@ -198,7 +190,7 @@ diff(PPG, named("ppg_buffers"))
 # How old is a row when a net learns from it, and how many rows get to their first, second, third use? (`planted` puts
 # our function in place of the library's.)
 
-# %%
+# %% tags=["hide-input"]
 seen = {"policy": [], "value": []}  # of every row that is dealt: its age in updates, and which use of it this is
 
 
@@ -213,7 +205,7 @@ buffers = replace(named("ppg_buffers"), value_clip=False, return_norm=True)
 with planted(ages=listen):
     buffered = train(small, buffers)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.7))
 for (net, rows), color in zip(seen.items(), (POLICY, VALUE), strict=True):
     age, use = torch.cat(rows, 1).numpy()
@@ -270,7 +262,7 @@ runs["both old"] = train(replace(long, policy_rollouts=8, value_rollouts=8), buf
 #
 # **Predict.** In what order do the four end up?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 2.8), gridspec_kw={"width_ratios": (1.25, 1)})
 curves(runs, axes[0])
 axes[1].bar(range(8), [np.mean(shares) for shares in clipped], color=POLICY)
@@ -292,11 +284,11 @@ assert area["old value rows"] < 0.95 * area["both fresh"] and np.mean(clipped[7]
 # The stored runs compare PPG with and without buffers of the default sizes, each at its own learning rate. (In the four
 # games seen as pixels, all have 0.01. On the robots, PPG goes on top of `continuous`, and all have 0.0003.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("ppg_buffers").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 table = evidence("ppg_buffers").table
 print(evidence("ppg_buffers").summary())
 assert table.env[table.verdict == "helps"].tolist() == ["CartPole-v1", "tricks/Bricks-v0"]
@@ -314,7 +306,7 @@ assert table.verdict[table.env == "HalfCheetah-v5"].item() == "hurts"
 # and Hopper the intervals miss 0, but not by enough to be detected after the correction for the number of comparisons.)
 # Are the sizes to blame? They can be varied, too, together with the learning rate:
 
-# %%
+# %% tags=["hide-input"]
 swept("policy_rollouts", "value_rollouts", rungs=("ppg_buffers+return_norm",))
 plt.show()
 
@@ -329,7 +321,7 @@ for env, best in best_at("policy_rollouts", ("ppg_buffers+return_norm",)).items(
 # isn't all that differs here. With two rollouts, $p = 16/(2 \cdot 4)$ is above 1, so a row gets 8 uses instead of about
 # 15. And the auxiliary phase, which trains on this buffer, too, sees two rollouts instead of eight.)
 
-# %%
+# %% tags=["hide-input"]
 evidence("ppg_buffers")
 
 # %% [markdown]
@@ -337,7 +329,21 @@ evidence("ppg_buffers")
 # the next policy phase, but give the two nets separate numbers of epochs, $E_\pi$ and $E_V$. DI-engine keeps two
 # buffers, with bolder numbers for CartPole: the policy uses the last 100 rows up to 10 times, the value net the last
 # 1000 up to 100 times.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | PPO uses every row equally often for both nets, and a value net could use it more |
+# | **formula** | each epoch takes a row with probability uses / (rollouts · epochs), and at most `uses` times in all |
+# | **in the loop** | `batches = dealt_apart(policy_buffer, phase.memory, agent.return_stats, config, log.update)` <br> `value_rows, value = b.value_rows, agent.value(b.value_rows.obs)` |
+# | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
+# | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
+# | **skip it when** | PPO's epochs already give you what you need, which is usually |
+# | **also called** | sample reuse; a (small) replay buffer, which makes PPO slightly *off-policy* |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Which rows does an epoch take? `keys` are uniform random numbers between 0 and 1, or ∞ for
@@ -379,7 +385,7 @@ source(used_up)
 with planted(reused=used_up):
     faulty = train(small, buffers)
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6, 2.6))
 curves({"right": buffered, "with the bug": faulty}, axis)
 plt.show()
@@ -400,7 +406,7 @@ plt.show()
 #
 # </details>
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 for name, run in (("right", buffered), ("bug", faulty)):
     late = run.curve[run.curve["update"] >= 8]
     print(f"{name:5} policy_age {late.policy_age.mean():.2f}, value_age {late.value_age.mean():.2f}")

@@ -6,18 +6,8 @@
 # The [clip](03_clip.ipynb) decides row by row: this action has moved far enough, that one hasn't. KL early stopping
 # looks at the whole batch: measure how far the policy has moved since it played, and when that's too far, take no more
 # steps.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | late steps on a batch move the policy too far from the one that played |
-# | **formula** | step only while $\operatorname{mean}(\rho - 1 - \log \rho) \le 1.5\, d$, with $d$ the target |
-# | **in the loop** | `near = near & near_enough(ratio, b.valid, config.target_kl)` <br> `moving = moving & near` |
-# | **defaults** | `target_kl` $d$ = 0.01, so the limit is 0.015 nats |
-# | **watch** | `steps_taken`: near 100% the brake is idle; at a few percent, most of each batch is wasted |
-# | **skip it when** | the clip already keeps `approx_kl` small |
-# | **also called** | `target_kl`, KL early stopping, PPO with early stopping |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -51,32 +41,8 @@ begin()
 # So the KL divergence is about half the mean *square* of the ratios' distance from 1. A limit of 0.015 allows a root
 # mean square of $\sqrt{2 \cdot 0.015} \approx 0.17$, close to the clip's usual 0.2. By default, then, the two brakes
 # act at about the same distance, one on each row, the other on the average.
-#
-# Take four batches of a hundred rows:
-#
-# 1. Half of the ratios are 1.15, half 0.85.
-# 2. One is 4, the others 1.
-# 3. Twenty are 0.7, the others 1.
-# 4. Half are 1.19, half 0.81.
-#
-# The second by hand: $(4 - 1 - \ln 4) / 100 = 0.0161$, which is over the limit. One row stops the whole batch. The
-# third: $0.2 \cdot (0.7 - 1 - \ln 0.7) = 0.0113$, so the batch goes on, although twenty rows are outside the range.
 
-# %%
-batches = torch.ones(4, 100)  # [S, B]: one batch per row, as if each were a seed
-batches[0, :50], batches[0, 50:] = 1.15, 0.85
-batches[1, 0] = 4.0
-batches[2, :20] = 0.7
-batches[3, :50], batches[3, 50:] = 1.19, 0.81
-goes_on = near_enough(batches, torch.ones(4, 100, dtype=torch.bool), target_kl=0.01)
-
-for k, ratio in enumerate(batches):
-    kl, outside = (ratio - 1 - ratio.log()).mean(), ((ratio - 1).abs() > 0.2).sum()
-    said = "goes on" if goes_on[k] else "stops"
-    print(f"batch {k + 1}: KL {kl:.4f}, {said:7}; {outside:2} rows outside the clip's range")
-assert goes_on.tolist() == [True, False, True, False]
-
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 ratios = torch.linspace(0.5, 1.6, 221)
 axis.axvspan(0.8, 1.2, color=style.FAINT, lw=0)
@@ -89,6 +55,31 @@ axis.text(1.61, 0.13, "ρ − 1 − log ρ", color=style.COLORS["kl_stop"], weig
 axis.text(1.46, 0.125, "½(ρ − 1)²", color=style.INK, ha="right")
 axis.set(xlabel="ratio ρ of a row", ylabel="a row's term (nats)", xlim=(0.5, 1.6), ylim=(0, 0.14))
 plt.show()
+
+# %% [markdown]
+# Take four batches of a hundred rows:
+#
+# 1. Half of the ratios are 1.15, half 0.85.
+# 2. One is 4, the others 1.
+# 3. Twenty are 0.7, the others 1.
+# 4. Half are 1.19, half 0.81.
+#
+# The second by hand: $(4 - 1 - \ln 4) / 100 = 0.0161$, which is over the limit. One row stops the whole batch. The
+# third: $0.2 \cdot (0.7 - 1 - \ln 0.7) = 0.0113$, so the batch goes on, although twenty rows are outside the range.
+
+# %% tags=["hide-input"]
+batches = torch.ones(4, 100)  # [S, B]: one batch per row, as if each were a seed
+batches[0, :50], batches[0, 50:] = 1.15, 0.85
+batches[1, 0] = 4.0
+batches[2, :20] = 0.7
+batches[3, :50], batches[3, 50:] = 1.19, 0.81
+goes_on = near_enough(batches, torch.ones(4, 100, dtype=torch.bool), target_kl=0.01)
+
+for k, ratio in enumerate(batches):
+    kl, outside = (ratio - 1 - ratio.log()).mean(), ((ratio - 1).abs() > 0.2).sum()
+    said = "goes on" if goes_on[k] else "stops"
+    print(f"batch {k + 1}: KL {kl:.4f}, {said:7}; {outside:2} rows outside the clip's range")
+assert goes_on.tolist() == [True, False, True, False]
 
 # %% [markdown]
 # In order: neither brake acts, both do, only the clip, only the KL stop. (That is, if each row has moved the way its
@@ -123,7 +114,7 @@ colors = [style.COLORS["reuse"], style.COLORS["clip"], style.COLORS["kl_stop"], 
 first = Config(seeds=1, steps=1, lr=0.001, epochs=40, minibatches=1)
 moved = {name: ratios_by_epoch(first, tricks, update=0) for name, tricks in arms.items()}
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 kl = {name: [np.mean(ratio - 1 - np.log(ratio)) for ratio in steps] for name, steps in moved.items()}
 figure, axis = plt.subplots(figsize=(6.5, 3))
 for (name, values), color in zip(kl.items(), colors, strict=True):
@@ -162,7 +153,7 @@ config = Config(seeds=8, steps=16_000, lr=0.003, epochs=10)
 runs = {name: train(config, tricks) for name, tricks in arms.items()}
 
 
-# %%
+# %% tags=["hide-input"]
 def by_batch(run):
     """Means over the seeds, batch by batch, as long as every seed has one."""
     shared = run.curve.groupby("seed")["update"].max().min()
@@ -183,7 +174,7 @@ for axis in axes:
     label_lines(axis)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 curves(runs)
 plt.show()
 
@@ -227,6 +218,7 @@ class ValueGoesOn(Adam):
 with planted(Adam=ValueGoesOn):
     unfrozen = {name: train(config, arms[name]) for name in ("kl_stop", "clip + kl_stop")}
 
+# %% tags=["hide-input"]
 for name, run in unfrozen.items():
     for said, each in (("stops too", runs[name]), ("goes on", run)):
         second_half = each.curve[each.curve.step > 8_000]
@@ -247,11 +239,11 @@ print(f"{'clip':14} explained variance {clipped:.2f}, last tenth {ends['clip']:.
 # We expected `kl_stop` to help on CartPole with twenty epochs per batch and no clip. Each arm has the learning rate
 # that did best on other seeds.
 
-# %%
+# %% tags=["hide-input"]
 evidence("kl_stop").strip()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 (trial,) = evidence("kl_stop").worlds.itertuples()
 found = next(each for each in trials() if each.trial.trick == "kl_stop")
 spread = {}
@@ -271,14 +263,14 @@ assert found.having.runs["late"].mean() > found.without.runs["late"].mean() + 80
 # as bad, and the good ones not as good. And in the last tenth of training, the mean is higher. We noticed both only
 # afterward, so treat them as guesses to be tested.
 
-# %%
+# %% tags=["hide-input"]
 evidence("kl_stop")
 
 # %% [markdown]
 # The tuning runs say more about why. They cover seven learning rates, with and without the brake, and with the clip
 # instead (ten seeds per point, and twenty at the best three).
 
-# %%
+# %% tags=["hide-input"]
 rows = table().query("env == 'CartPole-v1' and steps == 50_000 and numbers == 'lanes=16 epochs=20'")
 tuned = {name: rows[rows.tricks == flags(arms[name])].set_index("lr") for name in ("reuse", "clip", "kl_stop")}
 
@@ -322,7 +314,21 @@ assert [tuned[name].area.idxmax() for name in ("reuse", "kl_stop")] == [0.001, 0
 #
 # In PPO's own paper, a softer brake, a KL penalty whose weight adapts, did worse than the clip (Schulman et al. 2017,
 # arXiv:1707.06347, table 1).
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | late steps on a batch move the policy too far from the one that played |
+# | **formula** | step only while $\operatorname{mean}(\rho - 1 - \log \rho) \le 1.5\, d$, with $d$ the target |
+# | **in the loop** | `near = near & near_enough(ratio, b.valid, config.target_kl)` <br> `moving = moving & near` |
+# | **defaults** | `target_kl` $d$ = 0.01, so the limit is 0.015 nats |
+# | **watch** | `steps_taken`: near 100% the brake is idle; at a few percent, most of each batch is wasted |
+# | **skip it when** | the clip already keeps `approx_kl` small |
+# | **also called** | `target_kl`, KL early stopping, PPO with early stopping |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** May this agent take its step on this minibatch? Estimate the KL divergence from the
@@ -378,7 +384,7 @@ source(forgetful_stop)
 with planted(near_enough=forgetful_stop):
     faulty = train(config, stop)
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.5))
 for axis, name in zip(axes, ("return", "approx_kl", "steps_taken"), strict=True):
     for run, color, label in ((runs["kl_stop"], style.COLORS["kl_stop"], "right"), (faulty, style.INK, "bug")):

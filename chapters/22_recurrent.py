@@ -7,18 +7,8 @@
 # and CartPole's four numbers do. Most of the world isn't like that: signs are behind you, speeds can't be read off a
 # photograph, and cards have been played. In this chapter, the nets get a state of their own, which they carry from step
 # to step.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | what matters was seen earlier, and the present observation doesn't show it |
-# | **formula** | $h_t = f(x_t, h_{t-1})$, and $\pi(a \mid h_t)$ instead of $\pi(a \mid x_t)$; $h = 0$ where an episode begins |
-# | **in the loop** | `add_recurrence_(agent, config)` <br> `player.state = RecurrentState(agent, env)` <br> `batch.obs = as_sequences(batch, rollout)` <br> `batches = whole_lanes(batch, config.seed_list, log.update, config.epochs, config.minibatches)` |
-# | **defaults** | an LSTM (`recurrent_cell`) of `recurrent_size` = 64 units in each net |
-# | **watch** | training against evaluation: a state that is handled differently there gives different scores |
-# | **skip it when** | one observation, or a few side by side, show all that matters |
-# | **also called** | recurrent PPO, PPO-LSTM |
 
-# %%
+# %% tags=["hide-input"]
 import time
 from dataclasses import replace
 
@@ -52,13 +42,15 @@ RECURRENT = replace(PPO, recurrent=True)
 # see $(0, 1)$: time to choose. The action that matches the cue pays 1, the other one nothing. In `Recall0`, cue and
 # choice are in the same observation.
 #
-# **Predict.** What does PPO earn in each of them after 20,000 steps? And after 20 million?
+# **Predict.** What does PPO earn in each of them after 40,000 steps? And after 40 million?
 
-# %% tags=["predict"]
-walk = Config(seeds=5, steps=20_000, lanes=32, horizon=16, hidden=(16,), recurrent_size=16, lr=0.01, minibatches=2)
+# %% tags=["hide-input"]
+walk = Config(seeds=5, steps=40_000, lanes=32, horizon=16, hidden=(16,), recurrent_size=16, lr=0.003, minibatches=2)
 at_once, later = (train(replace(walk, env=f"tricks/Recall{length}-v0"), PPO) for length in (0, 8))
-print("no corridor:", at_once.late().round(2).tolist())
-print("eight steps:", later.late().round(2).tolist())
+
+# %% tags=["predict", "hide-input"]
+curves({"no corridor": at_once, "eight steps": later})
+plt.show()
 assert at_once.late().min() > 0.95 and 0.4 < later.late().mean() < 0.6
 
 # %% [markdown]
@@ -92,7 +84,7 @@ for name, (config, tricks) in ARMS.items():
     balanced[name] = train(config, replace(tricks, state_norm=True))
     seconds[name] = time.process_time() - start
 
-# %%
+# %% tags=["hide-input"]
 curves(balanced)
 plt.show()
 for name, run in balanced.items():
@@ -138,7 +130,7 @@ assert balanced["positions alone"].late().mean() < 0.5 * min(run.late().mean() f
 # \text{last} - 4)$. After the cue, $c = 0.993 \cdot \tanh 3 = 0.988$. Eight steps later, with a forget gate of
 # $\sigma(0) = ½$, it is $0.988 / 2^8 = 0.004$. With $\sigma(2) = 0.88$ it is 0.36, and with $\sigma(5)$, 0.94.
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6), sharex=True)
 kept = {}
 for forget, color in ((0.0, style.FAINT), (2.0, style.SOFT), (5.0, COLOR)):
@@ -202,7 +194,7 @@ eight = replace(walk, env="tricks/Recall8-v0")
 remembering = train(eight, RECURRENT)
 gated = train(replace(eight, recurrent_cell="gru"), RECURRENT)
 
-# %%
+# %% tags=["hide-input"]
 curves({"ppo": later, "recurrent": remembering, "GRU": gated})
 plt.show()
 assert remembering.late().mean() > 0.9 and gated.late().mean() > 0.9
@@ -222,7 +214,7 @@ assert remembering.late().mean() > 0.9 and gated.late().mean() > 0.9
 # function below takes the parts that a fault can replace.
 
 
-# %%
+# %% tags=["hide-input"]
 def largest_ratio(state=RecurrentState, rebuild=as_sequences, order=None):
     """The ratio farthest from 1, between what an agent said in play and what it says in training."""
     env, agent, said = make_env(eight, purpose="evaluation"), remembering.agent, []
@@ -304,12 +296,167 @@ source(Recurrent.through, over_time, whole_lanes)
 # `max_ratio` shows a fault of the minibatches, but none on which `old_log_prob` and the loss agree. That is why the cell
 # above notes $\log \pi$ in play.
 #
-# ## What it remembers
+# ## A trap: evaluation
+#
+# An agent with a state isn't a function of an observation any more. Whoever calls it has to say when an episode begins,
+# and only then. Here are three ways to play 200 episodes with the same agent:
+
+
+# %%
+def earned(begins):
+    """Mean return; begins: from the number of the step in its episode to the argument of act."""
+    env, total = gym.make("tricks/Recall8-v0"), 0.0
+    agent = remembering.agent[1]
+    for episode in range(200):
+        seen, _ = env.reset(seed=episode)
+        over, step = False, 0
+        while not over:
+            seen, reward, over, _, _ = env.step(agent.act(seen, begins=begins(step)))
+            total, step = total + reward, step + 1
+    return total / 200
+
+
+carried = earned(lambda step: step == 0)
+forgot = earned(lambda step: True)
+never = earned(lambda step: False)
+
+# %% tags=["hide-input"]
+print(f"begins at each episode's first step: {carried:.2f}; at every step: {forgot:.2f}; never: {never:.2f}")
+assert carried > 0.95 and max(forgot, never) < 0.7
+
+# %% [markdown]
+# Either mistake leaves a coin's rate, and no error message. A state that is thrown away at every step remembers nothing.
+# One that is never reset starts an episode with what's left of the last, which this agent never met in training.
+# (`run.evaluate`, `python -m tricks play`, and the evaluations during training do it right.) If evaluation is far worse
+# than training, look at the state first, and at [frozen statistics](07_state_norm.ipynb) second.
+#
+# ## When it doesn't help, and what it costs
+#
+# Twenty seeds each, every arm at its own best learning rate, in the corridor and on CartPole with hidden speeds. Both
+# trials were [written down](28_your_own_trick.ipynb) before they were trained:
+
+# %% tags=["hide-input"]
+found = evidence("recurrent")
+found
+
+# %% tags=["hide-input"]
+for trial in found.worlds.itertuples():
+    print(f"{trial.place}, by {trial.dose}: gain {trial.doses}, as a share of the best score")
+corridors, speeds = (dict(part.split(":") for part in doses.split()) for doses in found.worlds.doses)
+assert abs(float(corridors["0"])) < 0.05 < float(corridors["8"]) < float(corridors["2"])
+assert float(speeds["0"]) < float(speeds["1"]) < 0 < float(speeds["2"])
+assert (found.worlds.seen == 1).all() and (found.worlds.confirmed == 1).all()
+
+# %% [markdown]
+# With cue and choice in one observation, the layer neither helps nor hurts. With a corridor of two steps it gains nearly
+# all that there is to gain, the half that a coin misses. With eight steps it gains less, as it takes longer to learn.
+#
+# Without either speed, it helps on CartPole. **Where at most one is hidden, it costs score**, and on CartPole itself
+# it costs most: a quarter of the best score, in a budget of 40,000 steps. Our reading: nothing has to be remembered there,
+# and a layer that starts as a mix of the present and of fading pasts makes the present harder to read. Further up, the
+# window learned faster, too. It's often said that recurrent agents underperform. Ni et al. 2022 (arXiv:2110.05038) show
+# that well-tuned ones are strong baselines on many POMDPs, so tune before you give up. But first make sure that you have a
+# POMDP.
+#
+# It costs time, too. The rows of a lane have to go through the layer one after the other, in play and again in every
+# minibatch:
+
+# %% tags=["hide-input"]
+slower = seconds["recurrent"] / seconds["positions alone"]
+print(f"processor time of the same 30,000 steps, recurrent against plain: about {round(slower)} times")
+assert slower > 2
+
+# %% [markdown]
+# - **When the observation shows it all**, leave it out.
+# - **When a short window does**, take `--stack`.
+# - **When the past is longer than a segment**, the state alone won't do it.
+# - The flag can't go with `ppg` or `separate_optimizers`; with [`shared_trunk`](17_shared_trunk.ipynb), both heads read
+#   one state.
+#
+# None of this is new. Bakker (2001) taught an LSTM to remember a sign down a corridor with a fork, with another
+# algorithm than ours, and Hausknecht & Stone (2015, arXiv:1507.06527) replaced Atari's four frames with an LSTM: it did
+# about as well on the whole, and held up better when frames went missing.
+
+# %% [markdown]
+# ## At a glance
+#
+# | | |
+# |---|---|
+# | **problem** | what matters was seen earlier, and the present observation doesn't show it |
+# | **formula** | $h_t = f(x_t, h_{t-1})$, and $\pi(a \mid h_t)$ instead of $\pi(a \mid x_t)$; $h = 0$ where an episode begins |
+# | **in the loop** | `add_recurrence_(agent, config)` <br> `player.state = RecurrentState(agent, env)` <br> `batch.obs = as_sequences(batch, rollout)` <br> `batches = whole_lanes(batch, config.seed_list, log.update, config.epochs, config.minibatches)` |
+# | **defaults** | an LSTM (`recurrent_cell`) of `recurrent_size` = 64 units in each net |
+# | **watch** | training against evaluation: a state that is handled differently there gives different scores |
+# | **skip it when** | one observation, or a few side by side, show all that matters |
+# | **also called** | recurrent PPO, PPO-LSTM |
+
+# %% [markdown]
+# ## Exercises
+#
+# **Exercise 1: write it.** Rebuild the states of one lane. `step(x, h)` is the layer, `x[t]` the input of a row, `done[t]`
+# says that the row ends its episode, and `h` is the state before the first row. Return the state of each row after it has
+# seen `x[t]`, as the policy reads it.
+
+
+# %%
+def my_rebuilt(step, x, done, h):  # x, done [T], h a scalar -> [T]
+    ...
+
+
+check_rebuilt(my_rebuilt)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# One loop over the rows. In each: step, keep, and only then look at `done`.
+#
+# </details>
+#
+# **Exercise 2: spot the bug.** This author's layer goes through the lanes as below. Thirty agents learn with it, at a
+# higher rate, because only some of them show the symptom clearly.
+
+# %%
+source(through_without_ends)
+
+# %%
+with planted(add_recurrence_=add_endless_recurrence_):
+    faulty = train(replace(eight, seeds=30, lr=0.01, steps=20_000), RECURRENT)
+    first = train(replace(eight, steps=5000, epochs=1, minibatches=1), RECURRENT).curve  # all ratios are first ones
+
+# %% tags=["hide-input"]
+for name, run in (("as it should be", remembering), ("with the bug", faulty)):
+    trained, played = run.late().to_numpy(), run.evaluate(40, greedy=False).mean(1)
+    better = played > trained + 0.3
+    print(f"{name:16} training {trained.mean():.2f}, evaluation {played.mean():.2f};", end=" ")
+    print(f"better by 0.3 in evaluation: {better.sum()} of {len(better)} agents")
+print(f"largest first ratio with the bug: {first.max_ratio.max():.4f}")
+assert first.max_ratio.max() < 1.001 and better.any()
+
+# %% [markdown]
+# All first ratios are 1, and yet something is wrong. (a) What is missing? (b) Why does the law of the ratios not notice?
+# (c) Which two numbers of the printout give it away, and why do they differ? (d) What would you check, without training
+# anything?
+#
+# <details><summary>Hint</summary>
+#
+# An evaluation plays each game in a lane of its own.
+#
+# </details>
+#
+# Solutions: [`solutions/22_recurrent.py`](solutions/22_recurrent.py). Next: [Atari](23_atari.ipynb), where a window of
+# four frames stands in for a memory.
+
+# %% [markdown]
+# ## Going further
+#
+# What does an agent keep in its state, and how long can that be?
+#
+# ### What it remembers
 #
 # One of the agents, in the corridor, once for either cue. `begins` says that an episode begins here. Rows are the units
 # of the policy net's cell state, sorted by what they hold at the choice after a cue of 1.
 
-# %%
+# %% tags=["hide-input"]
 one = remembering.agent[0]
 obs = np.zeros((9, 2, 2), np.float32)  # step, lane, (cue, last)
 obs[0, :, 0], obs[8, :, 1] = (-1, 1), 1
@@ -324,7 +471,7 @@ whole = Sequences(
 with torch.no_grad():
     chance = one.policy(whole).softmax(-1)[0, :, 1].view(9, 2)  # of action 1
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(9.5, 2.9), gridspec_kw={"width_ratios": (1, 1, 1.1)})
 order, most = cells[1, -1].argsort(), cells.abs().max()
 for axis, lane, cue in zip(axes, cells, ("−1", "1"), strict=False):
@@ -349,39 +496,7 @@ assert apart.min() > 0.1 and actions.tolist() == [0, 1]
 # keep the sign, it amplifies it. That, too, gets it past gates of one half. The probabilities in between don't matter.
 # Before the last cell, any action will do.
 #
-# ## A trap: evaluation
-#
-# An agent with a state isn't a function of an observation any more. Whoever calls it has to say when an episode begins,
-# and only then. Here are three ways to play 200 episodes with the same agent:
-
-
-# %%
-def earned(begins):
-    """Mean return; begins: from the number of the step in its episode to the argument of act."""
-    env, total = gym.make("tricks/Recall8-v0"), 0.0
-    agent = remembering.agent[1]
-    for episode in range(200):
-        seen, _ = env.reset(seed=episode)
-        over, step = False, 0
-        while not over:
-            seen, reward, over, _, _ = env.step(agent.act(seen, begins=begins(step)))
-            total, step = total + reward, step + 1
-    return total / 200
-
-
-carried = earned(lambda step: step == 0)
-forgot = earned(lambda step: True)
-never = earned(lambda step: False)
-print(f"begins at each episode's first step: {carried:.2f}; at every step: {forgot:.2f}; never: {never:.2f}")
-assert carried > 0.95 and max(forgot, never) < 0.7
-
-# %% [markdown]
-# Either mistake leaves a coin's rate, and no error message. A state that is thrown away at every step remembers nothing.
-# One that is never reset starts an episode with what's left of the last, which this agent never met in training.
-# (`run.evaluate`, `python -m tricks play`, and the evaluations during training do it right.) If evaluation is far worse
-# than training, look at the state first, and at [frozen statistics](07_state_norm.ipynb) second.
-#
-# ## How far back
+# ### How far back
 #
 # Longer corridors take longer: a cue that is halved at every step arrives as $2^{-8}$ after eight steps, and as $2^{-16}$
 # after sixteen. What if the forget gates start nearly open, at $\sigma(2) = 0.88$?
@@ -395,14 +510,14 @@ def add_open_recurrence_(agent, config):
 
 
 WORLDS["tricks/Recall16-v0"] = corridor(16)
-sixteen = replace(walk, env="tricks/Recall16-v0", lanes=16, horizon=32)
+sixteen = replace(walk, env="tricks/Recall16-v0", steps=25_000, lanes=16, horizon=32)
 short, long = (train(config, RECURRENT) for config in (replace(walk, env="tricks/Recall2-v0"), sixteen))
 
 # %%
 with planted(add_recurrence_=add_open_recurrence_):
     wide_open = train(sixteen, RECURRENT)
 
-# %%
+# %% tags=["hide-input"]
 lengths = {"2 steps": short, "8 steps": remembering, "16 steps": long, "16, gates open": wide_open}
 curves(lengths)
 plt.show()
@@ -420,8 +535,10 @@ assert long.late().mean() < 0.7 < 0.9 < min(run.late().mean() for run in (short,
 # farther. The agents above learned from segments of 16 rows (`horizon`) in 32 lanes. **Predict.** The cue is eight steps
 # before the choice. What do segments of four rows in 128 lanes do, which are as many rows per update?
 
-# %% tags=["predict"]
+# %%
 chopped = train(replace(eight, horizon=4, lanes=128), RECURRENT)
+
+# %% tags=["predict", "hide-input"]
 for rows, run in ((16, remembering), (4, chopped)):
     print(f"segments of {rows:2} rows: return of each agent in the last tenth {run.late().round(2).tolist()}")
 assert chopped.late().min() < 0.7 < 0.9 < remembering.late().min()
@@ -431,100 +548,6 @@ assert chopped.late().min() < 0.7 < 0.9 < remembering.late().min()
 # *happens* to carry it: the layer was never told to write the cue down, or to keep it. Some agents are lucky. All first
 # ratios are 1 here, too, so no diagnostic says a word. Keep `horizon` longer than what has to be remembered, but not at
 # the cost of nearly all lanes. (In another run, with 64 rows in 8 lanes, four of five agents got there.)
-#
-# ## When it doesn't help, and what it costs
-#
-# Twenty seeds each, every arm at its own best learning rate, in the corridor and on CartPole with hidden speeds. Both
-# trials were [written down](28_your_own_trick.ipynb) before they were trained:
-
-# %%
-found = evidence("recurrent")
-found
-
-# %%
-for trial in found.worlds.itertuples():
-    print(f"{trial.place}, by {trial.dose}: gain {trial.doses}, as a share of the best score")
-corridors, speeds = (dict(part.split(":") for part in doses.split()) for doses in found.worlds.doses)
-assert abs(float(corridors["0"])) < 0.05 < float(corridors["8"]) < float(corridors["2"])
-assert float(speeds["0"]) < float(speeds["1"]) < 0 < float(speeds["2"])
-assert (found.worlds.seen == 1).all() and (found.worlds.confirmed == 1).all()
-
-# %% [markdown]
-# With cue and choice in one observation, the layer neither helps nor hurts. With a corridor of two steps it gains nearly
-# all that there is to gain, the half that a coin misses. With eight steps it gains less, as it takes longer to learn.
-#
-# Without either speed, it helps on CartPole. **Where at most one is hidden, it costs score**, and on CartPole itself
-# it costs most: a quarter of the best score, in a budget of 40,000 steps. Our reading: nothing has to be remembered there,
-# and a layer that starts as a mix of the present and of fading pasts makes the present harder to read. Further up, the
-# window learned faster, too. It's often said that recurrent agents underperform. Ni et al. 2022 (arXiv:2110.05038) show
-# that well-tuned ones are strong baselines on many POMDPs, so tune before you give up. But first make sure that you have a
-# POMDP.
-#
-# It costs time, too. The rows of a lane have to go through the layer one after the other, in play and again in every
-# minibatch:
-
-# %%
-slower = seconds["recurrent"] / seconds["positions alone"]
-print(f"processor time of the same 30,000 steps, recurrent against plain: about {round(slower)} times")
-assert slower > 2
-
-# %% [markdown]
-# - **When the observation shows it all**, leave it out.
-# - **When a short window does**, take `--stack`.
-# - **When the past is longer than a segment**, the state alone won't do it.
-# - The flag can't go with `ppg` or `separate_optimizers`; with [`shared_trunk`](17_shared_trunk.ipynb), both heads read
-#   one state.
-#
-# None of this is new. Bakker (2001) taught an LSTM to remember a sign down a corridor with a fork, with another
-# algorithm than ours, and Hausknecht & Stone (2015, arXiv:1507.06527) replaced Atari's four frames with an LSTM: it did
-# about as well on the whole, and held up better when frames went missing.
-#
-# ## Exercises
-#
-# **Exercise 1: write it.** Rebuild the states of one lane. `step(x, h)` is the layer, `x[t]` the input of a row, `done[t]`
-# says that the row ends its episode, and `h` is the state before the first row. Return the state of each row after it has
-# seen `x[t]`, as the policy reads it.
-
-
-# %%
-def my_rebuilt(step, x, done, h):  # x, done [T], h a scalar -> [T]
-    ...
-
-
-check_rebuilt(my_rebuilt)
-
-# %% [markdown]
-# <details><summary>Hint</summary>
-#
-# One loop over the rows. In each: step, keep, and only then look at `done`.
-#
-# </details>
-#
-# **Exercise 2: spot the bug.** This author's layer goes through the lanes like so:
-
-# %%
-source(through_without_ends)
-
-# %%
-with planted(add_recurrence_=add_endless_recurrence_):
-    faulty = train(eight, RECURRENT)
-    first = train(replace(eight, steps=5000, epochs=1, minibatches=1), RECURRENT).curve  # all ratios are first ones
-for name, run in (("as it should be", remembering), ("with the bug", faulty)):
-    scores = run.evaluate(100, greedy=False).mean(1)
-    print(f"{name:16} training {run.late().round(2).tolist()}, evaluation {scores.round(2).tolist()}")
-print(f"largest first ratio with the bug: {first.max_ratio.max():.4f}")
-assert first.max_ratio.max() < 1.001 and (scores - faulty.late().to_numpy()).max() > 0.3
-
-# %% [markdown]
-# All first ratios are 1, and yet something is wrong. (a) What is missing? (b) Why does the law of the ratios not notice?
-# (c) Which two numbers of the printout give it away, and why do they differ? (d) What would you check, without training
-# anything?
-#
-# <details><summary>Hint</summary>
-#
-# An evaluation plays each game in a lane of its own.
-#
-# </details>
 #
 # **Exercise 3: think.** Episodes last 1,000 steps, the cue is at the start, and the choice is at the end. `horizon` is
 # 128. (a) Does the agent learn to remember? (b) What would you change? (c) And if memory doesn't allow that?
@@ -537,6 +560,3 @@ assert first.max_ratio.max() < 1.001 and (scores - faulty.late().to_numpy()).max
 # open, so that the state keeps more than it's told to.
 #
 # </details>
-#
-# Solutions: [`solutions/22_recurrent.py`](solutions/22_recurrent.py). Next: [Atari](23_atari.ipynb), where a window of
-# four frames stands in for a memory.

@@ -6,18 +6,8 @@
 # PPO doesn't care what an observation is: the loop that balances the pole plays Breakout, too, without a changed line.
 # But a picture shows less than it seems to, and a game's points aren't made for learning. This chapter is about the
 # small decisions between the console and the loop.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | pictures show no speed, points come in odd sizes, and a lost ball costs none |
-# | **formula** | a convolution, $y_{ij} = \max\big(0,\, w_0 + \sum_{u,v} w_{uv} \cdot x_{id+u,\, jd+v}\big)$ |
-# | **in the loop** | `features, advantage = agent.features(b.obs), b.advantage  # advantage [S, B]` |
-# | **defaults** | the preset `atari`: 4 gray pictures of 84 × 84, one in 4 frames; `reward_sign`; `life_ends` |
-# | **watch** | the score of whole games, with the rewards and lives that the game itself counts |
-# | **skip it when** | the state comes as a few numbers: a convolution has nothing to slide over |
-# | **also called** | Nature CNN; frame stacking, frame skipping; reward clipping; episodic life |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import fields, replace
 
 import gymnasium as gym
@@ -50,7 +40,7 @@ begin()
 # value [share](17_shared_trunk.ipynb) the net for Atari.)
 
 
-# %%
+# %% tags=["hide-input"]
 class Flight(gym.Env):
     """One step: the last `frames` pictures of a ball that flies left (0) or right (1); guess which."""
 
@@ -81,7 +71,7 @@ one, two = (train(replace(config, env=id), named("shared_trunk")) for id in ("Fl
 # %% [markdown]
 # **Predict.** How many points does each get in the end? Would ten times the training change that?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 curves({"one picture": one, "two pictures": two}, axis)
 axis.set_ylabel("points (at most 1)")
@@ -99,7 +89,7 @@ assert abs(one.late().mean() - 0.5) < 0.1 and two.late().mean() > 0.85
 # doi:10.1038/nature14236), and Gymnasium and ale-py do it for us. Here is the result after twenty random moves (the
 # ball is at the lower right):
 
-# %%
+# %% tags=["hide-input"]
 game = make_game("ALE/Breakout-v5", render_mode="rgb_array")
 obs, _ = game.reset(seed=3)
 rng = np.random.default_rng(0)
@@ -109,7 +99,7 @@ console = game.render()
 game.close()
 print("what the agent sees:", obs.shape, obs.dtype)
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 6, figsize=(9, 2.2), width_ratios=[1.25, 0.2, 1, 1, 1, 1])
 axes[0].imshow(console)
 axes[0].set_title(f"the console\n{' × '.join(map(str, console.shape))}")
@@ -148,7 +138,7 @@ plt.show()
 # $8 + 3 \cdot 4 = 20$, then $20 + 2 \cdot 8 = 36$. Ask the library's net, and autograd, which pixels a number in the
 # middle depends on:
 
-# %%
+# %% tags=["open"]
 print("kernels, side, stride:", NATURE)
 net = Nature([stream(0, "init")], (4, 84, 84))
 shapes = [tuple(weight.shape[1:]) for weight, _ in net.layers]
@@ -210,7 +200,7 @@ for _ in range(500):
 env.close()
 score, reward, terminated, over = np.array(strip).T
 
-# %%
+# %% tags=["hide-input"]
 figure, axes = plt.subplots(2, 1, figsize=(6.5, 3.2), sharex=True, height_ratios=[2, 1])
 for row, name, color in ((score, "score", style.SOFT), (reward, "sign", style.INK)):
     axes[0].step(np.arange(500), row.cumsum(), color=color, where="post", label=name)
@@ -249,14 +239,14 @@ print(", ".join(f"{name} {getattr(ATARI_CONFIG, name)}" for name in numbers))
 #
 # Ten million steps take a long time without a graphics card, so what is stored is only the beginning of a run.
 
-# %%
+# %% tags=["hide-input"]
 stored = load(RESULTS / f"games_breakout{SUFFIX}")
 figure, axis = plt.subplots(figsize=(6.5, 3))
 draw_games(stored, axis)
 plt.show()
 print(games_in_words(stored))
 
-# %%
+# %% tags=["hide-input"]
 trained, chance = (np.array(stored.about["games"][who]) for who in ("trained", "random"))
 print(f"trained {trained.mean():.1f}, random {chance.mean():.1f}; a full run is {1e7 / stored.steps:.1f} times as long")
 assert trained.mean() > 2 * chance.mean()
@@ -275,7 +265,7 @@ assert 20 < 1e7 / stored.steps < 30
 #
 # **Predict.** The sign can't tell a brick of 100 from one of 1. Where does it come in among the four?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 (study,) = (study for study in everything() if study.env == "tricks/BricksByRow-v0")
 (ways,) = (design for design in study.designs if design.name == "scales")
 names = ("raw points", "signs", "return_norm", "with popart")
@@ -314,7 +304,21 @@ assert points["return_norm"].mean() > points["with popart"].mean() > 2 * points[
 # - **The same start every time** would let an agent learn one sequence of actions by heart. Up to 30 idle moves make
 #   that harder. Newer work repeats the last action at random instead ("sticky actions"); its scores can't be compared
 #   with these.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | pictures show no speed, points come in odd sizes, and a lost ball costs none |
+# | **formula** | a convolution, $y_{ij} = \max\big(0,\, w_0 + \sum_{u,v} w_{uv} \cdot x_{id+u,\, jd+v}\big)$ |
+# | **in the loop** | `features, advantage = agent.features(b.obs), b.advantage  # advantage [S, B]` |
+# | **defaults** | the preset `atari`: 4 gray pictures of 84 × 84, one in 4 frames; `reward_sign`; `life_ends` |
+# | **watch** | the score of whole games, with the rewards and lives that the game itself counts |
+# | **skip it when** | the state comes as a few numbers: a convolution has nothing to slide over |
+# | **also called** | Nature CNN; frame stacking, frame skipping; reward clipping; episodic life |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** How many pixels wide is the receptive field of one number in the last layer? Layers are
@@ -347,6 +351,8 @@ right = train(invaders, ATARI)
 with planted(play_segment=segment_with_scores):
     wrong = train(invaders, ATARI)
 columns = ["episodes", "return", "length", "entropy", "value_loss", "grad_norm"]
+
+# %% tags=["hide-input"]
 for name, run in (("right", right), ("this version", wrong)):
     print(f"{name:13}", ", ".join(f"{column} {run.curve[column].iloc[0]:.4g}" for column in columns))
 assert wrong.curve[columns[3:]].equals(right.curve[columns[3:]])

@@ -7,17 +7,8 @@
 # arXiv:1709.06560). Everybody knows that, and still many results rest on three seeds, because ten take ten times as
 # long. They don't have to. This package trains $S$ agents as one, and ten of them for the price of three. This chapter
 # shows how it works, what it costs, and what the intervals are worth.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | one run says little, and many runs, one after the other, take too long |
-# | **formula** | $\dfrac{\partial}{\partial \theta_k} \sum_j L_j(\theta_j) = \dfrac{\partial L_k}{\partial \theta_k}$ |
-# | **in the loop** | `loss = -mean(objective, b.valid)  # [S]` <br> `log.note(grad_norm=optimizer.move(loss, learning_rate, moving))` |
-# | **defaults** | `seeds` = 10; every tensor leads with $S$; every reduction stays within a seed |
-# | **watch** | that a seed alone gives the curve that it gives in the stack |
-# | **also called** | vectorized or batched training, an ensemble dimension; in JAX, `vmap` over seeds |
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 from timeit import repeat
 
@@ -53,7 +44,7 @@ begin()
 # **Predict.** You compare two neighboring rungs with one seed each. How often does the worse rung win? And with three
 # seeds each?
 
-# %%
+# %% tags=["hide-input"]
 RUNGS = ("baseline", "reuse", "clip")
 cartpole = studies()[0]
 scores = {
@@ -72,7 +63,7 @@ wrong = {
     for low, high in (("baseline", "reuse"), ("reuse", "clip"))
 }
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
 for place, rung in enumerate(RUNGS):
     across = place + 0.5 * (rng.random(len(scores[rung])) - 0.5)
@@ -104,7 +95,7 @@ assert wrong["baseline", "reuse"][1] > 0.2 > wrong["baseline", "reuse"][2]
 # matrix by matrix. By hand, two agents, one row each: $(1, 2)$ times the column $(1, 1)$ is 3, and $(3, 4)$ times
 # $(1, -1)$ is $-1$.
 
-# %%
+# %% tags=["open"]
 x = torch.tensor([[[1.0, 2.0]], [[3.0, 4.0]]])  # [S, B, in]
 weight = torch.tensor([[[1.0], [1.0]], [[1.0], [-1.0]]])  # [S, in, out]
 print(torch.bmm(x, weight).flatten().tolist())
@@ -174,6 +165,7 @@ def addressed(seeds):
     return draw(seeds, "action", 7, by=lambda rng: rng.random(3))
 
 
+# %% tags=["hide-input"]
 print("one generator: seed 3 in stacks of 5 and 10 equal?", torch.equal(shared(5)[1][3], shared(10)[1][3]))
 print("own addresses: seed 3 in a stack of 5 and alone equal?", torch.equal(addressed(range(5))[3], addressed((3,))[0]))
 assert torch.equal(addressed(range(5))[3], addressed((3,))[0])
@@ -195,6 +187,8 @@ config = Config(seeds=5, steps=2000, lanes=4, horizon=32, lr=0.003)
 (many, of_many), (lone, of_lone) = (first_rollout(each) for each in (config, replace(config, seeds=(3,))))
 bits = [torch.equal(a[3:4], b) for a, b in zip(many.parameters(), lone.parameters(), strict=True)]
 bits += [torch.equal(getattr(of_many, name)[3:4], getattr(of_lone, name)) for name in ("obs", "action", "reward")]
+
+# %% tags=["hide-input"]
 print(f"{sum(bits)} of {len(bits)} tensors are equal to the last bit")
 assert all(bits)
 
@@ -204,6 +198,8 @@ mine = stack.curve[stack.curve.seed == 3].reset_index(drop=True)
 exact = ["step", "episodes", "return", "length"]
 pairs = zip(stack.agent[3].parameters(), alone.agent.parameters(), strict=True)
 apart = max((a - b).abs().max().item() for a, b in pairs)
+
+# %% tags=["hide-input"]
 print(f"{len(mine)} updates: {', '.join(exact)} equal? {mine[exact].equals(alone.curve[exact])}")
 print(f"the weights after them differ by at most {apart:.0e}")
 assert mine[exact].equals(alone.curve[exact])
@@ -220,7 +216,7 @@ assert apart < 1e-3
 # How much longer does a stack take than a single agent, on one core? Below are the stored numbers of
 # `python -m ablations speed`, and a few from here.
 
-# %%
+# %% tags=["hide-input"]
 TINY = Config(steps=4096)
 seconds = {}
 for size in (1, 4, 16):
@@ -229,7 +225,7 @@ speed = pd.read_csv(RESULTS / "speed.csv")
 speed = speed[speed.who == "tricks"].set_index("seeds").steps_per_second
 cost = speed[1] * speed.index.to_series() / speed  # in runs of a single agent
 
-# %%
+# %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.8))
 axis.plot(cost.index, cost.index, color=style.SOFT, ls=":", lw=1.4)
 axis.plot(cost.index, cost, "o-", ms=4, color=style.INK)
@@ -262,7 +258,7 @@ assert cost[3] < 2 and cost[10] < 4
 # either. Draw experiments of $S$ seeds from the 60 dots of `reuse`. How wide does the interval get, how often does it
 # contain the mean of all 60, and what did it cost?
 
-# %%
+# %% tags=["hide-input"]
 truth, found = scores["reuse"].mean(), {}
 for size in (3, 10, 30):
     sample = rng.choice(scores["reuse"], (20_000, size))
@@ -294,6 +290,8 @@ sweep = train(Config(seeds=20, steps=20_000, lr=tuple(np.repeat(RATES, 4).tolist
 late = sweep.late().to_numpy().reshape(5, 4)
 alone = train(replace(sweep.config.only(17), steps=2000), PPO)
 same = train(replace(sweep.config, steps=2000), PPO).curve.query("seed == 17")["return"]
+
+# %% tags=["hide-input"]
 for rate, mine in zip(RATES, late, strict=True):
     print(f"lr = {rate:<6}: last tenth {mine.mean():3.0f} points; its four seeds", mine.round().astype(int).tolist())
 assert alone.curve["return"].equals(same.reset_index(drop=True))
@@ -305,7 +303,20 @@ assert alone.curve["return"].equals(same.reset_index(drop=True))
 #
 # The agents share no experience, so a stack doesn't make one agent learn faster. And where whole episodes are played,
 # everybody waits for the longest one.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | one run says little, and many runs, one after the other, take too long |
+# | **formula** | $\dfrac{\partial}{\partial \theta_k} \sum_j L_j(\theta_j) = \dfrac{\partial L_k}{\partial \theta_k}$ |
+# | **in the loop** | `loss = -mean(objective, b.valid)  # [S]` <br> `log.note(grad_norm=optimizer.move(loss, learning_rate, moving))` |
+# | **defaults** | `seeds` = 10; every tensor leads with $S$; every reduction stays within a seed |
+# | **watch** | that a seed alone gives the curve that it gives in the stack |
+# | **also called** | vectorized or batched training, an ensemble dimension; in JAX, `vmap` over seeds |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** The mean over each seed's valid rows: `[S, B]` to `[S]`, and 0 for a seed without valid
@@ -349,6 +360,8 @@ config = Config(seeds=5, steps=20_000, lr=0.01)
 right = train(config, PPO)
 with planted(standardize=standardize_all):  # trains the library's loop with this function instead of its own
     faulty = train(config, PPO)
+
+# %% tags=["hide-input"]
 curves({"right": right, "with the bug": faulty})
 plt.show()
 assert faulty.late().mean() > 0.7 * right.late().mean()

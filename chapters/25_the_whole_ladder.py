@@ -2,21 +2,12 @@
 # # The whole ladder
 #
 # *Seventeen flags later: which of them did the work, and how sure can we be?*
-#
-# Here are all tricks side by side, from the stored runs. A table of effects is easy to misread, so half of this chapter
-# is about reading one.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | a score went up after many changes, and you want to know which of them mattered |
-# | **formula** | effect $= \bar{x}_\text{with} - \bar{x}_\text{without}$, detected if its corrected $p$ is below 0.05 |
-# | **in the loop** | `if tricks.gae:` <br> `if tricks.clip:` |
-# | **defaults** | 30 seeds per arm, each arm at its own best learning rate; what is detected is tried again on other seeds |
-# | **watch** | the interval, and how many questions were asked |
-# | **skip it when** | one trick decides your project: give it a trial of its own, with more seeds |
-# | **also called** | *ablation study*; an *arm* is one combination of flags |
 
-# %%
+# %% [markdown] tags=["two-hours"]
+# Here are all tricks side by side, from the stored runs. A table of effects is easy to misread, so half of the
+# work is to read one.
+
+# %% tags=["two-hours", "hide-input"]
 from itertools import permutations
 
 import matplotlib.pyplot as plt
@@ -35,17 +26,20 @@ from tricks.ladder import NEEDS
 
 begin()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Sixteen steps on CartPole
 #
 # Every rung adds one trick to those before it. (`action_mask` is missing: CartPole has no illegal actions.) The score
 # is the area under the learning curve, where 0 is a random policy and 1 the ceiling. Bars are 95% intervals over seeds.
-# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05. (For the
-# trials in the tricks' chapters, *seen* just means detected.)
-#
+# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05.
+
+# %% [markdown]
+# (For the trials in the tricks' chapters, *seen* just means detected.)
+
+# %% [markdown] tags=["two-hours"]
 # **Predict.** How many of the sixteen steps will be seen? Which ones?
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["two-hours", "predict", "thumbnail", "hide-input"]
 cartpole = studies()[0]
 ladder, whole, alone = (
     next(design for design in cartpole.designs if design.name == name)
@@ -69,7 +63,7 @@ axis.set(
 )
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["two-hours", "hide-input"]
 display(Markdown(sentences.of(cartpole)[0]))
 seen = list(steps.index[(steps.detected != 0) & (steps.confirmed == 1)])
 assert seen == ["clip", "advantage_norm", "bootstrap"]
@@ -78,17 +72,20 @@ small = list(steps.index[steps.verdict == "practically nothing"])
 print(f"practically nothing ({len(small)}): {', '.join(small)}")
 assert len(small) == 6
 
-# %% [markdown]
+
+# %% [markdown] tags=["two-hours"]
 # Three of sixteen, and they make up most of the climb: the clip, advantage normalization, and bootstrapping at the time
 # limit. Six others are *practically nothing*: their whole interval lies within ±0.05. For the remaining seven, thirty
 # seeds can't tell. All of that is *on top of the rungs before them, on CartPole, at each arm's best learning rate*.
-#
+
+# %% [markdown] tags=["two-hours"]
 # ## Who gets the credit?
 #
 # Say that two tricks do the same job: with neither, the score is 0; with either or both, 1. Whichever you climb first
 # gets all the credit. Take one out of the full set, and nobody misses it. **What a trick does depends on what is
 # already there.**
-#
+
+# %% [markdown]
 # The *Shapley value* of game theory splits the credit fairly: it averages a trick's step over all orders of climbing.
 # Here each trick gets ½. Two tricks that only help together also get ½ each, although neither helps alone.
 
@@ -106,6 +103,8 @@ def shapley(score, tricks):
 
 redundant = shapley(lambda on: float(len(on) > 0), "AB")
 synergy = shapley(lambda on: float(len(on) == 2), "AB")
+
+# %% tags=["hide-input"]
 print("the same job twice:", redundant, "\nonly together:     ", synergy)
 assert redundant == synergy == {"A": 0.5, "B": 0.5}
 
@@ -117,7 +116,7 @@ assert redundant == synergy == {"A": 0.5, "B": 0.5}
 # - **as a rung**: what does it add to those before it?
 # - **in the full set**: what is lost without it, and without everything that needs it?
 
-# %%
+# %% tags=["hide-input"]
 marks = {alone.name: "o", ladder.name: "D", whole.name: "s"}
 figure, axis = plt.subplots(figsize=(7, 6))
 rows = [name for name in NEEDS if name in set(steps.index)]
@@ -144,7 +143,7 @@ handles.append(
 figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False, handletextpad=0.2, columnspacing=1)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 told = pd.concat([effects(cartpole, design) for design in (alone, ladder, whole)])
 told = told[(told.detected != 0) & (told.confirmed == 1)]
 hurt = {(row.trick, row.design) for row in told.itertuples() if row.detected < 0}
@@ -164,7 +163,7 @@ assert norm["add-one-in"] > 2 * norm["ladder"]
 # The square of `reuse`, far to the right, belongs to a group: without `reuse`, everything that needs it goes, too. All
 # such groups:
 
-# %%
+# %% tags=["hide-input"]
 company = [("taken out together", "difference", "95% interval", "again")]
 for row in effects(cartpole, whole).itertuples():
     if row.label.others:
@@ -182,7 +181,7 @@ Markdown(markdown(company))
 # dash: no illegal actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups.
 # Pendulum has γ = 0.9, the others 0.99.)
 
-# %%
+# %% tags=["hide-input"]
 every = all_effects().copy()
 every.loc[every.confirmed == 0, ["detected", "verdict"]] = (0, "unknown")  # seen once, but not again
 rows = [name for name in NEEDS if name in set(every.trick)]
@@ -213,7 +212,7 @@ for label in axis.get_yticklabels():
     label.set(color=style.COLORS[label.get_text()], weight="bold")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 single = every[[not (label.sign == "−" and label.others) for label in every.label]]  # one trick, without company
 tally = single.groupby("trick").detected.agg(helps=lambda d: (d > 0).any(), hurts=lambda d: (d < 0).any())
 tally = tally.reindex(rows)
@@ -244,7 +243,7 @@ print("never seen by itself:          ", ", ".join(tally.index[~tally.helps & ~t
 #
 # These runs don't rank the rest. If you can't test, take the preset `PPO`, which many people have run.
 
-# %%
+# %% tags=["hide-input"]
 again = every[(every.detected > 0) & (every.confirmed == 1)]
 counts = again.groupby(["trick", "env"]).size().unstack(fill_value=0)
 both = counts[(counts > 0).all(axis=1)]
@@ -274,7 +273,7 @@ assert {env: names[-1] for env, names in groups.items()} == {
 assert all("baseline" in groups[env] for env in ("Pendulum-v1", "Taxi-v4"))
 assert all({"bootstrap", "return_norm"} <= set(counts.index[counts[env] > 0]) for env in ("Pendulum-v1", "Taxi-v4"))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Asking sixteen questions at once
 #
 # Two faults make an ablation mislead. **Asking many questions** makes it invent effects. Suppose that none of 16 tricks
@@ -289,7 +288,7 @@ assert all({"bootstrap", "return_norm"} <= set(counts.index[counts[env] > 0]) fo
 # **Predict.** Simulate five thousand such ablations, with ten seeds per trick. In how many is something "significant"
 # without the correction? With it?
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "hide-input"]
 np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
 
 rng = np.random.default_rng(0)
@@ -305,7 +304,7 @@ assert alarms[1] < 0.07
 # `python -m ablations calibrate` shifts all stored arms to the same mean, draws new seeds from them, and counts how
 # often something is "detected" anyway. The lower rows also ask for p < 0.05 with the same sign on other seeds.
 
-# %%
+# %% tags=["hide-input"]
 simulated = pd.read_csv(RESULTS / "calibration.csv")
 alarms = simulated[simulated.what.str.contains("false alarms: .*as they are")]
 columns = list(dict.fromkeys(zip(alarms.env, alarms.seeds, strict=True)))
@@ -331,7 +330,7 @@ for kind, found in (("without Taxi", alarms.env != "Taxi-v4"), ("Taxi", alarms.e
 # effects on CartPole, two on Pendulum, one on Taxi, and three on LunarLander didn't. The two on CartPole are hollow
 # above.
 
-# %%
+# %% tags=["hide-input"]
 tried = all_effects()
 tried = tried[tried.confirmed.notna()]
 for env, found in tried.groupby("env", sort=False):
@@ -346,14 +345,14 @@ assert failed.groupby("env").trick.agg(sorted).to_dict() == {
     "LunarLander-v3": ["clip", "orthogonal_init", "reuse"],
 }
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## "No effect" from three seeds
 #
 # The second fault, **too few seeds**, hides what is there. The figure shows the chance to detect an effect, by its size
 # in units of the spread (standard deviation) of the differences: for two arms, $\sqrt{2}$ times the spread between
 # seeds. Solid: one trick, one question. Dotted: the same trick as one of 16.
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 sizes = np.linspace(0, 2.5, 11)
 chance = {}
 for seeds in (3, 10, 30):
@@ -375,7 +374,7 @@ print("seen four times in five:", ", ".join(f"{size:.1f} spreads with {seeds} se
 assert needed[30] < 0.7 < needed[10] < 1.2
 assert chance[3][1].max() < 0.2
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With ten seeds and a single question, an effect must be about as large as the spread of the differences, 1.4 times
 # that between seeds, to be seen four times in five. With three seeds and sixteen questions you hardly ever see
 # anything.
@@ -396,7 +395,7 @@ assert chance[3][1].max() < 0.2
 # advantage normalization, annealing the learning rate, and the entropy bonus bring a small gain at most. On how many of
 # the nine does CartPole agree? And Acrobot?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 MUCH = ("gamma", "lr", "state_norm", "orthogonal_init", "epochs")
 LITTLE = ("grad_clip", "advantage_norm", "lr_anneal", "entropy")
 drawn = {str(agents.env.iloc[0]): (choices, agents) for choices, agents in stored_random(RESULTS)}
@@ -419,7 +418,7 @@ axes[1].text(0.98, 0.03, "little, on MuJoCo", color="#0077BB", ha="right", trans
 figure.supxlabel("share of the variance of all scores that the choice explains alone", size=10)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 clear = {env: set(found.index[clear_of_zero(found)]) for env, found in shares.items()}
 lines = []
 for env, found in shares.items():
@@ -468,7 +467,21 @@ assert all(found.explained.max() < 0.1 for found in shares.values())
 # arm's own best learning rate. At a fixed rate the clip's +0.15 can be anything from 0 to +0.8 ([next
 # chapter](26_sensitivity.ipynb)). Nor is the clip always what matters on larger tasks: when Engstrom et al. 2020
 # (arXiv:2005.12729) took only the clipped objective out, Walker2d fell by 13%, Hopper by 6%, and Humanoid rose by 3%.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | a score went up after many changes, and you want to know which of them mattered |
+# | **formula** | effect $= \bar{x}_\text{with} - \bar{x}_\text{without}$, detected if its corrected $p$ is below 0.05 |
+# | **in the loop** | `if tricks.gae:` <br> `if tricks.clip:` |
+# | **defaults** | 30 seeds per arm, each arm at its own best learning rate; what is detected is tried again on other seeds |
+# | **watch** | the interval, and how many questions were asked |
+# | **skip it when** | one trick decides your project: give it a trial of its own, with more seeds |
+# | **also called** | *ablation study*; an *arm* is one combination of flags |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** Holm's correction. Return the corrected values in the order in which the p-values came.
@@ -494,7 +507,7 @@ check_holm(my_holm)
 # %%
 source(biased_comparison)
 
-# %%
+# %% tags=["open"]
 runs = rng.normal(size=(1000, 2, 4, 10))  # experiments, arms, learning rates, seeds: nothing has any effect
 verdicts = [biased_comparison(*experiment) for experiment in runs]
 print(f"it reports a significant gain in {np.mean(verdicts):.0%} of the experiments, where 2.5% were promised")

@@ -2,23 +2,14 @@
 # # Sensitivity: an effect depends on the dials
 #
 # *How much does the clip help? At which learning rate?*
-#
+
+# %% [markdown] tags=["two-hours"]
 # Take the rung `reuse`, several epochs per batch without a clip, and the rung `clip` above it. Train both at one
 # learning rate, and the clip adds next to nothing. Train both at another, and it adds three quarters of the scale,
 # which runs from a random policy to the ceiling. Both results are right, and both are "the effect of the clip." A table
 # with one number per trick shows one of them.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | one number per comparison hides that the effect depends on the learning rate, and on other numbers |
-# | **formula** | $\Delta(\eta) = f_1(\eta) - f_0(\eta)$, the scores with and without the trick at a learning rate $\eta$; or $\max f_1 - \max f_0$, each at its best |
-# | **in the loop** | `learning_rate = log.progress.new_tensor(config.rates)` |
-# | **defaults** | seven rates from 0.0003 to 0.3, ten seeds at each |
-# | **watch** | how wide the good range is, not only how high the best score |
-# | **skip it when** | you will only ever use one setting, and it was tuned for your task |
-# | **also called** | hyperparameter sensitivity, robustness; $f(\eta)$ is a *tuning curve* |
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
@@ -49,7 +40,7 @@ begin()
 cartpole = studies()[0]
 ladder = next(design for design in cartpole.designs if design.name == "ladder")
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Two tuning curves
 #
 # Before an arm is trained for the record, it is tuned: ten seeds at each of seven rates, and ten more at the best
@@ -59,7 +50,7 @@ ladder = next(design for design in cartpole.designs if design.name == "ladder")
 # left?
 
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 def tuning_scores(name):
     """An arm's scores on the tuning seeds: a rate of the grid -> one normalized area per seed."""
     scale = SCALES[cartpole.env]
@@ -68,7 +59,7 @@ def tuning_scores(name):
     return {lr: (areas[lr] - scale.random) / (scale.ceiling - scale.random) for lr in GRID}
 
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["two-hours", "predict", "thumbnail", "hide-input"]
 arms = {name: tuning_scores(name) for name in ("reuse", "clip")}
 figure, axis = plt.subplots(figsize=(6.5, 3.2))
 for name, arm in arms.items():
@@ -83,7 +74,7 @@ axis.set_xticks([], minor=True)
 label_lines(axis)
 plt.show()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # At 0.001 the two are close. At 0.01 one is near the top and the other has collapsed. And the dotted lines are much
 # closer than that: without a clip you just take a smaller rate. So "the effect" is one of four numbers.
 #
@@ -95,12 +86,12 @@ plt.show()
 # - **over the grid**: the mean of the three differences, +187.
 
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 without, having = np.array([300, 150, 50]), np.array([310, 350, 400])
 gap = having - without
 assert (gap[(having + without).argmax()], having.max() - without.max(), round(gap.mean())) == (10, 100, 187)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Which one should you read? If you took your rate from a paper, the effect at that rate. If you tune every arm, the
 # effect at each one's own best. If you can't tune at all, the mean over the grid. The common rate is a compromise for
 # comparing many arms at one setting, but it depends on which other arms are in the comparison.
@@ -109,7 +100,7 @@ assert (gap[(having + without).argmax()], having.max() - without.max(), round(ga
 #
 # Here are all steps of the ladder. The last column is what the [previous chapter](25_the_whole_ladder.ipynb) showed.
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 by_rate = effects_by_rate(cartpole, ladder)
 rate_map(by_rate, ladder, common_rate(cartpole))
 plt.show()
@@ -127,7 +118,7 @@ there = effects_by_rate(pendulum, ladder).query("trick == 'clip'").set_index("at
 print(f"the clip on Pendulum: {there['over all']:+.2f} over all rates, {there['own best']:+.2f} at the own best")
 assert there["own best"] > 2 * there["over all"]
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Most of the strong colors are not in the last column. Read the rows:
 #
 # - `reuse` takes sixteen gradient steps where there was one. At a small rate that is speed; at a large one it is a
@@ -136,6 +127,8 @@ assert there["own best"] > 2 * there["over all"]
 #   0.03. Beyond that, it can't save the agent. **On CartPole it buys a decent score at a rate you didn't tune, more
 #   than a higher score at the rate you did.** (Not everywhere: on Pendulum it's worth twice as much with each arm at its
 #   own best rate as over the grid.)
+
+# %% [markdown]
 # - `gae` costs at the two smallest rates. Our reading: the value net learns slowly there, and while $V \approx 0$, the
 #   advantage is a sum of rewards discounted by $\gamma\lambda = 0.94$. So it looks about 17 steps ahead, where a return
 #   looks 100.
@@ -146,11 +139,12 @@ assert there["own best"] > 2 * there["over all"]
 #
 # At 0.3 hardly anything learns, with or without the trick. (Exercise 3 explains PopArt at 0.0003. Why segments lose
 # 0.41 at 0.1, we don't know.)
-#
+
+# %% [markdown] tags=["two-hours"]
 # You can draw such a row yourself: `lr` in `Config` may be a list with one rate per seed. Here is PPO with and without
 # its clip, five seeds at each of four rates: the mean area under the curve ± the seeds' standard deviation.
 
-# %%
+# %% tags=["two-hours"]
 few = (0.001, 0.003, 0.01, 0.03)
 config = Config("CartPole-v1", seeds=20, lr=tuple(np.repeat(few, 5).tolist()), steps=30_000)
 for name, flags_on in (("ppo", PPO.on), ("without clip", [name for name in PPO.on if name != "clip"])):
@@ -158,7 +152,7 @@ for name, flags_on in (("ppo", PPO.on), ("without clip", [name for name in PPO.o
     areas = area(on_grid(run.curve, config.steps, run.diverged)).to_numpy().reshape(len(few), 5)  # [rates, seeds]
     print(f"{name:13}", *(f"{lr:g}: {a.mean():.0f} ± {a.std(ddof=1):.0f}  " for lr, a in zip(few, areas, strict=True)))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With five seeds this is only a sketch: close together at the left, apart at the right.
 #
 # ## Picking a rate is a measurement, too
@@ -169,7 +163,7 @@ for name, flags_on in (("ppo", PPO.on), ("without clip", [name for name in PPO.o
 #
 # **Predict.** With three seeds per rate, how often do you pick the rate that is best by all seeds?
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "hide-input"]
 rng = np.random.default_rng(0)
 true = np.array([arms["clip"][lr].mean() for lr in GRID])
 lines = [("seeds per rate", *rates, "promised", "worth", "too good by")]
@@ -185,16 +179,17 @@ for n in (1, 3, 10):
 assert optimism[1] > optimism[3] > optimism[10] > 0
 Markdown(markdown(lines))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # With three seeds you pick the best rate, 0.03, in six draws of ten. And on average the promise is too good, however
 # many seeds you take. **Never report the score that chose the rate.** Train again, on other seeds.
-#
+
+# %% [markdown]
 # That removes the optimism but not the luck: different tuning seeds might have chosen different rates. So, where the
 # tuning scores were kept, the intervals of differences in area include it: the tuning seeds are drawn again 4,000
 # times, each draw chooses a rate, and the variance of the chosen rates' means is added to the squared standard error
 # ([method](../docs/method.md#the-protocol-of-the-classic-suite)). How much does it matter?
 
-# %%
+# %% tags=["hide-input"]
 step = effects(cartpole, ladder)
 share = (step.choosing / ((step.high - step.low) / 2 / 1.96)) ** 2  # of the squared standard error, about
 print(f"choosing makes up {share.median():.0%} of the squared error of a step (median), at most {share.max():.0%}")
@@ -207,7 +202,7 @@ print(f"choosing makes up {share.median():.0%} of the squared error of a step (m
 # itself varies. The line shows the best score for each value, over everything else in the sweep; gray dots are all
 # combinations.
 
-# %%
+# %% tags=["hide-input"]
 swept("clip_range", "epochs")
 plt.show()
 
@@ -215,7 +210,7 @@ plt.show()
 # The usual clip range of 0.2 is good everywhere. On CartPole, anything from 0.1 to 0.8 is nearly as good, if the rest
 # may adapt. That "if" matters. Here is CartPole's whole grid:
 
-# %%
+# %% tags=["hide-input"]
 usual = [runs for runs in stored_sweeps(RESULTS) if "ppg" not in runs.rung.iloc[0]]
 both = next(runs for runs in usual if runs.env.iloc[0] == "CartPole-v1" and "clip_range" in varied(runs))
 grid = both.pivot_table(index=["epochs", "lr"], columns="clip_range", values="score")
@@ -237,7 +232,7 @@ assert column.idxmax(axis=1).is_monotonic_decreasing
 # More epochs want a smaller rate. If you change one dial and leave the other where it was, you have measured the pair,
 # not the dial.
 
-# %%
+# %% tags=["hide-input"]
 swept("gae_lambda", "gamma")
 swept("entropy_coef", "minibatches", "return_beta")
 plt.show()
@@ -248,7 +243,7 @@ plt.show()
 # Nearly as good means: at most 5% of the way from a random policy's score to the best is lost. But a best from ten
 # seeds is noisy. So draw each sweep's seeds again, two thousand times, and count how often each value is within 5%:
 
-# %%
+# %% tags=["hide-input"]
 dials = ["clip_range", "epochs", "minibatches", "gae_lambda", "gamma", "entropy_coef", "return_beta"]
 figure, axes = plt.subplots(1, 3, figsize=(9.2, 3))
 default = {}  # how often the library's default is within 5%
@@ -288,6 +283,7 @@ dearest = sorted(costs, key=costs.__getitem__)[:-5:-1]
 print("what a default costs, of the way to the best:", ", ".join(f"{d} on {e} {costs[e, d]:.0%}" for e, d in dearest))
 assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2
 
+
 # %% [markdown]
 # On CartPole, all of the library's defaults are dark, and so are most of their neighbors: you can leave these dials
 # alone there. Don't conclude that you always can. Acrobot wants a smaller λ than 0.95 (0.9 is good in all three).
@@ -297,36 +293,52 @@ assert costs["Pendulum-v1", "gamma"] > 0.4 and costs[dearest[1]] < 0.2
 #
 # If you can only tune one number, tune the learning rate. If you can tune two, take γ as well: the usual 0.99 costs
 # Pendulum almost half of the way from a random policy to the best. No other default costs nearly as much anywhere.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | one number per comparison hides that the effect depends on the learning rate, and on other numbers |
+# | **formula** | $\Delta(\eta) = f_1(\eta) - f_0(\eta)$, the scores with and without the trick at a learning rate $\eta$; or $\max f_1 - \max f_0$, each at its best |
+# | **in the loop** | `learning_rate = log.progress.new_tensor(config.rates)` |
+# | **defaults** | seven rates from 0.0003 to 0.3, ten seeds at each |
+# | **watch** | how wide the good range is, not only how high the best score |
+# | **skip it when** | you will only ever use one setting, and it was tuned for your task |
+# | **also called** | hyperparameter sensitivity, robustness; $f(\eta)$ is a *tuning curve* |
+
+# %% [markdown]
 # ## Exercises
-#
+
+# %% [markdown] tags=["two-hours"]
 # **Exercise 1: write it.** Given scores at increasing values of a dial, and the score `floor` that counts as 0, return
 # the first and the last index of the range around the best whose scores are all within 5% of the way from the best to
 # the floor.
 
 
-# %%
+# %% tags=["two-hours"]
 def my_good_range(scores, floor):  # [values], a number -> two indices
     ...
 
 
 check_good_range(my_good_range)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>
 #
 # Compute the lowest score that is good enough. Then start at the best index and walk left, then right, as long as it
 # holds.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 2: spot the bug.** The effect of the clip, averaged over the seven rates, with its interval, from ten
 # tuning seeds at each rate.
 
 # %%
 source(pooled_interval)
 
-# %%
+# %% tags=["hide-input"]
 without, having = (np.stack([seeds[:10] for seeds in arms[name].values()]) for name in ("reuse", "clip"))
 mean, low, high = pooled_interval(without, having)
 row = by_rate.query("trick == 'clip' and at == 'over all'").iloc[0]

@@ -5,18 +5,8 @@
 #
 # Broken reinforcement learning rarely crashes. It learns a little worse and looks like bad luck. Here we break the
 # training loop in five ways and look for the numbers that give each fault away.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | the learning curve says that something is wrong, but never what |
-# | **formula** | $\mathrm{KL} = \mathbb{E}_\text{old}[(\rho - 1) - \log \rho]$, and five other numbers |
-# | **in the loop** | `log.note(**drift(ratio, b.valid))` <br> `log.note(grad_norm=optimizer.move(loss, learning_rate, moving))` |
-# | **defaults** | always on; one value per update and seed, in `run.curve` |
-# | **watch** | the difference from a run you trust, on the same environment |
-# | **skip it when** | never |
-# | **also called** | health metrics, training statistics |
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -38,7 +28,7 @@ begin()
 # `planted(name=wrong)` swaps one function of the training loop for a wrong one. Here is PPO (with `return_norm`, and
 # without `lr_anneal`) on CartPole, once sound, five times faulty.
 
-# %% tags=["open"]
+# %% tags=["hide-input"]
 tricks = switched([name for name in PPO.on if name != "lr_anneal"] + ["return_norm"])
 config = Config("CartPole-v1", seeds=5, steps=20_000, lr=0.003)
 
@@ -51,7 +41,7 @@ for name, fault in FAULTS.items():
 # **Predict.** Here are three of the six. In one, sums replace the means over a minibatch, so all losses are hundreds of
 # times too large. In another, the value net learns only a constant. Which curve is sound?
 
-# %% tags=["predict"]
+# %% tags=["predict", "hide-input"]
 curves({"A": runs["summed"], "B": runs["crossed"], "C": runs["sound"]})
 plt.show()
 late = {name: run.late().mean() for name, run in runs.items()}
@@ -61,7 +51,7 @@ assert min(late["summed"], late["crossed"]) > 0.6 * late["sound"]
 # You can't tell. (C is sound; A has the sums, B the constant.) **A curve says at best that something is wrong, never
 # what.** So the loop notes six more numbers per update and seed:
 
-# %%
+# %% tags=["hide-input"]
 diagnostics = ["approx_kl", "clip_fraction", "max_ratio", "entropy", "explained_variance", "grad_norm"]
 runs["sound"].curve.query("seed == 0")[["step", "return", *diagnostics]].iloc[::8].round(3)
 
@@ -116,7 +106,7 @@ torch.testing.assert_close(explained, torch.tensor([1.0]))
 # panel do the two part?
 
 
-# %%
+# %% tags=["hide-input"]
 def trace(axis, run, name, color):
     """The median over seeds of a diagnostic, and its range, in twenty slices of the budget."""
     curve = run.curve.assign(slice=np.ceil(run.curve.step / run.config.steps * 20).clip(1, 20))
@@ -150,7 +140,7 @@ def median(name, number, share=(0, 1)):
 # %% [markdown]
 # **1. The clip is gone.** The surrogate is $\rho A$ without its brake.
 
-# %%
+# %% tags=["hide-input"]
 compare("unclipped", logarithmic=("approx_kl", "max_ratio"))
 kl = {name: median(name, "approx_kl") for name in ("sound", "unclipped")}
 print("median of approx_kl:", ", ".join(f"{name} {value:.4f}" for name, value in kl.items()))
@@ -165,7 +155,7 @@ assert median("unclipped", "entropy", (0.5, 1)) < 0.7 * median("sound", "entropy
 # **2. The ratio forgets who played.** Every minibatch recomputes the old log-probabilities from the current policy, so
 # every ratio is 1.
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 compare("forgetful")
 assert runs["forgetful"].curve.approx_kl.abs().max() < 1e-9
 assert runs["forgetful"].curve.clip_fraction.max() == 0
@@ -180,7 +170,7 @@ assert median("forgetful", "entropy", (0.5, 1)) < 0.2 * median("sound", "entropy
 #
 # **3. The entropy bonus has the wrong sign,** and is too large.
 
-# %%
+# %% tags=["hide-input"]
 compare("malus")
 end = (0.7, 1.0)
 late_entropy = {name: median(name, "entropy", end) for name in ("sound", "malus")}
@@ -195,7 +185,7 @@ assert median("malus", "explained_variance", end) > median("sound", "explained_v
 # **4. The value net learns the mean of all targets.** Predictions of shape `[B, 1]` meet targets of shape `[B]`, the
 # difference is broadcast to `[B, B]`, and nothing complains.
 
-# %%
+# %% tags=["hide-input"]
 compare("crossed")
 middle = (0.3, 1.0)
 found = median("sound", "explained_variance", middle), median("crossed", "explained_variance", middle)
@@ -209,7 +199,7 @@ assert found[1] < 0.15 < found[0]
 #
 # **5. Sums instead of means.** Every loss is multiplied by the number of samples.
 
-# %%
+# %% tags=["hide-input"]
 compare("summed", logarithmic=("grad_norm", "entropy"))
 print(f"gradient norm: {median('sound', 'grad_norm'):.2f} sound, {median('summed', 'grad_norm'):.0f} summed")
 assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
@@ -236,7 +226,21 @@ assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 #
 # **They are averages.** One ruined state in a hundred hardly shows in `approx_kl`, which is why there is also
 # `max_ratio`. And **they see only what the policy visits.** Anywhere else, anything may be wrong.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | the learning curve says that something is wrong, but never what |
+# | **formula** | $\mathrm{KL} = \mathbb{E}_\text{old}[(\rho - 1) - \log \rho]$, and five other numbers |
+# | **in the loop** | `log.note(**drift(ratio, b.valid))` <br> `log.note(grad_norm=optimizer.move(loss, learning_rate, moving))` |
+# | **defaults** | always on; one value per update and seed, in `run.curve` |
+# | **watch** | the difference from a run you trust, on the same environment |
+# | **skip it when** | never |
+# | **also called** | health metrics, training statistics |
+
+# %% [markdown]
 # ## Exercises
 #
 # **Exercise 1: write it.** The explained variance of predictions for returns,

@@ -2,26 +2,17 @@
 # # Your own trick
 #
 # *You have an idea that should make PPO better. How do you find out whether it does?*
-#
+
+# %% [markdown] tags=["two-hours"]
 # Here is an idea. Advantages have outliers. Say that one step in a minibatch got lucky and its advantage is a thousand
 # times the usual size. Why should it count a thousand times as much? Let every step in the better half of the minibatch
 # count +1, the others −1.
 #
-# Writing it takes a minute. This chapter is about the rest: state laws for it, put it into the loop, say *beforehand*
-# where it must help and where it must hurt, and only then train. The trick isn't in the package, and we don't know
+# Writing it takes a minute. The rest takes longer: state laws for it, put it into the loop, say *beforehand* where it
+# must help and where it must hurt, and only then train. The trick isn't in the package, and we don't know
 # whether it's any good.
-#
-# | at a glance | |
-# |---|---|
-# | **problem** | one outlier in a minibatch, and standardization makes all other advantages nearly equal |
-# | **formula** | $\hat{A}_i = \operatorname{sign}(A_i - \operatorname{median} A)$ |
-# | **in the loop** | `advantage = standardize(advantage, b.valid)` is the line that it replaces |
-# | **defaults** | none; it has no number to tune |
-# | **watch** | `approx_kl`: every row now pulls equally hard, whether or not there is anything to learn |
-# | **skip it when** | it matters *how much* better an action is |
-# | **also called** | a coarse relative of *fitness shaping* by ranks (Wierstra et al. 2014) |
 
-# %%
+# %% tags=["two-hours", "hide-input"]
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,32 +28,40 @@ from tricks.ladder import switched
 
 begin()
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## One function
 #
 # `S` is seeds, `B` the rows of a minibatch, and `valid` marks the rows that are experience, not padding.
 
 
-# %% tags=["open"]
+# %% tags=["two-hours", "open"]
 def better_half(advantage, valid):
     """sign(A − median A) over each seed's valid rows. advantage, valid [S, B] -> [S, B]."""
     median = advantage.masked_fill(~valid, torch.nan).nanmedian(1, keepdim=True).values
     return (advantage - median).sign()
 
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # By hand: 5, −1, 0, 2, 1000 have the median 2. So 5 and 1000 become +1, −1 and 0 become −1, and the median itself, 2, becomes 0.
 #
 # **Predict.** And what does [standardization](06_advantage_norm.ipynb) make of them? Which of the five will the policy
 # learn from?
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "hide-input"]
 advantage, valid = torch.tensor([[5.0, -1.0, 0.0, 2.0, 1000.0]]), torch.ones(1, 5, dtype=torch.bool)
-print("standardized:", standardize(advantage, valid)[0].numpy().round(3))
-print("better half: ", better_half(advantage, valid)[0].numpy())
+figure, axis = plt.subplots(figsize=(6.5, 2.4))
+for shift, (name, function) in enumerate({"standardized": standardize, "better half": better_half}.items()):
+    weight, color = function(advantage, valid)[0], (style.SOFT, style.FAULT)[shift]
+    axis.bar(np.arange(5) + 0.4 * shift - 0.2, weight, 0.36, color=color, label=name)
+    print(f"{name:12}", weight.numpy().round(3))
+axis.axhline(0, color=style.INK, lw=0.8)
+axis.set_xticks(range(5), [f"{a:g}" for a in advantage[0]])
+axis.set(xlabel="advantage of the row", ylabel="what it counts for")
+axis.legend(frameon=False)
+plt.show()
 torch.testing.assert_close(better_half(advantage, valid), torch.tensor([[1.0, -1.0, -1.0, 0.0, 1.0]]))
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # Standardized, the other four are all but equal and all negative: the 5, which was good, is pushed down as hard as the
 # −1. All the policy learns is which row had the 1000.
 #
@@ -75,7 +74,7 @@ torch.testing.assert_close(better_half(advantage, valid), torch.tensor([[1.0, -1
 # 2. **Padding changes nothing.**
 # 3. **Seeds don't mix**: each gets the same result in a stack as alone.
 
-# %% tags=["open"]
+# %% tags=["two-hours", "open"]
 torch.manual_seed(0)
 many = torch.randn(3, 101)
 every = torch.ones_like(many, dtype=torch.bool)
@@ -91,27 +90,29 @@ assert torch.equal(better_half(padded, mask)[:, :101], signs)
 assert torch.equal(torch.cat([better_half(row[None], every[:1]) for row in many]), signs)
 print("all three hold")
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Into the loop without a fork
 #
 # The trick replaces this line:
 
-# %%
+# %% tags=["two-hours"]
 diff(switched([name for name in PPO.on if name != "advantage_norm"]), PPO)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # No need to edit it yet. `planted(standardize=better_half)` swaps one function that the loop calls for another, as long
 # as the `with` block lasts. Then a check that is skipped too often: **does the switch do anything?** A flag that is
 # read nowhere has "no detectable effect," too.
 
-# %%
+# %% tags=["two-hours"]
 short = Config("CartPole-v1", seeds=2, steps=5_000, lr=0.003)
 with planted(standardize=better_half):
     planted_run = train(short, PPO)
+
+# %% tags=["two-hours", "hide-input"]
 assert not planted_run.curve["return"].equals(train(short, PPO).curve["return"])
 print("the switch does something")
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # ## Where must it help, and where must it hurt?
 #
 # Say this before you look. In one state, all advantages are payoffs $r$ minus the same $V$, so $\hat{A}$ is the sign of
@@ -135,7 +136,7 @@ print("the switch does something")
 # **Predict.** In which of the two worlds does standardization find the right machine? And `better_half`?
 
 
-# %%
+# %% tags=["two-hours"]
 class Machines(gym.Env):
     """Two machines, one pull per episode."""
 
@@ -161,7 +162,7 @@ def lottery(action, luck):
     return 1.0 if action == 0 else 10.0 * (luck < 0.3)
 
 
-# %% tags=["predict"]
+# %% tags=["two-hours", "predict", "open"]
 config = Config("machines", seeds=5, steps=4_000, lanes=4, horizon=64, hidden=(8,), lr=0.003)
 fixed_rate = switched([name for name in PPO.on if name != "lr_anneal"])
 ends = {}
@@ -177,11 +178,13 @@ for pays in (static, lottery):
 assert ends["static", "better half"].min() > 0.9 > ends["static", "standardized"].min()
 assert ends["lottery", "better half"].max() < 0.1 and ends["lottery", "standardized"].min() > 0.9
 
-# %% [markdown]
+
+# %% [markdown] tags=["two-hours"]
 # Both predictions hold. With static, `better_half` is more reliable. In the lottery all five agents end up sure of the
 # wrong machine, and no learning rate would fix that: **the trick maximizes something else.** One line of mathematics
 # told you before any training. Do that first; it's cheaper.
-#
+
+# %% [markdown]
 # ## On CartPole
 #
 # There, nothing is predicted. A fair comparison needs a learning rate for each arm, chosen on seeds that aren't
@@ -206,12 +209,11 @@ for name, function in (("standardized", standardize), ("better half", better_hal
     final[name] = scores(function, tuple(range(30)), best)
     print(f"{name:13} tuned:", dict(zip(rates, tuning[name].mean(1).round().tolist(), strict=True)), "-> rate", best)
 
-
 # %% [markdown]
 # **Predict.** Look at the first five seeds only. How wide will the 95% interval of the difference be?
 
 
-# %% tags=["predict", "thumbnail"]
+# %% tags=["predict", "thumbnail", "hide-input"]
 def compared(seeds):
     """The difference of the arms' means on the first seeds, its 95% interval (Welch), and what it says."""
     having, without = final["better half"][:seeds], final["standardized"][:seeds]
@@ -238,6 +240,7 @@ axes[1].set(ylim=(2.5, -0.5), xlabel="gain in area from better halves")
 plt.show()
 few, many = (compared(seeds)[2] - compared(seeds)[1] for seeds in (5, 30))
 assert few > 1.5 * many and few > final["standardized"].mean() / 3
+
 
 # %% [markdown]
 # With five seeds, the interval is wider than a third of the score. Report their mean alone, and nobody sees how little
@@ -274,28 +277,44 @@ assert few > 1.5 * many and few > final["standardized"].mean() / 3
 #
 # [CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) walks through all eight with another trick, PPO with
 # rollback.
+
+# %% [markdown]
+# ## At a glance
 #
+# | | |
+# |---|---|
+# | **problem** | one outlier in a minibatch, and standardization makes all other advantages nearly equal |
+# | **formula** | $\hat{A}_i = \operatorname{sign}(A_i - \operatorname{median} A)$ |
+# | **in the loop** | `advantage = standardize(advantage, b.valid)` is the line that it replaces |
+# | **defaults** | none; it has no number to tune |
+# | **watch** | `approx_kl`: every row now pulls equally hard, whether or not there is anything to learn |
+# | **skip it when** | it matters *how much* better an action is |
+# | **also called** | a coarse relative of *fitness shaping* by ranks (Wierstra et al. 2014) |
+
+# %% [markdown]
 # ## Exercises
-#
+
+# %% [markdown] tags=["two-hours"]
 # **Exercise 1: write it.** Signs throw a lot away. Ranks keep more: replace the $B$ advantages of a minibatch by their
 # ranks, scaled so that the worst is −1 and the best +1. (Assume that they are all different.)
 
 
-# %%
+# %% tags=["two-hours"]
 def my_ranks(advantage):  # [B] -> [B]
     ...
 
 
 check_ranks(my_ranks)
 
-# %% [markdown]
+# %% [markdown] tags=["two-hours"]
 # <details><summary>Hint</summary>
 #
 # `argsort` tells you which row has rank 0, rank 1, and so on. You want the inverse: which rank each row has. So
 # `argsort` again.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 2: write the law that catches a bug.** Here the median is taken over the wrong thing:
 
 # %%
@@ -319,7 +338,8 @@ check_law(my_law)
 # Make up two seeds whose advantages lie far apart, and compare `f` of the stack with `f` of each row alone.
 #
 # </details>
-#
+
+# %% [markdown] tags=["two-hours"]
 # **Exercise 3: your own.** Does rank beat sign in the lottery? Predict it from $\mathbb{E}[\hat{A} \mid a]$ before you
 # train. (To plant ranks, rank each seed's valid rows by themselves, and add a tiny random number to break the ties.)
 # Then take an idea of your own through the same steps.
@@ -331,5 +351,6 @@ check_law(my_law)
 # is pulled. Anything that depends on the order alone can't know that 10 is much more than 1.
 #
 # </details>
-#
+
+# %% [markdown]
 # Solutions: [`solutions/28_your_own_trick.py`](solutions/28_your_own_trick.py). Back to [the map](README.md).

@@ -34,12 +34,14 @@ def main(arguments: list[str]) -> int:
 
 
 def _build(names: list[str]) -> int:
-    from chapters.book import build
+    from chapters.book import build, two_hours
 
     if unknown := [name for name in names if name not in build.names()]:
         hint = meant(unknown[0], build.names()) or f"; the chapters are {', '.join(build.names())}"
         raise InputError(f"unknown chapter {unknown[0]!r}{hint}")
-    return build.main(names)
+    build.main(names)
+    two_hours.write()
+    return 0
 
 
 def _site(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@
 # that is easy to leave out: `q = q * np.sign(np.diag(r))`. Without it the matrix is still orthogonal, but not all
 # matrices are equally likely.
 
-# %%
+# %% tags=["hide-input"]
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -57,7 +57,7 @@ np.testing.assert_allclose(orthogonal(ours, rows=2, columns=2), [[0.6, -0.8], [0
 # far side: the column's first entry and its image, $R$'s first entry, have opposite signs. So their quotient, $Q$'s top
 # left entry, is never positive. Here is the first column of 400 random 2 × 2 matrices.
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 straight = [np.linalg.qr(np.random.default_rng(seed).standard_normal((2, 2)))[0] for seed in range(400)]
 signed = [orthogonal(np.random.default_rng(seed), 2, 2) for seed in range(400)]
 
@@ -98,7 +98,7 @@ assert 0.4 < np.mean([q[0, 0] > 0 for q in signed]) < 0.6
 # 3. Half of the determinants are $+1$ (rotations), half $-1$ (mirrorings).
 
 
-# %%
+# %% tags=["hide-input"]
 def gap(a, b):
     """The largest difference between the cumulative distributions of two samples."""
     every = np.sort(np.concatenate([a, b]))

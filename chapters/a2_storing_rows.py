@@ -6,7 +6,7 @@
 # The chapters treat a batch as a table of rows. This page shows how the library makes that table, and how it keeps
 # several of them for [PPG](18_ppg.ipynb) and [its buffers](19_ppg_buffers.ipynb).
 
-# %%
+# %% tags=["hide-input"]
 import tempfile
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def random_policy(obs, legal):
 played = play_segment(player, random_policy, config.horizon, torch.tensor([True]))
 print({name: list(column.shape) for name, column in vars(played).items() if isinstance(column, torch.Tensor)})
 
-# %% tags=["thumbnail"]
+# %% tags=["thumbnail", "hide-input"]
 kinds = {"step": style.FAINT, "terminated": style.FAULT, "truncated": "#0077BB", "cut": style.INK, "filler": "white"}
 grid = torch.zeros(config.horizon, config.lanes, dtype=torch.int64)
 for number, mask in enumerate((played.terminated, played.truncated, played.cut, ~played.valid), 1):
@@ -117,6 +117,8 @@ def one_row(target):
 
 memory = Memory(rollouts=2)
 memory.add(one_row(2.0), stats(10.0, 5.0), update=0)
+
+# %% tags=["hide-input"]
 print("stored", memory.rows.target.item(), " read later", memory.batch(stats(20.0, 10.0)).target.item())
 assert (memory.rows.target.item(), memory.batch(stats(20.0, 10.0)).target.item()) == (20, 0)
 
@@ -134,7 +136,7 @@ assert memory.rows.born[0].tolist() == [1, 2]  # the oldest is gone
 # With a row of $D$ numbers and $A$ discrete actions: $4D$ bytes for the observation, $A$ for the mask of legal actions,
 # and 49 for the other columns.
 
-# %%
+# %% tags=["hide-input"]
 batch = Batch.of(played)
 number = torch.zeros(played.reward.shape)
 batch.add(advantage=number, old_log_prob=number, value=number.double(), target=number.double())

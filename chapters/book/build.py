@@ -31,6 +31,8 @@ START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
+FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
+FURTHER = "## Going further"  # the heading of what a first reading may leave out
 
 
 def names() -> list[str]:
@@ -59,10 +61,23 @@ def execute(name: str) -> NotebookNode:
     runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
     runner.preprocess(notebook, {"metadata": {"path": str(CHAPTERS)}})
     notebook.metadata.pop("language_info", None)
+    setup_cells.write(CHAPTERS / f"{name}.ipynb", marked(name, notebook))
+    return notebook
+
+
+def marked(name: str, notebook: NotebookNode) -> NotebookNode:
+    """The same notebook, in which Jupyter folds what the web book folds, and every cell has an id that stays."""
     for index, cell in enumerate(notebook.cells):
         cell["id"] = f"{name}-{index}"  # random ones would change with every build
-    setup_cells.write(CHAPTERS / f"{name}.ipynb", notebook)
+        cell.metadata.pop("jupyter", None)
+        if is_folded(cell):
+            cell.metadata["jupyter"] = {"source_hidden": True}
     return notebook
+
+
+def is_folded(cell: NotebookNode) -> bool:
+    """Whether a reader sees what comes of a cell, but its code only on request."""
+    return FOLDED in cell.metadata.get("tags", [])
 
 
 def thumbnail(name: str, notebook: NotebookNode) -> None:
@@ -105,20 +120,26 @@ def title(name: str) -> tuple[str, str]:
     return heading[1], asked[1]
 
 
-def minutes(name: str) -> int:
-    """The reading time of a built chapter: 200 words or 40 lines of code per minute, plus five minutes per exercise.
-
-    The lines that `listing`, `source`, and `diff` show count, too.
-    """
+def minutes(name: str) -> tuple[int, int]:
+    """The reading time of a built chapter: up to the heading FURTHER, and from there on."""
     cells = setup_cells.stored(CHAPTERS / f"{name}.ipynb").cells
+    end = next((k for k, cell in enumerate(cells) if cell.source.startswith(FURTHER)), len(cells))
+    return round(reading_time(cells[:end])), round(reading_time(cells[end:]))
+
+
+def reading_time(cells: Sequence[NotebookNode]) -> float:
+    """Minutes: 200 words or 40 lines of code per minute, plus five minutes per exercise.
+
+    The lines that `listing`, `source`, and `diff` show count, too; code that is folded does not.
+    """
     prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    code = [cell.source for cell in cells if cell.cell_type == "code" and not is_folded(cell)]
     shown = [out.get("data", {}).get("text/markdown", "") for cell in cells for out in cell.get("outputs", [])]
     code += [text for text in shown if text.startswith("```")]
     words = sum(len(text.split()) for text in prose)
     lines = sum(text.count("\n") + 1 for text in code)
     exercises = sum(len(re.findall(r"^\*\*Exercise", text, re.M)) for text in prose)
-    return round(words / WORDS + lines / LINES + EXERCISE * exercises)
+    return words / WORDS + lines / LINES + EXERCISE * exercises
 
 
 def table_of_contents() -> str:
@@ -129,7 +150,9 @@ def table_of_contents() -> str:
         for name in chapters:
             heading, asked = title(name)
             picture = f'<img src="thumbnails/{name}.png" width="120" alt="">'
-            lines.append(f"| {picture} | {number(name)}. [{heading}]({name}.ipynb) | {asked} | {minutes(name)} |")
+            first, further = minutes(name)
+            spent = f"{first} + {further}" if further else f"{first}"
+            lines.append(f"| {picture} | {number(name)}. [{heading}]({name}.ipynb) | {asked} | {spent} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -147,7 +170,11 @@ def main(chosen: Sequence[str]) -> int:
 
 def write_map() -> None:
     """Put the table of contents into README.md."""
+    write_between(START, END, table_of_contents())
+
+
+def write_between(start: str, end: str, made: str) -> None:
+    """Put what was made between two marks of README.md."""
     page = CHAPTERS / "README.md"
     text = page.read_text(encoding="utf-8")
-    made = text.split(START)[0] + START + table_of_contents() + END + text.split(END)[1]
-    page.write_text(made, encoding="utf-8")
+    page.write_text(text.split(start)[0] + start + made + end + text.split(end)[1], encoding="utf-8")

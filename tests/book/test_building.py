@@ -12,10 +12,10 @@ EXERCISES = "**Exercise 1.** Do it.\n\n**Exercise 2.** Do it again.\n"
 
 
 def minutes_of(cells: list[nbformat.NotebookNode], folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The reading time of a chapter with these cells."""
+    """The reading time of a chapter with these cells, before it goes further."""
     monkeypatch.setattr(build, "CHAPTERS", folder)
     jupytext.write(nbformat.v4.new_notebook(cells=cells), folder / "00_made_up.ipynb")
-    return build.minutes("00_made_up")
+    return build.minutes("00_made_up")[0]
 
 
 def test_reading_time_counts_words_code_and_every_exercise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,6 +25,12 @@ def test_reading_time_counts_words_code_and_every_exercise(tmp_path: Path, monke
     assert minutes_of([words], tmp_path, monkeypatch) == 10
     assert minutes_of([words, code], tmp_path, monkeypatch) == 12
     assert minutes_of([words, code, exercises], tmp_path, monkeypatch) == 22
+
+
+def test_what_goes_further_is_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = ["word " * 400, f"{build.FURTHER}\n\n" + "word " * 600]
+    assert minutes_of([nbformat.v4.new_markdown_cell(cell) for cell in cells], tmp_path, monkeypatch) == 2
+    assert build.minutes("00_made_up") == (2, 3)
 
 
 def test_code_that_a_cell_shows_is_read_and_a_table_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

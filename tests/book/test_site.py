@@ -18,7 +18,7 @@ pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
 from chapters.__main__ import main
 from chapters.book.site.growing import body
 from chapters.book.site.rungs import rung_of
-from chapters.book.site.staging import foldable
+from chapters.book.site.staging import covered
 from chapters.book.site.website import replace
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
@@ -127,13 +127,11 @@ def test_the_search_finds_a_word(browser: Browser) -> None:
     assert browser.driver.execute_async_script(waited)
 
 
-def test_only_the_code_that_draws_or_imports_is_folded() -> None:
-    picture = nbformat.v4.new_output("display_data", {"image/png": ""})
-    drawing = nbformat.v4.new_code_cell("plt.plot()\n" * 9, outputs=[picture])
-    lesson = nbformat.v4.new_code_cell("def gae():\n    ...\n" * 9)
-    kept = nbformat.v4.new_code_cell("plt.plot()\n" * 9, outputs=[picture], metadata={"tags": ["open"]})
-    folded = foldable(nbformat.v4.new_notebook(cells=[drawing, lesson, kept]))
-    assert ["hide-input" in cell.metadata.get("tags", []) for cell in folded.cells] == [True, False, False]
+def test_what_a_reader_is_to_predict_is_covered() -> None:
+    guess = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["predict", "hide-input"]})
+    shown = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
+    notebook = covered(nbformat.v4.new_notebook(cells=[guess, shown]))
+    assert ["hide-output" in cell.metadata.tags for cell in notebook.cells] == [True, False]
 
 
 def test_a_chapter_stands_at_the_rung_of_its_trick() -> None:

@@ -152,12 +152,13 @@ class Log:
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
-        notes = torch.stack([note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]).double()
+        each = [note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]
+        notes = torch.stack(each, 1).double()  # [S, M]
         if "steps_taken" in self._notes and name in OF_POLICY and name != "steps_taken":
-            seen = reached(torch.stack(self._notes["steps_taken"]))  # [M, S]
+            seen = reached(torch.stack(self._notes["steps_taken"])).mT  # [S, M]
             notes = notes.where(seen, 0)
-            return notes.amax(0) if name == "max_ratio" else notes.sum(0) / seen.sum(0)
-        return notes.amax(0) if name == "max_ratio" else notes.mean(0)
+            return notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)
+        return notes.amax(1) if name == "max_ratio" else notes.mean(1)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:
         """Count, mean undiscounted score and mean length of the games that ended in this rollout. [S] each."""

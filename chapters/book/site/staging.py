@@ -14,6 +14,7 @@ from chapters.book.setup_cells import stored
 from chapters.book.site import explorer, playing
 from chapters.book.site.growing import origins
 from chapters.book.site.rungs import has_trick, rung_of
+from chapters.book.two_hours import STOPS
 from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
@@ -26,10 +27,10 @@ CHART = "<p>To print: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF)
 FRONT = """<p class="front-says">Ten agents learn before your eyes, alike in everything but their luck, and every trick
 that makes PPO work is a switch: turn off <code>clip</code> and see what becomes of them.</p>
 
-<p class="front-links"><a href="chapters/00_reinforce.html">Two hours: from REINFORCE to PPO</a>
+<p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to PPO</a>
 <a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
+CARD = "## At a glance"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
-PLOT = 6  # a cell with a picture and more lines than this is folded: its code is about drawing
 
 
 def stage(folder: Path) -> None:
@@ -37,12 +38,15 @@ def stage(folder: Path) -> None:
     linked: set[Path] = set()
     for name in names():
         path = CHAPTERS / f"{name}.ipynb"
-        notebook = filmed(foldable(stored(path)), rung_of(name) if has_trick(name) else "")
+        notebook = filmed(covered(stored(path)), rung_of(name) if has_trick(name) else "")
         playing.add(notebook, name[3:])
-        for cell in notebook.cells:
-            if cell.cell_type == "markdown":
-                cell.source = MECHANISM.sub(_mechanism, _relinked(cell.source, path, linked))
-        _place(folder, path).write_text(nbformat.writes(notebook), encoding="utf-8")
+        _write(notebook, path, folder, linked)
+    for stop in STOPS:
+        path = CHAPTERS / f"{stop.name}.ipynb"
+        notebook = covered(stored(path))
+        if stop.plays:
+            notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(playing.place(stop.plays)))
+        _write(notebook, path, folder, linked)
     for path in DOCS:
         _place(folder, path).write_text(_relinked(path.read_text(encoding="utf-8"), path, linked), encoding="utf-8")
     for path in linked:
@@ -59,6 +63,14 @@ def stage(folder: Path) -> None:
     (folder / "index.md").write_text(front_page(), encoding="utf-8")
 
 
+def _write(notebook: NotebookNode, path: Path, folder: Path, linked: set[Path]) -> None:
+    """Write the notebook at `path` of the repository into the sources, with the site's links and moving figures."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = MECHANISM.sub(_mechanism, _relinked(cell.source, path, linked))
+    _place(folder, path).write_text(nbformat.writes(notebook), encoding="utf-8")
+
+
 def _place(folder: Path, path: Path) -> Path:
     """Where a file of the repository goes in the sources; its folder is made."""
     place = folder / path.relative_to(ROOT)
@@ -66,32 +78,24 @@ def _place(folder: Path, path: Path) -> Path:
     return place
 
 
-def foldable(notebook: NotebookNode) -> NotebookNode:
-    """Fold what a reader of the lesson need not see at once: imports, and the drawing of figures."""
+def covered(notebook: NotebookNode) -> NotebookNode:
+    """Cover what comes of the cells tagged `predict`: a reader guesses before the outcome is shown."""
     for cell in notebook.cells:
-        tags = cell.metadata.setdefault("tags", [])
-        if "predict" in tags:  # the reader guesses before the outcome is shown
-            tags.append("hide-output")
-            cell.metadata["mystnb"] = {"code_prompt_show": "Reveal", "code_prompt_hide": "Hide"}
-        elif cell.cell_type == "code" and "open" not in tags and ("begin()" in cell.source or is_drawing(cell)):
-            tags.append("hide-input")
+        if "predict" in cell.metadata.get("tags", []):
+            cell.metadata.tags.append("hide-output")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Reveal the {type}", "code_prompt_hide": "Hide the {type}"}
     return notebook
 
 
 def filmed(notebook: NotebookNode, rung: str) -> NotebookNode:
-    """Show how an agent of this rung behaves: at the top, and with the exercise's bug where that is trained."""
-    if top := clips.figure(rung):
-        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(top))
+    """Show how an agent of this rung behaves: above the card, and with the exercise's bug where that is trained."""
+    if film := clips.figure(rung):
+        card = next(k for k, cell in enumerate(notebook.cells) if cell.source.startswith(CARD))
+        notebook.cells.insert(card, nbformat.v4.new_markdown_cell(film))
     bugs = [k for k, cell in enumerate(notebook.cells) if cell.cell_type == "code" and "with planted(" in cell.source]
     if bugs and (film := clips.figure(f"{rung}_bug")):
         notebook.cells.insert(bugs[-1] + 1, nbformat.v4.new_markdown_cell(film))
     return notebook
-
-
-def is_drawing(cell: NotebookNode) -> bool:
-    """Whether a cell's code is mostly about its picture."""
-    pictured = any("image/png" in output.get("data", {}) for output in cell.outputs)
-    return pictured and cell.source.count("\n") >= PLOT
 
 
 def _relinked(text: str, page: Path, linked: set[Path]) -> str:
@@ -166,7 +170,7 @@ def _chapter_of(trick: str) -> str:
 
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
-    cards, tree = "", ""
+    cards, tree = "", _tree("Two hours to PPO", [f"chapters/{stop.name}" for stop in STOPS])
     for part, chapters in parts().items():
         shown = "\n".join(_card(name) for name in chapters)
         cards += f"<h2>{part}</h2>\n<div class='cards'>\n{shown}\n</div>\n"

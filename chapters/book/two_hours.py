@@ -1,0 +1,152 @@
+"""Two hours to PPO: six stops, made of the chapters' cells that are tagged `two-hours`, and never typed twice.
+
+A stop's notebook holds these cells as they are stored, outputs included. `python -m chapters build` writes all six,
+whichever chapters it runs.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_notebook
+
+from chapters.book import setup_cells
+from chapters.book.build import CHAPTERS, marked, reading_time, title, write_between
+
+TAG = "two-hours"
+START, END = "<!-- two hours -->\n", "<!-- /two hours -->"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One of the six: what it says before the cells of each chapter, and which small playground the web book shows."""
+
+    name: str
+    title: str
+    asks: str
+    parts: dict[str, str]
+    """The chapters, each with the words that lead to its cells; empty if its first cell needs none."""
+    plays: str
+    """The chapter whose small playground it shows; empty for none."""
+    ends: str = ""
+    """Its last words, before the way on."""
+
+
+STOPS = (
+    Stop(
+        "t1_reinforce",
+        "REINFORCE",
+        "Nobody says which action was right. How can a policy still get better?",
+        {"00_reinforce": ""},
+        "reinforce",
+        "You have a complete algorithm, and it is noisy. The next stop takes most of the noise away.",
+    ),
+    Stop(
+        "t2_baseline",
+        "A baseline",
+        "A machine paid you 102. Was that good?",
+        {"01_baseline": ""},
+        "baseline",
+        "The value net that you have just met will come back at the fourth stop. First, more than one step per batch.",
+    ),
+    Stop(
+        "t3_reuse_and_clip",
+        "Reuse and the clip",
+        "You played for hours to collect this batch. Must you throw it away after one step?",
+        {"02_reuse": "", "03_clip": "## Who says stop?"},
+        "clip",
+        "Ratio, `min`, and `clip` are PPO's objective. What is missing is a better advantage.",
+    ),
+    Stop(
+        "t4_gae",
+        "GAE",
+        "A return is honest but noisy; a learned value is calm but wrong. How much of each?",
+        {"04_gae": ""},
+        "gae",
+        "You now have PPO: `python -m tricks listing gae` prints all of it, about a hundred lines.",
+    ),
+    Stop(
+        "t5_what_matters",
+        "What matters, and at which rate",
+        "Which of PPO's tricks do the work? And at which learning rate?",
+        {
+            "25_the_whole_ladder": "The PPO that people run has a dozen smaller parts besides the four that you know: "
+            "how the nets begin, what is normalized, what is done at a time limit. Each is a flag in this library and "
+            "has a [chapter](README.md). Which of them matter?",
+            "26_sensitivity": "## At which learning rate?",
+        },
+        "reuse",
+        "An effect comes with an interval, with the number of questions that were asked, and with a learning rate.",
+    ),
+    Stop(
+        "t6_your_experiment",
+        "Your own experiment",
+        "You have an idea that should make PPO better. How do you find out whether it does?",
+        {
+            "28_your_own_trick": "Before each step, PPO usually standardizes the advantages of a minibatch: it "
+            "subtracts their mean and divides by their standard deviation. Could something simpler do better?",
+        },
+        "",
+        "Then compare it with what is there, on twenty seeds. You get a table, curves, and a verdict:\n\n"
+        '```sh\npython -m ablations compare "ppo" "ppo --no-gae" --env CartPole-v1 --seeds 20\n```\n\n'
+        "It compares any two sets of flags and numbers, on [your own environment](../docs/your-own.md) if you like; "
+        "[Ask your own question](../docs/compare.md) shows how. And if your trick survives, "
+        "[CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) makes it a flag.",
+    ),
+)
+
+
+def notebook(number: int) -> NotebookNode:
+    """The notebook of a stop, 1 to 6, as the chapters' notebooks have its cells."""
+    stop = STOPS[number - 1]
+    cells = [new_markdown_cell(f"# {number}. {stop.title}\n\n*{stop.asks}*")]
+    for chapter, words in stop.parts.items():
+        cells += [new_markdown_cell(words)] if words else []
+        cells += deepcopy([cell for cell in stored(chapter).cells if TAG in cell.metadata.get("tags", [])])
+    cells.append(new_markdown_cell(ending(number)))
+    for count, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), start=1):
+        cell.execution_count = count
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output["execution_count"] = count
+    made = marked(stop.name, new_notebook(cells=cells))
+    made.metadata = deepcopy(stored(next(iter(stop.parts))).metadata)
+    made.metadata["jupytext"] = {"formats": "ipynb"}  # no script is paired with it
+    return made
+
+
+def ending(number: int) -> str:
+    """A stop's last words: what was left out, and the way on."""
+    stop = STOPS[number - 1]
+    whole = " and ".join(f"[{title(chapter)[0]}]({chapter}.ipynb)" for chapter in stop.parts)
+    way = f"There is more in {whole}."
+    if number < len(STOPS):
+        following = STOPS[number]
+        way += f" Next stop: [{number + 1}. {following.title}]({following.name}.ipynb)."
+    return f"{stop.ends}\n\n{way}"
+
+
+def stored(name: str) -> NotebookNode:
+    """The stored notebook of a chapter."""
+    return setup_cells.stored(CHAPTERS / f"{name}.ipynb")
+
+
+def minutes() -> list[int]:
+    """How long each stop takes."""
+    return [round(reading_time(notebook(number).cells)) for number in range(1, len(STOPS) + 1)]
+
+
+def table() -> str:
+    """The stops as a table for README.md."""
+    rows = [
+        f"| {number}. [{stop.title}]({stop.name}.ipynb) | {stop.asks} | {time} |"
+        for number, (stop, time) in enumerate(zip(STOPS, minutes(), strict=True), start=1)
+    ]
+    return "\n".join(["| stop | the question | minutes |", "|---|---|---|", *rows, ""])
+
+
+def write() -> None:
+    """Write the six notebooks, and their table into README.md."""
+    for number, stop in enumerate(STOPS, start=1):
+        setup_cells.write(CHAPTERS / f"{stop.name}.ipynb", notebook(number))
+    write_between(START, END, table())
