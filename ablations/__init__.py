@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ablations.design.story import by_rank, story_of, subject
     from ablations.experiments.compare import compare
     from ablations.experiments.judge import judge
-    from ablations.experiments.sweep import ranges
     from ablations.figures import style
     from ablations.figures.curves import curve
     from ablations.figures.ends import label_lines
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ablations.figures.sweep_panels import draw_number
     from ablations.figures.tidy import figure
     from ablations.report import sentences
+    from ablations.report.sweep_words import ranges
     from ablations.report.tables import markdown
     from ablations.training.rate_table import GRID, rows_of, table
     from ablations.training.rates import best_rate
@@ -134,7 +134,7 @@ HOMES = {
     "design.arms": ("Arm", "Comparison", "Design"),
     "design.story": ("by_rank", "story_of", "subject"),
     "design.registry": ("SUITES", "TRIALS"),
-    "experiments.sweep": ("ranges",),
+    "report.sweep_words": ("ranges",),
     "figures": ("style",),
     "figures.curves": ("curve",),
     "figures.panels": ("DASHED", "band", "thousands"),

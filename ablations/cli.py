@@ -12,10 +12,10 @@ from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
 from ablations.training.rate_table import use
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import prepare
+from tricks.cli.answers import answered
 from tricks.cli.shell import chosen as command_of
 from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
-from tricks.version import version_line
 
 if TYPE_CHECKING:  # each command imports its own modules, because torch is slow to load
     from ablations.experiments.design_runs import Options
@@ -37,17 +37,18 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   speed      measure environment steps per second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
-shows its options, and `--version` what is installed. To resume an interrupted run, give the same command again."""
+shows its options, `--version` what is installed, and `--print-completion SHELL` a script with which
+bash, zsh or tcsh completes them. To resume an interrupted run, give the same command again."""
 
 
 @dataclass(frozen=True)
 class ReportOptions:
     """Which runs to report on."""
 
-    out: Path = Path("runs/ablations")
-    """Folder with the run files that `run` and `worlds` wrote. The report goes there, too."""
+    out: Path | None = None
+    """Folder with the run files, and for the report (default: runs/ablations; with --from-results, runs/results)."""
     from_results: bool = False
-    """Use the runs that ship with this package instead."""
+    """Report on the runs that ship with this package instead."""
     rates_file: Path | None = None
     """The table of learning rates that `tune` wrote (default: learning_rates.csv in --out)."""
     all_figures: bool = False
@@ -65,11 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if arguments and arguments[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0
-    if arguments and arguments[0] == "--version":
-        print(version_line())
+    if answered(arguments, USAGE, "ablations", COMMANDS):
         return 0
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"
@@ -110,17 +107,21 @@ def _report(arguments: list[str]) -> int:
     from ablations.report import page
 
     chosen = options(ReportOptions, arguments, "python -m ablations report")
-    source = RESULTS if chosen.from_results else chosen.out
+    out = chosen.out or Path("runs/results" if chosen.from_results else "runs/ablations")
+    source = RESULTS if chosen.from_results else out
     use(None if chosen.from_results else chosen.rates_file or source / "learning_rates.csv")
     studies = load_all(source)
     questions = [] if chosen.from_results else page.questions_in(source)
-    if not studies and not questions:
+    if not [*studies, *questions]:
         raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
-    prepare(chosen.out)
+    if chosen.from_results and (mine := [*out.glob(f"*{SUFFIX}")]):
+        raise InputError(
+            f"{out} holds runs of your own ({mine[0].name}), whose report this would replace; choose another --out"
+        )
+    prepare(out)
     command = again("report", arguments)
-    if not chosen.from_results:
-        command += " " + shlex.join(["--out", _without_machine(str(chosen.out))])
-    return page.document(studies, chosen.out, [], command, not chosen.all_figures, questions)
+    command += f" --out {shlex.quote(_without_machine(str(out)))}" * (not chosen.from_results)
+    return page.document(studies, out, [], command, not chosen.all_figures, questions, listed=len(studies) > 1)
 
 
 def _tune(arguments: list[str]) -> int:
@@ -160,8 +161,7 @@ def _random(arguments: list[str]) -> int:
     from ablations.experiments import random_design
     from ablations.experiments.quoted import numbered
 
-    chosen = numbered(random_design.Options, arguments, "random")
-    return random_design.main(chosen, again("random", arguments))
+    return random_design.main(numbered(random_design.Options, arguments, "random"), again("random", arguments))
 
 
 def _calibrate(arguments: list[str]) -> int:

@@ -11,6 +11,6 @@ def standardize(advantage: Tensor, valid: Tensor, eps: float = 1e-8) -> Tensor:
     A one-row minibatch gives 0, not NaN. Andrychowicz et al. 2020, arXiv:2006.05990, C67.
     """
     centered = advantage - mean(advantage, valid).unsqueeze(1)
-    squares = (centered.square() * valid).sum(1, keepdim=True)
-    std = (squares / (valid.sum(1, keepdim=True) - 1).clamp(min=1)).sqrt()
-    return centered / (std + eps)
+    rows = valid.sum(1)
+    variance = mean(centered.square(), valid) * rows / (rows - 1).clamp(min=1)
+    return centered / (variance.sqrt().unsqueeze(1) + eps)

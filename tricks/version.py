@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 __version__ = "0.3.0"
 DISTRIBUTION = "ppo-tricks"
-BENEATH = ("torch", "numpy", "gymnasium")
+BENEATH = ("torch", "numpy", "numba", "gymnasium")
 
 
 def version_line() -> str:

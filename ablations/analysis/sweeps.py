@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.estimates import paired
+from ablations.analysis.estimates import LEVEL, holm, paired, unpaired
 from ablations.analysis.scales import SCALES
 
 NEAR = 0.05  # a value that loses at most this share of the way from the floor to the best is nearly as good
@@ -67,6 +67,23 @@ def best_of_each(runs: pd.DataFrame, name: str) -> list[Best]:
             Best(float(value), estimate.mean, estimate.low, estimate.high, dict(zip(others, best, strict=True)))
         )
     return found
+
+
+def told_from_best(runs: pd.DataFrame, name: str) -> dict[float, bool]:
+    """Of each value but the best: whether its agents' scores differ from those of the best value.
+
+    Each value is taken at its best others. Welch's t with Holm's correction for the number of values; a value without
+    a score is left out. Of fewer than `FEWEST` agents, nothing can be told.
+    """
+    scores = {}
+    for best in best_of_each(runs, name):
+        own = (runs[[name, *best.others]] == pd.Series({name: best.value, **best.others})).all(axis=1)
+        if best.mean == best.mean:
+            scores[best.value] = runs.score[own].to_numpy()
+    top = max(scores, key=lambda value: scores[value].mean())
+    others = [value for value in scores if value != top]
+    p = holm(np.array([unpaired(scores[top], scores[value]).p for value in others]))
+    return {value: bool(each < LEVEL) for value, each in zip(others, p, strict=True)}
 
 
 def best_scores(runs: pd.DataFrame, name: str) -> pd.Series:

@@ -10,22 +10,12 @@ from typing import Annotated, Any
 import pandas as pd
 import tyro
 
-from ablations.analysis.scales import SCALES
-from ablations.analysis.sweeps import (
-    NEAR,
-    best_of_each,
-    best_scores,
-    fixed,
-    floor_score,
-    good_spans,
-    means,
-    varied,
-)
+from ablations.analysis.sweeps import fixed, means, varied
 from ablations.design.arm_texts import arm_from, refuse_idle
 from ablations.design.choice import idle, missing_for
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.grids import Stack, parse, stacks
-from ablations.report.tables import markdown
+from ablations.report.sweep_words import in_words
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.provenance import provenance
@@ -168,45 +158,3 @@ def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
     seeds = stack.config.seed_list
     own = found.table(seeds)
     return pd.concat([pd.DataFrame(stack.cells, index=list(seeds)).assign(seed=list(seeds)), own], axis=1)
-
-
-def ranges(runs: pd.DataFrame, only: str = "") -> str:
-    """What a stored sweep found, in one line: of each number, the best value and the range that is nearly as good.
-
-    only: the number to speak of; empty: all of them.
-    """
-    said = [f"`{name}` {nearly(runs, name)}" for name in ([only] if only else varied(runs))]
-    seeds = len(runs) // runs[varied(runs)].drop_duplicates().shape[0]
-    return f"`{runs.rung.iloc[0]}`{fixed(runs)} on {runs.env.iloc[0]}, {seeds} seeds a combination: {'; '.join(said)}."
-
-
-def nearly(runs: pd.DataFrame, name: str) -> str:
-    """The best value of a number, and the values that are nearly as good, in words."""
-    level = best_scores(runs, name)
-    best, good = level.idxmax(), good_spans(level, floor_score(runs))
-    edges = {level.index[0]: " (the smallest)", level.index[-1]: " (the largest)"} if len(level) > 1 else {}
-    others = [(low, high) for low, high in good if low < high or low != best]
-    spans = [f"from {low:g} to {high:g}" if low < high else f"at {low:g}" for low, high in others]
-    found = f"nearly as good {' and '.join(spans)}" if spans else "nothing else is nearly as good"
-    return f"is best at {best:g}{edges.get(best, '')}, and {found}"
-
-
-def in_words(runs: pd.DataFrame) -> str:
-    """The tables as Markdown: for each number the best score at each value, and the range that is nearly as good."""
-    names, parts = varied(runs), []
-    for name in names:
-        others = [other for other in names if other != name]
-        lines = [(name, "area under the curve", *(f"best {other}" for other in others))]
-        for best in best_of_each(runs, name):
-            span = f" [{best.low:.4g}, {best.high:.4g}]" if best.low == best.low else ""
-            seen = (f"{best.mean:.4g}{span}", *(f"{best.others[other]:g}" for other in others))
-            lines.append((f"{best.value:g}", *(seen if best.mean == best.mean else ["–"] * len(seen))))
-        parts.append(f"{markdown(lines)}\n\n`{name}` {nearly(runs, name)}.")
-    diverged = int(runs.diverged.notna().sum())
-    if fixed(runs):
-        parts.append(f"All{fixed(runs)}.")
-    said = "Each value is shown at the best of the other numbers, chosen by the same scores"
-    said += ", with its 95% interval (Student's t)." if runs.seed.nunique() > 1 else "."
-    zero = "a random policy's" if runs.env.iloc[0] in SCALES else "the worst combination's"
-    said += f" *Nearly as good* means that at most {NEAR:.0%} of the way from {zero} score to the best is lost."
-    return "\n\n".join([*parts, said + (f" {diverged} agents diverged." if diverged else "")])

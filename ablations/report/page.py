@@ -49,19 +49,33 @@ def document(
     made_by: str,
     brief: bool = False,
     questions: Sequence[str] = (),
+    listed: bool = False,
 ) -> int:
-    """Print the tables and write the report. Returns the exit status, 1 if runs are missing.
+    """Write the report and print its tables. Returns the exit status, 1 if runs are missing.
 
     paths: files that were already written. made_by: the command that reproduces the report. brief: with fewer figures.
-    questions: more sections.
+    questions: more sections. listed: print which designs ran where instead of the tables.
     """
     files = [*paths, *write(studies, folder, made_by, brief, questions)]
-    for study in studies:
-        for design in study.designs:
-            table = (folder / study.name / f"{design.name}.md").read_text(encoding="utf-8")
-            print(f"\n{design.name} on {study.env}\n\n{table}", end="")
+    print(_contents(studies) + "\n" if listed else _tables(studies, folder), end="")
     print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made from")
     return int(any(study.missing(design) for study in studies for design in study.designs))
+
+
+def _tables(studies: Sequence[Study], folder: Path) -> str:
+    """The tables that were written for every design of the studies."""
+    written = [(study, design.name) for study in studies for design in study.designs]
+    texts = [(folder / study.name / f"{name}.md").read_text(encoding="utf-8") for study, name in written]
+    return "".join(f"\n{name} on {study.env}\n\n{text}" for (study, name), text in zip(written, texts, strict=True))
+
+
+def _contents(studies: Sequence[Study]) -> str:
+    """One line for all environments in which the same designs were run."""
+    where: dict[str, list[str]] = {}
+    for study in studies:
+        where.setdefault(", ".join(design.name for design in study.designs) or study.kind, []).append(study.env)
+    lines = [f"{what} on {', '.join(dict.fromkeys(envs))}" for what, envs in where.items() if what != "worlds"]
+    return "\n".join([*lines, *["a trial for every trick"] * ("worlds" in where)])
 
 
 def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool, questions: Sequence[str]) -> list[Path]:

@@ -57,7 +57,7 @@ def execute(name: str) -> NotebookNode:
     """Run a chapter from its .py and write its .ipynb with all outputs. Raises CellExecutionError if a cell fails."""
     notebook = jupytext.read(CHAPTERS / f"{name}.py")
     notebook.metadata.kernelspec = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    os.environ[BUILDING] = "1"  # the kernel inherits it
+    os.environ |= {BUILDING: "1", "TQDM_DISABLE": "1"}  # the kernel inherits them
     runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
     runner.preprocess(notebook, {"metadata": {"path": str(CHAPTERS)}})
     notebook.metadata.pop("language_info", None)

@@ -16,10 +16,11 @@ from ablations.analysis.sweeps import (
     means,
     nearly_as_good,
     share_lost,
+    told_from_best,
     varied,
 )
 from ablations.cli import main
-from ablations.experiments.sweep import in_words, ranges
+from ablations.report.sweep_words import in_words, ranges
 
 
 def runs() -> pd.DataFrame:
@@ -119,6 +120,20 @@ def test_a_stored_sweep_is_told_in_one_line() -> None:
     assert "`a` is best at 2, and nearly as good from 2 to 3; `b`" in ranges(apart)
     apart = pd.concat([apart, best.assign(a=1.2, score=best.score - 0.1)]).query("a != 3")
     assert "`a` is best at 2 (the largest), and nearly as good at 1.2; `b`" in ranges(apart)
+
+
+def test_the_best_value_is_named_with_those_that_it_cannot_be_told_from() -> None:
+    near = runs().query("a == 2").assign(a=3).assign(score=lambda rows: rows.score - 1)
+    found = pd.concat([runs(), near]).assign(diverged=None)
+    # 8 against 7, s = 1.58: t = 1; 8 against 5: t = 3, p = 0.017, times 2 by Holm's correction
+    assert told_from_best(found, "a") == {1: True, 3: False}
+    assert "`a` is best at 2, and nothing else is nearly as good. These seeds cannot tell it from 3." in in_words(found)
+    assert "`b` is best at 20 (the largest), and nothing else is nearly as good. All others are told" in in_words(found)
+    assert "told apart by Welch's t" in in_words(found)
+    few = in_words(found[found.seed < 3])
+    assert "With 3 seeds a combination there is no interval, and no value can be told from another." in few
+    assert "interval (Student" not in few
+    assert "cannot tell" not in in_words(found[(found.a == 2) & (found.b == 20)])
 
 
 def test_a_value_without_a_score_has_no_best_of_the_others() -> None:

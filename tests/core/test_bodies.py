@@ -10,7 +10,7 @@ from tricks import Config
 from tricks.core.agent import Agent
 from tricks.core.nets import Dense, Head, Layer, Nature, Net
 from tricks.core.spaces import Spaces
-from tricks.fast.kernels import CACHED, FEWEST
+from tricks.fast.passes import CACHED, FEWEST
 
 DRAWS = [np.random.default_rng(0), np.random.default_rng(1)]
 

@@ -14,6 +14,7 @@ from tricks.core.agent import Agent
 from tricks.core.rollout import Player, Rollout
 from tricks.envs.make import make_env
 from tricks.envs.wrappers import HostEnv
+from tricks.fast.dispatch import plain
 from tricks.segments import play_segment
 from tricks.worlds import CLASSIC, GAMES, WORLDS
 
@@ -70,7 +71,7 @@ def test_a_step_of_sixty_four_agents_waits_for_nothing(id: str, monkeypatch: pyt
 
     for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "__array__"):
         monkeypatch.setattr(Tensor, name, refuse)
-    with NoWaiting() as mode:
+    with plain(), NoWaiting() as mode:  # as on a device: compiled functions are for CPUs
         for _ in range(T):
             player.step(policy, playing)
     monkeypatch.undo()

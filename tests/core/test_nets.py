@@ -13,7 +13,7 @@ from tricks import ATARI, PPG, PPO, Config, InputError, Tricks, train
 from tricks.core.images import Shallow, image_body
 from tricks.core.nets import Dense, Nature, mlp
 from tricks.core.spaces import Spaces
-from tricks.fast.kernels import CACHED, NarrowProduct, TanhLayer, tanh_layer
+from tricks.fast.passes import CACHED
 from tricks.ladder import switched
 
 
@@ -89,11 +89,6 @@ def test_images_too_small_for_nature_get_shallow_with_the_brightness_of_their_sp
     torch.testing.assert_close(binary(dark), gray(dark))
 
 
-def test_a_tanh_layer_is_a_linear_layer_and_tanh() -> None:
-    x, weight, bias = torch.linspace(-20, 20, 2 * 6 * 3).view(2, 6, 3), torch.randn(2, 3, 4), torch.randn(2, 1, 4)
-    torch.testing.assert_close(tanh_layer(x, weight, bias), (x @ weight + bias).tanh(), rtol=0, atol=1e-5)
-
-
 def test_passes_of_a_few_rows_at_a_time_give_what_one_pass_gives() -> None:
     net = mlp([np.random.default_rng(0), np.random.default_rng(1)], (3, CACHED // 200, 2))  # 100 rows at a time
     x = torch.randn(2, 250, 3)
@@ -101,15 +96,6 @@ def test_passes_of_a_few_rows_at_a_time_give_what_one_pass_gives() -> None:
         torch.testing.assert_close(net(x), net(x.clone().requires_grad_()), rtol=1e-4, atol=1e-5)
         assert torch.equal(net(x)[:, :100], net(x[:, :100]))
     torch.testing.assert_close(net(x).detach(), torch.cat([net(x[:, :100]), net(x[:, 100:])], 1).detach())
-
-
-def test_the_layers_own_gradients_are_the_derivatives() -> None:
-    shapes = (2, 5, 3), (2, 3, 4), (2, 1, 4), (2, 4, 1)
-    x, weight, bias, narrow = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
-    assert torch.autograd.gradcheck(TanhLayer.apply, (x, weight, bias))
-    frozen = weight.detach(), bias.detach()
-    assert torch.autograd.gradcheck(lambda x: TanhLayer.apply(x, *frozen), (x,))
-    assert torch.autograd.gradcheck(NarrowProduct.apply, (torch.randn(2, 5, 4).double().requires_grad_(), narrow))
 
 
 class Bright(gym.Env):

@@ -12,7 +12,6 @@ from ablations.analysis.scales import SCALES
 from ablations.analysis.studies import Study
 from ablations.analysis.study_files import RESULTS, load_all
 from ablations.design.registry import SUITES
-from ablations.experiments.sweep import ranges
 from ablations.figures.cells import told_apart
 from ablations.findings.calibrate import in_words
 from ablations.findings.claims import claims_text
@@ -24,6 +23,7 @@ from ablations.findings.replication import EARLIER, replication_text
 from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
 from ablations.findings.take_home import take_home
 from ablations.report import sentences, tables
+from ablations.report.sweep_words import ranges
 from ablations.report.trials_section import by_trick, tally
 from ablations.training.rate_table import GRID, best_of, rows_of
 from tricks.ladder import LADDER, REINFORCE, named, switched

@@ -18,6 +18,7 @@ from support.exports import code, executed
 from tricks import ATARI, EVERY, PPG, PPO, REINFORCE, Config, InputError, Tricks, export, loop, recurrent, train
 from tricks.config import CONTINUOUS_CONFIG
 from tricks.core import layers, nets
+from tricks.fast.dispatch import plain
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs, switched
 from tricks.runs.learning_curve import OF_BOX
 
@@ -39,8 +40,8 @@ EACH = pytest.mark.parametrize("tricks", SETS, ids=lambda tricks: "-".join(trick
 
 def assert_same_curve(tricks: Tricks, images: bool = False, **numbers: Any) -> None:
     module = executed(tricks, images)
-    plain = patch.multiple(nets, tanh_layer=layers.tanh_layer, product=layers.product)
-    with plain, patch.object(recurrent, "over_time", layers.over_time):  # an export has the plain formulas
+    formulas = patch.multiple(nets, dense=layers.dense, affine=layers.affine)
+    with plain(), formulas, patch.object(recurrent, "over_time", layers.over_time):  # an export has the plain formulas
         curve = train(Config(backend="gymnasium", **numbers), tricks).curve
     known = {field.name for field in fields(module["Config"])}
     run = module["train"](module["Config"](**{name: numbers[name] for name in numbers if name in known}))

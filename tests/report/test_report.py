@@ -1,6 +1,7 @@
 """The report: the same with and without training, complete in one page, and open about what is missing."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,6 +120,27 @@ def test_report_draws_what_run_saved_without_training(tmp_path: Path, capsys: py
     capsys.readouterr()
     assert main(["report", "--out", str(tmp_path)]) == 2
     assert "broken.runs.csv.gz is damaged or not a run file" in capsys.readouterr().err
+
+
+def test_a_report_on_many_studies_lists_them_and_one_on_the_stored_ones_has_its_own_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, refuses: Callable[..., None]
+) -> None:
+    made, stored, mine = study(ladder(["baseline"]), lambda on: 0), tmp_path / "stored", tmp_path / "runs/ablations"
+    for folder in (stored, mine):
+        folder.mkdir(parents=True)
+    save(made, mine)
+    save(made, stored)
+    save(study(ladder(["baseline"]), lambda on: 0, "Acrobot-v1"), stored)
+    monkeypatch.setattr("ablations.cli.RESULTS", stored)
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "--from-results"]) == 0
+    first, _, last = capsys.readouterr().out.splitlines()
+    assert first == f"ladder on {made.env}, Acrobot-v1"
+    assert last.startswith("wrote runs/results/report.html, report.md, and the ")
+    refuses(main, ["report", "--from-results", "--out", str(mine)], "holds runs of your own")
+    assert not (mine / "report.md").exists()
+    assert main(["report"]) == 0
+    assert f"ladder on {made.env}\n\n|" in capsys.readouterr().out
 
 
 def test_a_report_names_a_command_that_a_shell_understands(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ ROOMS = (
     Room(
         "core",
         "`tricks/core`, what computes",
-        (*within("tricks/core", *NO_NUMBERS), "tricks/fast/kernels.py"),
+        (*within("tricks/core", *NO_NUMBERS), "tricks/fast/passes.py"),
         (
             *within("tests/core", "test_orphans", "test_devices"),
             *("tests/laws/test_reference.py", "tests/laws/test_laws.py", "tests/laws/test_one_seed_fails.py"),

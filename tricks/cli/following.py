@@ -48,12 +48,8 @@ def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, res
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Print nothing on standard output, and draw no progress bar."""
-    from tricks.runs import log
+    """Print nothing on standard output, and show no progress."""
+    from tricks.runs.progress import unseen
 
-    log.BAR["disable"] = True
-    try:
-        with redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        log.BAR["disable"] = None
+    with unseen(), redirect_stdout(io.StringIO()):
+        yield

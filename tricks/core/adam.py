@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tricks.config import PerSeed
 from tricks.core.per_seed import per_seed
+from tricks.fast.dispatch import faster
 
 
 def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
@@ -52,7 +53,13 @@ class Adam:
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         """Take one step with gradient [S, P] and learning_rate [S]; where moving [S] is False, nothing changes."""
-        beta1, beta2, moving = 0.9, 0.999, moving.unsqueeze(1)  # [S, 1]
+        self.plan(gradient, learning_rate, moving.unsqueeze(1))
+        torch._foreach_sub_(self.parameters, self.changes)
+
+    @faster("rows", "adam")
+    def plan(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
+        """Update the averages, and set the change to α·m̂/(√v̂ + ε), or to 0 where moving [S, 1] is False."""
+        beta1, beta2 = 0.9, 0.999
         self.t += moving
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()
@@ -62,7 +69,6 @@ class Adam:
         self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
         torch.sqrt(self.v, out=self.change).add_((per_seed(self.eps, root) * root).float())
         torch.div(self.m, self.change, out=self.change).mul_(rate.float())
-        torch._foreach_sub_(self.parameters, self.changes)
 
     def state_dict(self) -> dict[str, Any]:
         return {"m": self.m, "v": self.v, "t": self.t}

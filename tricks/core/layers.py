@@ -1,24 +1,27 @@
 """The layers of S independent nets at once: x [S, B, in], weight [S, in, out], bias [S, 1, out] -> [S, B, out]."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-
-def tanh_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """tanh(xW + b), with bias [S, 1, out]."""
-    return torch.baddbmm(bias, x, weight).tanh()
+from tricks.fast.dispatch import faster
 
 
-def relu_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """max(0, xW + b), with bias [S, 1, out]."""
-    return torch.baddbmm(bias, x, weight).relu_()
+@faster("dense")
+def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor:
+    """tanh(xW + b) or max(0, xW + b), layer after layer."""
+    for weight, bias in layers:
+        x = torch.baddbmm(bias, x, weight)
+        x = x.tanh() if tanh else x.relu()
+    return x
 
 
-def product(x: Tensor, weight: Tensor) -> Tensor:
-    """xW."""
-    return torch.bmm(x, weight)
+@faster("dense")
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """xW + b."""
+    return torch.bmm(x, weight) + bias
 
 
 def over_time(cell: Any, given: Tensor, goes_on: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

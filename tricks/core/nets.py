@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tricks.core.layers import relu_layer
+from tricks.core.layers import affine, dense
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
-from tricks.fast.kernels import in_passes, product, tanh_layer
+from tricks.fast.passes import in_passes
 
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
@@ -60,7 +60,7 @@ class Head(nn.Module):
         return self.weight, self.bias
 
     def forward(self, x: Tensor) -> Tensor:
-        return product(x, self.weight) + self.bias
+        return affine(x, self.weight, self.bias)
 
 
 class Dense(nn.Module):
@@ -75,9 +75,7 @@ class Dense(nn.Module):
         self.layers = registered(self, [linear(generators, *pair) for pair in pairwise(sizes)])
 
     def forward(self, x: Tensor) -> Tensor:
-        for weight, bias in self.layers:
-            x = tanh_layer(x, weight, bias) if self.tanh else relu_layer(x, weight, bias)
-        return x
+        return dense(x, self.layers, self.tanh)
 
 
 class Nature(nn.Module):

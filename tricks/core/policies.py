@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tricks.fast.dispatch import faster
+
 
 class Categorical:
     """π(a) = softmax(logits)ₐ. logits [..., A], action [...] int64."""
@@ -40,11 +42,13 @@ class Categorical:
         return torch.full_like(logits, -torch.inf).scatter(-1, logits.argmax(-1, keepdim=True), 0)
 
     @staticmethod
+    @faster("rows")
     def log_prob(logits: Tensor, action: Tensor) -> Tensor:
         """log π(a), [...]."""
         return log_softmax(logits).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
     @staticmethod
+    @faster("rows")
     def entropy(logits: Tensor) -> Tensor:
         """−Σₐ π(a)·log π(a), [...], in nats."""
         log_prob = log_softmax(logits)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -115,10 +115,20 @@ def parsed(module: str) -> cst.Module:
     return cst.parse_module(path.read_text(encoding="utf-8"))
 
 
+class Plain(cst.CSTTransformer):
+    """Functions without the decorator that lets a CPU compute them faster."""
+
+    def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> Any:
+        call = updated_node.decorator
+        fast = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "faster"
+        return cst.RemoveFromParent() if fast else updated_node
+
+
+@cache
 def definitions(module: str) -> dict[str, Part]:
-    """The functions, classes and constants of a module."""
+    """The functions, classes and constants of a module, as plain formulas."""
     found = {}
-    for node in parsed(module).body:
+    for node in cst.ensure_type(parsed(module).visit(Plain()), cst.Module).body:
         if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.SimpleStatementLine) and (name := defined(node)):
             found[name] = Part(module, node)
     return found

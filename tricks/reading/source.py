@@ -1,10 +1,13 @@
 """Show the library's own source in a chapter."""
 
 import inspect
+import re
 import textwrap
 from typing import Any
 
 from tricks.errors import InputError
+
+FASTER = re.compile(r"^ *@faster\(.*\)\n", re.M)  # how a CPU computes a formula
 
 
 class Code(str):
@@ -25,11 +28,12 @@ class Code(str):
 
 
 def source(*objects: Any) -> Code:
-    """The source of the given functions, classes or modules, one after another.
+    """The source of the given functions, classes or modules, one after another, without `@faster` lines.
 
     Raises InputError for an object without Python source, such as a number, a tensor or a C function.
     """
     try:
-        return Code("\n\n".join(textwrap.dedent(inspect.getsource(each)) for each in objects))
+        text = "\n\n".join(textwrap.dedent(inspect.getsource(each)) for each in objects)
     except (TypeError, OSError) as error:
         raise InputError(f"source shows functions, classes and modules: {' '.join(str(error).split())}") from error
+    return Code(FASTER.sub("", text))

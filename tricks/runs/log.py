@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from tricks.config import Config
 from tricks.core.devices import find_device
@@ -16,9 +15,9 @@ from tricks.core.rollout import Rollout
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
 from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
+from tricks.runs.progress import progress
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
-BAR: dict[str, bool | None] = {"unit_scale": True, "disable": None}  # None: only in a terminal
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
@@ -42,7 +41,7 @@ class Log:
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
         self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
-        self._bar = tqdm(total=size * self.budget, unit="step", leave=False, **BAR)
+        self._bar = progress(size * self.budget)
 
     @property
     def progress(self) -> Tensor:
@@ -153,12 +152,13 @@ class Log:
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
-        notes = torch.stack([note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]).double()
+        each = [note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]
+        notes = torch.stack(each, 1).double()  # [S, M]
         if "steps_taken" in self._notes and name in OF_POLICY and name != "steps_taken":
-            seen = reached(torch.stack(self._notes["steps_taken"]))  # [M, S]
+            seen = reached(torch.stack(self._notes["steps_taken"])).mT  # [S, M]
             notes = notes.where(seen, 0)
-            return notes.amax(0) if name == "max_ratio" else notes.sum(0) / seen.sum(0)
-        return notes.amax(0) if name == "max_ratio" else notes.mean(0)
+            return notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)
+        return notes.amax(1) if name == "max_ratio" else notes.mean(1)
 
     def _episodes(self, rollout: Rollout) -> dict[str, Tensor]:
         """Count, mean undiscounted score and mean length of the games that ended in this rollout. [S] each."""

@@ -6,6 +6,7 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
+from tricks.fast.dispatch import faster
 from tricks.worlds.pendulum import wrap
 from tricks.worlds.world import World
 
@@ -38,6 +39,7 @@ def acceleration(angle: Tensor, speed: Tensor, torque: Tensor, others_inertia: T
     return torch.addcmul(others_inertia * force, cos, force.flip(-1)) / (cos.square() - others_inertia.prod())
 
 
+@faster("rules", "acrobot")
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One Runge-Kutta step of TAU seconds under a torque of -1, 0 or 1 N m on the second joint (actions 0, 1, 2).
 

@@ -40,14 +40,14 @@ class Log:
         average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
         columns = {"step": self.steps, "episodes": count, "return": average[:, 0], "length": average[:, 1]}
         for name, note in self.notes.items():
-            columns[name] = torch.stack(note).amax(0) if name == "max_ratio" else torch.stack(note).mean(0)
+            columns[name] = torch.stack(note, 1).amax(1) if name == "max_ratio" else torch.stack(note, 1).mean(1)
         watched = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")
         finite = torch.stack([columns[name] for name in watched if name in columns]).isfinite().all(0)
         if tricks.kl_stop:  # the policy's are over the minibatches up to the one that stopped the seed
-            seen = reached(torch.stack(self.notes["steps_taken"]))  # [M, S]
+            seen = reached(torch.stack(self.notes["steps_taken"])).mT  # [S, M]
             for name in (name for name in OF_POLICY if name in self.notes and name != "steps_taken"):
-                notes = torch.stack(self.notes[name]).where(seen, 0)
-                columns[name] = notes.amax(0) if name == "max_ratio" else notes.sum(0) / seen.sum(0)
+                notes = torch.stack(self.notes[name], 1).where(seen, 0)
+                columns[name] = notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)
         for seed in self.active.nonzero()[:, 0].tolist():
             self.curve.append({"seed": seed, "update": self.update} | {x: columns[x][seed].item() for x in columns})
         self.diverged |= {seed: int(self.steps[seed]) for seed in (self.active & ~finite).nonzero()[:, 0].tolist()}

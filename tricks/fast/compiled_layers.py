@@ -1,0 +1,170 @@
+"""Dense layers and linear heads as numba compiles them: seed by seed, and a few rows through all layers at once.
+
+Every sum is taken in an order that depends on the seed's own rows alone. So a seed gets the same bits in any stack, and
+a row the same features in any batch. Matrices are float32 and contiguous, and travel as addresses, because numba takes
+longer to unpack an array than a small layer takes to compute.
+"""
+
+from numba import njit
+
+from tricks.fast.compiled_product import KERNEL, f4, matrix, product
+
+BLOCK = 32  # rows that go through all layers together, within the fastest cache
+
+
+@njit(inline="always")
+def tanh(x):
+    """A rational function, as in Eigen; NaN stays NaN."""
+    bound = f4(7.90531110763549805)
+    if x > bound:
+        x = bound
+    if x < -bound:
+        x = -bound
+    y = x * x
+    p = y * f4(-2.76076847742355e-16) + f4(2.00018790482477e-13)
+    p = y * p + f4(-8.60467152213735e-11)
+    p = y * p + f4(5.12229709037114e-08)
+    p = y * p + f4(1.48572235717979e-05)
+    p = y * p + f4(6.37261928875436e-04)
+    p = y * p + f4(4.89352455891786e-03)
+    q = y * f4(1.19825839466702e-06) + f4(1.18534705686654e-04)
+    q = y * q + f4(2.26843463243900e-03)
+    q = y * q + f4(4.89352518554385e-03)
+    return x * p / q
+
+
+@njit(**KERNEL)
+def fill(c, row, rows, columns):
+    """Write a row into all rows of C; the address 0 stands for a row of zeros."""
+    C, R = matrix(c, rows, columns), matrix(row, 1, columns)
+    for i in range(rows):
+        for j in range(columns):
+            C[i, j] = R[0, j] if row != 0 else f4(0)
+
+
+@njit(**KERNEL)
+def bend(h, rows, columns, curved):
+    """h ← tanh h, or max(0, h)."""
+    H = matrix(h, rows, columns)
+    for i in range(rows):
+        if curved:
+            for j in range(columns):
+                H[i, j] = tanh(H[i, j])
+        else:
+            for j in range(columns):
+                H[i, j] = f4(0) if H[i, j] < f4(0) else H[i, j]
+
+
+@njit(**KERNEL)
+def unbend(g, h, d, sums, rows, columns, curved):
+    """d = g·(1 − h²), or g where h > 0; the sums of d's columns are added up."""
+    G, H, D, B = matrix(g, rows, columns), matrix(h, rows, columns), matrix(d, rows, columns), matrix(sums, 1, columns)
+    for i in range(rows):
+        if curved:
+            for j in range(columns):
+                D[i, j] = G[i, j] * (f4(1) - H[i, j] * H[i, j])
+        else:
+            for j in range(columns):
+                D[i, j] = f4(0) if H[i, j] <= f4(0) else G[i, j]
+        for j in range(columns):
+            B[0, j] += D[i, j]
+
+
+@njit(**KERNEL)
+def silent(g, rows, columns):
+    """Whether all of it is zero, as the gradient of filler rows is."""
+    G = matrix(g, rows, columns)
+    for i in range(rows):
+        for j in range(columns):
+            if G[i, j] != f4(0):
+                return False
+    return True
+
+
+@njit(**KERNEL)
+def turn(w, t, rows, columns):
+    """t = wᵀ, [columns, rows]."""
+    W, T = matrix(w, rows, columns), matrix(t, columns, rows)
+    for j in range(columns):
+        for i in range(rows):
+            T[j, i] = W[i, j]
+
+
+@njit("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, b1)", **KERNEL)
+def layers_forward(x, weights, biases, hs, sizes, seeds, rows, curved):
+    """The features of every layer, hs[k] [S, rows, sizes[k+1]], of x [S, rows, sizes[0]]."""
+    for s in range(seeds):
+        for first in range(s * rows, (s + 1) * rows, BLOCK):
+            some = min(BLOCK, (s + 1) * rows - first)
+            below = x + 4 * first * sizes[0]
+            for k in range(len(weights)):
+                inputs, outputs = sizes[k], sizes[k + 1]
+                h = hs[k] + 4 * first * outputs
+                fill(h, biases[k] + 4 * s * outputs, some, outputs)
+                product(below, inputs, 1, weights[k] + 4 * s * inputs * outputs, h, some, outputs, inputs)
+                bend(h, some, outputs, curved)
+                below = h
+
+
+@njit("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, b1, i8)", **KERNEL)
+def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, curved, scratch):
+    """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
+    most, top = sizes.max(), len(weights) - 1
+    for s in range(seeds):
+        turned = scratch + 8 * BLOCK * most
+        for k in range(top + 1):
+            inputs, outputs = sizes[k], sizes[k + 1]
+            turn(weights[k] + 4 * s * inputs * outputs, turned, inputs, outputs)
+            turned += 4 * inputs * outputs
+            fill(to_weights[k] + 4 * s * inputs * outputs, 0, inputs, outputs)
+            fill(to_biases[k] + 4 * s * outputs, 0, 1, outputs)
+        for first in range(s * rows, (s + 1) * rows, BLOCK):
+            some = min(BLOCK, (s + 1) * rows - first)
+            d, w, other, here = g + 4 * first * sizes[-1], turned, scratch, scratch + 4 * BLOCK * most
+            if silent(d, some, sizes[-1]):
+                if gx != 0:
+                    fill(gx + 4 * first * sizes[0], 0, some, sizes[0])
+                continue
+            for k in range(top, -1, -1):
+                inputs, outputs = sizes[k], sizes[k + 1]
+                w -= 4 * inputs * outputs
+                below = (hs[k - 1] if k > 0 else x) + 4 * first * inputs
+                unbend(d, hs[k] + 4 * first * outputs, here, to_biases[k] + 4 * s * outputs, some, outputs, curved)
+                product(below, 1, inputs, here, to_weights[k] + 4 * s * inputs * outputs, inputs, outputs, some)
+                if k > 0 or gx != 0:
+                    d = other if k > 0 else gx + 4 * first * inputs
+                    fill(d, 0, some, inputs)
+                    product(here, outputs, 1, w, d, some, inputs, outputs)
+
+
+@njit("(i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+def head_forward(h, weight, y, seeds, rows, inputs, outputs):
+    """y = hW."""
+    for s in range(seeds):
+        at = 4 * s * inputs * outputs
+        fill(y + 4 * s * rows * outputs, 0, rows, outputs)
+        product(h + 4 * s * rows * inputs, inputs, 1, weight + at, y + 4 * s * rows * outputs, rows, outputs, inputs)
+
+
+@njit("(i8, i8, i8, i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+def head_backward(g, h, weight, gh, to_weight, seeds, rows, inputs, outputs, scratch):
+    """The gradients of h and of W from that of y = hW."""
+    for s in range(seeds):
+        at, d, below = 4 * s * inputs * outputs, g + 4 * s * rows * outputs, 4 * s * rows * inputs
+        turn(weight + at, scratch, inputs, outputs)
+        fill(gh + below, 0, rows, inputs)
+        product(d, outputs, 1, scratch, gh + below, rows, inputs, outputs)
+        fill(scratch, 0, outputs, inputs)
+        product(d, 1, outputs, h + below, scratch, outputs, inputs, rows)
+        turn(scratch, to_weight + at, outputs, inputs)
+
+
+@njit(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"], **KERNEL)
+def column_sums(g, sums):
+    """The sums of each seed's columns: [S, rows, columns] -> [S, 1, columns]."""
+    for s in range(len(g)):
+        for j in range(g.shape[2]):
+            total = 0.0
+            for i in range(g.shape[1]):
+                total += g[s, i, j]
+            sums[s, 0, j] = total

@@ -1,0 +1,87 @@
+"""Where a computation is compiled by numba, and where it takes its plain form, in PyTorch."""
+
+import importlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from types import ModuleType
+from typing import ParamSpec, TypeVar
+
+import torch
+from torch import Tensor
+
+PATIENCE = 1.0  # seconds without a word
+P = ParamSpec("P")
+R = TypeVar("R")
+_wanted = True
+
+
+def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A plain formula, computed by the function of its own or this name in `tricks.fast`, unless that returns None."""
+
+    def chosen(formula: Callable[P, R]) -> Callable[P, R]:
+        form: Callable[P, R | None] = getattr(
+            importlib.import_module(f"tricks.fast.{module}"), name or formula.__name__
+        )
+
+        @wraps(formula)
+        def computed(*args: P.args, **kwargs: P.kwargs) -> R:
+            found = form(*args, **kwargs) if wanted() else None
+            return formula(*args, **kwargs) if found is None else found
+
+        return computed
+
+    return chosen
+
+
+def compiled(module: str, *tensors: Tensor) -> ModuleType | None:
+    """A module of compiled functions, such as `compiled`, if these tensors are for it: float32, contiguous, on a CPU.
+
+    None stands for the plain form: for other tensors, on a machine without numba, and within `plain()`.
+    """
+    for x in tensors:
+        if x.dtype is not torch.float32 or not x.is_cpu or not x.is_contiguous():
+            return None
+    return loaded(module) if wanted() else None
+
+
+def wanted() -> bool:
+    """Whether compiled functions are wanted here: not within `plain()`, nor where PyTorch itself compiles."""
+    return _wanted and not torch.compiler.is_compiling()
+
+
+@contextmanager
+def plain() -> Iterator[None]:
+    """Within it, everything takes its plain form."""
+    global _wanted
+    before, _wanted = _wanted, False
+    try:
+        yield
+    finally:
+        _wanted = before
+
+
+@cache
+def loaded(module: str) -> ModuleType | None:
+    """A module of compiled functions: from numba's cache on the disk, or compiled now, which is said on stderr.
+
+    None if numba, or something that its functions need of the CPU, is not there.
+    """
+    start, said = time.perf_counter(), threading.Timer(PATIENCE, _say, ("compiling for this CPU, once ... ",))
+    said.start()
+    try:
+        found = importlib.import_module(f"tricks.fast.{module}")
+    except ImportError:
+        return None
+    finally:
+        said.cancel()
+    if (took := time.perf_counter() - start) > PATIENCE:
+        _say(f"{took:.0f} s\n")
+    return found
+
+
+def _say(words: str) -> None:
+    print(words, end="", file=sys.stderr, flush=True)
