@@ -23,7 +23,7 @@ from chapters.book import begin, curves, planted, studies
 from chapters.exercises.seeds_as_an_axis import check_mean, standardize_all
 from tricks import PPO, Config, source, train
 from tricks.core.adam import gradient
-from tricks.core.layers import tanh_layer
+from tricks.core.layers import dense
 from tricks.core.nets import linear, mlp
 from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Player
@@ -102,7 +102,7 @@ print(torch.bmm(x, weight).flatten().tolist())
 assert torch.bmm(x, weight).flatten().tolist() == [3, -1]
 
 # %%
-source(linear, tanh_layer)
+source(linear, dense)
 
 # %% [markdown]
 # Each agent's first weights come from its own generator. Why is one call cheaper than $S$? Because every call costs a
@@ -206,10 +206,13 @@ assert mine[exact].equals(alone.curve[exact])
 assert apart < 1e-3
 
 # %% [markdown]
-# Every step and every return is the same, but the weights differ in their last digits: a matrix product may add in a
-# different order if the stack has a different size, and floating-point sums depend on the order. In a longer run, that
-# can eventually flip an action, and from then on the two curves part. It's as if you had used a different processor:
-# neither curve is better, and neither has heard from the other agents.
+# Every step, every return, and every weight is the same. That takes some care. Floating-point sums depend on the order
+# of their terms, and one call for all matrices may choose an order by the size of the stack. So on a CPU, the library
+# multiplies one agent's matrices after the other's (compiled, that is as fast), and adds up each minibatch row by row.
+#
+# For images, on a GPU, and where numba is missing, PyTorch chooses the order. Then the last digits differ, and in a
+# longer run that can eventually flip an action. From then on the two curves part, as if you had used a different
+# processor: neither curve is better, and neither has heard from the other agents.
 #
 # ## What a seed costs
 #
