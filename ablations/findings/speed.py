@@ -54,10 +54,10 @@ class Options:
 
 def main(chosen: Options) -> int:
     """Measure, and print the table. Returns the exit status."""
-    from ablations.training.provenance import provenance
     from ablations.training.store import prepare
     from ablations.training.workers import WORKER
     from tricks.runs.files import write_whole
+    from tricks.runs.provenance import provenance
     from tricks.runs.sizes import Need, refuse_too_large
 
     if chosen.against not in ("", "sb3"):
