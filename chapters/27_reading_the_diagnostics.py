@@ -221,6 +221,9 @@ assert median("summed", "grad_norm") > 50 * median("sound", "grad_norm")
 # | `explained_variance` stays at 0 | broadcast in the value loss, untrained value net, targets out of its reach |
 # | `explained_variance` below 0 for long | targets and predictions in different units, wrong episode ends |
 # | `grad_norm` off by powers of ten | sums instead of means, reward scale, exploding values |
+# | `policy_loss` is negative | nothing wrong: standardized advantages start each update at 0, and gains push it below |
+# | `value_loss` is huge | squared returns are: judge it by `explained_variance`, and try `return_norm` |
+# | the return gets worse after a peak | a rate that is never annealed, steps too large (`approx_kl`), entropy near 0; `--eval-every 5000 --keep-best` keeps each seed's best agent |
 #
 # ## How they can fool you
 #

@@ -62,7 +62,7 @@ def train(
     env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then only a label
     body: MakeBody | None = None,  # makes the body of each net, instead of the default layers
     checkpoints: Checkpoints | None = None,
-    on_update: Listener | None = None,  # called with the new rows of the curve after every update; may stop the run
+    on_update: Listener | None = None,  # called with each update's rows of the curve, and the agents; may stop the run
     evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
 ) -> Run:
     """Train S independent agents until each has used its budget of environment steps.
@@ -189,14 +189,14 @@ def train_in(
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             follow_observations_(agent, batch, config.obs_decay)
         if evaluation:
-            log.note(eval_return=evaluation.after(rollout, config, agent, log.steps, make))
+            log.note(eval_return=evaluation.after(rollout, config, agent, log, make))
         log.end_update(rollout)
         if on_update:
-            log.tell(on_update)
+            log.tell(on_update, agent)
         if checkpoints:
             checkpoints.end_update(log.steps)
 
-    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.reasons, log.seconds, make, body)
+    return Run(config, tricks, agent.cpu(), log.curve(), log.diverged, log.reasons, log.seconds, log.best, make, body)
 
 
 def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: Log) -> Batch:

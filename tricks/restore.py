@@ -23,6 +23,7 @@ from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
+from tricks.runs.best import parted
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
 from tricks.runs.files import as_path
 from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
@@ -107,13 +108,16 @@ def load(
         spaces = Spaces(config.env, observation, action, about.spaces.tasks, config.as_vector)
         _check_sizes(config, spaces, state, own_body=body is not None)
         agent = build_agent(spaces, config, tricks, body)
-        agent.load_state_dict(_renamed(state, tricks.state_norm))
+        state, best = parted(state)
+        for each in filter(None, (best, _renamed(state, tricks.state_norm))):
+            agent.load_state_dict(each)
     except InputError:
         raise
     except Exception as error:  # a state that does not fit can raise anything
         raise _damaged(folder, f"agent.pt: {said(error)}") from error
     seconds = float("nan") if about.seconds is None else about.seconds
-    return Run(config, tricks, agent, curve, dict(about.diverged), dict(about.reasons), seconds, make, body)
+    ended = dict(about.diverged), dict(about.reasons), seconds
+    return Run(config, tricks, agent, curve, *ended, best or None, make, body, about.made_with)
 
 
 def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[str, Tensor]]:

@@ -17,11 +17,11 @@ from ablations.design.arms import Design
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import subject
 from ablations.training.jobs import Count, Job
-from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store
 from tricks.errors import InputError
 from tricks.ladder import Tricks
+from tricks.runs.provenance import VERSIONS
 
 if TYPE_CHECKING:
     from ablations.training.plan import Plan

@@ -18,7 +18,6 @@ from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
 from ablations.report.tables import markdown
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
-from ablations.training.provenance import provenance
 from ablations.training.store import Store, as_file_name, name_of, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -26,6 +25,7 @@ from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import closed, switched
 from tricks.runs.files import write_whole
+from tricks.runs.provenance import provenance
 
 MOST = 1_000_000  # agents
 

@@ -18,7 +18,6 @@ from ablations.design.grids import Stack, parse, stacks
 from ablations.report.sweep_words import in_words
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
-from ablations.training.provenance import provenance
 from ablations.training.store import Store, as_file_name, name_of, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -27,6 +26,7 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
 from tricks.runs.opening import refuse_endless
+from tricks.runs.provenance import provenance
 
 MOST = 100_000  # agents of one sweep
 RATES = (0.001, 0.003, 0.01, 0.03)  # unless others are named

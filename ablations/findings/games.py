@@ -18,7 +18,6 @@ from ablations.analysis.studies import SHARES, About, Done, Games, Study, about_
 from ablations.analysis.study_files import SUFFIX, load_if_whole, save
 from ablations.findings.games_section import write_games
 from ablations.training.jobs import Job, Result
-from ablations.training.provenance import provenance
 from ablations.training.rates import FIXED
 from ablations.training.scores import scored
 from ablations.training.store import name_of, prepare
@@ -26,6 +25,7 @@ from tricks.errors import InputError
 from tricks.restore import load
 from tricks.runs.files import as_path
 from tricks.runs.folder import clean_up
+from tricks.runs.provenance import provenance
 from tricks.runs.run import Run
 
 

@@ -11,7 +11,7 @@ from ablations.figures import style
 from ablations.figures.panels import DASHED, title
 from ablations.figures.saving import save
 
-NAMES = {"tricks": "this package", "sb3": "stable-baselines3", "purejaxrl": "PureJaxRL"}
+NAMES = {"tricks": "this package", "plain": "Plain PyTorch", "sb3": "stable-baselines3", "purejaxrl": "PureJaxRL"}
 
 
 def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:

@@ -20,9 +20,9 @@ from ablations.figures.saving import save
 from ablations.figures.tidy import by_rate_figure, figure, on_grids, rows_behind
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
-from ablations.training.provenance import provenance
 from tricks.config import Config
 from tricks.runs.files import make_folder, write_whole
+from tricks.runs.provenance import provenance
 
 SECTION = "comparison.md"
 TITLES = {"curves": "Learning curves", "by_rate": "Area by learning rate"}

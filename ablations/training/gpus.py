@@ -26,15 +26,6 @@ def gpu_count(device: str) -> int:
     return 1 if ":" in device else torch.cuda.device_count()
 
 
-def gpu_name(device: str) -> str | None:
-    """The model of the GPU that this process trains on; None on a CPU."""
-    if not gpu_count(device):
-        return None
-    import torch
-
-    return torch.cuda.get_device_name(device)
-
-
 def turns(device: str, workers: int) -> "SimpleQueue[int] | None":
     """The number of a GPU for each worker process to take, so that all are used; None if there is no choice."""
     count = gpu_count(device)

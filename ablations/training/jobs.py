@@ -13,14 +13,13 @@ import pandas as pd
 
 from ablations.design.flag_sets import as_trained
 from ablations.training.curve_checks import fault
-from ablations.training.gpus import gpu_name
 from ablations.training.own import Own
-from ablations.training.provenance import VERSIONS, provenance
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
 from tricks.config import PerSeed
 from tricks.errors import InputError, in_words
 from tricks.runs.learning_curve import COLUMNS, DIAGNOSTICS
+from tricks.runs.provenance import VERSIONS, gpu_name, provenance
 
 if TYPE_CHECKING:
     from tricks import Run
@@ -89,6 +88,7 @@ class JobHeader(TypedDict):
     tricks: NotRequired[str | None]
     torch: NotRequired[str | None]
     numpy: NotRequired[str | None]
+    numba: NotRequired[str | None]
     gymnasium: NotRequired[str | None]
     python: NotRequired[str | None]
     machine: NotRequired[str | None]

@@ -13,11 +13,11 @@ from ablations.analysis.studies import SHARES, Done, about_runs, gather, study_o
 from ablations.design.designs import DESIGNS, ladder
 from ablations.training.jobs import Job
 from ablations.training.plan import Plan
-from ablations.training.provenance import VERSIONS
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store
 from tricks import InputError
 from tricks.ladder import REINFORCE, switched
+from tricks.runs.provenance import VERSIONS
 
 
 def done(seeds: tuple[int, ...], diverged: Mapping[int, int], device: str = "cpu", **made: str | None) -> Done:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from support.pages import commands
 from support.pictured import CONFIG, untrained
@@ -13,6 +14,7 @@ from support.pictured import CONFIG, untrained
 from tricks import PPO, load, train
 from tricks.cli.main import main
 from tricks.cli.play_command import described
+from tricks.runs.provenance import in_one_line
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +26,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_trained_agent_earns_what_the_best_policy_earns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["play", str(folder), "--greedy", "--episodes", "6", "--no-gif"]) == 0
-    assert capsys.readouterr().out == (
+    said, made = capsys.readouterr().out.splitlines()
+    assert said == (
         "agent of seed 4 in Pictured-v0, its most likely actions: mean return 10.0 over 6 episodes, "
-        "95% interval [10.0, 10.0] (Student's t over episodes)\n"
+        "95% interval [10.0, 10.0] (Student's t over episodes)"
     )
+    assert made == f"trained {in_one_line(load(folder).made_with or {})}"
     assert sorted(path.name for path in folder.iterdir()) == ["agent.pt", "curve.csv", "run.json"]
 
 
@@ -80,7 +84,7 @@ def test_a_world_without_a_picture_is_only_evaluated(tmp_path: Path, capsys: pyt
     assert main(["play", str(tmp_path), "--episodes", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "over 2 episodes" in lines[0]
-    assert lines[1:] == ["tricks/Corridor-v0 cannot be rendered"]
+    assert lines[1] == "tricks/Corridor-v0 cannot be rendered"
     assert not list(tmp_path.glob("*.gif"))
 
 
@@ -118,3 +122,24 @@ def test_what_cannot_be_played_is_one_clear_line(
 def test_the_pages_say_how_to_keep_go_on_with_and_watch_a_run() -> None:
     keeping = "train ppo --out runs/long --checkpoint-every 20000"
     assert {keeping, "train --resume runs/long", "play runs/long"} <= set(commands("tricks"))
+
+
+def test_the_best_agent_is_played_and_written_by_choice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refuses: Callable[..., None]
+) -> None:
+    asked = ["train", "--env", "CartPole-v1", "--seeds", "2", "--steps", "3000", "--lr", "0.01", "--keep-best"]
+    refuses(main, asked, "--keep-best needs --eval-every, the steps between two evaluations")
+    run = tmp_path / "run"
+    assert main([*asked, "--eval-every", "500", "--eval-episodes", "3", "--out", str(run)]) == 0
+    assert "\nmean return of each agent's best one: " in capsys.readouterr().out
+    assert main(["play", str(run), "--best", "--seed", "1", "--greedy", "--episodes", "3", "--no-gif"]) == 0
+    best = load(run).curve.query("seed == 1").eval_return.max()
+    assert f"best agent of seed 1 in CartPole-v1, its most likely actions: mean return {best:.1f} " in (
+        capsys.readouterr().out
+    )
+    assert main(["save-policy", str(run), "--best", "--seed", "1", "--out", str(tmp_path / "best.pt")]) == 0
+    weights, agent = torch.load(tmp_path / "best.pt", weights_only=True), load(run).only(1).at_best().agent
+    head = agent.policy_net.head.weight[0]
+    assert any(x.dim() == 2 and torch.equal(x.T, head) for x in weights.values())
+    train(CONFIG, PPO).save(tmp_path / "plain")
+    refuses(main, ["play", str(tmp_path / "plain"), "--best"], "kept no best agents; only one trained with --keep-best")

@@ -10,12 +10,12 @@ import pytest
 import torch
 from support.training import SMALL
 
-from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, StopTraining, Tricks, further, load, train
+from tricks import PPO, REINFORCE, Agent, Checkpoints, Config, InputError, StopTraining, Tricks, further, load, train
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.rollout import Player, Rollout
 from tricks.ladder import switched
 from tricks.runs.learning_curve import COUNTS
-from tricks.runs.log import Log, Rows
+from tricks.runs.log import Log, Rows, takes_two
 
 
 def test_a_listener_gets_every_row_of_the_curve_in_order_and_changes_none() -> None:
@@ -49,6 +49,22 @@ def test_what_a_listener_raises_ends_the_run() -> None:
     with pytest.raises(RuntimeError, match="enough"):
         train(SMALL, PPO, on_update=stop)
     assert len(calls) == 1
+
+
+def test_a_listener_with_two_parameters_sees_the_agents_too() -> None:
+    seen = []
+
+    def watch(rows: Rows, agent: Agent) -> None:
+        seen.append((len(rows), agent.policy_net.head.weight.detach().clone()))
+
+    run = train(SMALL, PPO, on_update=watch)
+    assert len(seen) == run.curve["update"].nunique()
+    assert torch.equal(seen[-1][1], run.agent.policy_net.head.weight)
+    assert not torch.equal(seen[0][1], seen[-1][1])
+    assert [takes_two(each) for each in (watch, print, lambda rows, *more: 0, lambda rows, more=0: 0, [].append)] == [
+        True,
+        *[False] * 4,
+    ]
 
 
 @pytest.mark.parametrize("way", ["false", "raised"])

@@ -29,6 +29,8 @@ class Playing:
     """Seed of the agent that plays. Default: the run's first seed."""
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Take the most likely actions instead of sampling."""
+    best: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """The agent at its best greedy evaluation instead of the last one (of a run trained with --keep-best)."""
     gif: Path | None = None
     """File for an animated GIF of one episode. Default: play.gif in the run's folder."""
     no_gif: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -56,10 +58,12 @@ def play_saved(arguments: list[str]) -> None:
     from tricks.runs.files import as_path
     from tricks.runs.film import picture
     from tricks.runs.folder import clean_up
+    from tricks.runs.provenance import in_one_line
 
     folder = as_path(asked.folder)
     clean_up(folder)
     run = load(folder, env=asked.env, wrap=asked.wrap).only(asked.seed)
+    run = run.at_best() if asked.best else run
     if asked.episode_limit is not None:
         run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))
     path = folder / "play.gif" if asked.gif is None else as_path(asked.gif)
@@ -67,17 +71,20 @@ def play_saved(arguments: list[str]) -> None:
         raise InputError(f"cannot write {path}: play writes animated GIFs only, so the file's name must end in .gif")
     if not asked.no_gif and not path.parent.is_dir():  # fail now, not after the games
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
-    print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy))
+    print(described(run, run.evaluate(asked.episodes, asked.greedy)[0], asked.greedy, asked.best))
     if not asked.no_gif:
         print(picture(run, path, asked.greedy))
+    if run.made_with:
+        print(f"trained {in_one_line(run.made_with)}")
 
 
-def described(run: "Run", returns: "np.ndarray", greedy: bool) -> str:
+def described(run: "Run", returns: "np.ndarray", greedy: bool, best: bool = False) -> str:
     """One line on an agent's returns [episodes]: their mean and its 95% interval by Student's t."""
     from tricks.runs.intervals import students_interval
 
     actions = "its most likely actions" if greedy else "sampled actions"
-    who = f"agent of seed {run.config.seed_list[0]} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
+    whose = f"{'best ' * best}agent of seed {run.config.seed_list[0]}"
+    who = f"{whose} in {run.config.env}, {actions}: mean return {returns.mean():z.1f}"
     if len(returns) == 1:
         return f"{who} over 1 episode (no interval)"
     low, high = students_interval(returns)

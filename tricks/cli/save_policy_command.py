@@ -22,6 +22,8 @@ class Saving:
     """torch or onnx (default: onnx for a file .onnx, otherwise torch)."""
     seed: int | None = None
     """Seed of the agent. Default: the run's first seed."""
+    best: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """The agent at its best greedy evaluation instead of the last one (of a run trained with --keep-best)."""
     noise: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Let an ONNX graph take the noise of its actions as an input; without it, actions are the most likely ones."""
     env: str | None = None
@@ -44,8 +46,9 @@ def save(arguments: list[str]) -> None:
     from tricks.runs.save_policy import save_policy
 
     format = asked.format or ("onnx" if asked.out.suffix == ".onnx" else "torch")
-    run = load(as_path(asked.folder), env=asked.env, wrap=asked.wrap)
-    files = save_policy(run, asked.out, format, asked.seed, asked.noise)
+    run = load(as_path(asked.folder), env=asked.env, wrap=asked.wrap).only(asked.seed)
+    run = run.at_best() if asked.best else run
+    files = save_policy(run, asked.out, format, noise=asked.noise)
     print(f"wrote {' and '.join(map(str, files))}")
     if run.agent.state_size:
         torch_way = "policy.act takes begins=True in the first step of each episode"

@@ -35,4 +35,7 @@ def summary(run: "Run") -> str:
     judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
     if len(judged):
         lines.append(f"mean return of the last greedy evaluation: {over(judged.reindex(run.config.seed_list))}")
+    if run.best is not None:
+        best = run.curve.groupby("seed")["eval_return"].max().reindex(run.config.seed_list)
+        lines.append(f"mean return of each agent's best one: {over(best)}; as the best of several, a little too good")
     return "\n".join(lines)

@@ -51,6 +51,8 @@ class Output:
     Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""
     eval_episodes: int = 10
     """Number of full episodes per seed in each evaluation."""
+    keep_best: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Also keep each seed's agent at its best evaluation (needs --eval-every); `play --best` plays it."""
     tensorboard: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also log the curve for TensorBoard, in the subfolder tb of the run's folder (needs the extra `tensorboard`)."""
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -194,7 +196,9 @@ def evaluation_of(output: Output) -> "Evaluation | None":
     from tricks.runs.evaluation import Evaluation
 
     if output.eval_every is not None:
-        return Evaluation(output.eval_every, output.eval_episodes)
+        return Evaluation(output.eval_every, output.eval_episodes, output.keep_best)
+    if output.keep_best:
+        raise InputError("--keep-best needs --eval-every, the steps between two evaluations")
     if output.eval_episodes != Output.eval_episodes:
         raise InputError("--eval-episodes needs --eval-every, the steps between two evaluations")
     return None

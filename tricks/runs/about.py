@@ -115,6 +115,7 @@ class About(Struct, forbid_unknown_fields=True):
     checksum: str
     joined: list[Count] = []
     started_from: str = msgspec.field(default="", name="from")
+    made_with: dict[str, str | bool | None] = {}
 
     @property
     def origin(self) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
 from tricks.envs.make import make_env
 from tricks.errors import InputError
+from tricks.runs.best import beginning
+from tricks.runs.log import Log
 from tricks.runs.sizes import Need, refuse_too_large, rollout_bytes
 from tricks.values import Checked
 
@@ -26,11 +28,13 @@ class Evaluation(Checked):
     """Greedy games, each time a seed has taken `every` more environment steps; their mean score is its eval_return.
 
     Each evaluation plays `episodes` full games per seed. It has its own random numbers, the same ones every time, so
-    it affects neither training nor the other seeds' evaluations. Raises InputError if either number is less than 1.
+    it affects neither training nor the other seeds' evaluations. keep_best: keep each seed's weights and statistics at
+    its highest score so far, for `Run.at_best`. Raises InputError if either number is less than 1.
     """
 
     every: int
     episodes: int = 10
+    keep_best: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,14 +43,19 @@ class Evaluation(Checked):
         if self.episodes < 1:
             raise InputError(f"an evaluation needs at least 1 episode, not {self.episodes}")
 
-    def after(
-        self, rollout: Rollout, config: Config, agent: Agent, steps: Tensor, make: MakeEnv | None = None
-    ) -> Tensor:
+    def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
         """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
 
-        steps [S]: environment steps before the rollout. If `make` is given, it makes the environment. A seed whose
-        environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
+        log: of the time before the rollout; it keeps the best agents. If `make` is given, it makes the environment. A
+        seed whose environment fails in an evaluation gets NaN and a line on stderr, and the training goes on.
         """
+        scores = self.scores(rollout, config, agent, log.steps, make)
+        if self.keep_best and not scores.isnan().all():
+            log.kept = (log.kept or beginning(agent)).or_better(scores, agent)
+        return scores
+
+    def scores(self, rollout: Rollout, config: Config, agent: Agent, steps: Tensor, make: MakeEnv | None) -> Tensor:
+        """See `after`. steps [S]: environment steps before the rollout."""
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         if not due.any():
             return torch.full_like(steps, torch.nan, dtype=torch.float64)

@@ -1,5 +1,6 @@
 """The learning curve during training: one row per seed and update, and which seeds are still active."""
 
+import inspect
 import time
 from collections.abc import Callable, Collection
 from typing import Any
@@ -10,10 +11,12 @@ import torch
 from torch import Tensor
 
 from tricks.config import Config
+from tricks.core.agent import Agent
 from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
+from tricks.runs.best import Best, State
 from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
 from tricks.runs.progress import progress
 
@@ -21,7 +24,16 @@ WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
-Listener = Callable[[Rows], object]  # called after every update; False or StopTraining ends the run
+Listener = Callable[[Rows], object] | Callable[[Rows, Agent], object]  # False or StopTraining ends the run
+
+
+def takes_two(listener: Listener) -> bool:
+    """Whether the listener has a second parameter, for the agents, that must be given."""
+    try:
+        needed = [each for each in inspect.signature(listener).parameters.values() if each.default is each.empty]
+    except (TypeError, ValueError):  # of some functions written in C, nothing is known
+        return False
+    return len([each for each in needed if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]) > 1
 
 
 class Log:
@@ -34,6 +46,7 @@ class Log:
         self.active = torch.ones(size, dtype=torch.bool, device=device)
         self.update = 0
         self.held: Tensor | None = None  # [S]: where schedules stay
+        self.kept: Best | None = None  # the best agents so far, if an evaluation keeps them
         self.origin: dict[str, Any] = {}  # the attributes of the curve, see `Run`
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self._notes: dict[str, list[Tensor]] = {}
@@ -108,10 +121,19 @@ class Log:
             for row in self._rows[-1]
         ]
 
-    def tell(self, listener: Listener) -> None:
-        """Show the listener the latest rows. If it returns False or raises StopTraining, every seed is done."""
+    @property
+    def best(self) -> State | None:
+        """The state of each seed's best agent, if an evaluation keeps them, see `Run`."""
+        return self.kept and self.kept.state
+
+    def tell(self, listener: Listener, agent: Agent) -> None:
+        """Show the listener the latest rows, and the agents if it takes both.
+
+        If it returns False or raises StopTraining, every seed is done.
+        """
+        shown = (self.latest(), agent) if takes_two(listener) else (self.latest(),)
         try:
-            going = listener(self.latest()) is not False
+            going = listener(*shown) is not False
         except StopTraining:
             going = False
         self.active = self.active & going
@@ -130,6 +152,7 @@ class Log:
         state = {"steps": self.steps, "active": self.active, "update": self.update}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         state |= {} if self.held is None else {"held": self.held}
+        state |= {} if self.kept is None else {"kept": self.kept._asdict()}
         state |= {"origin": self.origin} if self.origin else {}
         return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
 
@@ -139,6 +162,7 @@ class Log:
         device = self.steps.device
         self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
         self.held = state["held"].to(device) if "held" in state else None
+        self.kept = Best.of(state["kept"], device) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))
         self.update, self._rows = state["update"], [state["rows"].numpy()]
         self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])

@@ -1,6 +1,8 @@
 """A finished run: its curve and its agents, and saving them."""
 
 import tempfile
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -16,11 +18,13 @@ from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
+from tricks.runs.best import State, named_best
 from tricks.runs.evaluation import play_games
 from tricks.runs.files import as_path
 from tricks.runs.folder import put
 from tricks.runs.learning_curve import late_return
 from tricks.runs.plot import curve_figure, draw_on, new_axes
+from tricks.runs.provenance import provenance_of_a_run
 from tricks.runs.shown import as_html, in_one_line
 from tricks.runs.tensor_files import tensor_bytes
 from tricks.values import checked
@@ -61,6 +65,8 @@ class Run:
     diverged: seed -> step at which it stopped, because its loss or gradient was not finite or its environment failed.
     reasons: seed -> which of these it was, for the diverged ones.
     seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
+    best: with `Evaluation(keep_best=True)`, each seed's weights and statistics at its best evaluation, see `at_best`.
+    made_with: of a loaded run, what run.json says about versions, commit, date, and device; of an older one, nothing.
     """
 
     config: Config
@@ -70,8 +76,10 @@ class Run:
     diverged: dict[int, int]
     reasons: dict[int, str]
     seconds: float
+    best: State | None = None
     env: MakeEnv | None = None
     body: MakeBody | None = None
+    made_with: Mapping[str, str | bool | None] | None = None
 
     def __post_init__(self) -> None:
         if self.env is not None and self.config.env == Config.env:  # no label was given: the class's name is better
@@ -98,7 +106,7 @@ class Run:
 
     def _files(self) -> dict[str, bytes]:
         files = {
-            "agent.pt": tensor_bytes(self.agent.state_dict()),
+            "agent.pt": tensor_bytes(dict(self.agent.state_dict()) | named_best(self.best or {})),
             "curve.csv": self.curve.to_csv(index=False, lineterminator="\n").encode(),
         }
         about = {
@@ -112,8 +120,9 @@ class Run:
             "own": own(None if isinstance(self.env, Unnamed) and not self.env.custom else self.env, self.body),
             "checksums": {name: digest(content) for name, content in files.items()},
         }
+        made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
         origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
-        return files | {"run.json": write_about(about | origin)}
+        return files | {"run.json": write_about(about | origin | {"made_with": dict(made)})}
 
     def __repr__(self) -> str:
         return in_one_line(self)
@@ -159,4 +168,22 @@ class Run:
         diverged = {key: step for key, step in self.diverged.items() if key == seeds[k]}
         reasons = {key: reason for key, reason in self.reasons.items() if key == seeds[k]}
         curve = self.curve[self.curve.seed == seeds[k]]
-        return replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)
+        best = self.best and {name: x[k : k + 1] for name, x in self.best.items()}
+        own = replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)
+        return replace(own, best=best)
+
+    def at_best(self) -> "Run":
+        """The run with each seed's best agent, by greedy evaluation, in place of its last one.
+
+        Its eval_return is the largest of several, and so a little too good. Raises InputError if the run kept no best
+        agents (`Evaluation(keep_best=True)`), or if one of its seeds was never evaluated.
+        """
+        if self.best is None:
+            how = "--keep-best (Evaluation(keep_best=True) in Python)"
+            raise InputError(f"this run kept no best agents; only one trained with {how} does")
+        judged = self.curve.groupby("seed")["eval_return"].count()
+        if never := [seed for seed in self.config.seed_list if not judged.get(seed)]:
+            raise InputError(f"seed {never[0]} has no best agent, because it was never evaluated")
+        agent = deepcopy(self.agent)
+        agent.load_state_dict(self.best)
+        return replace(self, agent=agent)

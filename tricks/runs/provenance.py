@@ -3,6 +3,8 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +20,34 @@ def provenance() -> dict[str, str | None]:
     """The versions, machine and commit that a result is made with; None for what cannot be known."""
     found = {"tricks": __version__} | {name: installed(name) for name in BENEATH}
     return found | {"python": platform.python_version(), "machine": platform.machine() or None, "commit": _commit()}
+
+
+def provenance_of_a_run(device: str) -> dict[str, str | bool | None]:
+    """What run.json says beside the numbers: `provenance`, whether the checkout has changes, the date, the device.
+
+    dirty: whether tracked files differ from the commit; None if there is no commit. date: today's, UTC.
+    """
+    commit, gpu = provenance()["commit"], gpu_name(device)
+    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
+    dirty = None if changes is None else bool(changes)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {**provenance(), "dirty": dirty, "date": date, "device": f"{device} ({gpu})" if gpu else device}
+
+
+def gpu_name(device: str) -> str | None:
+    """The model of the GPU with this name; None for a CPU, or where there is none."""
+    import torch  # slow to load
+
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") and torch.cuda.is_available() else None
+
+
+def in_one_line(made: Mapping[str, str | bool | None]) -> str:
+    """What a run was made with, for people: `2026-11-27, tricks 0.3.0 at commit 1a2b3c4, torch 2.8.0, ..., on cpu`."""
+    commit = f" at commit {str(made['commit'])[:7]}" if made.get("commit") else ""
+    changed = ", with changes" if made.get("dirty") else ""
+    versions = [f"{name} {made[name]}" for name in (*BENEATH, "python") if made.get(name)]
+    date, device = str(made.get("date", ""))[:10], f"on {made.get('device')}"
+    return ", ".join(filter(None, (date, f"tricks {made.get('tricks')}{commit}{changed}", *versions, device)))
 
 
 def _commit() -> str | None:
