@@ -12,10 +12,10 @@ from ablations.analysis.study_files import RESULTS, SUFFIX, load_all
 from ablations.training.rate_table import use
 from ablations.training.seed_ranges import parse_seeds
 from ablations.training.store import prepare
+from tricks.cli.answers import answered
 from tricks.cli.shell import chosen as command_of
 from tricks.cli.shell import guarded, options
 from tricks.errors import InputError
-from tricks.version import version_line
 
 if TYPE_CHECKING:  # each command imports its own modules, because torch is slow to load
     from ablations.experiments.design_runs import Options
@@ -37,7 +37,8 @@ USAGE = """usage: python -m ablations [COMMAND] ...
   speed      measure environment steps per second, and where the time goes
 
 Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
-shows its options, and `--version` what is installed. To resume an interrupted run, give the same command again."""
+shows its options, `--version` what is installed, and `--print-completion SHELL` a script with which
+bash, zsh or tcsh completes them. To resume an interrupted run, give the same command again."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if arguments and arguments[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0
-    if arguments and arguments[0] == "--version":
-        print(version_line())
+    if answered(arguments, USAGE, "ablations", COMMANDS):
         return 0
     warnings.filterwarnings("ignore", module="gymnasium")  # about old or missing versions of ids
     name = arguments.pop(0) if arguments and not arguments[0].startswith("-") else "run"

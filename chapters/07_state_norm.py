@@ -165,12 +165,12 @@ source(merge_moments, Moments, ObsStats.forward)
 
 
 # %%
-def rows(*numbers):
+def as_rows(*numbers):
     """As [S, B, D] = [1, B, 1], and which of them count: all."""
     return torch.tensor(numbers).view(1, -1, 1), torch.ones(1, len(numbers), dtype=torch.bool)
 
 
-moments = merge_moments(merge_moments(Moments.empty(1, 1), *rows(2.0, 4.0)), *rows(8.0, 10.0, 12.0))
+moments = merge_moments(merge_moments(Moments.empty(1, 1), *as_rows(2.0, 4.0)), *as_rows(8.0, 10.0, 12.0))
 
 # %% tags=["hide-input"]
 print(f"mean {moments.mean.item():.2f}, squares {moments.squares.item():.2f}, variance {moments.variance.item():.2f}")
@@ -222,7 +222,7 @@ assert count + np.float32(1) == count
 # first movement is multiplied by $10^4$. Hence the clip at ±10:
 
 # %% tags=["open"]
-mean, scale = merge_moments(Moments.empty(1, 1), *rows(*[3.0] * 50)).view()
+mean, scale = merge_moments(Moments.empty(1, 1), *as_rows(*[3.0] * 50)).view()
 surprise = ((3.5 - mean) * scale).item()
 print(f"after fifty times 3.0 comes a 3.5: {surprise:.0f} before the clip, {min(surprise, 10):.0f} after it")
 assert surprise > 4000
@@ -396,7 +396,7 @@ found
 # %%
 for share in (0.5, 0.01, 0.001):
     ones = round(1000 * share)
-    mean, scale = merge_moments(Moments.empty(1, 1), *rows(*[1.0] * ones, *[0.0] * (1000 - ones))).view()
+    mean, scale = merge_moments(Moments.empty(1, 1), *as_rows(*[1.0] * ones, *[0.0] * (1000 - ones))).view()
     size = ((1 - mean) * scale).item()
     print(f"on in {share:.1%} of the rows: {size:.1f} standard deviations when it is on, seen as {min(size, 10):.1f}")
 

@@ -113,13 +113,15 @@ axes[1].set(title="element by element: turned")
 plt.show()
 
 
-def turn(ends):
+def largest_turn(ends):
     """The largest angle between a gradient and what became of it, in degrees."""
     return torch.cosine_similarity(gradients, ends).clamp(max=1).acos().max().rad2deg().item()
 
 
-print(f"largest turn: {turn(by_norm):.1f} degrees by the norm, {turn(by_element):.1f} element by element")
-assert turn(by_norm) < 0.1 and turn(by_element) > 10
+print(
+    f"largest turn: {largest_turn(by_norm):.1f} degrees by the norm, {largest_turn(by_element):.1f} element by element"
+)
+assert largest_turn(by_norm) < 0.1 and largest_turn(by_element) > 10
 
 # %% [markdown]
 # ## In code

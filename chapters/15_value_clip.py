@@ -118,7 +118,7 @@ def climb(target, error, updates, steps=8, length=0.12):
     return reached
 
 
-def plain(value, old, target):
+def plain_error(value, old, target):
     return squared_error(value, target)
 
 
@@ -127,12 +127,14 @@ def clipped(value, old, target):
 
 
 cases = ((1.0, 12), (100.0, 450))  # a target, and for how many updates
-paths = {(target, error): climb(target, error, updates) for target, updates in cases for error in (plain, clipped)}
+paths = {
+    (target, error): climb(target, error, updates) for target, updates in cases for error in (plain_error, clipped)
+}
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), sharey=True)
 for axis, (target, _) in zip(axes, cases, strict=True):
-    for error, color in ((plain, style.SOFT), (clipped, style.COLORS["value_clip"])):
+    for error, color in ((plain_error, style.SOFT), (clipped, style.COLORS["value_clip"])):
         axis.plot(paths[target, error], color=color)
     axis.set(title=f"R = {target:g}", xlabel="update")
 axes[0].set_ylabel("share of R reached")

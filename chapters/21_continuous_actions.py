@@ -236,9 +236,9 @@ print(f"stopped: {len(runaway.diverged)} of 5 agents, at step", sorted(runaway.d
 assert len(runaway.diverged) >= 3
 
 # %% [markdown]
-# (Two other ways are right: give a clipped action the whole probability of the tail, which has less variance (Fujita &
-# Maeda 2018, arXiv:1802.07564), or squash by $\tanh$, with its derivative in the log-probability, as Andrychowicz et
-# al. recommend. The second one has a section below.)
+# Two other ways are right. One gives a clipped action the whole probability of the tail, which has less variance
+# (Fujita & Maeda 2018, arXiv:1802.07564). The other squashes by $\tanh$, with its derivative in the log-probability, as
+# Andrychowicz et al. recommend; it has a section below.
 #
 # ## How wide to begin
 #
@@ -287,9 +287,8 @@ assert stuck[0] > 2 * stuck[1:].max()
 
 # %% [markdown]
 # The narrow ones fail. Their steep gradient throws the mean far beyond the limit, where every draw is full torque, and
-# there is nothing to compare. (In separate runs, a lower learning rate, 0.001 or 0.003, didn't rescue them.) The other
-# ten learn, and their $\sigma$ falls only as the return rises. An agent from $\sigma = 3$ starts with full torque in
-# half of its draws, and full torque is what a swing-up takes.
+# there is nothing to compare. The other ten learn, and their $\sigma$ falls only as the return rises. An agent from
+# $\sigma = 3$ starts with full torque in half of its draws, and full torque is what a swing-up takes.
 #
 # Don't conclude that wider is better. Andrychowicz et al. recommend *decreasing* the first $\sigma$ on their locomotion
 # tasks. It has the units of an action, so compare it with the range, and tune it. (`Config` has its logarithm,
@@ -469,8 +468,9 @@ assert ends["cut off"]["return"] < 2 and ends["cut off"].action_clip_fraction > 
 assert ends["squashed"]["return"] > 6.5 and ends["squashed"].action_clip_fraction == 0
 
 # %% [markdown]
-# Worse than chance. It is paid for an uncertainty that nobody gets to see: nearly all of its draws are at one end of the
-# dial or the other. The second agent has the flag `squash`, which replaces the cut by a function that flattens:
+# Worse than chance. The first agent is paid for an uncertainty that nobody gets to see: nearly all of its draws are at one
+# end of the dial or the other. The second agent has the flag `squash`, which replaces the cut by a function that
+# flattens:
 #
 # $$a = c + h \tanh u, \qquad u \sim \mathcal{N}(\mu, \sigma^2), \qquad \text{for the bounds } c \pm h .$$
 #
@@ -497,10 +497,10 @@ assert abs(ours + 1.2445) < 1e-3 and abs(ours - theirs) < 1e-5
 # %% [markdown]
 # #### Keep $u$, not $a$
 #
-# Whoever stores the action has to get back to $u = \operatorname{artanh}\big((a - c)/h\big)$, and a float32 doesn't
-# know it any more: beyond $u \approx 9$, $\tanh u$ is exactly 1. Public code therefore moves the action off the bound by
-# some $\epsilon$, or adds one inside of the logarithm. Our rollouts store $u$, so there's nothing to invert. The slope
-# rounds to 0 there, too, but its logarithm has a form that doesn't:
+# If you store the action, you have to get back to $u = \operatorname{artanh}\big((a - c)/h\big)$, and a float32 no
+# longer knows it: beyond $u \approx 9$, $\tanh u$ is exactly 1. So stable-baselines3, for one, moves the action off the
+# bound by a small $\epsilon$, and adds another inside the logarithm. Our rollouts store $u$, so there's nothing to
+# invert. The slope rounds to 0 there, too, but its logarithm has a form that doesn't:
 #
 # $$\log(1 - \tanh^2 u) = 2\,\big(\log 2 - u - \operatorname{softplus}(-2u)\big) .$$
 
@@ -518,8 +518,8 @@ source(log_slope, SquashedGaussian)
 # #### What the correction changes
 #
 # Not the ratio: the correction depends on $u$ and on no weight, so it cancels. Not the gradient of $\log \pi$ either,
-# for the same reason, nor the KL divergence. Under the same $u$, PPO with `squash` takes the very steps of PPO with a
-# plain Gaussian, and only the environment is another one: its motor flattens where it used to cut.
+# for the same reason, nor the KL divergence. Under the same $u$, PPO with `squash` takes exactly the steps of PPO with
+# a plain Gaussian. Only the environment differs: its motor flattens where it used to cut.
 
 # %% tags=["open"]
 torch.manual_seed(0)
@@ -564,8 +564,8 @@ assert 0.8 < sigma[most] < 0.95 and 0 < math.log(4) - curves_of["squashed"][0][m
 #
 # #### When it doesn't help
 #
-# - **Without a bonus**, what is left of `squash` is a motor that flattens. The trial below has that, too, as its smallest
-#   dose.
+# - **Without a bonus**, what is left of `squash` is a motor that flattens. The trial below includes that as its
+#   smallest dose.
 # - **Where the best action is a bound**, $\tanh$ gets there only in the limit. The mean has to run off, and on the way
 #   the slope, and with it what an action changes, goes to 0.
 # - **Where there is no bound**, there's nothing to squash into. The flag refuses a Box that is open on one side, or on
@@ -586,10 +586,10 @@ print(f"{trial.doses}, as shares of the best score; rates {trial.lr_without:g} a
 assert trial.lr_with > 10 * trial.lr_without
 
 # %% [markdown]
-# The larger the bonus, the more the flag is worth; with the smallest one, it's worth next to nothing. In the trial, each
-# arm has its own best learning rate, and the one without the flag chose a far smaller one. Its σ then stays near where it
-# began, which is better than to be blown up, and worse than to learn. Don't read this as praise for large bonuses: they
-# only show what a bonus pays for.
+# The larger the bonus, the more the flag is worth; with the smallest one, it's worth next to nothing. In the trial,
+# each arm has its own best learning rate, and the one without the flag chose a far smaller one. (Our reading: at that
+# rate σ stays near where it began, which is better than blowing up and worse than learning.) Don't take this as praise
+# for large bonuses. They only show what a bonus pays for.
 #
 # **Exercise 4: write it.** The correction for $\tanh$, $\log(1 - \tanh^2 u)$ for each $u$, as far out as $u = \pm 30$.
 

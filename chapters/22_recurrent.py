@@ -92,11 +92,10 @@ for name, run in balanced.items():
 assert balanced["positions alone"].late().mean() < 0.5 * min(run.late().mean() for run in list(balanced.values())[1:])
 
 # %% [markdown]
-# The window does at least as well as the recurrent net, and it's a much simpler thing. Where a short, known past is
+# Here the window does at least as well as the recurrent net, and it's much simpler. Where a short, known past is
 # enough, stop reading here and use it: that is what Atari agents do with their [four frames](23_atari.ipynb). One
-# caveat, from other runs: two positions differ by very little. With smaller nets (32 units in one layer) and without
-# `state_norm`, the window needed a rate ten times as high to leave the level of the positions alone. If you know which
-# difference matters, compute it, and show the net that.
+# caveat: two positions differ by very little, and the net has to find that difference. If you know which one matters,
+# compute it, and show the net that.
 #
 # The corridor is another matter. A window has to reach back to the sign: $K = 9$ here, and a thousand for a corridor
 # that takes a thousand steps. Nobody tells you the length, it may differ from one episode to the next, and a net that
@@ -122,8 +121,8 @@ assert balanced["positions alone"].late().mean() < 0.5 * min(run.late().mean() f
 # \end{aligned}$$
 #
 # The **input gate** $i$ decides whether to write, the **forget gate** $f$ how much to keep (Gers et al. 2000 added it),
-# and the **output gate** $o$ whether to show it now. Along $c$, the derivative of one step is $f$ itself. (There are
-# also ways around through $h$.) So after $k$ steps, what's left of an entry, and of its gradient, is $f^k$.
+# and the **output gate** $o$ whether to show it now. Along $c$, the derivative of one step is $f$ itself. (Some of the
+# gradient also flows through $h$.) So after $k$ steps, what's left of an entry, and of its gradient, is $f^k$.
 #
 # By hand: one unit that solves the corridor. It writes $g = \tanh(3 \cdot \text{cue})$ with $i = \sigma(5) = 0.993$.
 # (In the corridor $g = 0$, so the input gate can stay open.) It shows nothing until the last cell: $o = \sigma(8 \cdot
@@ -187,7 +186,7 @@ diff(PPO, RECURRENT)
 # 4. `whole_lanes` deals lanes into minibatches, where `minibatches` would shuffle rows.
 
 # %% [markdown]
-# Here it is in the corridor, with either cell:
+# Here it is in the corridor, with each cell:
 
 # %%
 eight = replace(walk, env="tricks/Recall8-v0")
@@ -278,7 +277,8 @@ assert found.pop("as it should be") < 1.001 and min(found.values()) > 1.5
 #
 # - **How the layer begins:** orthogonal weights with gain 1, and biases of 0. Then all gates start near ½, and a trace
 #   halves with every step. That's a long way from the unit we set by hand, and the reason for the flat beginning of the
-#   curves. (Starting the forget gate's bias at 1 or 2 is a well-known remedy; below we try it.)
+#   curves. (Starting the forget gate's bias at 1 is a known remedy: Gers et al. 2000; Jozefowicz et al. 2015. We try 2
+#   below.)
 # - **States begin at zero.** Any fixed value would do. It must be the same in play, in training, and in evaluation.
 # - **An end resets them.** Otherwise an episode begins with what's left of the one before it. In exercise 2, you'll see
 #   what that does when play and training agree on it.
@@ -298,8 +298,8 @@ source(Recurrent.through, over_time, whole_lanes)
 #
 # ## A trap: evaluation
 #
-# An agent with a state isn't a function of an observation any more. Whoever calls it has to say when an episode begins,
-# and only then. Here are three ways to play 200 episodes with the same agent:
+# An agent with a state is no longer a function of an observation. You have to tell it when an episode begins, and at no
+# other time. Here are three ways to play 200 episodes with the same agent:
 
 
 # %%
@@ -325,10 +325,10 @@ print(f"begins at each episode's first step: {carried:.2f}; at every step: {forg
 assert carried > 0.95 and max(forgot, never) < 0.7
 
 # %% [markdown]
-# Either mistake leaves a coin's rate, and no error message. A state that is thrown away at every step remembers nothing.
-# One that is never reset starts an episode with what's left of the last, which this agent never met in training.
-# (`run.evaluate`, `python -m tricks play`, and the evaluations during training do it right.) If evaluation is far worse
-# than training, look at the state first, and at [frozen statistics](07_state_norm.ipynb) second.
+# Both mistakes leave a coin's rate, and neither raises an error. A state that is thrown away at every step remembers
+# nothing. One that is never reset starts an episode with what's left of the last, which this agent never met in
+# training. (`run.evaluate`, `python -m tricks play`, and the evaluations during training do it right.) If evaluation is
+# far worse than training, look at the state first, and at [frozen statistics](07_state_norm.ipynb) second.
 #
 # ## When it doesn't help, and what it costs
 #
@@ -373,9 +373,9 @@ assert slower > 2
 # - The flag can't go with `ppg` or `separate_optimizers`; with [`shared_trunk`](17_shared_trunk.ipynb), both heads read
 #   one state.
 #
-# None of this is new. Bakker (2001) taught an LSTM to remember a sign down a corridor with a fork, with another
-# algorithm than ours, and Hausknecht & Stone (2015, arXiv:1507.06527) replaced Atari's four frames with an LSTM: it did
-# about as well on the whole, and held up better when frames went missing.
+# None of this is new. Bakker (2001) taught an LSTM to remember a sign down a corridor with a fork, with a different
+# algorithm, and Hausknecht & Stone (2015, arXiv:1507.06527) replaced Atari's four frames with an LSTM: it did about as
+# well on the whole, and held up better when frames went missing.
 
 # %% [markdown]
 # ## At a glance
@@ -453,8 +453,8 @@ assert first.max_ratio.max() < 1.001 and better.any()
 #
 # ### What it remembers
 #
-# One of the agents, in the corridor, once for either cue. `begins` says that an episode begins here. Rows are the units
-# of the policy net's cell state, sorted by what they hold at the choice after a cue of 1.
+# Here is one of the agents in the corridor, once with each cue. (`begins` tells it that an episode begins.) Rows are
+# the units of the policy net's cell state, sorted by what they hold at the choice after a cue of 1.
 
 # %% tags=["hide-input"]
 one = remembering.agent[0]
@@ -530,10 +530,10 @@ assert long.late().mean() < 0.7 < 0.9 < min(run.late().mean() for run in (short,
 # of 0, as Huang et al. describe, so where the past is long, one line of your own is worth a try. Don't take it for a law,
 # though: this is one setting, five agents, and a world in which nothing ever has to be forgotten.
 #
-# Then there is a limit that no gate moves. Training rebuilds the states from the one at the segment's start, and that one
-# is data. This is *truncated backpropagation through time*: a gradient reaches back to the segment's first row, and no
-# farther. The agents above learned from segments of 16 rows (`horizon`) in 32 lanes. **Predict.** The cue is eight steps
-# before the choice. What do segments of four rows in 128 lanes do, which are as many rows per update?
+# There is also a limit that no gate can move. Training rebuilds the states from the one at the segment's start, and
+# that one is data. This is *truncated backpropagation through time*: a gradient reaches back to the segment's first
+# row, and no farther. The agents above learned from segments of 16 rows (`horizon`) in 32 lanes. **Predict.** The cue
+# is eight steps before the choice. What do segments of four rows in 128 lanes do, which are as many rows per update?
 
 # %%
 chopped = train(replace(eight, horizon=4, lanes=128), RECURRENT)
@@ -544,10 +544,9 @@ for rows, run in ((16, remembering), (4, chopped)):
 assert chopped.late().min() < 0.7 < 0.9 < remembering.late().min()
 
 # %% [markdown]
-# The choice and the cue are never in the same segment. What comes before the segment can only be used as far as the state
-# *happens* to carry it: the layer was never told to write the cue down, or to keep it. Some agents are lucky. All first
-# ratios are 1 here, too, so no diagnostic says a word. Keep `horizon` longer than what has to be remembered, but not at
-# the cost of nearly all lanes. (In another run, with 64 rows in 8 lanes, four of five agents got there.)
+# The choice and the cue are never in the same segment. What comes before the segment can only be used as far as the
+# state *happens* to carry it: the layer was never told to write the cue down, or to keep it. Some agents are lucky. All
+# first ratios are 1 here, too, so no diagnostic gives it away. Keep `horizon` longer than what has to be remembered.
 #
 # **Exercise 3: think.** Episodes last 1,000 steps, the cue is at the start, and the choice is at the end. `horizon` is
 # 128. (a) Does the agent learn to remember? (b) What would you change? (c) And if memory doesn't allow that?

@@ -11,7 +11,8 @@ from tricks.flags import meant
 CLONE = Path(__file__).parents[1]
 USAGE = """usage: python -m chapters COMMAND ...
 
-  build   run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map)
+  build   run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map),
+          and write the six stops of the two hours from them
   clips   train an agent for every rung, and film it
   lines   learn which line of the loop is there with which flags (after a change of the loop)
   setup   write badges and set-up cells into the saved notebooks again (after a change of version or address)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablations.findings.stopwatch import Measured, measure, measure_sb3, together
+from ablations.findings.stopwatch import Measured, measure, measure_plain, measure_sb3, together
 from ablations.report.tables import markdown
 from tricks.config import BACKENDS, Config
 from tricks.core.extras import extra
@@ -42,6 +42,8 @@ class Options:
     """Number of identical processes to run at the same time; their speeds add up."""
     compile: bool = False
     """Compile the tensor worlds; compile time is reported separately."""
+    plain: bool = False
+    """Measure each stack without what numba compiles, too."""
     against: str = ""
     """A peer to measure on the same job in the same call: sb3 (one agent; needs the extra `parity`)."""
     beside: Path | None = None
@@ -79,6 +81,9 @@ def main(chosen: Options) -> int:
     for config in configs(chosen):
         rows.append(together(chosen.processes, measure, config, tricks, chosen.steps))
         print(_line(rows[-1]), flush=True)
+        if chosen.plain:
+            rows.append(together(chosen.processes, measure_plain, config, tricks, chosen.steps))
+            print(_line(rows[-1]), flush=True)
     if chosen.against:
         config = Config(env=chosen.env, seeds=1, steps=chosen.steps)
         rows.append(together(chosen.processes, measure_sb3, config, tricks, min(chosen.steps, 40_000)))
@@ -171,6 +176,8 @@ def caption(chosen: Options, frame: pd.DataFrame) -> str:
     text += " environment, rollout (the rest of the rollout: policy and storage) and update: wall time of one process"
     text += " per environment step, counting the steps of all its seeds. peak: memory of one process, with PyTorch;"
     text += " on a GPU, of its tensors. cost: time of a run relative to the smallest S."
+    if chosen.plain:
+        text += " plain: the same in plain PyTorch, without what numba compiles."
     if frame.who.eq("sb3").any():
         text += " × sb3: relative to stable-baselines3's PPO, measured in the same call: one agent with the same"
         text += " numbers, which steps its environments one by one, as is its default."
@@ -207,4 +214,5 @@ def _agents(seeds: int) -> str:
 
 
 def _line(row: Measured) -> str:
-    return f"{row.backend} {row.device} S={row.seeds}: {row.steps_per_second:,.0f} steps/s"
+    form = "" if row.who == "tricks" else f" {row.who}"
+    return f"{row.backend} {row.device}{form} S={row.seeds}: {row.steps_per_second:,.0f} steps/s"

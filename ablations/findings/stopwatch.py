@@ -175,6 +175,14 @@ def stopwatches(device: Any) -> Iterator[dict[str, float]]:
             setattr(loop, name, function)
 
 
+def measure_plain(config: Config, tricks: Tricks, steps: int) -> Measured:
+    """The same without what numba compiles."""
+    from tricks.fast.dispatch import plain
+
+    with plain():
+        return replace(measure(config, tricks, steps), who="plain")
+
+
 def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
     """stable-baselines3's PPO with the same lanes, horizon, epochs, minibatches, nets and numbers."""
     from stable_baselines3 import PPO

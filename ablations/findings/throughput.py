@@ -1,6 +1,7 @@
 """Speed against the number of agents: environment steps per second, and what a larger stack costs."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -11,7 +12,7 @@ from ablations.figures import style
 from ablations.figures.panels import DASHED, title
 from ablations.figures.saving import save
 
-NAMES = {"tricks": "this package", "sb3": "stable-baselines3", "purejaxrl": "PureJaxRL"}
+NAMES = {"tricks": "this package", "plain": "Plain PyTorch", "sb3": "stable-baselines3", "purejaxrl": "PureJaxRL"}
 
 
 def speed_figure(table: pd.DataFrame, about: str, path: Path) -> list[Path]:
@@ -64,9 +65,8 @@ def draw_kind(name: str, rows: pd.DataFrame, color: str, speed: Axes, cost: Axes
         speed.annotate(f"{name}, {agents}", place, (0, 4), speed.get_yaxis_transform(), "offset points", color=color)
         return
     speed.plot(rows.seeds, rows.steps_per_second, color=color, marker="o", ms=4)
-    speed.annotate(
-        name, (last.seeds, last.steps_per_second), (-4, 6), textcoords="offset points", color=color, ha="right"
-    )
+    beside: dict[str, Any] = {"textcoords": "offset points", "color": color, "ha": "right"}
+    speed.annotate(name, (last.seeds, last.steps_per_second), (-4, -14 if last.who == "plain" else 6), **beside)
     if rows.seeds.min() == 1:
         alone = rows.steps_per_second.iloc[0]
         cost.plot(rows.seeds, rows.seeds * alone / rows.steps_per_second, color=color, marker="o", ms=4)

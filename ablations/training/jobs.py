@@ -88,6 +88,7 @@ class JobHeader(TypedDict):
     tricks: NotRequired[str | None]
     torch: NotRequired[str | None]
     numpy: NotRequired[str | None]
+    numba: NotRequired[str | None]
     gymnasium: NotRequired[str | None]
     python: NotRequired[str | None]
     machine: NotRequired[str | None]

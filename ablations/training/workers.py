@@ -24,6 +24,7 @@ from ablations.training.pools import deaf_children, pool_of, start_worker
 from ablations.training.store import Store
 from tricks.core.devices import find_device
 from tricks.errors import InputError
+from tricks.runs.progress import progress
 from tricks.runs.sizes import Need, needs, on_host, refuse_too_large
 
 MOST = 10_000  # worker processes of one machine
@@ -74,7 +75,7 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
         refuse_too_many(missing, workers)
     outcomes = _anywhere(missing, workers, scheduler)
     with (
-        tqdm(total=total, initial=total - left, unit="step", unit_scale=True, disable=None) as bar,
+        progress(total, total - left, leave=True) as bar,
         contextlib.closing(outcomes),  # an error here stops the workers, too
     ):
         for job, outcome in outcomes:

@@ -27,8 +27,8 @@ class Stop:
     parts: dict[str, str]
     """The chapters, each with the words that lead to its cells; empty if its first cell needs none."""
     plays: str
-    """The chapter whose small playground it shows; empty for none."""
-    ends: str = ""
+    """The trick whose small playground it shows."""
+    ends: str
     """Its last words, before the way on."""
 
 
@@ -86,11 +86,12 @@ STOPS = (
             "28_your_own_trick": "Before each step, PPO usually standardizes the advantages of a minibatch: it "
             "subtracts their mean and divides by their standard deviation. Could something simpler do better?",
         },
-        "",
-        "Then compare it with what is there, on twenty seeds. You get a table, curves, and a verdict:\n\n"
+        "advantage_norm",
+        "A question about flags and numbers needs no code. This trains two arms with twenty seeds each, and gives you "
+        "a table, curves, and a verdict:\n\n"
         '```sh\npython -m ablations compare "ppo" "ppo --no-gae" --env CartPole-v1 --seeds 20\n```\n\n'
-        "It compares any two sets of flags and numbers, on [your own environment](../docs/your-own.md) if you like; "
-        "[Ask your own question](../docs/compare.md) shows how. And if your trick survives, "
+        "[Ask your own question](../docs/compare.md) explains it, also for [an environment of your own]"
+        "(../docs/your-own.md). If a trick of yours survives, "
         "[CONTRIBUTING](../CONTRIBUTING.md#add-a-trick-step-by-step) makes it a flag.",
     ),
 )

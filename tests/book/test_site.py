@@ -20,6 +20,7 @@ from chapters.book.site.growing import body
 from chapters.book.site.rungs import rung_of
 from chapters.book.site.staging import covered
 from chapters.book.site.website import replace
+from chapters.book.two_hours import STOPS
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 
@@ -101,6 +102,26 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(page: str, browser: Bro
         assert not browser.run("return document.documentElement.classList.contains('loop-shown')")
     finally:
         browser.resize(1440)
+
+
+def test_code_in_a_chapter_is_never_wider_than_its_column(browser: Browser) -> None:
+    wider = (
+        "return [...document.querySelectorAll('article .cell pre')].filter((x) => x.scrollWidth > x.clientWidth + 1)"
+    )
+    for name in ("00_reinforce", "03_clip", "25_the_whole_ladder", STOPS[0].name):
+        browser.open(f"chapters/{name}.html")
+        browser.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert browser.run(f"{wider}.map((x) => x.textContent)") == [], name
+
+
+def test_the_front_page_leads_to_the_two_hours_and_they_lead_on(site: Path, browser: Browser) -> None:
+    assert f'href="chapters/{STOPS[0].name}.html">Two hours' in (site / "index.html").read_text()
+    for stop, following in zip(STOPS, (*STOPS[1:], None), strict=True):
+        page = (site / "chapters" / f"{stop.name}.html").read_text()
+        assert 'class="train-here' in page
+        assert following is None or f'href="{following.name}.html">' in page
+    browser.open(f"chapters/{STOPS[0].name}.html")
+    browser.wait_for(".train-here svg")
 
 
 def test_dark_is_dark_for_the_loop_too(browser: Browser) -> None:

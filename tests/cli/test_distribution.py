@@ -51,7 +51,8 @@ def test_version_says_what_is_installed(program: str) -> None:
     done = subprocess.run([sys.executable, "-m", program, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"{version_line()}\n"
     assert done.stdout.startswith(f"ppo-tricks {tricks.__version__} (Python 3.")
-    assert f", torch {version('torch')}, numpy {version('numpy')}, gymnasium {version('gymnasium')})" in done.stdout
+    for name in ("torch", "numpy", "gymnasium"):
+        assert f", {name} {version(name)}" in done.stdout
 
 
 @pytest.mark.parametrize("package", [tricks, ablations])

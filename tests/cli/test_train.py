@@ -5,20 +5,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from tqdm import tqdm
 
 from tricks import PPO, Config, load, train
 from tricks.cli.main import main
-from tricks.cli.summary import over, summary
+from tricks.cli.summary import summary
 from tricks.core.rollout import Player, Rollout
-from tricks.runs import log
+from tricks.runs import progress
+from tricks.runs.intervals import over
 
 TINY = [
     "train",
@@ -192,18 +191,13 @@ def test_a_resumed_run_goes_on_with_tensorboard(tmp_path: Path, monkeypatch: pyt
 def test_a_quiet_training_prints_and_draws_nothing(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bars: list[object] = []
-
-    def bar(**given: Any) -> object:
-        bars.append(given["disable"])
-        return tqdm(**given)
-
-    monkeypatch.setattr(log, "tqdm", bar)
+    monkeypatch.setattr(progress, "EVERY", 0)
     assert main([*TINY, "--seeds", "1", "--out", str(tmp_path / "run"), option]) == 0
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "")
     assert (tmp_path / "run" / "run.json").is_file()
     assert main([*TINY, "--seeds", "1"]) == 0
-    assert capsys.readouterr().out
-    assert bars == [True, None]  # None: drawn in a terminal
+    said = capsys.readouterr()
+    assert said.out
+    assert "%: " in said.err
     assert main([*TINY, "--seeds", "nonsense", option]) == 2
     assert "nonsense" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from tricks.worlds import CLASSIC
 
 pytest.importorskip("numba")
 SIZES = [(1, 8, (4, 64, 64), 2), (3, 70, (5, 10, 33), 1), (2, 5, (1, 1), 3), (2, 40, (100, 130), 18), (2, 0, (3, 5), 2)]
+SIZES += [(2, 4, (3,), 2)]  # a head alone
 
 
 @pytest.fixture(autouse=True)

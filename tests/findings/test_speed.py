@@ -50,6 +50,14 @@ def test_a_table_has_a_row_per_backend_and_size_and_a_ratio_to_the_peer(
     assert said.splitlines()[5].endswith("× sb3 | × PureJaxRL |")
 
 
+def test_each_stack_is_measured_in_its_plain_form_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speed", "--backends", "tensor", "--seeds", "2", "--steps", "100", "--plain"]) == 0
+    said = capsys.readouterr().out
+    assert "tensor cpu plain S=2: " in said
+    assert said.count("| plain ") == 1
+    assert "without what numba compiles" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, res
     from tricks.runs.listeners import CurveFile, TensorBoard
 
     file = CurveFile(folder)
-    listeners: list[Listener] = [file]
+    listeners: list[Callable[[Rows], object]] = [file]
 
     def tell(rows: "Rows") -> None:
         for listener in list(listeners):
@@ -48,12 +48,8 @@ def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, res
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Print nothing on standard output, and draw no progress bar."""
-    from tricks.runs import log
+    """Print nothing on standard output, and show no progress."""
+    from tricks.runs.progress import unseen
 
-    log.BAR["disable"] = True
-    try:
-        with redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        log.BAR["disable"] = None
+    with unseen(), redirect_stdout(io.StringIO()):
+        yield

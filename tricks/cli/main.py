@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Sequence
 
+from tricks.cli.answers import answered
 from tricks.cli.shell import chosen, guarded
 from tricks.errors import InputError
 from tricks.ladder import PRESETS, named
 from tricks.reading.ladder_table import table
-from tricks.version import version_line
 
 USAGE = """usage: python -m tricks COMMAND ...
 
@@ -24,9 +24,8 @@ USAGE = """usage: python -m tricks COMMAND ...
 RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
-`python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed."""
-
-HELP = ("-h", "--help")
+`python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed,
+and `--print-completion SHELL` a script with which bash, zsh or tcsh completes all of this."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,11 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     usage = USAGE.format(presets=", ".join(PRESETS))
-    if not arguments or arguments[0] in HELP or (arguments[0] in ("list", "diff") and arguments[-1] in HELP):
+    if not arguments or (arguments[0] in ("list", "diff") and arguments[-1] in ("-h", "--help")):
         print(usage)
         return 0 if arguments else 2
-    if arguments[0] == "--version":
-        print(version_line())
+    if answered(arguments, usage, "tricks", COMMANDS):
         return 0
     name, *rest = arguments
     chosen(name, COMMANDS)(rest)

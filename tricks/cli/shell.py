@@ -78,6 +78,9 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
 
     Raises InputError for an unknown option or a value of the wrong type.
     """
+    if _asking:
+        _asking[-1].append(kind)
+        raise InputError(f"the options of {prog} are asked for")
     import tyro  # imported here because commands without options don't need it
 
     whole = [(SHORT.get(name, name), equals, value) for name, equals, value in (x.partition("=") for x in arguments)]
@@ -99,6 +102,22 @@ def options(kind: type[T], arguments: list[str], prog: str, about: str = "") -> 
         if not stop.code:  # --help
             raise
         raise InputError(f"{_message(box.getvalue())}; see --help") from stop
+
+
+@contextlib.contextmanager
+def asking() -> Iterator[list[type]]:
+    """Let a command that is run in this block end where it would fill its dataclass of options: by InputError.
+
+    Yields the list of these dataclasses.
+    """
+    _asking.append([])
+    try:
+        yield _asking[-1]
+    finally:
+        _asking.pop()
+
+
+_asking: list[list[type]] = []
 
 
 def plain_counts(kind: type, arguments: Sequence[str]) -> list[str]:

@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
-    import pandas as pd
-
     from tricks.runs.run import Run
 
 
@@ -13,6 +11,8 @@ def summary(run: "Run") -> str:
 
     Also how many steps were taken, if that isn't the budget.
     """
+    from tricks.runs.intervals import over
+
     late = run.late()
     known = late.dropna()
     lines = []
@@ -39,16 +39,3 @@ def summary(run: "Run") -> str:
         best = run.curve.groupby("seed")["eval_return"].max().reindex(run.config.seed_list)
         lines.append(f"mean return of each agent's best one: {over(best)}; as the best of several, a little too good")
     return "\n".join(lines)
-
-
-def over(values: "pd.Series") -> str:
-    """The mean of one value per seed, with its 95% interval if none is missing and there are at least FEWEST."""
-    from tricks.runs.intervals import FEWEST, students_interval
-
-    known = values.dropna()
-    if len(known) < len(values):
-        return f"{known.mean():.1f} (of {len(known)} of {len(values)} seeds: no interval)"
-    if len(known) < FEWEST:
-        return f"{known.mean():.1f} (no interval with fewer than {FEWEST} seeds)"
-    low, high = students_interval(known.to_numpy())
-    return f"{known.mean():.1f}, 95% interval [{low:.1f}, {high:.1f}] (Student's t over {len(known)} seeds)"

@@ -15,7 +15,7 @@ from tricks.fast.dispatch import compiled
 def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor | None:
     """`core.layers.dense`."""
     flat = [tensor for layer in layers for tensor in layer]
-    code = compiled("compiled_layers", *flat) if x.dtype is torch.float32 else None
+    code = compiled("compiled_layers", *flat) if layers and x.dtype is torch.float32 else None
     if code is None:
         return None
     if torch.is_grad_enabled():

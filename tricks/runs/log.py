@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from tricks.config import Config
 from tricks.core.agent import Agent
@@ -19,9 +18,9 @@ from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
 from tricks.runs.best import Best, State
 from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
+from tricks.runs.progress import progress
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
-BAR: dict[str, bool | None] = {"unit_scale": True, "disable": None}  # None: only in a terminal
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
 
 Rows = list[dict[str, float]]  # one update's rows, one per active seed: column -> number
@@ -55,7 +54,7 @@ class Log:
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
         self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
-        self._bar = tqdm(total=size * self.budget, unit="step", leave=False, **BAR)
+        self._bar = progress(size * self.budget)
 
     @property
     def progress(self) -> Tensor:

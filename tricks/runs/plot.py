@@ -1,41 +1,63 @@
-"""curve.png: the return over environment steps, with its spread over seeds."""
+"""A run's figure, curve.png: the return over environment steps, with its spread over seeds."""
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pandas as pd
 
+from tricks.config import Config
 from tricks.runs.files import write_whole
 from tricks.runs.intervals import FEWEST, students_interval
-from tricks.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WINDOWS = 50  # equal parts of the budget; each point of a line is the mean over one
+SIZE = (7, 4)  # inches
 LINE, SECOND = "#0077BB", "#EE7733"
 
 
-def draw_curve(run: Run, path: Path) -> None:
+class Curved(Protocol):
+    """What of a `Run` is drawn."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def curve(self) -> pd.DataFrame: ...
+
+
+def draw_curve(run: Curved, path: Path) -> None:
     """Plot the run's curve to `path`. Raises InputError if that fails."""
     box = io.BytesIO()
     curve_figure(run).savefig(box, dpi=150, format="png")
     write_whole(path, box.getvalue())
 
 
-def curve_figure(run: Run) -> "Figure":
+def curve_figure(run: Curved) -> "Figure":
+    """A figure with the run's curve."""
+    from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
+
+    figure = Figure(figsize=SIZE, layout="constrained")
+    draw_on(figure.subplots(), run)
+    return figure
+
+
+def new_axes() -> "Axes":
+    """Axes of a new figure of pyplot's, which notebooks and `plt.show()` show."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=SIZE, layout="constrained")[1]
+
+
+def draw_on(axes: "Axes", run: Curved) -> None:
     """Mean return over seeds with its 95% interval by Student's t, or with each seed's line if fewer than FEWEST.
 
     Greedy evaluations, if any, are drawn the same way as a second line. A dotted line stands where the run was
     continued.
     """
-    from matplotlib.figure import Figure  # slow to import; without pyplot it needs no display
-
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
     plain = run.curve.assign(one=1)
     means = in_windows(plain, run.config.steps, "return", "episodes")
     _draw_line(axes, means, LINE, "in training")
@@ -54,7 +76,6 @@ def curve_figure(run: Run) -> "Figure":
     axes.set_ylabel("return")
     axes.set_xlim(0, run.config.steps)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
 
 
 def in_windows(curve: pd.DataFrame, steps: int, column: str, weight: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,14 @@ from tricks.runs.evaluation import play_games
 from tricks.runs.files import as_path
 from tricks.runs.folder import put
 from tricks.runs.learning_curve import late_return
+from tricks.runs.plot import curve_figure, draw_on, new_axes
 from tricks.runs.provenance import provenance_of_a_run
+from tricks.runs.shown import as_html, in_one_line
 from tricks.runs.tensor_files import tensor_bytes
 from tricks.values import checked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
@@ -46,7 +51,7 @@ class Unnamed:
         raise InputError(self.message)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """The result of `train`.
 
@@ -118,6 +123,21 @@ class Run:
         made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
         origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
         return files | {"run.json": write_about(about | origin | {"made_with": dict(made)})}
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self, curve_figure(self))
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the mean return over steps, with its 95% interval or each seed's line, on `axes` or on a new figure.
+
+        With greedy evaluations, they are a second line. Returns the axes.
+        """
+        axes = new_axes() if axes is None else axes
+        draw_on(axes, self)
+        return axes
 
     def late(self) -> pd.Series:
         """Each seed's mean return over the last 10% of the budget, see `late_return`; NaN if no episode ended there."""

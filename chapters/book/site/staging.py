@@ -44,8 +44,7 @@ def stage(folder: Path) -> None:
     for stop in STOPS:
         path = CHAPTERS / f"{stop.name}.ipynb"
         notebook = covered(stored(path))
-        if stop.plays:
-            notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(playing.place(stop.plays)))
+        notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(playing.place(stop.plays)))
         _write(notebook, path, folder, linked)
     for path in DOCS:
         _place(folder, path).write_text(_relinked(path.read_text(encoding="utf-8"), path, linked), encoding="utf-8")

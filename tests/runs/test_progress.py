@@ -1,0 +1,87 @@
+"""How far a job is, wherever one looks: in a terminal, in a notebook, in a file."""
+
+import multiprocessing
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from support.waiting import until
+from tqdm import tqdm
+
+from tricks.runs import progress
+from tricks.runs.progress import Lines, unseen
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the time, in seconds since the start."""
+    now = [0.0]
+    monkeypatch.setattr("tricks.runs.progress.time.monotonic", lambda: now[0])
+    return lambda seconds: now.__setitem__(0, seconds)
+
+
+def test_a_file_gets_a_line_every_half_minute(
+    clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bar = progress.progress(10_000)
+    for second in range(1, 100):
+        clock(second)
+        bar.update(100)
+    bar.close()
+    assert capsys.readouterr().err.splitlines() == [
+        "30%: 3.00k of 10.0k steps in 00:30, 01:10 left",
+        "60%: 6.00k of 10.0k steps in 01:00, 00:40 left",
+        "90%: 9.00k of 10.0k steps in 01:30, 00:10 left",
+    ]
+
+
+def test_what_was_done_before_counts_for_the_share_and_not_for_the_speed(
+    clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bar = progress.progress(10_000, initial=6_000)
+    clock(32)
+    bar.update(2_000)
+    assert capsys.readouterr().err == "80%: 8.00k of 10.0k steps in 00:32, 00:32 left\n"
+
+
+def test_in_a_with_block_lines_come_while_nothing_is_finished(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with progress.progress(100) as bar:
+        until(lambda: "0%: " in capsys.readouterr().err)
+    assert isinstance(bar, Lines)
+    assert bar._left.is_set()
+
+
+def test_nothing_is_shown_if_it_is_not_to_be_seen(
+    clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with unseen():
+        bar = progress.progress(100)
+    clock(100)
+    bar.update(50)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.progress(100, 40) as bar:
+        assert isinstance(bar, tqdm)
+        assert (bar.total, bar.n, bar.initial, bar.leave, bar.disable) == (100, 40, 40, False, False)
+
+
+class ZMQInteractiveShell:
+    """What IPython's shell is called in a kernel."""
+
+
+def test_a_notebook_gets_its_own_bar_and_its_workers_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = ZMQInteractiveShell()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    with progress.progress(100) as bar:
+        assert isinstance(bar, sys.modules["tqdm.auto"].tqdm)
+        assert bar.fp is not sys.stderr  # which notebooks show in red
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: multiprocessing.current_process())
+    assert isinstance(progress.progress(100), Lines)
