@@ -117,8 +117,15 @@ def _run(request: str, limits: Limits) -> tuple[str, str]:
         asks.write(request.encode())
         asks.seek(0)
         command = [*apart(), sys.executable, "-P", "-m", "chapters.book.grading.answering"]
-        streams = {"stdin": asks, "stdout": replies, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen(command, cwd=folder, env=_environment(folder), start_new_session=True, **streams)
+        process = subprocess.Popen(
+            command,
+            stdin=asks,
+            stdout=replies,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=_environment(folder),
+            start_new_session=True,
+        )
         try:
             status = _wait(process, replies, limits.seconds)
         finally:
