@@ -1,6 +1,7 @@
 """Speed against the number of agents: environment steps per second, and what a larger stack costs."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -64,9 +65,8 @@ def draw_kind(name: str, rows: pd.DataFrame, color: str, speed: Axes, cost: Axes
         speed.annotate(f"{name}, {agents}", place, (0, 4), speed.get_yaxis_transform(), "offset points", color=color)
         return
     speed.plot(rows.seeds, rows.steps_per_second, color=color, marker="o", ms=4)
-    speed.annotate(
-        name, (last.seeds, last.steps_per_second), (-4, 6), textcoords="offset points", color=color, ha="right"
-    )
+    beside: dict[str, Any] = {"textcoords": "offset points", "color": color, "ha": "right"}
+    speed.annotate(name, (last.seeds, last.steps_per_second), (-4, -14 if last.who == "plain" else 6), **beside)
     if rows.seeds.min() == 1:
         alone = rows.steps_per_second.iloc[0]
         cost.plot(rows.seeds, rows.seeds * alone / rows.steps_per_second, color=color, marker="o", ms=4)

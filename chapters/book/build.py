@@ -30,6 +30,9 @@ PARTS = {  # the first chapter of each
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
+COMPILING = re.compile(
+    r"(compiling for this CPU, once \.\.\. |\d+ s\n)+"
+)  # said where it takes long, on any machine once
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
 FURTHER = "## Going further"  # the heading of what a first reading may leave out
@@ -61,6 +64,9 @@ def execute(name: str) -> NotebookNode:
     runner = ExecutePreprocessor(timeout=TIMEOUT, kernel_name="python3", record_timing=False)
     runner.preprocess(notebook, {"metadata": {"path": str(CHAPTERS)}})
     notebook.metadata.pop("language_info", None)
+    for cell in notebook.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if not COMPILING.fullmatch(output.get("text", ""))]
     setup_cells.write(CHAPTERS / f"{name}.ipynb", marked(name, notebook))
     return notebook
 

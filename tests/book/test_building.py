@@ -53,3 +53,10 @@ def test_numbers_as_readers_see_them() -> None:
     assert [build.number(name) for name in ("00_reinforce", "04_gae", "12_popart", "a1_qr_signs")] == [
         *("0", "4", "12", "A1")
     ]
+
+
+def test_that_something_was_compiled_is_not_kept_and_what_a_cell_says_is() -> None:
+    assert build.COMPILING.fullmatch("compiling for this CPU, once ... ")
+    assert build.COMPILING.fullmatch("2 s\n")
+    assert not build.COMPILING.fullmatch("compiling for this CPU, once ... UserWarning\n")
+    assert not build.COMPILING.fullmatch("")

@@ -32,6 +32,14 @@ def test_each_seed_of_an_mlp_is_a_net_of_torch() -> None:
         torch.testing.assert_close(net(x)[seed], nn.Sequential(*layers[:-1])(x[seed]))
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_net_without_hidden_layers_is_its_head(recorded: bool) -> None:
+    net, x = mlp(generators(2), (3, 2)), torch.randn(2, 5, 3)
+    ((weight, bias),) = net.layers
+    with torch.set_grad_enabled(recorded):
+        torch.testing.assert_close(net(x), x @ weight + bias)
+
+
 def test_hidden_layers_with_relu_are_those_of_torch() -> None:
     net, x = Dense(generators(2), (3, 8, 8), "relu"), torch.randn(2, 5, 3)
     (w0, b0), (w1, b1) = net.layers

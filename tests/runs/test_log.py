@@ -61,10 +61,8 @@ def test_a_listener_with_two_parameters_sees_the_agents_too() -> None:
     assert len(seen) == run.curve["update"].nunique()
     assert torch.equal(seen[-1][1], run.agent.policy_net.head.weight)
     assert not torch.equal(seen[0][1], seen[-1][1])
-    assert [takes_two(each) for each in (watch, print, lambda rows, *more: 0, lambda rows, more=0: 0, [].append)] == [
-        True,
-        *[False] * 4,
-    ]
+    others: list[Any] = [print, lambda rows, *more: 0, lambda rows, more=0: 0, [].append]
+    assert [takes_two(each) for each in (watch, *others)] == [True, *[False] * 4]
 
 
 @pytest.mark.parametrize("way", ["false", "raised"])

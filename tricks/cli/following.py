@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, res
     from tricks.runs.listeners import CurveFile, TensorBoard
 
     file = CurveFile(folder)
-    listeners: list[Listener] = [file]
+    listeners: list[Callable[[Rows], object]] = [file]
 
     def tell(rows: "Rows") -> None:
         for listener in list(listeners):
