@@ -1,4 +1,4 @@
-"""`python -m chapters build`, `clips`, `lines`, `setup` and `site`: what makes the notebooks and the web book."""
+"""`python -m chapters`: what makes the notebooks and the web book, and what a teacher does with them."""
 
 import sys
 from pathlib import Path
@@ -13,12 +13,13 @@ USAGE = """usage: python -m chapters COMMAND ...
 
   build   run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map),
           and write the six stops of the two hours from them
+  grade   run and judge the exercises of notebooks: python -m chapters grade 03_clip.ipynb class/
   clips   train an agent for every rung, and film it
   lines   learn which line of the loop is there with which flags (after a change of the loop)
   setup   write badges and set-up cells into the saved notebooks again (after a change of version or address)
   site    make the web book from the saved notebooks
 
-All of them work on a clone of the repository."""
+All of them but grade work on a clone of the repository."""
 
 
 def main(arguments: list[str]) -> int:
@@ -27,7 +28,7 @@ def main(arguments: list[str]) -> int:
         print(USAGE)
         return 0 if arguments else 2
     command = chosen(arguments[0], COMMANDS)
-    if not (CLONE / "pyproject.toml").is_file():
+    if arguments[0] != "grade" and not (CLONE / "pyproject.toml").is_file():
         raise InputError(f"{arguments[0]} needs a clone of the repository, which an installed package is not")
     for package in ("jupytext", "nbconvert"):
         extra("site" if arguments[0] == "site" else "chapters", package)
@@ -69,6 +70,12 @@ def _setup(arguments: list[str]) -> int:
     return _alone("setup", arguments) or setup_cells.main()
 
 
+def _grade(arguments: list[str]) -> int:
+    from chapters.book.grading import grade
+
+    return grade.main(options(grade.GradeOptions, arguments, "python -m chapters grade"))
+
+
 def _alone(name: str, arguments: list[str]) -> int:
     """0 for a command without arguments. Raises InputError for any argument."""
     if arguments:
@@ -76,7 +83,7 @@ def _alone(name: str, arguments: list[str]) -> int:
     return 0
 
 
-COMMANDS = {"build": _build, "clips": _clips, "lines": _lines, "setup": _setup, "site": _site}
+COMMANDS = {"build": _build, "clips": _clips, "grade": _grade, "lines": _lines, "setup": _setup, "site": _site}
 
 if __name__ == "__main__":
     sys.exit(guarded(main, sys.argv[1:]))

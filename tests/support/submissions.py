@@ -1,0 +1,32 @@
+"""Notebooks as students hand them in: stored chapters with cells changed, added, or gone."""
+
+import json
+from pathlib import Path
+
+from support.pages import ROOT
+
+RIGHT = """def my_surrogate(ratio, advantage, epsilon):
+    return torch.minimum(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
+
+
+check_surrogate(my_surrogate)"""
+WRONG = RIGHT.replace("torch.minimum(ratio * advantage, ", "(").replace("check_surrogate(my_surrogate)", "")
+CHECK = "\n\ncheck_surrogate(my_surrogate)"
+
+
+def handed_in(path: Path, answer: str = "", added: tuple[str, ...] = (), name: str = "03_clip") -> Path:
+    """Chapter 3 with this answer to exercise 1, and with cells added at the end. A cell that begins with # is text."""
+    notebook = json.loads((ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if answer and "def my_surrogate" in "".join(cell["source"]):
+            cell["source"] = answer.splitlines(keepends=True)
+    for source in added:
+        notebook["cells"].append({"cell_type": "markdown" if source.startswith("#") else "code", "source": source})
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def cells(*code: str) -> list[str]:
+    """The code cells of chapter 3, with these added."""
+    notebook = json.loads((ROOT / "chapters" / "03_clip.ipynb").read_text(encoding="utf-8"))
+    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"] + list(code)
