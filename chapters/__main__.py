@@ -18,6 +18,7 @@ USAGE = """usage: python -m chapters COMMAND ...
   lines   learn which line of the loop is there with which flags (after a change of the loop)
   setup   write badges and set-up cells into the saved notebooks again (after a change of version or address)
   site    make the web book from the saved notebooks
+  slides  make slides from the saved notebooks: python -m chapters slides 03_clip (without names: of all)
 
 All of them but grade work on a clone of the repository."""
 
@@ -31,7 +32,7 @@ def main(arguments: list[str]) -> int:
     if arguments[0] != "grade" and not (CLONE / "pyproject.toml").is_file():
         raise InputError(f"{arguments[0]} needs a clone of the repository, which an installed package is not")
     for package in ("jupytext", "nbconvert"):
-        extra("site" if arguments[0] == "site" else "chapters", package)
+        extra("site" if arguments[0] in ("site", "slides") else "chapters", package)
     return command(arguments[1:])
 
 
@@ -76,6 +77,12 @@ def _grade(arguments: list[str]) -> int:
     return grade.main(options(grade.GradeOptions, arguments, "python -m chapters grade"))
 
 
+def _slides(arguments: list[str]) -> int:
+    from chapters.book.slides import deck
+
+    return deck.main(options(deck.SlidesOptions, arguments, "python -m chapters slides"))
+
+
 def _alone(name: str, arguments: list[str]) -> int:
     """0 for a command without arguments. Raises InputError for any argument."""
     if arguments:
@@ -83,7 +90,15 @@ def _alone(name: str, arguments: list[str]) -> int:
     return 0
 
 
-COMMANDS = {"build": _build, "clips": _clips, "grade": _grade, "lines": _lines, "setup": _setup, "site": _site}
+COMMANDS = {
+    "build": _build,
+    "clips": _clips,
+    "grade": _grade,
+    "lines": _lines,
+    "setup": _setup,
+    "site": _site,
+    "slides": _slides,
+}
 
 if __name__ == "__main__":
     sys.exit(guarded(main, sys.argv[1:]))

@@ -31,6 +31,7 @@ from ablations.experiments import (
 from ablations.findings import calibrate, games, speed
 from ablations.findings.our_designs import SB3
 from ablations.training.plan import plans
+from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
 from tricks import PPO, Config, Tricks, diff
 from tricks.cli.export_command import File
@@ -168,7 +169,11 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 
 
 def test_every_option_on_a_page_is_an_option() -> None:
-    known = [f for group in (Tricks, Config, File, Output, Playing, Saving, *KINDS.values()) for f in fields(group)]
+    known = [
+        f
+        for group in (Tricks, Config, File, Output, Playing, Saving, GradeOptions, *KINDS.values())
+        for f in fields(group)
+    ]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
     assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | {*SHORT, *REPEATED, "--version"}
 
