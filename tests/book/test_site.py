@@ -1,5 +1,6 @@
 """The web book: it is whole, asks for nothing outside its folder, and moves as it should in a real browser."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import nbformat
 import pytest
 from support.browsing import Browser
 
+import ablations
+import tricks
 from chapters.book.build import names
 from tricks.errors import InputError
 from tricks.ladder import LADDER, switched
@@ -33,6 +36,19 @@ def test_every_chapter_has_its_page_in_reading_order(site: Path) -> None:
     front = (site / "index.html").read_text()
     assert re.findall(r"class=.card. href=.chapters/(\w+)\.html", front) == names()
     assert {f"chapters/{name}.html" for name in names()} <= {*pages(site)}
+
+
+def test_the_reference_has_every_public_function_and_class_and_no_leftovers_of_markup(site: Path) -> None:
+    for module in (tricks, ablations):
+        text = (site / "reference" / f"{module.__name__}.html").read_text()
+        for name in module.__all__:
+            if inspect.isfunction(one := getattr(module, name)) or inspect.isclass(one):
+                assert re.search(rf'<dt [^>]*id="{module.__name__}\.{name}"', text), name
+    tasks = (site / "reference" / "each-trick.html").read_text()
+    assert {f"tricks.{name}" for name in ("gae", "clip", "huber")} <= {*re.findall(r'id="module-([\w.]+)"', tasks)}
+    for page in pages(site):
+        if page.startswith("reference/"):
+            assert not re.search(r"Alias for field|system-message|\*values|``", (site / page).read_text()), page
 
 
 def test_no_page_names_a_script_a_style_or_a_picture_that_is_not_in_the_folder(site: Path) -> None:

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from chapters.book import clips
 from chapters.book.build import CHAPTERS, names, number, parts, title
 from chapters.book.setup_cells import stored
-from chapters.book.site import explorer, playing
+from chapters.book.site import explorer, playing, reference
 from chapters.book.site.growing import origins
 from chapters.book.site.rungs import has_trick, rung_of
 from chapters.book.two_hours import STOPS
@@ -60,6 +60,8 @@ def stage(folder: Path) -> None:
     (folder / "chapters" / "ppo.md").write_text(whole_ppo(), encoding="utf-8")
     (folder / "explorer.md").write_text(explorer.PAGE, encoding="utf-8")
     (folder / "playground.md").write_text(playing.page(), encoding="utf-8")
+    for name, text in reference.pages().items():
+        _place(folder, ROOT / reference.FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / "index.md").write_text(front_page(), encoding="utf-8")
 
 
@@ -181,6 +183,7 @@ def front_page() -> str:
     tree += _tree("Try it", ["playground", "explorer"])
     for want, pages in documentation().items():
         tree += _tree(want.capitalize(), (page.relative_to(ROOT).with_suffix("").as_posix() for page in pages))
+    tree += _tree("Reference", (f"{reference.FOLDER}/{name}" for name in reference.pages()))
     html = f"```{{raw}} html\n<div id='chapters'></div>\n{cards}{CHART}\n```"
     return f"# What makes PPO work\n\n{FRONT}\n\n{playing.large()}\n\n{html}\n\n{tree}"
 

@@ -15,12 +15,14 @@ from chapters.book.site.explorer import explored
 from chapters.book.site.growing import colored, loop
 from chapters.book.site.playground import engine, page
 from chapters.book.site.playing import played
+from chapters.book.site.reference import SETTINGS
 from chapters.book.site.staging import STATIC, stage
 from chapters.book.site.wall_chart import wall_chart
 from chapters.book.store import FOLDER
 from tricks.core.extras import extra
 from tricks.errors import InputError
 
+EXTENSIONS = ("myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline")
 SCRIPTS = ("data.js", "loop.js", "plot.js")
 
 
@@ -81,7 +83,8 @@ def settings(static: list[str]) -> dict[str, Any]:
     return {
         "project": "What makes PPO work",
         "author": "the authors of tricks",
-        "extensions": ["myst_nb", "sphinx.ext.mathjax", "sphinx-mathjax-offline", "chapters.book.site.rungs"],
+        "extensions": [*EXTENSIONS, "chapters.book.site.rungs", "chapters.book.site.reference"],
+        **SETTINGS,
         "nb_execution_mode": "off",
         "nb_render_markdown_format": "gfm",  # tables in outputs
         "nb_code_prompt_show": "Show the code",
