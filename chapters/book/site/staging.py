@@ -180,8 +180,8 @@ def front_page() -> str:
             pages.insert(1 + pages.index("chapters/04_gae"), "chapters/ppo")
         tree += _tree(part, pages)
     tree += _tree("Try it", ["playground", "explorer"])
-    for want, pages in documentation().items():
-        tree += _tree(want.capitalize(), (page.relative_to(ROOT).with_suffix("").as_posix() for page in pages))
+    for want, found in documentation().items():
+        tree += _tree(want.capitalize(), (page.relative_to(ROOT).with_suffix("").as_posix() for page in found))
     tree += _tree("Reference", (f"{reference.FOLDER}/{name}" for name in reference.pages()))
     html = f"```{{raw}} html\n<div id='chapters'></div>\n{cards}{CHART}\n```"
     return f"# What makes PPO work\n\n{FRONT}\n\n{playing.large()}\n\n{html}\n\n{tree}"
