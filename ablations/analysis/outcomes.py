@@ -194,7 +194,7 @@ def trial_table(found: Sequence[Outcome], second: Sequence[Outcome] = ()) -> pd.
 
 
 def trial_table_of(studies: Sequence[Study]) -> pd.DataFrame:
-    """`trial_table`, of all trials that these studies hold, with those that tried them again."""
+    """`trial_table` of all trials in these studies, with their second tries."""
     return trial_table(outcomes(studies), outcomes([study.again for study in studies if study.again]))
 
 

@@ -20,11 +20,11 @@ def summary(
 ) -> str:
     """The table as Markdown. studies: with designs. drawn: the choices of each random design."""
     rows = [
-        ("which tricks help on the ladder, and where?", "ladders", _ladders(studies)),
-        ("does each trick do what it is for?", "trials", _trials(trials)),
-        ("how much do the numbers matter?", "numbers", _numbers(sweeps, drawn)),
-        ("do the tricks beyond the ladder help?", "beyond", _beyond(studies)),
-        ("what about robots, and what others found?", "robots", _robots(studies)),
+        ("Which tricks help on the ladder, and where?", "ladders", _ladders(studies)),
+        ("Does each trick do what it is for?", "trials", _trials(trials)),
+        ("How much do the numbers matter?", "numbers", _numbers(sweeps, drawn)),
+        ("Do the tricks beyond the ladder help?", "beyond", _beyond(studies)),
+        ("What about robots, and what others found?", "robots", _robots(studies)),
     ]
     linked = [(f"[{question}](results/{page}.md)", answer) for question, page, answer in rows]
     return markdown([("question", "answer in brief"), *linked])
