@@ -17,6 +17,7 @@ from chapters.book.setup_cells import stored
 from tricks import Tricks
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
+SOLUTIONS = CHAPTERS / "solutions"
 NAMES = names()
 CHAPTERS_PROPER = [name for name in NAMES if not name.startswith("a")]  # without the appendices
 
@@ -90,7 +91,9 @@ def test_nothing_of_the_library_is_copied_into_a_chapter(name: str) -> None:
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
 def test_a_chapter_has_exercises_and_their_solutions_are_right(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Exercise 2" in (CHAPTERS / f"{name}.py").read_text()
-    runpy.run_path(str(CHAPTERS / "solutions" / f"{name}.py"))
+    if not SOLUTIONS.is_dir():
+        pytest.skip("a student's copy has no solutions")
+    runpy.run_path(str(SOLUTIONS / f"{name}.py"))
     verdicts = capsys.readouterr().out.splitlines()
     assert verdicts
     assert all(verdict.startswith("Right") for verdict in verdicts)
@@ -123,7 +126,8 @@ def test_the_map_lists_every_chapter_with_its_question() -> None:
 def test_links_between_chapters_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(([\w./-]+)\)", (CHAPTERS / f"{name}.py").read_text())
     assert links
-    assert not [link for link in links if not (CHAPTERS / link).exists()]
+    gone = [link for link in links if not (CHAPTERS / link).exists()]
+    assert gone == ([] if SOLUTIONS.is_dir() else [link for link in links if link.startswith("solutions/")])
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)
