@@ -17,11 +17,11 @@ from ablations.findings.calibrate import in_words
 from ablations.findings.claims import claims_text
 from ablations.findings.game_scores import mean_score
 from ablations.findings.games_section import games_in_words
+from ablations.findings.one_screen import summary
 from ablations.findings.our_designs import SB3
 from ablations.findings.published import PUBLISHED, published_text
 from ablations.findings.replication import EARLIER, replication_text
 from ablations.findings.stored_choices import stored_random, stored_sweeps, takeaways
-from ablations.findings.summary import summary
 from ablations.findings.take_home import take_home
 from ablations.report import sentences, tables
 from ablations.report.sweep_words import ranges

@@ -36,7 +36,7 @@ def test_what_a_result_says_of_its_training_is_typed() -> None:
     assert result.diverged == {}
     assert result.steps == sum(result.curve.groupby("seed").step.max())
     assert result.seconds > 0
-    assert set(result.made_with) == {"tricks", "torch", "numpy", "gymnasium", "python", "machine", "commit"}
+    assert set(result.made_with) == {"tricks", "torch", "numpy", "numba", "gymnasium", "python", "machine", "commit"}
 
 
 def test_an_arm_of_the_rewards_sign_is_trained_as_the_switch_would_train_it() -> None:
