@@ -33,7 +33,7 @@ except ImportError:
     if importlib.util.find_spec("torch"):
         install("--no-deps", "{name}=={version}")
         needs = importlib.metadata.requires("{name}")
-        wanted = [need.split(";")[0] for need in needs if {kept}]
+        wanted = [need.split("; extra")[0] for need in needs if {kept}]
         install(*(need for need in wanted if not need.startswith("torch")))
     else:
         install("{asked}=={version}", "--extra-index-url", "https://download.pytorch.org/whl/cpu")"""

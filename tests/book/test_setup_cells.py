@@ -13,6 +13,8 @@ from chapters.book.setup_cells import EXTRAS, TAG, badges, code, stored, with_se
 from tricks import __version__
 from tricks.version import DISTRIBUTION
 
+NUMBA = 'numba>=0.61; python_version < "3.15"'
+
 
 @pytest.mark.parametrize("name", names())
 def test_a_stored_notebook_has_the_badges_and_the_set_up_of_this_version(name: str) -> None:
@@ -56,7 +58,7 @@ def calls_of(name: str, torch: bool, monkeypatch: pytest.MonkeyPatch) -> list[li
     monkeypatch.setitem(sys.modules, "chapters.book", None)
     monkeypatch.setattr("subprocess.run", lambda words, check: asked.append(words[4:]))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if torch else None)
-    needs = ["torch<2.14,>=2.5", "pandas>=2.2", 'ale-py>=0.11.1; extra == "atari"', 'ruff; extra == "dev"']
+    needs = ["torch<2.14,>=2.5", "pandas>=2.2", NUMBA, 'ale-py>=0.11.1; extra == "atari"', 'ruff; extra == "dev"']
     monkeypatch.setattr("importlib.metadata.requires", lambda name: needs)
     exec(code(name), {})
     return asked
@@ -64,8 +66,8 @@ def calls_of(name: str, torch: bool, monkeypatch: pytest.MonkeyPatch) -> list[li
 
 def test_the_set_up_installs_everything_but_the_torch_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     this = f"{DISTRIBUTION}=={__version__}"
-    assert calls_of("04_gae", True, monkeypatch) == [["--quiet", "--no-deps", this], ["--quiet", "pandas>=2.2"]]
-    assert calls_of("23_atari", True, monkeypatch)[1] == ["--quiet", "pandas>=2.2", "ale-py>=0.11.1"]
+    assert calls_of("04_gae", True, monkeypatch) == [["--quiet", "--no-deps", this], ["--quiet", "pandas>=2.2", NUMBA]]
+    assert calls_of("23_atari", True, monkeypatch)[1] == ["--quiet", "pandas>=2.2", NUMBA, "ale-py>=0.11.1"]
 
 
 def test_without_a_torch_the_set_up_installs_the_one_for_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
