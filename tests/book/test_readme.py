@@ -175,7 +175,12 @@ def test_every_option_on_a_page_is_an_option() -> None:
         for f in fields(group)
     ]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}
-    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | {*SHORT, *REPEATED, "--version", "--print-completion"}
+    assert pages.options() <= {f"--{name.replace('_', '-')}" for name in names} | {
+        *SHORT,
+        *REPEATED,
+        "--version",
+        "--print-completion",
+    }
 
 
 def test_the_designs_and_suites_on_the_pages_are_those_that_there_are() -> None:
