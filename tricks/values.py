@@ -163,7 +163,8 @@ def _in_words(kind: Any) -> str:
     """What a kind asks for: `a whole number or a list of whole numbers`."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(_in_words(one) for one in inner if one is not NoneType or len(inner) < 3)
+        words = list(dict.fromkeys(_in_words(one) for one in inner if one is not NoneType))
+        return " or ".join([*words, *["None"] * (NoneType in inner and len(words) == 1)])
     if origin is tuple and inner[0] is str:
         return "a list of strings"
     if origin is tuple:

@@ -85,7 +85,8 @@ def test_every_text_file_is_utf_8_in_any_locale() -> None:
 def test_output_that_is_lost_costs_no_training_but_is_reported(tmp_path: Path) -> None:
     with FULL.open("w", encoding="utf-8") as full:
         status, _, err = ended(begin("tricks", ["train", *TINY, "--out", "x"], tmp_path, stdout=full))
-    assert (status, err) == (2, "error: cannot write the output: No space left on device\n")
+    assert status == 2
+    assert err.endswith("error: cannot write the output: No space left on device\n")  # it may have compiled before
     assert sorted(path.name for path in (tmp_path / "x").iterdir()) == SAVED
 
 
