@@ -38,7 +38,7 @@ USAGE = """usage: python -m ablations [COMMAND] ...
 
 Without arguments: the ladder on CartPole-v1, 30 seeds, 100,000 steps. `python -m ablations COMMAND --help`
 shows its options, `--version` what is installed, and `--print-completion SHELL` a script with which
-bash, zsh or tcsh completes them. To resume an interrupted run, give the same command again."""
+bash or zsh completes them. To resume an interrupted run, give the same command again."""
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,16 @@ def test_the_options_of_a_command_are_offered_and_nothing_else(line: str, words:
     assert offered(line, scripts) == words
 
 
-@pytest.mark.parametrize("arguments", [[], ["powershell"], ["bash", "zsh"]])
+def test_zsh_gets_a_script_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tricks.main(["--print-completion", "zsh"]) == 0
+    script = capsys.readouterr().out
+    assert script.startswith("#compdef tricks\n")
+    assert all(f"'{name}'" in script for name in tricks.COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [[], ["tcsh"], ["bash", "zsh"]])
 def test_another_shell_gets_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    said = f"error: --print-completion takes bash, zsh or tcsh, not {' '.join(arguments) or 'nothing'}\n"
+    said = f"error: --print-completion takes bash or zsh, not {' '.join(arguments) or 'nothing'}\n"
     for main in (tricks.main, ablations.main):
         assert main(["--print-completion", *arguments]) == 2
         assert capsys.readouterr() == ("", said)

@@ -13,7 +13,7 @@ from tricks.cli import shell
 from tricks.errors import InputError
 
 OPTION = "--print-completion"
-SHELLS = ("bash", "zsh", "tcsh")  # which every version of tyro knows
+SHELLS = ("bash", "zsh")  # which tyro knows without other packages
 
 
 def completion(program: str, commands: Mapping[str, Callable[[list[str]], object]], arguments: list[str]) -> str:
@@ -21,7 +21,7 @@ def completion(program: str, commands: Mapping[str, Callable[[list[str]], object
     import tyro  # imported here because most commands don't need it
 
     if len(arguments) != 1 or arguments[0] not in SHELLS:
-        raise InputError(f"{OPTION} takes bash, zsh or tcsh, not {' '.join(arguments) or 'nothing'}")
+        raise InputError(f"{OPTION} takes bash or zsh, not {' '.join(arguments) or 'nothing'}")
     kinds = [Annotated[options_of(command), tyro.conf.subcommand(name)] for name, command in commands.items()]
     together: Any = reduce(or_, kinds)
     box = io.StringIO()

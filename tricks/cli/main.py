@@ -25,7 +25,7 @@ RUNG is a preset ({presets}) or a flag, which means the ladder up to it,
 or ppo with it if it is beyond the ladder. The default is ppo; flags add to it or
 remove from it. (In Python, Tricks() is reinforce.)
 `python -m tricks train --help` and `play --help` show all options; `--version` shows what is installed,
-and `--print-completion SHELL` a script with which bash, zsh or tcsh completes all of this."""
+and `--print-completion SHELL` a script with which bash or zsh completes all of this."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
