@@ -16,6 +16,7 @@ from support.register import register
 
 import tricks.loop
 from ablations.training import pools, workers
+from tricks.fast.dispatch import loaded
 from tricks.ladder import NEEDS, PRESETS, REINFORCE, Tricks, closed, switched
 
 torch.set_num_threads(1)
@@ -46,6 +47,13 @@ register("UnitPictures-v0", AnySpace, observation=Box(0, 1, (3, 8, 8)))
 # a short limit, so that truncations and terminations both happen within a few dozen steps
 register("ShortCartPole-v0", lambda **options: AllLegal(CartPoleEnv(**options)), max_episode_steps=15)
 register("ShortPendulum-v0", PendulumEnv, max_episode_steps=15)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile once, before workers and commands want to."""
+    if not hasattr(config, "workerinput"):
+        for module in ("compiled_layers", "compiled_rows", "compiled_rules"):
+            loaded(module)
 
 
 def alone(name: str) -> Tricks:

@@ -56,7 +56,6 @@ def test_numbers_as_readers_see_them() -> None:
 
 
 def test_that_something_was_compiled_is_not_kept_and_what_a_cell_says_is() -> None:
-    assert build.COMPILING.fullmatch("compiling for this CPU, once ... ")
-    assert build.COMPILING.fullmatch("2 s\n")
-    assert not build.COMPILING.fullmatch("compiling for this CPU, once ... UserWarning\n")
+    assert build.COMPILING.fullmatch("compiled_rows: compiled for this CPU, once, in 2 s\n")
+    assert not build.COMPILING.fullmatch("compiled_rows: compiled for this CPU, once, in 2 s\nUserWarning\n")
     assert not build.COMPILING.fullmatch("")

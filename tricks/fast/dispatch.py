@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
-PATIENCE = 1.0  # seconds without a word
 P = ParamSpec("P")
 R = TypeVar("R")
 _wanted = True
@@ -70,18 +68,13 @@ def loaded(module: str) -> ModuleType | None:
 
     None if numba, or something that its functions need of the CPU, is not there.
     """
-    start, said = time.perf_counter(), threading.Timer(PATIENCE, _say, ("compiling for this CPU, once ... ",))
-    said.start()
+    start = time.perf_counter()
     try:
         found = importlib.import_module(f"tricks.fast.{module}")
     except ImportError:
         return None
-    finally:
-        said.cancel()
-    if (took := time.perf_counter() - start) > PATIENCE:
-        _say(f"{took:.0f} s\n")
+    stats = [each.stats for each in vars(found).values() if hasattr(each, "stats")]
+    if any(each.cache_misses for each in stats):
+        took = time.perf_counter() - start
+        print(f"{module}: compiled for this CPU, once, in {took:.0f} s", file=sys.stderr, flush=True)
     return found
-
-
-def _say(words: str) -> None:
-    print(words, end="", file=sys.stderr, flush=True)
