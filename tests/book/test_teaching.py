@@ -48,6 +48,16 @@ def test_the_syllabus_has_the_chapters_exercises_and_minutes() -> None:
         assert read == ", ".join(each.label for each in asked if not each.check)
 
 
+def test_the_page_names_the_exercises_below_going_further() -> None:
+    said = re.findall(r"\d+\.\d", PAGES["docs/teaching.md"].split("(there you find exercises")[1].split(")")[0])
+    weeks = ",".join(line.split("|")[2] for line in region("syllabus").splitlines()[2:]).replace(" ", "").split(",")
+    found = []
+    for name in [name for name in names() if number(name) in weeks]:
+        further = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[2]
+        found += [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
+    assert said == found
+
+
 def test_the_exam_has_an_answer_to_each_question() -> None:
     asked = PAGES["docs/teaching.md"].split("## An exam")[1]
     numbered = re.compile(r"^(\d+)\. ", re.MULTILINE)
