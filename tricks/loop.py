@@ -27,6 +27,7 @@ from tricks.core.rollout import Batch, Player, Rollout, play_episodes
 from tricks.core.spaces import Spaces
 from tricks.dual_clip import bounded_below, bounded_fraction
 from tricks.entropy import entropy_bonus
+from tricks.fast.dispatch import faster
 from tricks.gae import gae
 from tricks.grad_clip import shorten
 from tricks.huber import linear_beyond
@@ -233,6 +234,7 @@ def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: L
     return batch
 
 
+@faster("tricks.fused")
 def learn(
     agent: Agent,
     batches: Iterable[Batch],

@@ -5,6 +5,7 @@ a row the same features in any batch. Matrices are float32 and contiguous, and t
 longer to unpack an array than a small layer takes to compute.
 """
 
+import numpy as np
 from numba import njit
 
 from tricks.fast.compiled_product import KERNEL, f4, matrix, product
@@ -90,51 +91,69 @@ def turn(w, t, rows, columns):
             T[j, i] = W[i, j]
 
 
+@njit(**KERNEL)
+def block_forward(x, weights, biases, hs, sizes, rows, curved):
+    """The features of every layer, hs[k] [rows, sizes[k+1]], of one seed's x [rows, sizes[0]]."""
+    for k in range(len(hs)):
+        h, inputs, outputs = hs[k], sizes[k], sizes[k + 1]
+        fill(h, biases[k], rows, outputs)
+        product(x, inputs, 1, weights[k], h, rows, outputs, inputs)
+        bend(h, rows, outputs, curved)
+        x = h
+
+
+@njit(**KERNEL)
+def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, curved, scratch):
+    """Add to the gradients of one seed's weights and biases and, if gx is not 0, set that of x, from that of g.
+
+    `turned` are the weights, transposed; the scratch has room for twice the rows of the widest layer.
+    """
+    here, other = scratch, scratch + 4 * rows * sizes.max()
+    for k in range(len(hs) - 1, -1, -1):
+        inputs, outputs = sizes[k], sizes[k + 1]
+        below = hs[k - 1] if k > 0 else x
+        unbend(g, hs[k], here, to_biases[k], rows, outputs, curved)
+        product(below, 1, inputs, here, to_weights[k], inputs, outputs, rows)
+        if k > 0 or gx != 0:
+            g = other if k > 0 else gx
+            fill(g, 0, rows, inputs)
+            product(here, outputs, 1, turned[k], g, rows, inputs, outputs)
+
+
 @njit("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, b1)", **KERNEL)
 def layers_forward(x, weights, biases, hs, sizes, seeds, rows, curved):
     """The features of every layer, hs[k] [S, rows, sizes[k+1]], of x [S, rows, sizes[0]]."""
+    inputs, outputs = 4 * sizes[:-1], 4 * sizes[1:]  # bytes of a row
     for s in range(seeds):
+        w, b = weights + s * inputs * sizes[1:], biases + s * outputs
         for first in range(s * rows, (s + 1) * rows, BLOCK):
             some = min(BLOCK, (s + 1) * rows - first)
-            below = x + 4 * first * sizes[0]
-            for k in range(len(weights)):
-                inputs, outputs = sizes[k], sizes[k + 1]
-                h = hs[k] + 4 * first * outputs
-                fill(h, biases[k] + 4 * s * outputs, some, outputs)
-                product(below, inputs, 1, weights[k] + 4 * s * inputs * outputs, h, some, outputs, inputs)
-                bend(h, some, outputs, curved)
-                below = h
+            block_forward(x + first * inputs[0], w, b, hs + first * outputs, sizes, some, curved)
 
 
 @njit("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, b1, i8)", **KERNEL)
 def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, curved, scratch):
     """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
-    most, top = sizes.max(), len(weights) - 1
+    inputs, outputs = 4 * sizes[:-1], 4 * sizes[1:]  # bytes of a row
+    turned = np.empty_like(weights)
     for s in range(seeds):
-        turned = scratch + 8 * BLOCK * most
-        for k in range(top + 1):
-            inputs, outputs = sizes[k], sizes[k + 1]
-            turn(weights[k] + 4 * s * inputs * outputs, turned, inputs, outputs)
-            turned += 4 * inputs * outputs
-            fill(to_weights[k] + 4 * s * inputs * outputs, 0, inputs, outputs)
-            fill(to_biases[k] + 4 * s * outputs, 0, 1, outputs)
+        at = scratch + 8 * BLOCK * sizes.max()
+        to_w, to_b = to_weights + s * inputs * sizes[1:], to_biases + s * outputs
+        for k in range(len(weights)):
+            turned[k] = at
+            turn(weights[k] + s * inputs[k] * sizes[k + 1], at, sizes[k], sizes[k + 1])
+            at += inputs[k] * sizes[k + 1]
+            fill(to_w[k], 0, sizes[k], sizes[k + 1])
+            fill(to_b[k], 0, 1, sizes[k + 1])
         for first in range(s * rows, (s + 1) * rows, BLOCK):
-            some = min(BLOCK, (s + 1) * rows - first)
-            d, w, other, here = g + 4 * first * sizes[-1], turned, scratch, scratch + 4 * BLOCK * most
+            some, d = min(BLOCK, (s + 1) * rows - first), g + first * outputs[-1]
+            to_x = gx + first * inputs[0] if gx != 0 else 0
             if silent(d, some, sizes[-1]):
                 if gx != 0:
-                    fill(gx + 4 * first * sizes[0], 0, some, sizes[0])
+                    fill(to_x, 0, some, sizes[0])
                 continue
-            for k in range(top, -1, -1):
-                inputs, outputs = sizes[k], sizes[k + 1]
-                w -= 4 * inputs * outputs
-                below = (hs[k - 1] if k > 0 else x) + 4 * first * inputs
-                unbend(d, hs[k] + 4 * first * outputs, here, to_biases[k] + 4 * s * outputs, some, outputs, curved)
-                product(below, 1, inputs, here, to_weights[k] + 4 * s * inputs * outputs, inputs, outputs, some)
-                if k > 0 or gx != 0:
-                    d = other if k > 0 else gx + 4 * first * inputs
-                    fill(d, 0, some, inputs)
-                    product(here, outputs, 1, w, d, some, inputs, outputs)
+            below = x + first * inputs[0]
+            block_backward(d, below, to_x, turned, hs + first * outputs, to_w, to_b, sizes, some, curved, scratch)
 
 
 @njit("(i8, i8, i8, i8, i8, i8, i8)", **KERNEL)

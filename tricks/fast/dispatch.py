@@ -18,21 +18,32 @@ _wanted = True
 
 
 def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A plain formula, computed by the function of its own or this name in `tricks.fast`, unless that returns None."""
+    """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
+
+    The module is one of `tricks.fast`, or another, named with a dot. A formula that calls functions of this package
+    takes its plain form while one of them is replaced.
+    """
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
-        form: Callable[P, R | None] = getattr(
-            importlib.import_module(f"tricks.fast.{module}"), name or formula.__name__
-        )
+        path = module if "." in module else f"tricks.fast.{module}"
+        form: Callable[P, R | None] = getattr(importlib.import_module(path), name or formula.__name__)
+        names = formula.__globals__
+        called = {each: names[each] for each in formula.__code__.co_names if ours(names.get(each))}
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = form(*args, **kwargs) if wanted() else None
+            whole = wanted() and all(names[each] is function for each, function in called.items())
+            found = form(*args, **kwargs) if whole else None
             return formula(*args, **kwargs) if found is None else found
 
         return computed
 
     return chosen
+
+
+def ours(value: object) -> bool:
+    """Whether it is a function of this package."""
+    return callable(value) and not isinstance(value, type) and getattr(value, "__module__", "").startswith("tricks.")
 
 
 def compiled(module: str, *tensors: Tensor) -> ModuleType | None:

@@ -1,0 +1,273 @@
+"""A minibatch's gradients as numba compiles them: from the observations to the loss and back, 32 rows at a time.
+
+So what lies between never leaves the fastest cache. The tricks' own files have the formulas and their sources;
+`tricks.fused` says when this stands for them. Nets travel as addresses, see `compiled_layers`.
+"""
+
+import numpy as np
+from numba import njit
+
+from tricks.fast.compiled_layers import BLOCK, block_backward, block_forward, fill, turn
+from tricks.fast.compiled_product import KERNEL, f4, matrix, product
+
+FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "baseline", "value_clip", "huber", "action_mask")
+REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, BASELINE, VALUE_CLIP, HUBER, ACTION_MASK = range(9)
+NUMBERS = ("clip_range", "dual_clip_limit", "entropy_coef", "value_clip_range", "huber_delta", "value_coef")
+RANGE, LIMIT, ENTROPY_COEF, VALUE_RANGE, DELTA, VALUE_COEF = range(6)
+FOUND = ("policy_loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "bounded_fraction")
+POLICY_LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
+TINY, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(0.5 * np.log(2 * np.pi))
+
+
+@njit(**KERNEL)
+def standardize(advantage, valid, rows):
+    """(A − mean)/(std + 1e-8) of the valid rows."""
+    mean, variance = 0.0, 0.0
+    for i in range(len(valid)):
+        mean += advantage[i] if valid[i] else f4(0)
+    mean = f4(mean / rows)
+    for i in range(len(valid)):
+        variance += (advantage[i] - mean) ** 2 if valid[i] else f4(0)
+    std = f4(np.sqrt(variance / max(rows - 1, 1.0)))
+    return (advantage - mean) / (std + f4(1e-8))
+
+
+@njit(**KERNEL)
+def objective(log_prob, old, advantage, on, number, found):
+    """What is maximized, and its derivative by log π; what is noted of the ratio is added up."""
+    if not on[REUSE]:
+        return log_prob * advantage, advantage
+    ratio, through = np.exp(log_prob - old), f4(1)
+    value = ratio * advantage
+    above = f4(TINY) if ratio < f4(TINY) else ratio
+    found[KL] += above - f4(1) - np.log(above)
+    if ratio > found[MAX_RATIO] or ratio != ratio:
+        found[MAX_RATIO] = ratio
+    if on[CLIP]:
+        low, high = f4(1) - f4(number[RANGE]), f4(1) + f4(number[RANGE])
+        clipped = (low if ratio < low else high if ratio > high else ratio) * advantage
+        if clipped < value:
+            value, through = clipped, f4(0)
+        found[CLIPPED] += abs(ratio - f4(1)) > f4(number[RANGE])
+    if on[DUAL_CLIP]:
+        limit = f4(number[LIMIT])
+        if advantage < f4(0) and value <= limit * advantage:
+            through = f4(0.5) * through if value == limit * advantage else f4(0)
+            value = limit * advantage
+        found[BOUNDED] += ratio > limit and advantage < f4(0)
+    return value, through * advantage * ratio  # 0·∞ is NaN here, as it is there
+
+
+@njit(**KERNEL)
+def error(value, old, target, on, number):
+    """The value loss of a row, and its derivative by V."""
+    slope = value - target
+    found = 0.5 * slope * slope
+    if on[VALUE_CLIP]:
+        limit = number[VALUE_RANGE]
+        moved = value - old
+        near = old + (-limit if moved < -limit else limit if moved > limit else moved) - target
+        if 0.5 * near * near > found:
+            found, slope = 0.5 * near * near, near if abs(moved) <= limit else 0.0
+        elif 0.5 * near * near == found and abs(moved) > limit:
+            slope *= 0.5
+    if on[HUBER]:
+        delta = number[DELTA]
+        distance = np.sqrt(2 * max(found, 0.5 * delta * delta))
+        if distance > delta:
+            found, slope = delta * (distance - 0.5 * delta), slope * delta / distance
+    return found, slope
+
+
+@njit(**KERNEL)
+def hide(logits, legal):
+    """Make illegal actions impossible."""
+    for j in range(len(logits)):
+        logits[j] = logits[j] if legal[j] else f4(-1e30)
+
+
+@njit(**KERNEL)
+def softmax_row(logits, action, p, log_p):
+    """log π(a) and the entropy of a row; π and log π are written."""
+    highest, total, mixed = logits.max(), f4(0), f4(0)
+    for j in range(len(logits)):
+        p[j] = np.exp(logits[j] - highest)
+        total += p[j]
+    norm = highest + np.log(total)
+    for j in range(len(logits)):
+        p[j] /= total
+        log_p[j] = logits[j] - norm
+        mixed += p[j] * log_p[j]
+    return log_p[action], -mixed
+
+
+@njit(**KERNEL)
+def gaussian_row(mean, log_std, action, z):
+    """log π(a) and the entropy of a row; z = (a − μ)/σ is written."""
+    log_prob, entropy = f4(0), f4(0)
+    for j in range(len(mean)):
+        z[j] = (action[j] - mean[j]) / np.exp(log_std[j])
+        log_prob -= f4(0.5) * z[j] * z[j] + log_std[j] + HALF_LOG_TURN
+        entropy += log_std[j] + HALF_LOG_TURN + f4(0.5)
+    return log_prob, entropy
+
+
+@njit(**KERNEL)
+def seed_s_net(s, net, sizes, gradient, room):
+    """One seed's net: addresses of its layers, of where their gradients are added up, and of room for 32 rows."""
+    weights, biases = net[0] + s * 4 * sizes[:-1] * sizes[1:], net[1] + s * 4 * sizes[1:]
+    here, at = gradient[s].ctypes.data, room.ctypes.data
+    turned, hs = np.empty_like(weights), np.empty(len(sizes) - 2, np.int64)
+    for k in range(len(weights)):
+        turned[k] = at
+        turn(weights[k], at, sizes[k], sizes[k + 1])
+        at += 4 * sizes[k] * sizes[k + 1]
+    for k in range(len(hs)):
+        hs[k] = at
+        at += 4 * BLOCK * sizes[k + 1]
+    to_head, scratch = at, at + 4 * sizes[-2] * sizes[-1]
+    fill(to_head, 0, sizes[-1], sizes[-2])
+    return sizes, weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], to_head, scratch
+
+
+@njit(**KERNEL)
+def room_for(sizes):
+    """As many numbers as `seed_s_net` needs."""
+    weights = (sizes[:-1] * sizes[1:]).sum()
+    return np.empty(weights + sizes[-2] * sizes[-1] + BLOCK * (sizes.sum() + 3 * sizes.max()), np.float32)
+
+
+@njit(**KERNEL)
+def forward(x, net, y, rows, curved):
+    """A net's output without the last bias."""
+    sizes, weights, biases, _, hs, _, _, _, _ = net
+    block_forward(x, weights, biases, hs, sizes, rows, curved)
+    fill(y, 0, rows, sizes[-1])
+    product(hs[-1] if len(hs) > 0 else x, sizes[-2], 1, weights[-1], y, rows, sizes[-1], sizes[-2])
+
+
+@njit(**KERNEL)
+def backward(g, x, net, rows, curved):
+    """Add to the gradients of all but the last bias, from that of the output."""
+    sizes, _, _, turned, hs, to_weights, to_biases, to_head, scratch = net
+    inputs, outputs = sizes[-2], sizes[-1]
+    product(g, 1, outputs, hs[-1] if len(hs) > 0 else x, to_head, outputs, inputs, rows)
+    if len(hs) > 0:
+        above = scratch + 8 * BLOCK * sizes.max()
+        fill(above, 0, rows, inputs)
+        product(g, outputs, 1, turned[-1], above, rows, inputs, outputs)
+        block_backward(above, x, 0, turned, hs, to_weights, to_biases, sizes[:-1], rows, curved, scratch)
+
+
+@njit(**KERNEL)
+def finish(net, bias):
+    """Write the gradients of the last layer."""
+    sizes, _, _, _, _, to_weights, to_biases, to_head, _ = net
+    turn(to_head, to_weights[-1], sizes[-1], sizes[-2])
+    to_bias = matrix(to_biases[-1], 1, sizes[-1])
+    for j in range(sizes[-1]):
+        to_bias[0, j] = bias[j]
+
+
+@njit(
+    "(f4[:, :, ::1], b1[:, :], b1[:, :, ::1], i8[:, ::1], f4[:, :, ::1], f4[:, :], f4[:, :], b1[:], b1[::1], "
+    "f8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], i8, b1, f4[:, ::1], f8[:, ::1])",
+    **KERNEL,
+)
+def policy_gradients(
+    obs, valid, legal, chosen, drawn, advantages, olds, active, on, numbers,
+    net, sizes, log_std, to_log_std, curved, gradient, found,
+):  # fmt: skip
+    """Add the gradients [S, P] of the policy's losses, and write what is noted of them, [S, FOUND].
+
+    net [4, layers]: addresses of weights and biases, and where in [P] their gradients begin. Of the two kinds of
+    actions, `chosen` [S, B] or `drawn` [S, B, A] is empty, and so is what nobody reads.
+    """
+    seeds, rows, outputs = len(obs), obs.shape[1], sizes[-1]
+    gaussian, room = drawn.shape[1] > 0, room_for(sizes)
+    y, g = np.empty((BLOCK, outputs), np.float32), np.empty((BLOCK, outputs), np.float32)
+    p, log_p = np.empty(outputs, np.float32), np.empty(outputs, np.float32)
+    for s in range(seeds):
+        noted, number, count = found[s], numbers[s], float(valid[s].sum())
+        noted[:] = 0
+        if not active[s] or count == 0:
+            continue
+        one, advantage, bias = seed_s_net(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
+        last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs)[0], np.zeros(outputs, np.float32)
+        if on[ADVANTAGE_NORM]:
+            advantage = standardize(advantage, valid[s], count)
+        for first in range(0, rows, BLOCK):
+            some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
+            if not valid[s, first : first + some].any():
+                continue
+            forward(x, one, y.ctypes.data, some, curved)
+            for i in range(some):
+                r = first + i
+                g[i] = 0
+                if not valid[s, r]:
+                    continue
+                y[i] += last_bias
+                if gaussian:
+                    log_prob, entropy = gaussian_row(y[i], log_std[s], drawn[s, r], p)
+                else:
+                    if on[ACTION_MASK]:
+                        hide(y[i], legal[s, r])
+                    log_prob, entropy = softmax_row(y[i], chosen[s, r], p, log_p)
+                old = olds[s, r] if on[REUSE] else f4(0)
+                value, slope = objective(log_prob, old, advantage[r], on, number, noted)
+                noted[POLICY_LOSS] -= value
+                noted[MEAN_ENTROPY] += entropy
+                slope = -slope / f4(count)
+                bonus = -f4(number[ENTROPY_COEF]) / f4(count) if on[ENTROPY] else f4(0)
+                if gaussian:
+                    for j in range(outputs):
+                        g[i, j] = slope * p[j] / np.exp(log_std[s, j])
+                        of_std[j] += slope * (p[j] * p[j] - f4(1)) + bonus
+                else:
+                    for j in range(outputs):
+                        chance = (f4(1) if j == chosen[s, r] else f4(0)) - p[j]
+                        g[i, j] = slope * chance - bonus * p[j] * (log_p[j] + entropy)
+                bias += g[i]
+            backward(g.ctypes.data, x, one, some, curved)
+        finish(one, bias)
+        for j in range(outputs if gaussian else 0):
+            gradient[s, to_log_std + j] += of_std[j]
+        for k in range(len(FOUND)):
+            noted[k] /= 1.0 if k == MAX_RATIO else count
+
+
+@njit(
+    "(f4[:, :, ::1], b1[:, :], f8[:, :], f8[:, :], b1[:], b1[::1], f8[:, ::1], i8[:, ::1], i8[::1], f8[:, ::1], b1, "
+    "f4[:, ::1], f8[::1])",
+    **KERNEL,
+)
+def value_gradients(
+    obs, valid, olds, targets, active, on, numbers, net, sizes, last_bias, curved, gradient, found
+):  # fmt: skip
+    """Add the gradients [S, P] of the value losses times their coefficient, and write the losses, [S]."""
+    seeds, rows = len(obs), obs.shape[1]
+    y, g, room = np.empty((BLOCK, 1), np.float32), np.empty((BLOCK, 1), np.float32), room_for(sizes)
+    for s in range(seeds):
+        count, total, number = float(valid[s].sum()), 0.0, numbers[s]
+        found[s] = 0
+        if not active[s] or count == 0:
+            continue
+        one, bias = seed_s_net(s, net, sizes, gradient, room), np.zeros(1, np.float32)
+        for first in range(0, rows, BLOCK):
+            some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
+            if not valid[s, first : first + some].any():
+                continue
+            forward(x, one, y.ctypes.data, some, curved)
+            for i in range(some):
+                r = first + i
+                g[i] = 0
+                if not valid[s, r]:
+                    continue
+                old = olds[s, r] if on[VALUE_CLIP] else 0.0
+                loss, slope = error(y[i, 0] + last_bias[s, 0], old, targets[s, r], on, number)
+                total += loss
+                g[i, 0] = slope * number[VALUE_COEF] / count
+                bias += g[i]
+            backward(g.ctypes.data, x, one, some, curved)
+        finish(one, bias)
+        found[s] = total / count

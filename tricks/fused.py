@@ -1,0 +1,173 @@
+"""The loop's `learn` in a few compiled calls a minibatch, for nets of dense layers on a CPU."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tricks.annealing import following_decay, linear_decay
+from tricks.config import Config
+from tricks.core.adam import Adam, gradient
+from tricks.core.agent import Agent
+from tricks.core.nets import Dense, Head, Net
+from tricks.core.per_seed import per_seed
+from tricks.core.policies import Categorical, DiagonalGaussian
+from tricks.core.rollout import Batch
+from tricks.fast.dispatch import compiled
+from tricks.ladder import Tricks
+from tricks.ppg_buffers import ages
+from tricks.runs.log import Log
+from tricks.separate_optimizers import idle, turns
+
+FORMULAS = (Categorical.log_prob, Categorical.entropy, DiagonalGaussian.log_prob, DiagonalGaussian.entropy)
+FORMULAS += (gradient, Adam.move, Agent.features, Agent.policy, Agent.value, Agent.read, Agent.output, Net.forward)
+FORMULAS += (Dense.forward, Head.forward)
+KNOWN = {  # a flag that is not here takes the plain form
+    *("baseline", "reuse", "clip", "gae", "orthogonal_init", "advantage_norm", "state_norm", "return_norm"),
+    *("grad_clip", "entropy", "action_mask", "popart", "segments", "bootstrap", "value_clip", "lr_anneal"),
+    *("clip_anneal", "shared_trunk", "ppg", "ppg_buffers", "kl_stop", "dual_clip", "huber", "recompute"),
+    *("reward_scaling", "separate_optimizers"),
+}
+
+
+def learn(
+    agent: Agent,
+    batches: Iterable[Batch],
+    optimizer: Adam,
+    value_optimizer: Adam,
+    learning_rate: Tensor,
+    config: Config,
+    tricks: Tricks,
+    log: Log,
+) -> bool | None:
+    """`loop.learn`. None for agents, flags and devices that it is not for."""
+    if not usual(agent, tricks):
+        return None
+    policy, critic = (Place.of(*each) for each in ((agent.policy_net, optimizer), (agent.value_net, value_optimizer)))
+    code = compiled("compiled_learning", *policy.parameters, *critic.parameters)
+    if code is None:
+        return None
+    clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
+    value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)
+    if tricks.clip_anneal:
+        clip_range = linear_decay(clip_range, log.progress)
+        value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
+    ranges = {"clip_range": clip_range.tolist(), "value_clip_range": value_clip_range.tolist()}
+    numbers = np.array([ranges.get(name) or config.each(name) for name in code.NUMBERS]).T.copy()
+    on, active = np.array([getattr(tricks, flag) for flag in code.FLAGS]), log.active.numpy()
+    near = log.active
+    for b in batches:
+        moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
+        if tricks.separate_optimizers:
+            policy_turn, value_turn = turns(b)
+            log.quiet = idle(policy_turn, value_turn)
+        gradients = torch.zeros_like(optimizer.m)  # [S, P]
+        found = policy_gradients(code, agent, policy, b, active, on, numbers, gradients)
+        log.note(policy_loss=found["policy_loss"], entropy=found["entropy"])
+        if tricks.reuse:
+            log.note(approx_kl=found["approx_kl"], max_ratio=found["max_ratio"])
+        if tricks.clip:
+            log.note(clip_fraction=found["clip_fraction"], clip_range=clip_range)
+        if tricks.dual_clip:
+            log.note(bounded_fraction=found["bounded_fraction"])
+        if tricks.baseline:
+            rows, of_values = b, gradients
+            if tricks.ppg_buffers:
+                rows = b.value_rows
+                log.note(**ages(b, log.update))
+                moving = moving | (log.active & rows.valid.any(1))
+            if tricks.separate_optimizers:
+                of_values = torch.zeros_like(value_optimizer.m)
+            log.note(value_loss=value_gradients(code, agent, critic, rows, active, on, numbers, of_values))
+            if tricks.separate_optimizers:
+                value_rate = learning_rate * per_seed(config.value_lr_factor, learning_rate)
+                value_moving = log.active & rows.valid.any(1) & value_turn
+                log.note(value_grad_norm=value_optimizer.follow(of_values, value_rate, value_moving))
+                moving = moving & policy_turn
+        if tricks.kl_stop:
+            near = near & (found["approx_kl"] <= 1.5 * per_seed(config.target_kl, found["approx_kl"]))
+            moving = moving & near
+            log.note(steps_taken=near.float())
+        log.note(grad_norm=optimizer.follow(gradients, learning_rate, moving))
+    return True
+
+
+def usual(agent: Agent, tricks: Tricks) -> bool:
+    """Whether these are dense nets for one task, with a policy and flags that the compiled functions know."""
+    nets = agent.policy_net, agent.value_net
+    dense = all(type(net) is Net and type(net.body) is Dense and type(net.head) is Head for net in nets)
+    return dense and agent.family in (Categorical, DiagonalGaussian) and agent.spaces.tasks == 1 and {*tricks.on} <= KNOWN
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a net's parameters are, and where in [S, P] an optimizer has their gradients."""
+
+    parameters: list[Tensor]
+    """Weights and biases, without the last bias of a value net, which is float64."""
+    net: np.ndarray
+    """[4, layers]: addresses of weights and biases, and where their gradients begin."""
+    sizes: np.ndarray
+    """Of the input, the layers' features, and the output."""
+    begins: dict[int, int]
+    """Where the gradient of each of the optimizer's parameters begins, by its id."""
+
+    @classmethod
+    def of(cls, net: Net, optimizer: Adam) -> "Place":
+        starts = np.cumsum([0, *optimizer.sizes])
+        begins = {id(parameter): int(start) for parameter, start in zip(optimizer.parameters, starts, strict=False)}
+        weights, biases = zip(*net.layers, strict=True)
+        table = [[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]]
+        table += [[begins[id(x)] for x in weights], [begins[id(x)] for x in biases]]
+        single = [x for x in (*weights, *biases) if x.dtype is not torch.float64]
+        return cls(single, np.array(table), np.array([weights[0].shape[1], *(x.shape[2] for x in weights)]), begins)
+
+
+def policy_gradients(
+    code: Any,
+    agent: Agent,
+    policy: Place,
+    b: Batch,
+    active: np.ndarray,
+    on: np.ndarray,
+    numbers: np.ndarray,
+    gradients: Tensor,
+) -> dict[str, Tensor]:
+    """Add each seed's gradient of the policy loss, less its bonus, to `gradients` [S, P]; returns what is noted, [S]."""
+    chosen, drawn, olds, found = b.action, b.advantage[:, :0, None], getattr(b, "old_log_prob", b.advantage), np.empty(
+        (len(gradients), len(code.FOUND))
+    )
+    log_std, to_log_std = b.advantage[:, :0], 0
+    if agent.family is DiagonalGaussian:
+        chosen, drawn = b.valid[:, :0].long(), b.action
+        log_std, to_log_std = agent.log_std.detach().squeeze(1), policy.begins[id(agent.log_std)]
+    tensors = agent.standardized(b.obs).contiguous(), b.valid, b.legal.contiguous(), chosen.contiguous(), drawn.contiguous()
+    columns = [x.numpy() for x in (*tensors, b.advantage, olds)]
+    code.policy_gradients(
+        *columns, active, on, numbers, policy.net, policy.sizes, log_std.contiguous().numpy(), to_log_std,
+        agent.policy_net.body.tanh, gradients.numpy(), found,
+    )  # fmt: skip
+    return dict(zip(code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
+
+
+def value_gradients(
+    code: Any,
+    agent: Agent,
+    critic: Place,
+    b: Batch,
+    active: np.ndarray,
+    on: np.ndarray,
+    numbers: np.ndarray,
+    gradients: Tensor,
+) -> Tensor:
+    """Add each seed's gradient of the value loss, times its coefficient, to `gradients` [S, P]; returns it, [S]."""
+    found, bias = np.empty(len(gradients)), agent.value_net.head.bias.detach().view(len(gradients), 1)
+    tensors = agent.standardized(b.obs).contiguous(), b.valid, b.value, b.target
+    code.value_gradients(
+        *(x.numpy() for x in tensors), active, on, numbers, critic.net, critic.sizes, bias.numpy(),
+        agent.value_net.body.tanh, gradients.numpy(), found,
+    )  # fmt: skip
+    return torch.from_numpy(found)
