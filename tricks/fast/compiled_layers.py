@@ -91,7 +91,7 @@ def turn(w, t, rows, columns):
             T[j, i] = W[i, j]
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def block_forward(x, weights, biases, hs, sizes, rows, curved):
     """The features of every layer, hs[k] [rows, sizes[k+1]], of one seed's x [rows, sizes[0]]."""
     for k in range(len(hs)):
@@ -102,7 +102,7 @@ def block_forward(x, weights, biases, hs, sizes, rows, curved):
         x = h
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, curved, scratch):
     """Add to the gradients of one seed's weights and biases and, if gx is not 0, set that of x, from that of g.
 

@@ -32,7 +32,7 @@ def standardize(advantage, valid, rows):
     return (advantage - mean) / (std + f4(1e-8))
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def objective(log_prob, old, advantage, on, number, found):
     """What is maximized, and its derivative by log π; what is noted of the ratio is added up."""
     if not on[REUSE]:
@@ -58,7 +58,7 @@ def objective(log_prob, old, advantage, on, number, found):
     return value, through * advantage * ratio  # 0·∞ is NaN here, as it is there
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def error(value, old, target, on, number):
     """The value loss of a row, and its derivative by V."""
     slope = value - target
@@ -79,36 +79,38 @@ def error(value, old, target, on, number):
     return found, slope
 
 
-@njit(**KERNEL)
-def hide(logits, legal):
-    """Make illegal actions impossible."""
-    for j in range(len(logits)):
-        logits[j] = logits[j] if legal[j] else f4(-1e30)
+@njit(inline="always")
+def hide(logits, i, legal):
+    """Make the illegal actions of a row impossible."""
+    for j in range(len(legal)):
+        logits[i, j] = logits[i, j] if legal[j] else f4(-1e30)
 
 
-@njit(**KERNEL)
-def softmax_row(logits, action, p, log_p):
+@njit(inline="always")
+def softmax_row(logits, i, action, p, log_p):
     """log π(a) and the entropy of a row; π and log π are written."""
-    highest, total, mixed = logits.max(), f4(0), f4(0)
-    for j in range(len(logits)):
-        p[j] = np.exp(logits[j] - highest)
+    highest, total, mixed = logits[i, 0], f4(0), f4(0)
+    for j in range(1, len(p)):
+        highest = max(highest, logits[i, j])
+    for j in range(len(p)):
+        p[j] = np.exp(logits[i, j] - highest)
         total += p[j]
     norm = highest + np.log(total)
-    for j in range(len(logits)):
+    for j in range(len(p)):
         p[j] /= total
-        log_p[j] = logits[j] - norm
+        log_p[j] = logits[i, j] - norm
         mixed += p[j] * log_p[j]
     return log_p[action], -mixed
 
 
-@njit(**KERNEL)
-def gaussian_row(mean, log_std, action, z):
+@njit(inline="always")
+def gaussian_row(mean, i, log_std, drawn, s, r, z):
     """log π(a) and the entropy of a row; z = (a − μ)/σ is written."""
     log_prob, entropy = f4(0), f4(0)
-    for j in range(len(mean)):
-        z[j] = (action[j] - mean[j]) / np.exp(log_std[j])
-        log_prob -= f4(0.5) * z[j] * z[j] + log_std[j] + HALF_LOG_TURN
-        entropy += log_std[j] + HALF_LOG_TURN + f4(0.5)
+    for j in range(len(z)):
+        z[j] = (drawn[s, r, j] - mean[i, j]) / np.exp(log_std[s, j])
+        log_prob -= f4(0.5) * z[j] * z[j] + log_std[s, j] + HALF_LOG_TURN
+        entropy += log_std[s, j] + HALF_LOG_TURN + f4(0.5)
     return log_prob, entropy
 
 
@@ -130,14 +132,14 @@ def seed_s_net(s, net, sizes, gradient, room):
     return sizes, weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], to_head, scratch
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def room_for(sizes):
     """As many numbers as `seed_s_net` needs."""
     weights = (sizes[:-1] * sizes[1:]).sum()
     return np.empty(weights + sizes[-2] * sizes[-1] + BLOCK * (sizes.sum() + 3 * sizes.max()), np.float32)
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def forward(x, net, y, rows, curved):
     """A net's output without the last bias."""
     sizes, weights, biases, _, hs, _, _, _, _ = net
@@ -146,7 +148,7 @@ def forward(x, net, y, rows, curved):
     product(hs[-1] if len(hs) > 0 else x, sizes[-2], 1, weights[-1], y, rows, sizes[-1], sizes[-2])
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def backward(g, x, net, rows, curved):
     """Add to the gradients of all but the last bias, from that of the output."""
     sizes, _, _, turned, hs, to_weights, to_biases, to_head, scratch = net
@@ -159,7 +161,7 @@ def backward(g, x, net, rows, curved):
         block_backward(above, x, 0, turned, hs, to_weights, to_biases, sizes[:-1], rows, curved, scratch)
 
 
-@njit(**KERNEL)
+@njit(inline="always")
 def finish(net, bias):
     """Write the gradients of the last layer."""
     sizes, _, _, _, _, to_weights, to_biases, to_head, _ = net
@@ -193,7 +195,7 @@ def policy_gradients(
         if not active[s] or count == 0:
             continue
         one, advantage, bias = seed_s_net(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
-        last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs)[0], np.zeros(outputs, np.float32)
+        last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs), np.zeros(outputs, np.float32)
         if on[ADVANTAGE_NORM]:
             advantage = standardize(advantage, valid[s], count)
         for first in range(0, rows, BLOCK):
@@ -203,16 +205,17 @@ def policy_gradients(
             forward(x, one, y.ctypes.data, some, curved)
             for i in range(some):
                 r = first + i
-                g[i] = 0
+                for j in range(outputs):
+                    y[i, j] += last_bias[0, j]
+                    g[i, j] = 0
                 if not valid[s, r]:
                     continue
-                y[i] += last_bias
                 if gaussian:
-                    log_prob, entropy = gaussian_row(y[i], log_std[s], drawn[s, r], p)
+                    log_prob, entropy = gaussian_row(y, i, log_std, drawn, s, r, p)
                 else:
                     if on[ACTION_MASK]:
-                        hide(y[i], legal[s, r])
-                    log_prob, entropy = softmax_row(y[i], chosen[s, r], p, log_p)
+                        hide(y, i, legal[s, r])
+                    log_prob, entropy = softmax_row(y, i, chosen[s, r], p, log_p)
                 old = olds[s, r] if on[REUSE] else f4(0)
                 value, slope = objective(log_prob, old, advantage[r], on, number, noted)
                 noted[POLICY_LOSS] -= value
@@ -222,12 +225,13 @@ def policy_gradients(
                 if gaussian:
                     for j in range(outputs):
                         g[i, j] = slope * p[j] / np.exp(log_std[s, j])
+                        bias[j] += g[i, j]
                         of_std[j] += slope * (p[j] * p[j] - f4(1)) + bonus
                 else:
                     for j in range(outputs):
                         chance = (f4(1) if j == chosen[s, r] else f4(0)) - p[j]
                         g[i, j] = slope * chance - bonus * p[j] * (log_p[j] + entropy)
-                bias += g[i]
+                        bias[j] += g[i, j]
             backward(g.ctypes.data, x, one, some, curved)
         finish(one, bias)
         for j in range(outputs if gaussian else 0):
@@ -260,14 +264,14 @@ def value_gradients(
             forward(x, one, y.ctypes.data, some, curved)
             for i in range(some):
                 r = first + i
-                g[i] = 0
+                g[i, 0] = 0
                 if not valid[s, r]:
                     continue
                 old = olds[s, r] if on[VALUE_CLIP] else 0.0
                 loss, slope = error(y[i, 0] + last_bias[s, 0], old, targets[s, r], on, number)
                 total += loss
                 g[i, 0] = slope * number[VALUE_COEF] / count
-                bias += g[i]
+                bias[0] += g[i, 0]
             backward(g.ctypes.data, x, one, some, curved)
         finish(one, bias)
         found[s] = total / count

@@ -85,15 +85,6 @@ def pointer(context, address):
     return types.CPointer(types.float32)(types.int64), code
 
 
-@intrinsic
-def full_width(context):
-    def code(context, builder, signature, arguments):
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        return context.get_dummy_value()
-
-    return types.void(), code
-
-
 @njit(inline="always")
 def matrix(address, rows, columns):
     """What lies at an address, [rows, columns]."""
