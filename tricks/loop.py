@@ -234,7 +234,7 @@ def judge(agent: Agent, rollout: Rollout, config: Config, tricks: Tricks, log: L
     return batch
 
 
-@faster("tricks.fused")
+@faster("tricks.fused.learning")
 def learn(
     agent: Agent,
     batches: Iterable[Batch],

@@ -24,6 +24,7 @@ LAYERS = {  # from the bottom up: a module may import from its own layer and fro
         {"worlds", *FILES.values()},
         {"envs"},
         {"runs"},
+        {"fused"},
         {"loop"},
         {"restore", "replaced"},
         {"continuing"},

@@ -12,6 +12,8 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
+from tricks.fast.formulas import as_written, note, read
+
 P = ParamSpec("P")
 R = TypeVar("R")
 _wanted = True
@@ -20,20 +22,19 @@ _wanted = True
 def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
 
-    The module is one of `tricks.fast`, or another, named with a dot. A formula that calls functions of this package
-    takes its plain form while one of them is replaced.
+    The module is one of `tricks.fast`, or another, named with a dot. A formula takes its plain form, too, while a
+    function or a constant that it reads is replaced, and if somebody edited its text.
     """
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
-        path = module if "." in module else f"tricks.fast.{module}"
-        form: Callable[P, R | None] = getattr(importlib.import_module(path), name or formula.__name__)
-        names = formula.__globals__
-        called = {each: names[each] for each in formula.__code__.co_names if ours(names.get(each))}
+        form: Callable[P, R | None] = getattr(importlib.import_module(path(module)), name or formula.__name__)
+        names, known = formula.__globals__, read(formula)
+        noted = note(formula, *getattr(form, "formulas", ()))
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
-            whole = wanted() and all(names[each] is function for each, function in called.items())
-            found = form(*args, **kwargs) if whole else None
+            whole = wanted() and all(names[each] is value for each, value in known.items())
+            found = form(*args, **kwargs) if whole and as_written(noted) else None
             return formula(*args, **kwargs) if found is None else found
 
         return computed
@@ -41,9 +42,9 @@ def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P
     return chosen
 
 
-def ours(value: object) -> bool:
-    """Whether it is a function of this package."""
-    return callable(value) and not isinstance(value, type) and getattr(value, "__module__", "").startswith("tricks.")
+def path(module: str) -> str:
+    """A module's name in full, if it has no dot."""
+    return module if "." in module else f"tricks.fast.{module}"
 
 
 def compiled(module: str, *tensors: Tensor) -> ModuleType | None:
@@ -81,11 +82,11 @@ def loaded(module: str) -> ModuleType | None:
     """
     start = time.perf_counter()
     try:
-        found = importlib.import_module(f"tricks.fast.{module}")
+        found = importlib.import_module(path(module))
     except ImportError:
         return None
     stats = [each.stats for each in vars(found).values() if hasattr(each, "stats")]
     if any(each.cache_misses for each in stats):
         took = time.perf_counter() - start
-        print(f"{module}: compiled for this CPU, once, in {took:.0f} s", file=sys.stderr, flush=True)
+        print(f"{module.rpartition('.')[2]}: compiled for this CPU, once, in {took:.0f} s", file=sys.stderr, flush=True)
     return found

@@ -1,6 +1,6 @@
 """The loop's `learn` in a few compiled calls a minibatch, for nets of dense layers on a CPU."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,11 @@ from tricks.ppg_buffers import ages
 from tricks.runs.log import Log
 from tricks.separate_optimizers import idle, turns
 
-FORMULAS = (Categorical.log_prob, Categorical.entropy, DiagonalGaussian.log_prob, DiagonalGaussian.entropy)
-FORMULAS += (gradient, Adam.move, Agent.features, Agent.policy, Agent.value, Agent.read, Agent.output, Net.forward)
-FORMULAS += (Dense.forward, Head.forward)
+FORMULAS: tuple[Callable[..., Any], ...] = (  # what this stands for, beside `loop.learn` and what it reads
+    *(Categorical.log_prob, Categorical.entropy, DiagonalGaussian.log_prob, DiagonalGaussian.entropy),
+    *(Agent.features, Agent.policy, Agent.value, Agent.read, Agent.output, Net.forward, Dense.forward, Head.forward),
+    *(gradient, Adam.move),
+)
 KNOWN = {  # a flag that is not here takes the plain form
     *("baseline", "reuse", "clip", "gae", "orthogonal_init", "advantage_norm", "state_norm", "return_norm"),
     *("grad_clip", "entropy", "action_mask", "popart", "segments", "bootstrap", "value_clip", "lr_anneal"),
@@ -46,8 +48,8 @@ def learn(
     """`loop.learn`. None for agents, flags and devices that it is not for."""
     if not usual(agent, tricks):
         return None
-    policy, critic = (Place.of(*each) for each in ((agent.policy_net, optimizer), (agent.value_net, value_optimizer)))
-    code = compiled("compiled_learning", *policy.parameters, *critic.parameters)
+    policy, critic = Place.of(agent.policy_net, optimizer), Place.of(agent.value_net, value_optimizer)
+    code = compiled("tricks.fused.compiled_learning", *policy.parameters, *critic.parameters)
     if code is None:
         return None
     clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
@@ -57,7 +59,9 @@ def learn(
         value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
     ranges = {"clip_range": clip_range.tolist(), "value_clip_range": value_clip_range.tolist()}
     numbers = np.array([ranges.get(name) or config.each(name) for name in code.NUMBERS]).T.copy()
-    on, active = np.array([getattr(tricks, flag) for flag in code.FLAGS]), log.active.numpy()
+    on = np.array([getattr(tricks, flag) for flag in code.FLAGS])
+    tanh = config.activation == "tanh"
+    of = Gradients(code, agent, policy, critic, tanh, log.active.numpy(), on, numbers)
     near = log.active
     for b in batches:
         moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
@@ -65,7 +69,7 @@ def learn(
             policy_turn, value_turn = turns(b)
             log.quiet = idle(policy_turn, value_turn)
         gradients = torch.zeros_like(optimizer.m)  # [S, P]
-        found = policy_gradients(code, agent, policy, b, active, on, numbers, gradients)
+        found = of.policy(b, gradients)
         log.note(policy_loss=found["policy_loss"], entropy=found["entropy"])
         if tricks.reuse:
             log.note(approx_kl=found["approx_kl"], max_ratio=found["max_ratio"])
@@ -81,7 +85,7 @@ def learn(
                 moving = moving | (log.active & rows.valid.any(1))
             if tricks.separate_optimizers:
                 of_values = torch.zeros_like(value_optimizer.m)
-            log.note(value_loss=value_gradients(code, agent, critic, rows, active, on, numbers, of_values))
+            log.note(value_loss=of.values(rows, of_values))
             if tricks.separate_optimizers:
                 value_rate = learning_rate * per_seed(config.value_lr_factor, learning_rate)
                 value_moving = log.active & rows.valid.any(1) & value_turn
@@ -95,11 +99,16 @@ def learn(
     return True
 
 
+learn.formulas = FORMULAS  # type: ignore[attr-defined]
+
+
 def usual(agent: Agent, tricks: Tricks) -> bool:
     """Whether these are dense nets for one task, with a policy and flags that the compiled functions know."""
     nets = agent.policy_net, agent.value_net
-    dense = all(type(net) is Net and type(net.body) is Dense and type(net.head) is Head for net in nets)
-    return dense and agent.family in (Categorical, DiagonalGaussian) and agent.spaces.tasks == 1 and {*tricks.on} <= KNOWN
+    dense = all(type(net.body) is Dense and type(net.head) is Head for net in nets)
+    return (
+        dense and agent.family in (Categorical, DiagonalGaussian) and agent.spaces.tasks == 1 and {*tricks.on} <= KNOWN
+    )
 
 
 @dataclass(frozen=True)
@@ -126,48 +135,47 @@ class Place:
         return cls(single, np.array(table), np.array([weights[0].shape[1], *(x.shape[2] for x in weights)]), begins)
 
 
-def policy_gradients(
-    code: Any,
-    agent: Agent,
-    policy: Place,
-    b: Batch,
-    active: np.ndarray,
-    on: np.ndarray,
-    numbers: np.ndarray,
-    gradients: Tensor,
-) -> dict[str, Tensor]:
-    """Add each seed's gradient of the policy loss, less its bonus, to `gradients` [S, P]; returns what is noted, [S]."""
-    chosen, drawn, olds, found = b.action, b.advantage[:, :0, None], getattr(b, "old_log_prob", b.advantage), np.empty(
-        (len(gradients), len(code.FOUND))
-    )
-    log_std, to_log_std = b.advantage[:, :0], 0
-    if agent.family is DiagonalGaussian:
-        chosen, drawn = b.valid[:, :0].long(), b.action
-        log_std, to_log_std = agent.log_std.detach().squeeze(1), policy.begins[id(agent.log_std)]
-    tensors = agent.standardized(b.obs).contiguous(), b.valid, b.legal.contiguous(), chosen.contiguous(), drawn.contiguous()
-    columns = [x.numpy() for x in (*tensors, b.advantage, olds)]
-    code.policy_gradients(
-        *columns, active, on, numbers, policy.net, policy.sizes, log_std.contiguous().numpy(), to_log_std,
-        agent.policy_net.body.tanh, gradients.numpy(), found,
-    )  # fmt: skip
-    return dict(zip(code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
+@dataclass(frozen=True)
+class Gradients:
+    """The gradients of an update's minibatches."""
 
+    code: Any
+    agent: Agent
+    policy_net: Place
+    value_net: Place
+    tanh: bool
+    active: np.ndarray  # [S]
+    on: np.ndarray  # [FLAGS]
+    numbers: np.ndarray  # [S, NUMBERS]
 
-def value_gradients(
-    code: Any,
-    agent: Agent,
-    critic: Place,
-    b: Batch,
-    active: np.ndarray,
-    on: np.ndarray,
-    numbers: np.ndarray,
-    gradients: Tensor,
-) -> Tensor:
-    """Add each seed's gradient of the value loss, times its coefficient, to `gradients` [S, P]; returns it, [S]."""
-    found, bias = np.empty(len(gradients)), agent.value_net.head.bias.detach().view(len(gradients), 1)
-    tensors = agent.standardized(b.obs).contiguous(), b.valid, b.value, b.target
-    code.value_gradients(
-        *(x.numpy() for x in tensors), active, on, numbers, critic.net, critic.sizes, bias.numpy(),
-        agent.value_net.body.tanh, gradients.numpy(), found,
-    )  # fmt: skip
-    return torch.from_numpy(found)
+    def policy(self, b: Batch, gradients: Tensor) -> dict[str, Tensor]:
+        """Add each seed's gradient of its policy loss, less the bonus, to `gradients` [S, P]; what is noted, [S]."""
+        found = np.empty((len(gradients), len(self.code.FOUND)))
+        old, no_action = getattr(b, "old_log_prob", b.advantage), b.advantage[:, :0]
+        if self.agent.family is Categorical:
+            chosen, drawn, log_std, to_log_std = b.action.contiguous(), no_action.unsqueeze(2), no_action, 0
+        else:
+            chosen, drawn, log_std = no_action.long(), b.action.contiguous(), self.agent.log_std.detach().squeeze(1)
+            to_log_std = self.policy_net.begins[id(self.agent.log_std)]
+        rows = self.seen(b), b.valid, b.legal.contiguous(), chosen, drawn, b.advantage, old
+        place = self.policy_net
+        self.code.policy_gradients(
+            *(x.numpy() for x in rows), self.active, self.on, self.numbers, place.net, place.sizes,
+            log_std.contiguous().numpy(), to_log_std, self.tanh, gradients.numpy(), found,
+        )  # fmt: skip
+        return dict(zip(self.code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
+
+    def values(self, b: Batch, gradients: Tensor) -> Tensor:
+        """Add each seed's gradient of its value loss, times c₁, to `gradients` [S, P]; returns the losses, [S]."""
+        found, net = np.empty(len(gradients)), self.agent.value_net
+        rows = self.seen(b), b.valid, b.value, b.target
+        bias = net.head.bias.detach().view(-1, 1).numpy()
+        self.code.value_gradients(
+            *(x.numpy() for x in rows), self.active, self.on, self.numbers, self.value_net.net, self.value_net.sizes,
+            bias, self.tanh, gradients.numpy(), found,
+        )  # fmt: skip
+        return torch.from_numpy(found)
+
+    def seen(self, b: Batch) -> Tensor:
+        """The observations as the nets see them, [S, B, D]."""
+        return self.agent.standardized(b.obs).contiguous()

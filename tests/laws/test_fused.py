@@ -1,0 +1,150 @@
+"""Learning in a few compiled calls equals the loop's `learn`, whatever the flags, and stays out of the way."""
+
+import inspect
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import gymnasium as gym
+import pytest
+import torch
+from gymnasium.wrappers import TransformReward
+from support.random_settings import SMALL, drawn_from
+from support.register import register
+from support.restless import Restless
+from torch import Tensor
+
+import tricks.loop
+from tricks import PPO, train
+from tricks.clip import clipped_surrogate
+from tricks.fast import formulas
+from tricks.fast.dispatch import plain
+from tricks.fused.learning import KNOWN, learn
+from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
+from tricks.replaced import patched
+
+pytest.importorskip("numba")
+register("Restless-v0", Restless)
+register("RestlessBox-v0", Restless, discrete=False)
+ENVS = ("Restless-v0", BOX := "RestlessBox-v0")
+SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()} | PRESETS
+SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([name])) <= set(PPO.on)}
+
+
+@contextmanager
+def made_twice(found: list[bool | None]) -> Iterator[None]:
+    """Within it, each update of a training is made from the same agents and minibatches in both forms, and compared."""
+    formula: Any = tricks.loop.learn
+
+    def twice(agent: Any, batches: Iterable[Any], *rest: Any) -> None:
+        given, log, notes = [agent, list(batches), *rest[:-1]], rest[-1], dict[str, list[Tensor]]()
+        again = copy(log)
+        again._notes, before = notes, {name: len(noted) for name, noted in log._notes.items()}
+        mine = deepcopy(given)
+        with plain():
+            formula(*given, log)
+        found.append(learn(*mine, again))  # type: ignore[call-arg]
+        if found[-1] is None:
+            return
+        for one, other in zip(mine[2:4], given[2:4], strict=True):
+            assert_near(one.m, other.m, "gradients")
+            assert torch.equal(one.t, other.t)
+        for name, noted in log._notes.items():
+            since = noted[before.get(name, 0) :]
+            assert len(since) == len(notes.get(name, []))
+            if since:
+                assert_near(torch.stack(notes[name])[:, log.active], torch.stack(since)[:, log.active], name)
+
+    with patch.object(tricks.loop, "learn", twice):
+        yield
+
+
+def assert_near(mine: Tensor, theirs: Tensor, name: str) -> None:
+    largest = float(theirs.abs().max())
+    torch.testing.assert_close(
+        mine.double(), theirs.double(), rtol=1e-4, atol=1e-5 * largest + 1e-6, msg=lambda text: f"{name}: {text}"
+    )
+
+
+@pytest.mark.parametrize("env", ENVS)
+@pytest.mark.parametrize("name", SETS)
+def test_rungs_presets_and_flags_on_ppo_equal_the_loop(name: str, env: str) -> None:
+    flags, found = replace(SETS[name], **{"action_mask" if env == BOX else "squash": False}), list[bool | None]()
+    with made_twice(found):
+        train(replace(SMALL, env=env, adam_eps=1e-3), flags)
+    assert set(found) == {True if {*flags.on} <= KNOWN else None}
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_random_flags_and_numbers_equal_the_loop(number: int) -> None:
+    off = {BOX: {"action_mask", "recurrent", "squash"}, ENVS[0]: {"recurrent", "squash"}}
+    config, flags = drawn_from(number, ENVS, lambda env: [name for name in NEEDS if name not in off[env]])
+    found = list[bool | None]()
+    with made_twice(found):
+        train(config, flags)
+    assert set(found) == {True}
+
+
+def test_what_the_flags_that_are_not_known_need_is_known() -> None:
+    assert {*NEEDS} - KNOWN == {"recurrent", "squash"}
+
+
+@pytest.mark.parametrize("flags", [{"clip": False}, {}, {"dual_clip": True, "value_clip": True, "huber": True}])
+def test_the_first_ratios_are_exactly_1_whatever_the_range(flags: dict[str, bool]) -> None:
+    curve = train(replace(SMALL, env=ENVS[0], epochs=1, minibatches=1), replace(PPO, **flags)).curve
+    assert (curve.max_ratio == 1).all()
+    assert (curve.approx_kl == 0).all()
+
+
+def test_a_seed_whose_numbers_are_not_finite_ends_and_the_other_learns_as_before() -> None:
+    def curve(reward: float) -> Any:
+        given = iter([1.0, 1.0, reward, reward])  # two lanes of each seed
+        return train(
+            replace(SMALL, env="own"), PPO, env=lambda: TransformReward(gym.make(ENVS[0]), scaled(next(given)))
+        )
+
+    def scaled(by: float) -> Any:
+        return lambda reward: reward * by
+
+    well, ill = curve(1.0), curve(1e308)
+    assert [*ill.diverged] == [8]
+    assert well.curve[well.curve.seed == 3].equals(ill.curve[ill.curve.seed == 3])
+    assert all(p.isfinite().all() for p in ill.agent.parameters())
+
+
+def test_a_function_that_is_replaced_is_called() -> None:
+    calls = list[None]()
+
+    def mine(*args: Any) -> Any:
+        calls.append(None)
+        return clipped_surrogate(*args)
+
+    with patched(clipped_surrogate=mine):
+        train(SMALL, PPO)
+    assert calls
+
+
+def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written, source = inspect.getsource(clipped_surrogate), inspect.getsource
+    edited = written.replace("1 - clip_range", "1 - 2 * clip_range")
+    assert edited != written
+    monkeypatch.setattr(inspect, "getsource", lambda each: edited if each is clipped_surrogate else source(each))
+    formulas.as_written.cache_clear()
+    try:
+        assert not formulas.as_written("tricks.loop.learn")
+        assert "tricks.loop.learn, or what it reads, was edited" in capsys.readouterr().err
+        assert formulas.as_written("tricks.core.reductions.mean")
+    finally:
+        formulas.as_written.cache_clear()
+
+
+@pytest.mark.parametrize("name", formulas.FORMULAS)
+def test_each_compiled_form_was_written_for_the_formula_as_it_is(name: str) -> None:
+    """If you changed a formula: change its compiled form, too, see that tests hold them equal, and note the digest."""
+    assert formulas.digest(*formulas.FORMULAS[name]) == formulas.DIGESTS[name]
+    assert formulas.DIGESTS.keys() == formulas.FORMULAS.keys()

@@ -1,0 +1,71 @@
+"""Which plain formulas are still the ones that compiled functions stand for: whoever edits one gets what it says."""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from torch import Tensor
+
+Function = Callable[..., Any]
+DIGESTS = {
+    "tricks.core.adam.Adam.plan": "42aba138a25b",
+    "tricks.core.layers.affine": "f76a79d9c71d",
+    "tricks.core.layers.dense": "3a7c9735c662",
+    "tricks.core.policies.Categorical.entropy": "f98d4f0e6d91",
+    "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
+    "tricks.core.reductions.mean": "a94aed37964f",
+    "tricks.loop.learn": "fbfa647aeb70",
+    "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
+    "tricks.worlds.cartpole.dynamics": "d24876b32284",
+    "tricks.worlds.pendulum.dynamics": "cda74ecb8591",
+}
+
+
+FORMULAS: dict[str, tuple[Function, ...]] = {}  # those with a compiled form by name, each with more that it stands for
+
+
+def note(formula: Function, *more: Function) -> str:
+    """Take a formula into FORMULAS; returns its name."""
+    name = f"{formula.__module__}.{formula.__qualname__}"
+    FORMULAS[name] = formula, *more
+    return name
+
+
+def read(formula: Function) -> dict[str, Any]:
+    """What a formula reads in its module: functions, constants and classes, by name."""
+    names = formula.__globals__
+    found = {name: names[name] for name in formula.__code__.co_names if name in names}
+    return {name: value for name, value in found.items() if not inspect.ismodule(value)}
+
+
+def digest(*formulas: Function) -> str:
+    """Of their texts, and of what they read in this package."""
+    texts = dict.fromkeys(text for each in formulas for text in _texts(each, set()))
+    return sha256("".join(texts).encode()).hexdigest()[:12]
+
+
+@cache
+def as_written(name: str) -> bool:
+    """Whether nobody edited a formula since its compiled form was written; an edit is said on stderr."""
+    try:
+        same = digest(*FORMULAS[name]) == DIGESTS[name]
+    except OSError:  # the text isn't there, so nobody can have edited it
+        return True
+    if not same:
+        print(f"{name}, or what it reads, was edited, so its plain form is used", file=sys.stderr, flush=True)
+    return same
+
+
+def _texts(function: Function, seen: set[Function]) -> Iterator[str]:
+    function = inspect.unwrap(function)
+    if function not in seen:
+        seen.add(function)
+        yield inspect.getsource(function)
+        for name, value in read(function).items():
+            if isinstance(value, int | float | Tensor):
+                yield f"{name} = {value.tolist() if isinstance(value, Tensor) else value}\n"
+            if inspect.isfunction(value) and value.__module__.startswith("tricks."):
+                yield from _texts(value, seen)

@@ -1,0 +1,111 @@
+"""What a row contributes to the losses, and its derivatives, as numba compiles them.
+
+The tricks' own files have the formulas and their sources; this is what they come to for one row of one seed.
+"""
+
+import numpy as np
+from numba import njit
+
+from tricks.fast.compiled_product import KERNEL, f4
+
+FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "baseline", "value_clip", "huber", "action_mask")
+REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, BASELINE, VALUE_CLIP, HUBER, ACTION_MASK = range(9)
+NUMBERS = ("clip_range", "dual_clip_limit", "entropy_coef", "value_clip_range", "huber_delta", "value_coef")
+RANGE, LIMIT, ENTROPY_COEF, VALUE_RANGE, DELTA, VALUE_COEF = range(6)
+FOUND = ("policy_loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "bounded_fraction")
+POLICY_LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
+TINY, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(0.5 * np.log(2 * np.pi))
+
+
+@njit(**KERNEL)
+def standardize(advantage, valid, rows):
+    """(A − mean)/(std + 1e-8) of the valid rows."""
+    mean, variance = 0.0, 0.0
+    for i in range(len(valid)):
+        mean += advantage[i] if valid[i] else f4(0)
+    mean = f4(mean / rows)
+    for i in range(len(valid)):
+        variance += (advantage[i] - mean) ** 2 if valid[i] else f4(0)
+    std = f4(np.sqrt(variance / max(rows - 1, 1.0)))
+    return (advantage - mean) / (std + f4(1e-8))
+
+
+@njit(inline="always")
+def objective(log_prob, old, advantage, on, number, found):
+    """What is maximized, and its derivative by log π; what is noted of the ratio is added up."""
+    if not on[REUSE]:
+        return log_prob * advantage, advantage
+    ratio, through = np.exp(log_prob - old), f4(1)
+    value = ratio * advantage
+    above = f4(TINY) if ratio < f4(TINY) else ratio
+    found[KL] += above - f4(1) - np.log(above)
+    if ratio > found[MAX_RATIO] or ratio != ratio:
+        found[MAX_RATIO] = ratio
+    if on[CLIP]:
+        low, high = f4(1) - f4(number[RANGE]), f4(1) + f4(number[RANGE])
+        clipped = (low if ratio < low else high if ratio > high else ratio) * advantage
+        if clipped < value:
+            value, through = clipped, f4(0)
+        found[CLIPPED] += abs(ratio - f4(1)) > f4(number[RANGE])
+    if on[DUAL_CLIP]:
+        limit = f4(number[LIMIT])
+        if advantage < f4(0) and value <= limit * advantage:
+            through = f4(0.5) * through if value == limit * advantage else f4(0)
+            value = limit * advantage
+        found[BOUNDED] += ratio > limit and advantage < f4(0)
+    return value, through * advantage * ratio  # 0·∞ is NaN here, as it is there
+
+
+@njit(inline="always")
+def error(value, old, target, on, number):
+    """The value loss of a row, and its derivative by V."""
+    slope = value - target
+    found = 0.5 * slope * slope
+    if on[VALUE_CLIP]:
+        limit = number[VALUE_RANGE]
+        moved = value - old
+        near = old + (-limit if moved < -limit else limit if moved > limit else moved) - target
+        if 0.5 * near * near > found:
+            found, slope = 0.5 * near * near, near if abs(moved) <= limit else 0.0
+        elif 0.5 * near * near == found and abs(moved) > limit:
+            slope *= 0.5
+    if on[HUBER]:
+        delta = number[DELTA]
+        distance = np.sqrt(2 * max(found, 0.5 * delta * delta))
+        if distance > delta:
+            found, slope = delta * (distance - 0.5 * delta), slope * delta / distance
+    return found, slope
+
+
+@njit(inline="always")
+def hide(logits, i, legal):
+    """Make the illegal actions of a row impossible."""
+    for j in range(len(legal)):
+        logits[i, j] = logits[i, j] if legal[j] else f4(-1e30)
+
+
+@njit(inline="always")
+def softmax_row(logits, i, action, p, log_p):
+    """log π(a) and the entropy of a row; π and log π are written."""
+    highest, total, mixed = logits[i, 0], f4(0), f4(0)
+    for j in range(1, len(p)):
+        highest = max(highest, logits[i, j])
+    for j in range(len(p)):
+        p[j] = np.exp(logits[i, j] - highest)
+        total += p[j]
+    for j in range(len(p)):
+        p[j] /= total
+        log_p[j] = logits[i, j] - highest - np.log(total)  # as in `compiled_rows`, so that the first ratio is 1
+        mixed += p[j] * log_p[j]
+    return log_p[action], -mixed
+
+
+@njit(inline="always")
+def gaussian_row(mean, i, log_std, drawn, s, r, z):
+    """log π(a) and the entropy of a row; z = (a − μ)/σ is written."""
+    log_prob, entropy = f4(0), f4(0)
+    for j in range(len(z)):
+        z[j] = (drawn[s, r, j] - mean[i, j]) / np.exp(log_std[s, j])
+        log_prob -= f4(0.5) * z[j] * z[j] + log_std[s, j] + HALF_LOG_TURN
+        entropy += log_std[s, j] + HALF_LOG_TURN + f4(0.5)
+    return log_prob, entropy
