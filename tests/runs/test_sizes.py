@@ -60,7 +60,7 @@ def test_the_message_says_both_sizes_and_the_most_exceptional_number(monkeypatch
     monkeypatch.setattr(sizes, "free_memory", lambda device="cpu": 20 * 10**9)
     found = needs(Config(lanes=10**7, horizon=1024), PPO)
     with pytest.raises(
-        InputError, match=r"at least 32.2 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
+        InputError, match=r"at least 5.94 TB of memory, .* this machine has 20 GB free; lower --lanes or --h"
     ):
         refuse_too_large(found)
     refuse_too_large([Need("a list", 20 * 10**9, ("lanes",))])  # just fits

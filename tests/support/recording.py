@@ -1,6 +1,6 @@
 """What `train` computes, step by step, to be held against the reference."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.rollout import Batch, Rollout
 from tricks.core.seeds import stream
+from tricks.ppg import AuxiliaryPhase
 from tricks.reward_scaling import RewardScale
 from tricks.runs.log import Log
 from tricks.state_norm import ObsStats
@@ -47,7 +48,9 @@ class Recording:
             for owner, name in ((Adam, "__init__"), (Adam, "step"), (Batch, "add"), (Log, "note")):
                 heard = getattr(self, f"_{owner.__name__.lower()}_{name.strip('_')}")
                 patch.setattr(owner, name, self._after(getattr(owner, name), heard))
-            patch.setattr(Agent, "features", self._before(Agent.features, self._agent_features))
+            learn, dealt = loop.learn, AuxiliaryPhase.minibatches
+            patch.setattr(loop, "learn", lambda agent, batches, *rest: learn(agent, self._counted(batches), *rest))
+            patch.setattr(AuxiliaryPhase, "minibatches", lambda *arguments: self._counted(dealt(*arguments)))
             patch.setattr(Log, "end_update", self._before(Log.end_update, self._log_end_update))
             self.run: Run = train(config, tricks)
 
@@ -65,6 +68,12 @@ class Recording:
             return function(*arguments, **named)
 
         return call
+
+    def _counted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same minibatches, with a place for each."""
+        for b in batches:
+            self.place, self.minibatches = f"minibatch {self.minibatches}", self.minibatches + 1
+            yield b
 
     def _write(self, **quantities: Tensor) -> None:
         for name, value in quantities.items():
@@ -94,9 +103,6 @@ class Recording:
 
     def _log_note(self, _: None, log: Log, **diagnostics: Tensor) -> None:
         self._write(**{name: value for name, value in diagnostics.items() if name not in log.quiet})
-
-    def _agent_features(self) -> None:
-        self.place, self.minibatches = f"minibatch {self.minibatches}", self.minibatches + 1
 
     def _log_end_update(self) -> None:
         """The state between two updates."""

@@ -43,10 +43,7 @@ class Adam:
 
         Returns each gradient's norm [S]. A seed whose norm is not finite takes no step.
         """
-        return self.follow(gradient(loss, self.parameters), learning_rate, moving)
-
-    def follow(self, grad: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
-        """The same, down the gradients [S, P] themselves."""
+        grad = gradient(loss, self.parameters)  # [S, P]
         norm: Tensor = grad.norm(dim=1)
         if self.limit:
             grad = self.limit(grad, norm)

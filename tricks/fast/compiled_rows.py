@@ -37,27 +37,33 @@ def mean_backward(grad, valid, rows, of_x):
             of_x[s, i] = share if valid[s, i] else share * 0.0
 
 
+@njit(inline="always")
+def adam_step(m, v, t, change, gradient, s, factor, learning_rate, eps):
+    """What `core.adam.Adam.plan` says for one seed that moves, with its gradient times a factor."""
+    largest = np.finfo(np.float32).max
+    t[s, 0] += 1
+    root = np.sqrt(1 - 0.999 ** t[s, 0])
+    rate = f4(learning_rate * root / (1 - 0.9 ** t[s, 0]))
+    small = f4(eps * root)
+    for i in range(m.shape[1]):
+        g = gradient[s, i] * factor
+        g = f4(0) if g != g else min(max(g, -largest), largest)
+        m[s, i] += (g - m[s, i]) * f4(0.1)
+        v[s, i] = v[s, i] * f4(0.999) + g * g * f4(0.001)
+        change[s, i] = m[s, i] / (np.sqrt(v[s, i]) + small) * rate
+
+
 @njit(
     "(f4[:, ::1], f4[:, ::1], i8[:, ::1], f4[:, ::1], f4[:, ::1], f4[:], Array(f8, 1, 'A', readonly=True), b1[:])",
     **KERNEL,
 )
 def adam(m, v, t, change, gradient, learning_rate, eps, moving):
     """What `core.adam.Adam.plan` says."""
-    largest = np.finfo(np.float32).max
     for s in range(len(m)):
-        if not moving[s]:
+        if moving[s]:
+            adam_step(m, v, t, change, gradient, s, f4(1), learning_rate[s], eps[s])
+        else:
             change[s] = 0.0
-            continue
-        t[s, 0] += 1
-        root = np.sqrt(1 - 0.999 ** t[s, 0])
-        rate = f4(learning_rate[s] * root / (1 - 0.9 ** t[s, 0]))
-        small = f4(eps[s] * root)
-        for i in range(m.shape[1]):
-            g = gradient[s, i]
-            g = f4(0) if g != g else min(max(g, -largest), largest)
-            m[s, i] += (g - m[s, i]) * f4(0.1)
-            v[s, i] = v[s, i] * f4(0.999) + g * g * f4(0.001)
-            change[s, i] = m[s, i] / (np.sqrt(v[s, i]) + small) * rate
 
 
 @njit("(f4[:, ::1], i8[::1], f4[::1], f4[:, ::1])", **KERNEL)

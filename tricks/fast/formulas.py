@@ -17,7 +17,7 @@ DIGESTS = {
     "tricks.core.policies.Categorical.entropy": "f98d4f0e6d91",
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
-    "tricks.loop.learn": "fbfa647aeb70",
+    "tricks.loop.learn": "79294cf518a6",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
     "tricks.worlds.cartpole.dynamics": "d24876b32284",
     "tricks.worlds.pendulum.dynamics": "cda74ecb8591",
@@ -25,12 +25,13 @@ DIGESTS = {
 
 
 FORMULAS: dict[str, tuple[Function, ...]] = {}  # those with a compiled form by name, each with more that it stands for
+Place = tuple[Any, str]  # a class or module, and a name in it
 
 
-def note(formula: Function, *more: Function) -> str:
+def note(formula: Function, *more: Place) -> str:
     """Take a formula into FORMULAS; returns its name."""
     name = f"{formula.__module__}.{formula.__qualname__}"
-    FORMULAS[name] = formula, *more
+    FORMULAS[name] = formula, *(getattr(*place) for place in more)
     return name
 
 

@@ -9,6 +9,7 @@ from numba import njit
 
 from tricks.fast.compiled_layers import BLOCK, block_backward, block_forward, fill, turn
 from tricks.fast.compiled_product import KERNEL, f4, matrix, product
+from tricks.fast.compiled_rows import adam_step
 from tricks.fused.compiled_losses import (
     ACTION_MASK,
     ADVANTAGE_NORM,
@@ -31,7 +32,7 @@ from tricks.fused.compiled_losses import (
     standardize,
 )  # fmt: skip
 
-__all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "value_gradients"]
+__all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "step", "value_gradients"]
 
 
 @njit(**KERNEL)
@@ -195,3 +196,22 @@ def value_gradients(
             backward(g.ctypes.data, x, one, some, curved)
         finish(one, bias)
         found[s] = total / count
+
+
+@njit(
+    "(f4[:, ::1], f4[:, ::1], i8[:, ::1], f4[:, ::1], f4[:, ::1], f4[:], Array(f8, 1, 'A', readonly=True), "
+    "Array(f8, 1, 'A', readonly=True), b1[:], f4[::1])",
+    **KERNEL,
+)
+def step(m, v, t, change, gradient, learning_rate, limits, eps, moving, norms):
+    """Adam's step with gradients no longer than the limits, where they are finite; writes their norms, [S]."""
+    for s in range(len(m)):
+        total = 0.0
+        for i in range(m.shape[1]):
+            total += float(gradient[s, i]) * gradient[s, i]
+        norms[s] = np.sqrt(total)
+        if moving[s] and np.isfinite(norms[s]):
+            factor = min(f4(limits[s]) / (norms[s] + f4(1e-6)), f4(1))
+            adam_step(m, v, t, change, gradient, s, factor, learning_rate[s], eps[s])
+        else:
+            change[s] = 0.0

@@ -1,16 +1,19 @@
 """The loop's `learn` in a few compiled calls a minibatch, for nets of dense layers on a CPU."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from tricks import grad_clip
 from tricks.annealing import following_decay, linear_decay
 from tricks.config import Config
-from tricks.core.adam import Adam, gradient
+from tricks.core import adam
+from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.nets import Dense, Head, Net
 from tricks.core.per_seed import per_seed
@@ -22,10 +25,12 @@ from tricks.ppg_buffers import ages
 from tricks.runs.log import Log
 from tricks.separate_optimizers import idle, turns
 
-FORMULAS: tuple[Callable[..., Any], ...] = (  # what this stands for, beside `loop.learn` and what it reads
-    *(Categorical.log_prob, Categorical.entropy, DiagonalGaussian.log_prob, DiagonalGaussian.entropy),
-    *(Agent.features, Agent.policy, Agent.value, Agent.read, Agent.output, Net.forward, Dense.forward, Head.forward),
-    *(gradient, Adam.move),
+FORMULAS = (  # what this stands for, beside `loop.learn` and what it reads
+    *((family, name) for family in (Categorical, DiagonalGaussian) for name in ("log_prob", "entropy")),
+    *((Agent, name) for name in ("features", "policy", "value", "read", "output", "standardized")),
+    *((module, "forward") for module in (Net, Dense, Head)),
+    *((Adam, name) for name in ("move", "step", "plan")),
+    *((adam, "gradient"), (grad_clip, "shorten")),
 )
 KNOWN = {  # a flag that is not here takes the plain form
     *("baseline", "reuse", "clip", "gae", "orthogonal_init", "advantage_norm", "state_norm", "return_norm"),
@@ -35,6 +40,7 @@ KNOWN = {  # a flag that is not here takes the plain form
 }
 
 
+@torch.no_grad()
 def learn(
     agent: Agent,
     batches: Iterable[Batch],
@@ -46,7 +52,7 @@ def learn(
     log: Log,
 ) -> bool | None:
     """`loop.learn`. None for agents, flags and devices that it is not for."""
-    if not usual(agent, tricks):
+    if not usual(agent, optimizer, tricks):
         return None
     policy, critic = Place.of(agent.policy_net, optimizer), Place.of(agent.value_net, value_optimizer)
     code = compiled("tricks.fused.compiled_learning", *policy.parameters, *critic.parameters)
@@ -62,14 +68,13 @@ def learn(
     on = np.array([getattr(tricks, flag) for flag in code.FLAGS])
     tanh = config.activation == "tanh"
     of = Gradients(code, agent, policy, critic, tanh, log.active.numpy(), on, numbers)
-    near = log.active
+    near, gradients = log.active, torch.empty_like(optimizer.m)  # [S, P]
     for b in batches:
         moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
         if tricks.separate_optimizers:
             policy_turn, value_turn = turns(b)
             log.quiet = idle(policy_turn, value_turn)
-        gradients = torch.zeros_like(optimizer.m)  # [S, P]
-        found = of.policy(b, gradients)
+        found = of.policy(b, gradients.zero_())
         log.note(policy_loss=found["policy_loss"], entropy=found["entropy"])
         if tricks.reuse:
             log.note(approx_kl=found["approx_kl"], max_ratio=found["max_ratio"])
@@ -82,33 +87,33 @@ def learn(
             if tricks.ppg_buffers:
                 rows = b.value_rows
                 log.note(**ages(b, log.update))
-                moving = moving | (log.active & rows.valid.any(1))
             if tricks.separate_optimizers:
                 of_values = torch.zeros_like(value_optimizer.m)
             log.note(value_loss=of.values(rows, of_values))
             if tricks.separate_optimizers:
                 value_rate = learning_rate * per_seed(config.value_lr_factor, learning_rate)
                 value_moving = log.active & rows.valid.any(1) & value_turn
-                log.note(value_grad_norm=value_optimizer.follow(of_values, value_rate, value_moving))
+                log.note(value_grad_norm=of.step(value_optimizer, of_values, value_rate, value_moving))
                 moving = moving & policy_turn
+            elif tricks.ppg_buffers:  # one step for the rows of both nets
+                moving = moving | (log.active & rows.valid.any(1))
         if tricks.kl_stop:
             near = near & (found["approx_kl"] <= 1.5 * per_seed(config.target_kl, found["approx_kl"]))
             moving = moving & near
             log.note(steps_taken=near.float())
-        log.note(grad_norm=optimizer.follow(gradients, learning_rate, moving))
+        log.note(grad_norm=of.step(optimizer, gradients, learning_rate, moving))
     return True
 
 
 learn.formulas = FORMULAS  # type: ignore[attr-defined]
 
 
-def usual(agent: Agent, tricks: Tricks) -> bool:
-    """Whether these are dense nets for one task, with a policy and flags that the compiled functions know."""
-    nets = agent.policy_net, agent.value_net
+def usual(agent: Agent, optimizer: Adam, tricks: Tricks) -> bool:
+    """Whether these are dense nets for one task, with a policy, flags and a limit that the compiled functions know."""
+    nets, limit = (agent.policy_net, agent.value_net), optimizer.limit
     dense = all(type(net.body) is Dense and type(net.head) is Head for net in nets)
-    return (
-        dense and agent.family in (Categorical, DiagonalGaussian) and agent.spaces.tasks == 1 and {*tricks.on} <= KNOWN
-    )
+    known = {*tricks.on} <= KNOWN and (limit is None or getattr(limit, "func", None) is grad_clip.shorten)
+    return known and dense and agent.spaces.tasks == 1 and agent.family in (Categorical, DiagonalGaussian)
 
 
 @dataclass(frozen=True)
@@ -179,3 +184,13 @@ class Gradients:
     def seen(self, b: Batch) -> Tensor:
         """The observations as the nets see them, [S, B, D]."""
         return self.agent.standardized(b.obs).contiguous()
+
+    def step(self, optimizer: Adam, gradients: Tensor, learning_rate: Tensor, moving: Tensor) -> Tensor:
+        """The step of `Adam.move` down the gradients [S, P]; returns their norms, [S]."""
+        seeds, norm = len(gradients), learning_rate.new_empty(len(gradients), dtype=torch.float32)
+        limit = np.inf if optimizer.limit is None else cast(partial[Tensor], optimizer.limit).keywords["max_norm"]
+        numbers = [np.broadcast_to(np.asarray(x, np.float64), seeds) for x in (limit, optimizer.eps)]
+        columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradients, learning_rate.float()
+        self.code.step(*(x.numpy() for x in columns), *numbers, moving.numpy(), norm.numpy())
+        torch._foreach_sub_(optimizer.parameters, optimizer.changes)
+        return norm

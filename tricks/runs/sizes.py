@@ -45,14 +45,13 @@ def needs(config: Config, tricks: Tricks, spaces: Spaces | None = None, own_body
     widths = [spaces.features if spaces else 1, *config.hidden] if dense else []
     names = stored_rollouts(tricks)
     stored = sum(min(getattr(config, name), updates) for name in names)
-    activations = rows // config.minibatches * 8 * sum(widths[1:])  # with their gradients
     nets = seeds * 2 * WEIGHT * sum(a * b for a, b in pairwise(widths))
     curve = seeds * -(-config.steps // (config.lanes * max(config.horizon, LONG)))
     return [
         Need(
             f"rollouts of {rows:,} rows",
-            rollout_bytes(rows, spaces) + activations,
-            largest(config, "lanes", "horizon", "hidden", "seeds"),
+            rollout_bytes(rows, spaces),
+            largest(config, "lanes", "horizon", "seeds"),
         ),
         Need("nets", nets, largest(config, "hidden", "seeds")),
         recurrent_need(config, tricks, rows, widths[-1] if widths else 1),
