@@ -3,8 +3,10 @@
 from torch import Tensor
 
 from tricks.core.rollout import Player, Policy, Rollout
+from tricks.fast.dispatch import faster
 
 
+@faster("tricks.fused.playing")
 def play_segment(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout:
     """Play `length` rows in every lane of the active seeds [S]; episodes continue from one segment to the next.
 

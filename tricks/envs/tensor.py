@@ -57,8 +57,7 @@ class TensorEnv:
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
         """Step every lane, including those of seeds that aren't playing."""
-        self._t += 1
-        fresh, chance = self._chances()
+        fresh, chance = self.next_chances()
         resetting = self.now.resetting
         going = ~resetting
         state, reward, terminated = self._dynamics(self._state, action, chance)
@@ -69,12 +68,22 @@ class TensorEnv:
             carried = torch.where(moving, state, self._state)[..., self._kept :]
             state = torch.cat([state[..., : self._kept], carried], -1)
             fresh = torch.cat([fresh[..., : self._kept], carried], -1)
-        self._state = torch.where(going.view(self._wide), state, fresh)
-        self._age = (self._age + 1) * going
-        terminated, truncated = terminated & going, self._age >= self._limit
-        ended = terminated | truncated
+        age = (self._age + 1) * going
+        state = torch.where(going.view(self._wide), state, fresh)
+        return self.arrive(state, age, reward, terminated & going, age >= self._limit, score)
+
+    def arrive(
+        self, state: Tensor, age: Tensor, reward: Tensor, terminated: Tensor, truncated: Tensor, score: Tensor
+    ) -> Step:
+        """Be in this state, [S, N] and more, after a step with this outcome."""
+        self._state, self._age, ended = state, age, terminated | truncated
         self.now = Step(*self._shown(), ended, ended, reward, terminated, truncated, score)
         return self.now
+
+    def next_chances(self) -> tuple[Tensor, Tensor]:
+        """Go on to the random numbers of the next step, see `_chances`."""
+        self._t += 1
+        return self._chances()
 
     def close(self) -> None:
         """Nothing to close."""

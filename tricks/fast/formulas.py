@@ -18,6 +18,7 @@ DIGESTS = {
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.loop.learn": "79294cf518a6",
+    "tricks.segments.play_segment": "15b402cdab17",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
     "tricks.worlds.cartpole.dynamics": "d24876b32284",
     "tricks.worlds.pendulum.dynamics": "cda74ecb8591",

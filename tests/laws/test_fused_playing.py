@@ -1,0 +1,96 @@
+"""A segment of CartPole in one compiled call is the same as row by row, to the last bit, and leaves the same behind."""
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import torch
+
+import tricks.fused.playing as playing
+from tricks import PPO, Config, Tricks, train
+from tricks.core.rollout import Player, Rollout
+from tricks.envs.make import make_env
+from tricks.envs.tensor import TensorEnv
+from tricks.loop import build_agent
+from tricks.segments import play_segment
+
+pytest.importorskip("numba")
+CONFIG = Config("CartPole-v0", seeds=(3, 8, 5), lanes=5, horizon=70, hidden=(20, 9), steps=6000)
+
+
+def row_by_row() -> Any:
+    """Within it, segments are played as the loop is written."""
+    return patch.object(playing, "usual", lambda *given: False)
+
+
+def segments(
+    config: Config, active: list[bool], scale: float, limit: int = 200
+) -> tuple[list[Rollout], dict[str, Any]]:
+    """Four segments, the last two without the seeds that are not active, and the environment's state after them."""
+    env = make_env(config)
+    assert isinstance(env, TensorEnv)
+    env._limit = limit
+    player, agent = Player(env, config.horizon), build_agent(env.spaces, config, PPO)
+    with torch.no_grad():
+        agent.policy_net.head.weight.mul_(scale)  # with large weights, a policy falls at once; with small ones, seldom
+    everyone = torch.ones(3, dtype=torch.bool)
+    found = [play_segment(player, agent.policy, config.horizon, everyone) for _ in range(2)]
+    found += [play_segment(player, agent.policy, config.horizon, torch.tensor(active)) for _ in range(2)]
+    return found, env.state_dict() | {"now": env.now, "player": player.state_dict()}
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 300.0])
+@pytest.mark.parametrize("hidden", [(20, 9), (64, 64)])
+def test_every_column_and_what_is_left_is_the_same(hidden: tuple[int, ...], scale: float) -> None:
+    config = replace(CONFIG, hidden=hidden)
+    with patch.object(playing, "usual", wraps=playing.usual) as asked:
+        mine, left = segments(config, [True, False, True], scale)
+    assert asked.call_count == 4
+    with row_by_row():
+        theirs, also_left = segments(config, [True, False, True], scale)
+    for one, other in zip(mine, theirs, strict=True):
+        assert vars(one).keys() == vars(other).keys()
+        for name, column in vars(other).items():
+            assert torch.equal(getattr(one, name), column) if isinstance(column, torch.Tensor) else True, name
+    assert sum(int(r.terminated.sum()) for r in mine) > 0
+    for name in ("state", "age", "resetting"):
+        assert torch.equal(left[name], also_left[name])
+    assert all(torch.equal(x, y) for x, y in zip(left["now"], also_left["now"], strict=True) if x is not None)
+    assert [left[name] for name in ("t", "resets", "player")] == [also_left[name] for name in ("t", "resets", "player")]
+
+
+def test_time_limits_end_episodes_in_the_same_rows() -> None:
+    mine, _ = segments(CONFIG, [True] * 3, 0.0, limit=12)
+    with row_by_row():
+        theirs, _ = segments(CONFIG, [True] * 3, 0.0, limit=12)
+    assert any(r.truncated.any() for r in mine)
+    assert all(torch.equal(one.truncated, other.truncated) for one, other in zip(mine, theirs, strict=True))
+
+
+@pytest.mark.parametrize("flags", [{}, {"state_norm": True}, {"shared_trunk": True}])
+def test_trainings_are_the_same(flags: dict[str, bool]) -> None:
+    tricks: Tricks = replace(PPO, **flags)
+    mine = train(CONFIG, tricks)
+    with row_by_row():
+        theirs = train(CONFIG, tricks)
+    assert mine.curve.equals(theirs.curve)
+    assert all(torch.equal(p, q) for p, q in zip(mine.agent.parameters(), theirs.agent.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("env", ["Acrobot-v1", "tricks/Corridor1-v0", "tricks/CartPoleOddUnits-v0"])
+def test_other_worlds_are_played_row_by_row(env: str) -> None:
+    with patch.object(playing, "compiled", side_effect=AssertionError):
+        train(replace(CONFIG, env=env, steps=700), PPO)
+
+
+def test_a_step_that_is_replaced_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, step = list[None](), Player.step
+
+    def counted(*given: Any) -> None:
+        rows.append(None)
+        step(*given)
+
+    monkeypatch.setattr(Player, "step", counted)
+    train(replace(CONFIG, steps=350), PPO)
+    assert rows and len(rows) % CONFIG.horizon == 0

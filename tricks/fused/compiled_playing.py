@@ -1,0 +1,65 @@
+"""A segment of CartPole as numba compiles it: policy, rules, and resets, row by row, one seed after the other."""
+
+import numpy as np
+from numba import njit
+
+from tricks.fast.compiled_layers import BLOCK, block_forward, fill
+from tricks.fast.compiled_product import KERNEL, matrix, product
+from tricks.fast.compiled_rules import cartpole
+
+
+@njit(
+    "(f4[:, :, ::1], i4[:, ::1], b1[:, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f4[:, ::1], f4[:, ::1], "
+    "f4[:, :, :, ::1], i8[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8)",
+    **KERNEL,
+)
+def play(
+    state, age, resetting, fresh, noise, mean, scale, obs, actions, terminated, truncated, resets,
+    limit, net, sizes, curved, time_limit,
+):  # fmt: skip
+    """Write the columns [S, T, N]; state [S, N, 4], age and resetting [S, N] are left as they are after the last row.
+
+    fresh [S, T, N, 4]: states to reset to. The policy sees (obs − mean)·scale within ±limit; a scale of 0 stands for
+    the observation itself. net [2, layers]: addresses of weights and biases.
+    """
+    seeds, rows, lanes = actions.shape
+    outputs, spans = sizes[-1], 4 * sizes[:-1] * sizes[1:]
+    seen, after = np.empty((lanes, 4), np.float32), np.empty((lanes, 4), np.float32)
+    y, fell = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.bool_)
+    room = np.empty(BLOCK * sizes.sum(), np.float32)
+    hs = np.empty(len(sizes) - 2, np.int64)
+    for k in range(len(hs)):
+        hs[k] = room.ctypes.data + 4 * BLOCK * sizes[1 : k + 1].sum()
+    for s in range(seeds):
+        weights, biases = net[0] + s * spans, net[1] + s * 4 * sizes[1:]
+        last_bias = matrix(biases[-1], 1, outputs)
+        for t in range(rows):
+            for n in range(lanes):
+                for j in range(4):
+                    x = state[s, n, j]
+                    obs[s, t, n, j] = x
+                    seen[n, j] = min(max((x - mean[s, j]) * scale[s, j], -limit), limit) if scale[s, j] > 0 else x
+            for first in range(0, lanes, BLOCK):
+                some, x = min(BLOCK, lanes - first), seen[first:].ctypes.data
+                block_forward(x, weights, biases, hs, sizes, some, curved)
+                fill(y[first:].ctypes.data, 0, some, outputs)
+                below = hs[-1] if len(hs) > 0 else x
+                product(below, sizes[-2], 1, weights[-1], y[first:].ctypes.data, some, outputs, sizes[-2])
+            for n in range(lanes):
+                best = 0
+                for j in range(outputs):
+                    y[n, j] = y[n, j] + last_bias[0, j] + noise[s, t, n, j]
+                    if y[n, j] > y[n, best] or (y[n, j] != y[n, j] and y[n, best] == y[n, best]):
+                        best = j
+                actions[s, t, n] = best
+            cartpole(state[s], actions[s, t], after, fell)
+            for n in range(lanes):
+                going = not resetting[s, n]
+                resets[s, t, n] = not going
+                for j in range(4):
+                    state[s, n, j] = after[n, j] if going else fresh[s, t, n, j]
+                age[s, n] = age[s, n] + 1 if going else 0
+                terminated[s, t, n] = fell[n] and going
+                truncated[s, t, n] = age[s, n] >= time_limit
+                resetting[s, n] = terminated[s, t, n] or truncated[s, t, n]
+        obs[s, rows] = state[s]
