@@ -93,4 +93,5 @@ def test_a_step_that_is_replaced_is_taken(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(Player, "step", counted)
     train(replace(CONFIG, steps=350), PPO)
-    assert rows and len(rows) % CONFIG.horizon == 0
+    assert rows
+    assert len(rows) % CONFIG.horizon == 0
