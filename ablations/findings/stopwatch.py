@@ -1,6 +1,7 @@
 """One measurement of speed, in its own processes: how fast, where the time goes, how much memory."""
 
 import multiprocessing
+import math
 import os
 import sys
 import threading
@@ -101,6 +102,7 @@ def measure(config: Config, tricks: Tricks, steps: int) -> Measured:
     taken = int(run.curve.groupby("seed").step.max().sum())
     micro = 1e6 * seconds / taken
     environment, rollout = (micro * spent[name] / watched for name in ("environment", "rollout"))
+    apart = environment > 0  # not where a compiled call plays a whole segment, rules included
     return Measured(
         "tricks",
         config.backend,
@@ -108,7 +110,7 @@ def measure(config: Config, tricks: Tricks, steps: int) -> Measured:
         size,
         1,
         taken / seconds,
-        environment,
+        environment if apart else math.nan,
         rollout - environment,
         micro - rollout,
         _peak(config.device),
