@@ -10,7 +10,7 @@ function replay({ world, tricks, numbers, weights, rollouts, orders }) {
     rollout,
     begin() {
       rollout.clear();
-      const { columns, rows, lasts } = rollouts[log.updates];
+      const { columns, rows, lasts } = rollouts[log.update];
       const kinds = { action: Int32Array, lane: Int32Array, last: Int32Array, obs: Float64Array, reward: Float64Array };
       for (const [name, column] of Object.entries(columns)) {
         rollout.columns[name] = (name === "lastObs" ? Float64Array : (kinds[name] ?? Uint8Array)).from(column);

@@ -4,18 +4,17 @@ import { LADDER } from "./ladder.js";
 
 const KNOWN = LADDER.tricks.map(({ name }) => name);
 
-/** What is wrong with a set of tricks: [{ trick, needs, excludes, text }], the middle two being lists of names. */
+/** What is wrong with a set of tricks: [{ trick, needs, text }]; `needs` are names, none if two exclude each other. */
 export function faults(names) {
   const found = [];
   for (const name of names) {
     const facts = LADDER.tricks.find((each) => each.name === name);
     if (!facts) throw new Error(`unknown trick ${name}; there are ${KNOWN.join(", ")}`);
     const needs = facts.needs.filter((need) => !names.includes(need));
-    if (needs.length) found.push({ trick: name, needs, excludes: [], text: `${name} needs ${needs.join(" and ")}` });
-    const excludes = facts.excludes.filter((other) => names.includes(other));
-    if (excludes.length) {
-      found.push({ trick: name, needs: [], excludes, text: `${name} cannot be combined with ${excludes.join(" and ")}` });
-    }
+    const others = facts.excludes.filter((other) => names.includes(other));
+    const add = (lacking, text) => found.push({ trick: name, needs: lacking, text: `${name} ${text}` });
+    if (needs.length) add(needs, `needs ${needs.join(" and ")}`);
+    if (others.length) add([], `cannot be combined with ${others.join(" and ")}`);
   }
   return found;
 }

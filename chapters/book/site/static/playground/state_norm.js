@@ -4,6 +4,11 @@ import { buffer } from "./buffers.js";
 
 const LIMIT = 10; // standard deviations
 
+/** Merge the observations of a rollout into the agent's statistics. */
+export function followObservations(agent, { obs, rows }, decay) {
+  agent.obsStats.merge(obs, rows, decay);
+}
+
 /** Running moments of observations: their weight, and each feature's mean and sum of squared deviations. */
 export class ObsStats {
   constructor(features) {
@@ -24,7 +29,7 @@ export class ObsStats {
   }
 
   /** Merge a batch, after all earlier ones have lost the share `decay` of their weight. Chan et al. 1979. */
-  follow(obs, rows, decay) {
+  merge(obs, rows, decay) {
     const before = (1 - decay) * this.weight;
     this.weight = before + rows;
     for (let d = 0; d < this.features; d++) {
