@@ -1,5 +1,7 @@
 """The playground's engine computes what the library computes, for any legal set of its flags, in a real browser."""
 
+import inspect
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +12,9 @@ from support.register import register
 from support.replayed import Case, replayed
 from support.restless import Restless
 
-from chapters.book.site.playground import offered
-from tricks import PPO, Config, Tricks, train
-from tricks.ladder import NEEDS, closed, named, rungs
+from chapters.book.site.playground import ENGINE, offered
+from tricks import PPO, Config, Tricks, listing, loop, train
+from tricks.ladder import NEEDS, closed, named, rungs, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
 
 register("Restless-v0", Restless)
@@ -83,6 +85,26 @@ def test_every_flag_is_drawn_on_and_off() -> None:
     sets = [drawn(number)[1] for number in range(40)]
     for name in offered():
         assert {getattr(tricks, name) for tricks in sets} == {True, False}, name
+
+
+def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
+    """In camel case. Of two branches, the listing has one, and loop.js has the other as an `else` that is left out."""
+    text = (ENGINE / "loop.js").read_text(encoding="utf-8")
+    called = re.findall(r"(\w+)\(", str(listing(switched(offered()))))
+    theirs = [in_camel_case(name) for name in called if inspect.isfunction(getattr(loop, name, None))]
+    mine = re.findall(r"(\w+)\(", re.sub(r"\} else \{[^}]*\}", "", text[text.index("export function") :]))
+    assert {name for name in theirs if name not in mine} == {
+        *("openEnv", "trainIn"),  # whoever calls `train` has an agent and a player
+        *("perTask", "perSeed"),  # one task, one seed
+    }
+    inner = set(mine) & set(theirs) - {"train", "buildAgent"}
+    assert [name for name in mine if name in inner] == [name for name in theirs if name in inner]
+    for name, line in re.findall(r'yield "(\w+)";[^\n]*\n([^\n]*)', text):
+        assert f"{in_camel_case(name)}(" in line
+
+
+def in_camel_case(name: str) -> str:
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name.strip("_"))
 
 
 def test_these_flags_of_the_library_the_engine_does_not_offer() -> None:

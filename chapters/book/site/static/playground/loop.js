@@ -25,7 +25,7 @@ import { followReturns, normalize, std, unmoved } from "./return_norm.js";
 import { rewardToGo } from "./returns.js";
 import { drift, importanceRatio, minibatches, oldLogProb, surrogate } from "./reuse.js";
 import { playSegment } from "./segments.js";
-import { ObsStats, followObservations } from "./state_norm.js";
+import { addObsStats, followObservations } from "./state_norm.js";
 import { clippedError } from "./value_clip.js";
 
 /** An untrained agent. */
@@ -36,7 +36,7 @@ export function buildAgent(world, config, tricks, chance, rooms = {}) {
     orthogonal(agent.valueNet, chance.stream("init", 1), Math.SQRT2, 1);
   }
   if (tricks.action_mask) agent.mask = maskLogits;
-  if (tricks.state_norm) agent.obsStats = new ObsStats(world.features);
+  if (tricks.state_norm) addObsStats(agent);
   if (tricks.return_norm) agent.returnStats = unmoved(config.return_first_batch);
   return agent;
 }
@@ -90,13 +90,13 @@ export function* judge(agent, rollout, config, tricks, log) {
   if (tricks.baseline) {
     yield "values";
     const { value, nextValue } = agent.values(rollout); // V(s), V(s')
-    const later = valueAtCut(rollout, nextValue, config.gamma);
-    let target = rewardToGo(rollout, config.gamma).map((g, r) => g + later[r]);
+    const [paid, later] = [rewardToGo(rollout, config.gamma), valueAtCut(rollout, nextValue, config.gamma)];
+    let target = paid.map((g, r) => g + later[r]);
     batch.advantage = target.map((g, r) => g - value[r]);
     log.note({ explained_variance: explainedVariance(value, target) }); // of the returns, also under gae
     if (tricks.gae) {
-      yield "gae";
       const dead = done.map((ended, r) => ended && !cut[r]);
+      yield "gae";
       batch.advantage = gae(rollout, value, nextValue, dead, config.gamma, config.gae_lambda);
       target = batch.advantage.map((a, r) => value[r] + a);
     }
@@ -109,8 +109,8 @@ export function* judge(agent, rollout, config, tricks, log) {
       Object.assign(batch, { value: normalize(value, before), target: normalize(target, stats) }); // in the net's units
     }
     if (tricks.popart) {
-      yield "preserve_outputs_";
       batch.value = renormalize(batch.value, before, stats);
+      yield "preserve_outputs_";
       preserveOutputs(agent.valueNet.head, before, stats);
     }
   } else {
