@@ -14,7 +14,7 @@ from support.restless import Restless
 
 from chapters.book.site.playground import ENGINE, offered
 from tricks import PPO, Config, Tricks, listing, loop, train
-from tricks.ladder import NEEDS, closed, named, rungs, switched
+from tricks.ladder import EXCLUDES, NEEDS, closed, named, rungs, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
 
 register("Restless-v0", Restless)
@@ -113,3 +113,4 @@ def test_these_flags_of_the_library_the_engine_does_not_offer() -> None:
         *("reward_scaling", "recompute", "separate_optimizers"),
         "squash",  # its worlds' actions are one choice from a few
     }
+    assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing

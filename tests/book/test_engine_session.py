@@ -4,6 +4,8 @@ from typing import Any
 
 from support.browsing import Browser
 
+from chapters.book.site.playground import offered
+
 SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}
 RUN = """
 const [setting, done] = arguments, rows = {};
@@ -91,8 +93,14 @@ def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Brows
 
 def test_an_impossible_set_of_tricks_says_what_is_missing(engine: Browser) -> None:
     script = "try { new Playground.Session(arguments[0]); } catch (error) { return error.message; }"
-    said = engine.run(script, SETTING | {"tricks": ["clip", "popart"]})
-    assert said == "clip needs reuse; popart needs return_norm"
+    for tricks, text in {
+        ("clip", "popart"): "clip needs reuse; popart needs return_norm",
+        ("magic",): f"unknown trick magic; there are {', '.join(offered())}",
+    }.items():
+        assert engine.run(script, SETTING | {"tricks": tricks}) == text
+    assert "unknown trick magic; " in engine.run(
+        "try { Playground.closed(['magic']); } catch (error) { return error.message; }"
+    )
     assert engine.run("return Playground.closed(['popart', 'clip'])") == [
         "baseline",
         "reuse",
