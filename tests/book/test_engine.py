@@ -17,7 +17,16 @@ from tricks import PPO, Config, Tricks, listing, loop, train
 from tricks.ladder import EXCLUDES, NEEDS, closed, named, rungs, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
 
+
+class Outlying(Restless):
+    """One observation in twenty is fifty times as large."""
+
+    def observation(self) -> np.ndarray:
+        return super().observation() * np.float32(50 if self.np_random.random() < 0.05 else 1)
+
+
 register("Restless-v0", Restless)
+register("Outlying-v0", Outlying)
 ONE = replace(SMALL, env="Restless-v0", seeds=(3,), adam_eps=1e-2)
 SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()}
 SETS |= {f"ppo and {name}": named(name) for name in offered() if not set(closed([name])) <= set(PPO.on)}
@@ -70,8 +79,27 @@ def test_random_flags_and_numbers_equal_the_library(engine: Browser, number: int
     check(engine, *drawn(number))
 
 
+@pytest.mark.parametrize("name", offered())
+def test_every_flag_but_one_equals_the_library(engine: Browser, name: str) -> None:
+    """Whatever needs that one is off, too. And kl_stop, which would end most batches at their first step."""
+    others = [each for each in offered() if name not in closed([each]) and each != "kl_stop"]
+    check(engine, drawn(offered().index(name))[0], switched(others))
+
+
 def test_with_the_usual_epsilon_of_adam_too(engine: Browser) -> None:
     check(engine, replace(ONE, adam_eps=Config.adam_eps), PPO)
+
+
+@pytest.mark.parametrize("first_batch", [False, True])
+def test_targets_that_are_all_or_nearly_the_same(engine: Browser, first_batch: bool) -> None:
+    """They explain no variance, and the least standard deviation is that of the return statistics."""
+    config = replace(ONE, env="CartPole-v1", steps=400, gamma=0.0, return_first_batch=first_batch)
+    for env, gamma in (("CartPole-v1", 0.0), ("tricks/CartPoleReward0.0001-v0", 0.9)):
+        check(engine, replace(config, env=env, gamma=gamma), switched(closed(["popart"])))
+
+
+def test_observations_beyond_ten_standard_deviations(engine: Browser) -> None:
+    check(engine, replace(ONE, env="Outlying-v0"), named("state_norm"))
 
 
 @pytest.mark.parametrize("target", [1e-4, 3e-5])

@@ -85,11 +85,37 @@ function rollouts(segments, id) {
   const tricks = { segments, baseline: segments };
   for (const [told, { rollout, over }] of training(id, tricks, { lanes: 3, horizon: 40, steps: 900 })) {
     if (typeof told === "string") continue;
-    const columns = ["lane", "done", "last", "cut", "truncated"].map((name) => [name, [...rollout[name]]]);
+    const columns = ["lane", "done", "last", "cut", "terminated", "truncated"].map((name) => [name, [...rollout[name]]]);
     const ended = over.reduce((sum, one) => sum + one, 0);
     found.push({ rows: rollout.rows, games: rollout.games, over: ended, told, ...Object.fromEntries(columns) });
   }
   return found;
+}
+
+/** The actions in each of so many rollouts of 100 steps in two lanes, of a policy with the same logits in every state. */
+function actions(id, logits, count) {
+  const player = new Playground.Player(Playground.WORLDS[id], { lanes: 2 }, new Playground.Chance(7));
+  return Array.from({ length: count }, () => {
+    player.begin();
+    for (let t = 0; t < 100; t++) player.step({ policy: () => [...logits, ...logits] }, [1, 1]);
+    return [...player.rollout.action];
+  });
+}
+
+/** So many random orders of three rows, and the first numbers of the streams of each purpose. */
+function chances(count) {
+  const chance = new Playground.Chance(7);
+  const orders = Array.from({ length: count }, (_, k) => chance.shuffled(3, k, 0).join(""));
+  const numbers = ["init", "env", "action", "minibatch"].map((purpose) => {
+    const random = chance.stream(purpose);
+    return Array.from({ length: count }, random);
+  });
+  return { orders, numbers };
+}
+
+/** The rows of a training's curve. */
+function curve(id, tricks, numbers) {
+  return [...training(id, tricks, numbers)].map(([what]) => what).filter((what) => typeof what === "object");
 }
 
 /** The layers of an untrained agent's two nets: inputs, outputs, weight and bias of each. */
