@@ -30,7 +30,8 @@ export class Crew {
       const chance = new Chance(seed);
       const [log, player] = [new Log(numbers), new Player(world, numbers, chance)];
       const agent = buildAgent(world, numbers, tricks, chance, rooms);
-      return { number, seed, log, player, lines: 50, run: train(agent, player, chance, numbers, tricks, log) };
+      const run = train(agent, player, chance, numbers, tricks, log);
+      return { number, seed, log, player, run, lines: 50 }; // about so many in an update; later, as in the last one
     });
     this.work().catch(({ message }) => this.tell({ kind: "error", message }));
   }
@@ -60,6 +61,7 @@ export class Crew {
     if (!this.stopped) this.tell({ kind: "end" });
   }
 
+  /** An update of each agent that goes on. Its rows are told together, unless that would keep the page waiting. */
   async round() {
     const start = performance.now();
     let [rows, rest] = [[], start];
