@@ -62,13 +62,25 @@ function trajectory(id, starting, actions, chances) {
   });
 }
 
+/** A player that counts, in `counts`, the rows after each step of the lanes. */
+class Counting extends Playground.Player {
+  begin() {
+    super.begin();
+    this.counts = [];
+  }
+  step(...given) {
+    super.step(...given);
+    this.counts.push(this.rollout.rows);
+  }
+}
+
 /** All that a training yields, and after each of its messages the player's state. */
 function* training(id, tricks, given) {
   const defaults = Playground.LADDER.numbers.map(({ name, value }) => [name, value]);
   const numbers = { ...Object.fromEntries(defaults), hidden: [4], ...given };
   const [world, chance, log] = [Playground.WORLDS[id], new Playground.Chance(7), new Playground.Log(numbers)];
   const agent = Playground.buildAgent(world, numbers, tricks, chance);
-  const player = new Playground.Player(world, numbers, chance);
+  const player = new Counting(world, numbers, chance);
   for (const what of Playground.train(agent, player, chance, numbers, tricks, log)) yield [what, player];
 }
 
@@ -83,13 +95,22 @@ function phases(names) {
 function rollouts(segments, id) {
   const found = [];
   const tricks = { segments, baseline: segments };
-  for (const [told, { rollout, over }] of training(id, tricks, { lanes: 3, horizon: 40, steps: 900 })) {
+  for (const [told, { rollout, over, counts }] of training(id, tricks, { lanes: 3, horizon: 40, steps: 900 })) {
     if (typeof told === "string") continue;
     const columns = ["lane", "done", "last", "cut", "terminated", "truncated"].map((name) => [name, [...rollout[name]]]);
     const ended = over.reduce((sum, one) => sum + one, 0);
-    found.push({ rows: rollout.rows, games: rollout.games, over: ended, told, ...Object.fromEntries(columns) });
+    found.push({ rows: rollout.rows, counts, games: rollout.games, over: ended, told, ...Object.fromEntries(columns) });
   }
   return found;
+}
+
+/** How many episodes are terminated, and truncated, in a world with another time limit. */
+function ends(id, limit) {
+  const world = { ...Playground.WORLDS[id], limit };
+  const player = new Playground.Player(world, { lanes: 2 }, new Playground.Chance(7));
+  player.begin();
+  for (let t = 0; t < 100; t++) player.step({ policy: () => [0, 0, 0, 0] }, [1, 1]);
+  return ["terminated", "truncated"].map((name) => player.rollout[name].reduce((sum, one) => sum + one, 0));
 }
 
 /** The actions in each of so many rollouts of 100 steps in two lanes, of a policy with the same logits in every state. */
