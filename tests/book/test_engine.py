@@ -1,5 +1,7 @@
 """The playground's engine computes what the library computes, for any legal set of its flags, in a real browser."""
 
+import inspect
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +12,21 @@ from support.register import register
 from support.replayed import Case, replayed
 from support.restless import Restless
 
-from chapters.book.site.playground import offered
-from tricks import PPO, Config, Tricks, train
-from tricks.ladder import NEEDS, closed, named, rungs
+from chapters.book.site.playground import ENGINE, offered
+from tricks import PPO, Config, Tricks, listing, loop, train
+from tricks.ladder import EXCLUDES, NEEDS, closed, named, rungs, switched
 from tricks.runs.learning_curve import DIAGNOSTICS
 
+
+class Outlying(Restless):
+    """One observation in twenty is fifty times as large."""
+
+    def observation(self) -> np.ndarray:
+        return super().observation() * np.float32(50 if self.np_random.random() < 0.05 else 1)
+
+
 register("Restless-v0", Restless)
+register("Outlying-v0", Outlying)
 ONE = replace(SMALL, env="Restless-v0", seeds=(3,), adam_eps=1e-2)
 SETS = {f"ladder up to {rung.on[-1]}" if rung.on else "no flag": rung for rung in rungs()}
 SETS |= {f"ppo and {name}": named(name) for name in offered() if not set(closed([name])) <= set(PPO.on)}
@@ -68,8 +79,27 @@ def test_random_flags_and_numbers_equal_the_library(engine: Browser, number: int
     check(engine, *drawn(number))
 
 
+@pytest.mark.parametrize("name", offered())
+def test_every_flag_but_one_equals_the_library(engine: Browser, name: str) -> None:
+    """Whatever needs that one is off, too. And kl_stop, which would end most batches at their first step."""
+    others = [each for each in offered() if name not in closed([each]) and each != "kl_stop"]
+    check(engine, drawn(offered().index(name))[0], switched(others))
+
+
 def test_with_the_usual_epsilon_of_adam_too(engine: Browser) -> None:
     check(engine, replace(ONE, adam_eps=Config.adam_eps), PPO)
+
+
+@pytest.mark.parametrize("first_batch", [False, True])
+def test_targets_that_are_all_or_nearly_the_same(engine: Browser, first_batch: bool) -> None:
+    """They explain no variance, and the least standard deviation is that of the return statistics."""
+    config = replace(ONE, env="CartPole-v1", steps=400, gamma=0.0, return_first_batch=first_batch)
+    for env, gamma in (("CartPole-v1", 0.0), ("tricks/CartPoleReward0.0001-v0", 0.9)):
+        check(engine, replace(config, env=env, gamma=gamma), switched(closed(["popart"])))
+
+
+def test_observations_beyond_ten_standard_deviations(engine: Browser) -> None:
+    check(engine, replace(ONE, env="Outlying-v0"), named("state_norm"))
 
 
 @pytest.mark.parametrize("target", [1e-4, 3e-5])
@@ -85,9 +115,30 @@ def test_every_flag_is_drawn_on_and_off() -> None:
         assert {getattr(tricks, name) for tricks in sets} == {True, False}, name
 
 
+def test_the_loop_calls_the_library_s_functions_in_its_order() -> None:
+    """In camel case. Of two branches, the listing has one, and loop.js has the other as an `else` that is left out."""
+    text = (ENGINE / "loop.js").read_text(encoding="utf-8")
+    called = re.findall(r"(\w+)\(", str(listing(switched(offered()))))
+    theirs = [in_camel_case(name) for name in called if inspect.isfunction(getattr(loop, name, None))]
+    mine = re.findall(r"(\w+)\(", re.sub(r"\} else \{[^}]*\}", "", text[text.index("export function") :]))
+    assert {name for name in theirs if name not in mine} == {
+        *("openEnv", "trainIn"),  # whoever calls `train` has an agent and a player
+        *("perTask", "perSeed"),  # one task, one seed
+    }
+    inner = set(mine) & set(theirs) - {"train", "buildAgent"}
+    assert [name for name in mine if name in inner] == [name for name in theirs if name in inner]
+    for name, line in re.findall(r'yield "(\w+)";[^\n]*\n([^\n]*)', text):
+        assert f"{in_camel_case(name)}(" in line
+
+
+def in_camel_case(name: str) -> str:
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name.strip("_"))
+
+
 def test_these_flags_of_the_library_the_engine_does_not_offer() -> None:
     assert set(NEEDS) - set(offered()) == {
         *("shared_trunk", "ppg", "ppg_buffers", "recurrent"),  # other nets, and memories of many rollouts
         *("reward_scaling", "recompute", "separate_optimizers"),
         "squash",  # its worlds' actions are one choice from a few
     }
+    assert not any(set(EXCLUDES[name]) & set(offered()) for name in offered())  # of which faults.js knows nothing

@@ -4,6 +4,8 @@ from typing import Any
 
 from support.browsing import Browser
 
+from chapters.book.site.playground import offered
+
 SETTING = {"world": "CartPole-v1", "tricks": ["baseline", "reuse", "clip"], "numbers": {"steps": 4000}, "hidden": [8]}
 RUN = """
 const [setting, done] = arguments, rows = {};
@@ -89,10 +91,44 @@ def test_the_watched_agent_shows_its_lane_its_ratios_and_its_lines(engine: Brows
     assert [k for phase, k, _ in phases if phase == "clipped_surrogate"] == list(range(1, 17))
 
 
+def test_memory_stays_flat(engine: Browser) -> None:
+    """Of what all flags need, nothing is left behind by an update but a row, which the page gets."""
+    script = """
+    const [setting, done] = arguments, later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    const run = (window.run = new Playground.Session({ ...setting, paused: true }));
+    let updates = 0;
+    run.on("update", (rows) => (updates += rows.length));
+    window.after = async (count) => {
+      run.resume();
+      while (updates < count) await later(20);
+      run.pause();
+      await later(200);
+    };
+    done();
+    """
+    numbers = {"steps": 1e9, "lanes": 2, "horizon": 16, "epochs": 1, "target_kl": 10}
+    setting = SETTING | {"tricks": offered(), "numbers": numbers, "seeds": 2, "workers": 0}
+    engine.driver.execute_async_script(script, setting)
+    sizes = []  # bytes, once everything is compiled and later
+    for count in (1000, 3000):
+        engine.driver.execute_async_script("after(arguments[0]).then(arguments[1])", count)
+        engine.driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+        used = engine.driver.execute_cdp_cmd("Runtime.getHeapUsage", {})
+        sizes.append(used["usedSize"] + used.get("backingStorageSize", 0))
+    engine.run("run.stop()")
+    assert sizes[1] - sizes[0] < 250_000  # one number for each row of experience would be 500,000
+
+
 def test_an_impossible_set_of_tricks_says_what_is_missing(engine: Browser) -> None:
     script = "try { new Playground.Session(arguments[0]); } catch (error) { return error.message; }"
-    said = engine.run(script, SETTING | {"tricks": ["clip", "popart"]})
-    assert said == "clip needs reuse; popart needs return_norm"
+    for tricks, text in {
+        ("clip", "popart"): "clip needs reuse; popart needs return_norm",
+        ("magic",): f"unknown trick magic; there are {', '.join(offered())}",
+    }.items():
+        assert engine.run(script, SETTING | {"tricks": tricks}) == text
+    assert "unknown trick magic; " in engine.run(
+        "try { Playground.closed(['magic']); } catch (error) { return error.message; }"
+    )
     assert engine.run("return Playground.closed(['popart', 'clip'])") == [
         "baseline",
         "reuse",

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.stats import kstest
 from support.browsing import Browser
 
 from chapters.book.site.playground import offered
@@ -81,6 +82,11 @@ def test_rollouts_of_whole_episodes_are_whole_and_large_enough(engine: Browser, 
         assert sum(made["done"]) == len(made["games"]) == made["told"]["episodes"]
         assert sum(game["length"] for game in made["games"]) == made["rows"]
         assert sum(made["cut"]) == 0
+        reached = np.searchsorted(made["counts"], 3 * 40)  # the step from which on no episode begins
+        after_an_end = dict.fromkeys(range(3), False)
+        for row, (lane, done) in enumerate(zip(made["lane"], made["done"], strict=True)):
+            assert not (after_an_end[lane] and np.searchsorted(made["counts"], row, side="right") > reached)
+            after_an_end[lane] = bool(done)
 
 
 @pytest.mark.parametrize("id", ["CartPole-v1", "tricks/Tightrope12-v0", "tricks/Mail1-v0"])
@@ -99,6 +105,41 @@ def test_segments_take_a_step_for_each_reset_and_are_cut_where_an_episode_goes_o
         for lane, ended in zip(made["lane"], done, strict=True):
             open_steps[lane] = 0 if ended else open_steps[lane] + 1
     assert lengths + sum(open_steps.values()) == made["told"]["step"]  # episodes go on from segment to segment
+
+
+def test_an_episode_that_terminates_at_its_time_limit_is_not_truncated(engine: Browser) -> None:
+    length = 10  # of an episode with a loan
+    for limit, ends in {length + 1: (18, 0), length: (18, 0), length - 1: (0, 20)}.items():
+        assert tuple(engine.run("return ends(...arguments)", "tricks/Loan6Pay0.1-v0", limit)) == ends
+
+
+def test_actions_come_as_often_as_the_policy_says_and_differ_from_rollout_to_rollout(engine: Browser) -> None:
+    logits = np.array([0.0, 1.0, -1e30, -1.0])
+    found = engine.run("return actions(...arguments)", "tricks/Grid0-v0", logits.tolist(), 50)
+    assert len({tuple(rollout) for rollout in found}) == len(found)
+    taken = np.concatenate(found)
+    share, expected = np.bincount(taken, minlength=4) / len(taken), np.exp(logits) / np.exp(logits).sum()
+    assert share[2] == 0
+    assert (abs(share - expected) <= 4 * np.sqrt(expected * (1 - expected) / len(taken))).all()
+
+
+def test_every_order_of_rows_is_as_likely_and_streams_are_uniform_and_apart(engine: Browser) -> None:
+    found = engine.run("return chances(6000)")
+    orders, counts = np.unique(found["orders"], return_counts=True)
+    assert len(orders) == 6
+    assert (abs(counts - 1000) < 4 * (6000 * 5 / 36) ** 0.5).all()
+    numbers = np.array(found["numbers"])
+    for stream in numbers:
+        assert kstest(stream, "uniform").pvalue > 1e-3
+    assert (abs(np.corrcoef(numbers) - np.eye(4)) < 4 / 6000**0.5).all()
+
+
+@pytest.mark.parametrize("lr", [1e154, 1e200])  # the gradient's norm is infinite, and NaN
+def test_an_agent_whose_gradient_is_not_finite_ends(engine: Browser, lr: float) -> None:
+    rows = engine.run("return curve('CartPole-v1', { baseline: true }, arguments[0])", {"lr": lr, "steps": 9000})
+    assert [row["diverged"] for row in rows] == [False] * (len(rows) - 1) + [True]
+    assert not rows[-1]["active"]
+    assert rows[-1]["step"] < 9000
 
 
 def test_weights_begin_orthogonal_or_uniform(engine: Browser) -> None:

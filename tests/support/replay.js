@@ -10,7 +10,7 @@ function replay({ world, tricks, numbers, weights, rollouts, orders }) {
     rollout,
     begin() {
       rollout.clear();
-      const { columns, rows, lasts } = rollouts[log.updates];
+      const { columns, rows, lasts } = rollouts[log.update];
       const kinds = { action: Int32Array, lane: Int32Array, last: Int32Array, obs: Float64Array, reward: Float64Array };
       for (const [name, column] of Object.entries(columns)) {
         rollout.columns[name] = (name === "lastObs" ? Float64Array : (kinds[name] ?? Uint8Array)).from(column);
@@ -62,13 +62,25 @@ function trajectory(id, starting, actions, chances) {
   });
 }
 
+/** A player that counts, in `counts`, the rows after each step of the lanes. */
+class Counting extends Playground.Player {
+  begin() {
+    super.begin();
+    this.counts = [];
+  }
+  step(...given) {
+    super.step(...given);
+    this.counts.push(this.rollout.rows);
+  }
+}
+
 /** All that a training yields, and after each of its messages the player's state. */
 function* training(id, tricks, given) {
   const defaults = Playground.LADDER.numbers.map(({ name, value }) => [name, value]);
   const numbers = { ...Object.fromEntries(defaults), hidden: [4], ...given };
   const [world, chance, log] = [Playground.WORLDS[id], new Playground.Chance(7), new Playground.Log(numbers)];
   const agent = Playground.buildAgent(world, numbers, tricks, chance);
-  const player = new Playground.Player(world, numbers, chance);
+  const player = new Counting(world, numbers, chance);
   for (const what of Playground.train(agent, player, chance, numbers, tricks, log)) yield [what, player];
 }
 
@@ -83,13 +95,48 @@ function phases(names) {
 function rollouts(segments, id) {
   const found = [];
   const tricks = { segments, baseline: segments };
-  for (const [told, { rollout, over }] of training(id, tricks, { lanes: 3, horizon: 40, steps: 900 })) {
+  for (const [told, { rollout, over, counts }] of training(id, tricks, { lanes: 3, horizon: 40, steps: 900 })) {
     if (typeof told === "string") continue;
-    const columns = ["lane", "done", "last", "cut", "truncated"].map((name) => [name, [...rollout[name]]]);
+    const columns = ["lane", "done", "last", "cut", "terminated", "truncated"].map((name) => [name, [...rollout[name]]]);
     const ended = over.reduce((sum, one) => sum + one, 0);
-    found.push({ rows: rollout.rows, games: rollout.games, over: ended, told, ...Object.fromEntries(columns) });
+    found.push({ rows: rollout.rows, counts, games: rollout.games, over: ended, told, ...Object.fromEntries(columns) });
   }
   return found;
+}
+
+/** How many episodes are terminated, and truncated, in a world with another time limit. */
+function ends(id, limit) {
+  const world = { ...Playground.WORLDS[id], limit };
+  const player = new Playground.Player(world, { lanes: 2 }, new Playground.Chance(7));
+  player.begin();
+  for (let t = 0; t < 100; t++) player.step({ policy: () => [0, 0, 0, 0] }, [1, 1]);
+  return ["terminated", "truncated"].map((name) => player.rollout[name].reduce((sum, one) => sum + one, 0));
+}
+
+/** The actions in each of so many rollouts of 100 steps in two lanes, of a policy with the same logits in every state. */
+function actions(id, logits, count) {
+  const player = new Playground.Player(Playground.WORLDS[id], { lanes: 2 }, new Playground.Chance(7));
+  return Array.from({ length: count }, () => {
+    player.begin();
+    for (let t = 0; t < 100; t++) player.step({ policy: () => [...logits, ...logits] }, [1, 1]);
+    return [...player.rollout.action];
+  });
+}
+
+/** So many random orders of three rows, and the first numbers of the streams of each purpose. */
+function chances(count) {
+  const chance = new Playground.Chance(7);
+  const orders = Array.from({ length: count }, (_, k) => chance.shuffled(3, k, 0).join(""));
+  const numbers = ["init", "env", "action", "minibatch"].map((purpose) => {
+    const random = chance.stream(purpose);
+    return Array.from({ length: count }, random);
+  });
+  return { orders, numbers };
+}
+
+/** The rows of a training's curve. */
+function curve(id, tricks, numbers) {
+  return [...training(id, tricks, numbers)].map(([what]) => what).filter((what) => typeof what === "object");
 }
 
 /** The layers of an untrained agent's two nets: inputs, outputs, weight and bias of each. */

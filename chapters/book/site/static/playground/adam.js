@@ -13,25 +13,20 @@ export class Adam {
     this.v = parameters.map(({ value }) => new Float64Array(value.length));
   }
 
-  /** Forget the gradients of the last step. */
-  begin() {
-    for (const { gradient } of this.parameters) gradient.fill(0);
-  }
-
   /** Step down the gradients, if `moving`. Returns their norm; if that is not finite, there is no step. */
-  move(rate, moving) {
+  move(learningRate, moving) {
     let squares = 0;
     for (const { gradient } of this.parameters) for (let k = 0; k < gradient.length; k++) squares += gradient[k] ** 2;
     const norm = Math.sqrt(squares);
     const factor = this.limit ? this.limit(norm) : 1;
-    if (moving && Number.isFinite(norm)) this.step(rate, factor);
+    if (moving && Number.isFinite(norm)) this.step(learningRate, factor);
     return norm;
   }
 
-  step(rate, factor) {
+  step(learningRate, factor) {
     this.t++;
     const root = Math.sqrt(1 - BETA2 ** this.t);
-    const [alpha, eps] = [(rate * root) / (1 - BETA1 ** this.t), this.eps * root];
+    const [rate, eps] = [(learningRate * root) / (1 - BETA1 ** this.t), this.eps * root];
     for (let p = 0; p < this.parameters.length; p++) {
       const { value, gradient } = this.parameters[p];
       const [m, v] = [this.m[p], this.v[p]];
@@ -39,7 +34,7 @@ export class Adam {
         const g = factor * gradient[k];
         m[k] += (1 - BETA1) * (g - m[k]);
         v[k] += (1 - BETA2) * (g * g - v[k]);
-        value[k] -= (alpha * m[k]) / (Math.sqrt(v[k]) + eps);
+        value[k] -= (rate * m[k]) / (Math.sqrt(v[k]) + eps);
       }
     }
   }

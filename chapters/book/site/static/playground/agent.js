@@ -29,27 +29,26 @@ export class Agent {
     return this.obsStats ? this.obsStats.standardized(obs, rows) : obs;
   }
 
-  /** The logits [B, A] of π(·|s), given observations as the nets see them. */
-  policy(seen, legal, rows) {
-    const logits = this.policyNet.forward(seen, rows);
+  /** The logits [B, A] of π(·|s). */
+  policy(obs, legal, rows) {
+    const logits = this.policyNet.forward(this.standardized(obs, rows), rows);
     if (this.mask && legal) this.mask(logits, legal, rows * this.world.actions);
     return logits;
   }
 
-  /** The value net's output [B], V(s) in the units of `returnStats`, given observations as the nets see them. */
-  value(seen, rows) {
-    return this.valueNet.forward(seen, rows).subarray(0, rows);
+  /** The value net's output [B], V(s) in the units of `returnStats`. */
+  value(obs, rows) {
+    return this.valueNet.forward(this.standardized(obs, rows), rows).subarray(0, rows);
   }
 
-  /** V(s) and V(s') of each row in units of reward: [B] each. V(s') is 0 behind an episode's end, unless it is kept. */
+  /** V(s) and V(s') of each row in units of reward: [B] each. Behind a terminal state, V(s') says nothing. */
   values(rollout) {
-    const { rows, lasts, last, lastObs, done, lane, lanes } = rollout;
-    const inReward = (obs, count) => denormalize(this.value(this.standardized(obs, count), count), this.returnStats);
+    const { rows, lasts, last, lastObs, lane, lanes } = rollout;
+    const inReward = (obs, count) => denormalize(this.value(obs, count), this.returnStats);
     const [value, lastValue] = [inReward(rollout.obs, rows), inReward(lastObs, lasts)];
     const [nextValue, following] = [new Float64Array(rows), new Float64Array(lanes)];
     for (let r = rows - 1; r >= 0; r--) {
-      if (last[r] >= 0) nextValue[r] = lastValue[last[r]];
-      else if (!done[r]) nextValue[r] = following[lane[r]];
+      nextValue[r] = last[r] >= 0 ? lastValue[last[r]] : following[lane[r]];
       following[lane[r]] = value[r];
     }
     return { value, nextValue };

@@ -11,10 +11,8 @@ function engine(preset, agents, workers) {
   return new Promise((resolve) => {
     const start = performance.now();
     const steps = Array(agents).fill(0);
-    const run = new Session({
-      ...{ world: "CartPole-v1", tricks: LADDER.presets[preset], numbers: { steps: STEPS } },
-      ...{ seeds: agents, workers },
-    });
+    const tricks = LADDER.presets[preset];
+    const run = new Session({ world: "CartPole-v1", tricks, numbers: { steps: STEPS }, seeds: agents, workers });
     run.on("update", (rows) => rows.forEach(({ agent, step }) => (steps[agent] = step)));
     run.on("end", () => {
       run.stop();

@@ -1,11 +1,18 @@
-// bootstrap: a time limit is a cut, not a death, because the episode would have gone on.
+// bootstrap: at a cut, V of the last state stands in for the rewards that were not collected.
 
-/** Rows that are cut, those among them where a time limit ended the episode. Pardo et al. 2018, arXiv:1712.00378. */
-export function limitsCut({ cut, truncated }) {
-  return cut.map((here, r) => here | truncated[r]);
+import { discountedSum } from "./returns.js";
+
+/** The rollout, with `cut` also where a time limit ended the episode, because it would go on. Pardo et al. 2018. */
+export function withLimitsCut(rollout) {
+  return rollout.having({ cut: rollout.cut.map((here, r) => here | rollout.truncated[r]) });
 }
 
-/** The rewards, with γ·V(s') added at each cut: their reward-to-go goes on behind it. Pardo et al. 2018, sec. 3. */
-export function valueAtCut(reward, cut, nextValue, gamma) {
-  return reward.map((paid, r) => paid + (cut[r] ? gamma * nextValue[r] : 0));
+/**
+ * γᵏ·V(s_c), with s_c the state k steps ahead where the row's episode is cut; 0 if it isn't. [B].
+ *
+ * It is the reward-to-go of a reward γ·V(sₜ₊₁) paid at each cut. Pardo et al. 2018, arXiv:1712.00378, sec. 3.
+ */
+export function valueAtCut(rollout, nextValue, gamma) {
+  const { cut } = rollout;
+  return discountedSum(nextValue.map((next, r) => (cut[r] ? gamma * next : 0)), rollout, gamma);
 }

@@ -13,7 +13,8 @@ const BREATH = 15; // milliseconds of work between two looks at what the page as
 export class Crew {
   /** tell(message) is called with what the session is to know. Messages to the crew go to `hear`. */
   constructor(tell) {
-    Object.assign(this, { tell, members: [], speed: Infinity, paused: false, steps: 0, stopped: false, watched: -1 });
+    Object.assign(this, { tell, members: [], speed: Infinity, paused: false, stopped: false, watched: -1 });
+    this.rounds = 0; // asked for while paused
     this.wake = () => {};
   }
 
@@ -29,14 +30,15 @@ export class Crew {
       const chance = new Chance(seed);
       const [log, player] = [new Log(numbers), new Player(world, numbers, chance)];
       const agent = buildAgent(world, numbers, tricks, chance, rooms);
-      return { number, seed, log, player, lines: 50, run: train(agent, player, chance, numbers, tricks, log) };
+      const run = train(agent, player, chance, numbers, tricks, log);
+      return { number, seed, log, player, run, lines: 50 }; // about so many in an update; later, as in the last one
     });
     this.work().catch(({ message }) => this.tell({ kind: "error", message }));
   }
 
   pause() { this.paused = true; }
   resume() { this.paused = false; }
-  step() { this.steps++; }
+  step() { this.rounds++; }
   setSpeed({ speed }) { this.speed = speed; }
   stop() { this.stopped = true; }
 
@@ -46,19 +48,20 @@ export class Crew {
   }
 
   get waiting() {
-    return this.paused && this.steps === 0 && !this.stopped;
+    return this.paused && this.rounds === 0 && !this.stopped;
   }
 
   /** Rounds of one update each, until all agents have ended. */
   async work() {
     while (!this.stopped && this.members.some(({ log }) => log.active)) {
-      while (this.waiting) await this.pausing(1e9);
+      while (this.waiting) await this.pausing();
       await this.round();
-      this.steps = Math.max(0, this.steps - 1);
+      this.rounds = Math.max(0, this.rounds - 1);
     }
     if (!this.stopped) this.tell({ kind: "end" });
   }
 
+  /** An update of each agent that goes on. Its rows are told together, unless that would keep the page waiting. */
   async round() {
     const start = performance.now();
     let [rows, rest] = [[], start];
@@ -94,15 +97,15 @@ export class Crew {
       const film = lines === 1 ? player.film.shown() : null; // it has just been played
       this.tell({ kind: "phase", agent: number, phase: value, minibatch: log.minibatch, ...log.now, film });
       await this.pausing(1000 / this.speed / member.lines);
-      while (this.waiting) await this.pausing(1e9);
+      while (this.waiting) await this.pausing();
     }
   }
 
-  /** Wait for so many milliseconds, or until there is a message. */
-  pausing(milliseconds) {
+  /** Wait until there is a message, or for so many milliseconds. */
+  pausing(milliseconds = Infinity) {
     return new Promise((resolve) => {
       this.wake = resolve;
-      if (milliseconds < 1e9) setTimeout(resolve, milliseconds);
+      if (milliseconds < Infinity) setTimeout(resolve, milliseconds);
     });
   }
 }

@@ -1,6 +1,6 @@
 // gae: λ-weighted advantages, from the TD error (λ = 0) to the Monte Carlo return minus V (λ = 1).
 
-import { rewardToGo } from "./returns.js";
+import { discountedSum } from "./returns.js";
 
 /**
  * Aₜ = δₜ + γλ(1 − doneₜ)·Aₜ₊₁,  δₜ = rₜ + γ(1 − deadₜ)·V(sₜ₊₁) − V(sₜ). [B] each.
@@ -9,5 +9,5 @@ import { rewardToGo } from "./returns.js";
  */
 export function gae(rollout, value, nextValue, dead, gamma, lambda) {
   const delta = rollout.reward.map((paid, r) => paid + (dead[r] ? 0 : gamma * nextValue[r]) - value[r]);
-  return rewardToGo(delta, rollout, gamma * lambda);
+  return discountedSum(delta, rollout, gamma * lambda);
 }

@@ -11,7 +11,7 @@ const WATCHED = ["policy_loss", "grad_norm"]; // an agent ends if one of them is
 
 export class Log {
   constructor(config) {
-    Object.assign(this, { budget: config.steps, steps: 0, updates: 0, active: true, diverged: false, notes: {} });
+    Object.assign(this, { budget: config.steps, steps: 0, update: 0, active: true, diverged: false, notes: {} });
     Object.assign(this, { minibatch: 0, ratios: null }); // the latest one, and its ratios, for whoever watches
   }
 
@@ -30,7 +30,7 @@ export class Log {
     this.steps += rollout.rows;
     const { games } = rollout;
     const average = (key) => (games.length ? mean(games.map((game) => game[key])) : NaN);
-    const row = { update: this.updates++, step: this.steps, episodes: games.length };
+    const row = { update: this.update++, step: this.steps, episodes: games.length };
     Object.assign(row, { return: average("score"), length: average("length") });
     for (const name of NAMES) row[name] = this.summary(name);
     this.diverged = WATCHED.some((name) => this.notes[name].some((value) => !Number.isFinite(value)));

@@ -2,13 +2,13 @@
 // step it yields the name of the library's function on that line, and after each update a row of the curve. So whoever
 // runs it can go at any speed, stop between two lines, and say which one is worked on.
 
-import { actionMask } from "./action_mask.js";
+import { maskLogits } from "./action_mask.js";
 import { Adam } from "./adam.js";
 import { standardize } from "./advantage_norm.js";
 import { Agent } from "./agent.js";
 import { followingDecay, linearDecay } from "./annealing.js";
 import { explainedVariance, squaredError } from "./baseline.js";
-import { limitsCut, valueAtCut } from "./bootstrap.js";
+import { valueAtCut, withLimitsCut } from "./bootstrap.js";
 import { clipFraction, clippedSurrogate } from "./clip.js";
 import { boundedBelow, boundedFraction } from "./dual_clip.js";
 import { entropyBonus } from "./entropy.js";
@@ -21,11 +21,11 @@ import { playEpisodes } from "./player.js";
 import { Categorical } from "./policies.js";
 import { preserveOutputs, renormalize } from "./popart.js";
 import { mean } from "./reductions.js";
-import { moveStats, normalize, std, unmoved } from "./return_norm.js";
+import { followReturns, normalize, std, unmoved } from "./return_norm.js";
 import { rewardToGo } from "./returns.js";
-import { drift, importanceRatio, minibatches, surrogate } from "./reuse.js";
+import { drift, importanceRatio, minibatches, oldLogProb, surrogate } from "./reuse.js";
 import { playSegment } from "./segments.js";
-import { ObsStats } from "./state_norm.js";
+import { addObsStats, followObservations } from "./state_norm.js";
 import { clippedError } from "./value_clip.js";
 
 /** An untrained agent. */
@@ -35,8 +35,8 @@ export function buildAgent(world, config, tricks, chance, rooms = {}) {
     orthogonal(agent.policyNet, chance.stream("init", 0), Math.SQRT2, 0.01);
     orthogonal(agent.valueNet, chance.stream("init", 1), Math.SQRT2, 1);
   }
-  if (tricks.action_mask) agent.mask = actionMask;
-  if (tricks.state_norm) agent.obsStats = new ObsStats(world.features);
+  if (tricks.action_mask) agent.mask = maskLogits;
+  if (tricks.state_norm) addObsStats(agent);
   if (tricks.return_norm) agent.returnStats = unmoved(config.return_first_batch);
   return agent;
 }
@@ -45,86 +45,83 @@ export function buildAgent(world, config, tricks, chance, rooms = {}) {
 export function* train(agent, player, chance, config, tricks, log) {
   const optimizer = new Adam(agent.parameters, config.adam_eps);
   if (tricks.grad_clip) optimizer.limit = (norm) => shorten(norm, config.max_grad_norm);
-  const act = (obs, legal, rows) => agent.policy(agent.standardized(obs, rows), legal, rows);
 
   while (log.active) {
-    let rate = config.lr;
-    if (tricks.lr_anneal) rate = linearDecay(rate, log.progress);
-    log.note({ learning_rate: rate });
+    let learningRate = config.lr;
+    if (tricks.lr_anneal) learningRate = linearDecay(learningRate, log.progress);
+    log.note({ learning_rate: learningRate });
 
     // Play: collect a rollout with the current policy.
     let rollout;
     if (tricks.segments) {
       yield "play_segment";
-      rollout = playSegment(player, act, config.horizon);
+      rollout = playSegment(player, agent, config.horizon);
     } else {
       yield "play_episodes";
-      rollout = playEpisodes(player, act, config.horizon * config.lanes);
+      rollout = playEpisodes(player, agent, config.horizon * config.lanes);
     }
+    if (tricks.bootstrap) rollout = withLimitsCut(rollout);
 
     // Judge: how good was each action?
     const batch = yield* judge(agent, rollout, config, tricks, log);
 
     // Learn: make the actions that turned out well more likely.
-    let batches = [null]; // REINFORCE: one gradient step on the whole batch
+    let batches = [batch]; // REINFORCE: one gradient step on the whole batch
     if (tricks.reuse) {
       yield "old_log_prob";
-      const logits = agent.policy(batch.seen, batch.legal, rollout.rows);
-      batch.oldLogProb = new Categorical(logits, rollout.rows, agent.world.actions).logProb(batch.action);
+      batch.oldLogProb = oldLogProb(agent, batch);
       yield "minibatches";
-      batches = minibatches(rollout.rows, chance, log.updates, config);
+      batches = minibatches(batch, chance, log.update, config.epochs, config.minibatches);
     }
-    yield* learn(agent, batch, batches, optimizer, rate, config, tricks, log);
+    yield* learn(agent, batches, optimizer, learningRate, config, tricks, log);
 
     if (tricks.state_norm) {
       yield "follow_observations_"; // only now, so that the first minibatch's ratio is 1
-      agent.obsStats.follow(rollout.obs, rollout.rows, config.obs_decay);
+      followObservations(agent, rollout, config.obs_decay);
     }
     yield log.endUpdate(rollout);
   }
 }
 
-/** The rows with their advantages and, for the value net, with its predictions and targets. */
+/** The rows of a rollout with their advantages and, for the value net, with its predictions and targets. */
 export function* judge(agent, rollout, config, tricks, log) {
-  const { reward, done, rows } = rollout;
-  let cut = rollout.cut;
-  if (tricks.bootstrap) cut = limitsCut(rollout);
-  const { obs, legal, action } = rollout;
-  const batch = { legal, action, seen: agent.standardized(obs, rows).slice(0, obs.length) };
+  const { obs, legal, action, done, cut } = rollout;
+  const batch = legal ? { obs, legal, action } : { obs, action };
   if (tricks.baseline) {
     yield "values";
     const { value, nextValue } = agent.values(rollout); // V(s), V(s')
-    let target = rewardToGo(valueAtCut(reward, cut, nextValue, config.gamma), rollout, config.gamma);
+    const [paid, later] = [rewardToGo(rollout, config.gamma), valueAtCut(rollout, nextValue, config.gamma)];
+    let target = paid.map((g, r) => g + later[r]);
     batch.advantage = target.map((g, r) => g - value[r]);
     log.note({ explained_variance: explainedVariance(value, target) }); // of the returns, also under gae
     if (tricks.gae) {
-      yield "gae";
       const dead = done.map((ended, r) => ended && !cut[r]);
+      yield "gae";
       batch.advantage = gae(rollout, value, nextValue, dead, config.gamma, config.gae_lambda);
       target = batch.advantage.map((a, r) => value[r] + a);
     }
-    const before = agent.returnStats;
+    Object.assign(batch, { value, target });
+    let [before, stats] = [null, null];
     if (tricks.return_norm) {
       yield "follow_returns_";
-      agent.returnStats = moveStats(before, target, config.return_beta);
-      log.note({ return_mean: agent.returnStats.mean, return_std: std(agent.returnStats) });
+      [before, stats] = followReturns(agent, target, config.return_beta);
+      log.note({ return_mean: stats.mean, return_std: std(stats) });
+      Object.assign(batch, { value: normalize(value, before), target: normalize(target, stats) }); // in the net's units
     }
-    batch.value = normalize(value, before); // in the value net's units
-    batch.target = normalize(target, agent.returnStats);
     if (tricks.popart) {
+      batch.value = renormalize(batch.value, before, stats);
       yield "preserve_outputs_";
-      batch.value = renormalize(batch.value, before, agent.returnStats);
-      preserveOutputs(agent.valueNet.head, before, agent.returnStats);
+      preserveOutputs(agent.valueNet.head, before, stats);
     }
   } else {
     yield "reward_to_go";
-    batch.advantage = rewardToGo(reward, rollout, config.gamma);
+    batch.advantage = rewardToGo(rollout, config.gamma);
   }
   return batch;
 }
 
-/** A gradient step on each minibatch, which is a list of rows, or null for all of them. */
-export function* learn(agent, batch, batches, optimizer, rate, config, tricks, log) {
+/** A gradient step on each minibatch. */
+export function* learn(agent, batches, optimizer, learningRate, config, tricks, log) {
   let clipRange = config.clip_range;
   let valueClipRange = config.value_clip_range;
   if (tricks.clip_anneal) {
@@ -132,8 +129,7 @@ export function* learn(agent, batch, batches, optimizer, rate, config, tricks, l
     valueClipRange = followingDecay(valueClipRange, log.progress, config.value_clip_anneals);
   }
   let near = true; // whether the policy is still near the one that played
-  for (const order of batches) {
-    const b = order ? picked(batch, order, agent.world) : batch;
+  for (const b of batches) {
     const rows = b.action.length;
     log.minibatch++;
     let advantage = b.advantage; // [B]
@@ -142,9 +138,9 @@ export function* learn(agent, batch, batches, optimizer, rate, config, tricks, l
       advantage = standardize(advantage);
     }
     yield "policy";
-    const policy = new Categorical(agent.policy(b.seen, b.legal, rows), rows, agent.world.actions);
+    const policy = new Categorical(agent.policy(b.obs, b.legal, rows), rows, agent.world.actions);
     const [logProb, entropy] = [policy.logProb(b.action), policy.entropy()];
-    let objective = { value: logProb.map((log, r) => log * advantage[r]), slope: advantage };
+    let objective = { value: logProb.map((each, r) => each * advantage[r]), slope: advantage };
     let ratio;
     if (tricks.reuse) {
       yield "importance_ratio";
@@ -169,11 +165,10 @@ export function* learn(agent, batch, batches, optimizer, rate, config, tricks, l
       byEntropy = -entropyBonus(config.entropy_coef, rows);
     }
     const byLogProb = objective.slope.map((slope) => -slope / rows);
-    optimizer.begin();
     agent.policyNet.backward(policy.backward(b.action, byLogProb, entropy, byEntropy), rows);
     if (tricks.baseline) {
       yield "value";
-      const value = agent.value(b.seen, rows);
+      const value = agent.value(b.obs, rows);
       let error = squaredError(value, b.target);
       if (tricks.value_clip) {
         yield "clipped_error";
@@ -192,20 +187,6 @@ export function* learn(agent, batch, batches, optimizer, rate, config, tricks, l
       log.note({ steps_taken: near ? 1 : 0 });
     }
     yield "move";
-    log.note({ grad_norm: optimizer.move(rate, near && rows > 0) });
+    log.note({ grad_norm: optimizer.move(learningRate, near && rows > 0) });
   }
-}
-
-/** The rows of a minibatch. */
-function picked(batch, order, { features, actions }) {
-  const found = {};
-  for (const [name, column] of Object.entries(batch)) {
-    if (!column) continue;
-    const width = { seen: features, legal: actions }[name] ?? 1;
-    found[name] = new column.constructor(order.length * width);
-    for (let k = 0; k < order.length; k++) {
-      for (let n = 0; n < width; n++) found[name][k * width + n] = column[order[k] * width + n];
-    }
-  }
-  return found;
 }

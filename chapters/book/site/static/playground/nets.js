@@ -1,7 +1,7 @@
 // Nets of dense tanh layers and a linear head, with gradients by hand. Rows lead: [B, in] -> [B, out].
 
-import { outer, product, transposed } from "./kernels.js";
 import { buffer } from "./buffers.js";
+import { matrix, product, transposed } from "./kernels.js";
 
 /** Numbers that are learned: their values, and the gradient of the loss by them. */
 export class Parameter {
@@ -18,24 +18,27 @@ export class Linear {
     Object.assign(this, { weight: new Parameter(inputs * outputs), bias: new Parameter(outputs) });
     const limit = 1 / Math.sqrt(inputs);
     for (const { value } of [this.weight, this.bias]) value.forEach((_, k) => (value[k] = limit * (2 * random() - 1)));
-    this.back = new Float64Array(inputs * outputs); // the weight transposed, [in, out]
     this.none = new Float64Array(inputs);
   }
 
+  /** y = x·Wᵀ + b. x [B, in] -> y [B, out]. */
   forward(x, rows) {
     this.x = x;
-    const y = (this.room.y = buffer(this.room.y, rows * this.outputs));
-    product(x, this.weight.value, this.bias.value, y, rows, this.inputs, this.outputs);
+    const { inputs, outputs, weight, bias } = this;
+    const y = (this.room.y = buffer(this.room.y, rows * outputs));
+    product(matrix(x, inputs), matrix(weight.value, inputs), bias.value, y, [rows, outputs, inputs]);
     return y;
   }
 
-  /** Add to the gradients, given that of the output; returns that of the input if it is asked for. */
+  /** W′ = dyᵀ·x and b′ = Σ dy, given dy [B, out]; returns dx = dy·W, [B, in], if it is asked for. */
   backward(dy, rows, ask) {
-    outer(dy, this.x, this.weight.gradient, this.bias.gradient, rows, this.inputs, this.outputs);
+    const { inputs, outputs, weight, bias, none } = this;
+    product(transposed(dy, outputs), transposed(this.x, inputs), none, weight.gradient, [outputs, inputs, rows]);
+    bias.gradient.fill(0);
+    for (let r = 0; r < rows; r++) for (let j = 0; j < outputs; j++) bias.gradient[j] += dy[r * outputs + j];
     if (!ask) return null;
-    transposed(this.weight.value, this.back, this.inputs, this.outputs);
-    const dx = (this.room.dx = buffer(this.room.dx, rows * this.inputs));
-    product(dy, this.back, this.none, dx, rows, this.outputs, this.inputs);
+    const dx = (this.room.dx = buffer(this.room.dx, rows * inputs));
+    product(matrix(dy, outputs), transposed(weight.value, inputs), none, dx, [rows, inputs, outputs]);
     return dx;
   }
 }
@@ -66,7 +69,7 @@ export class Net {
     return x;
   }
 
-  /** Add to the parameters' gradients, given the gradient of the output of the last `forward`. */
+  /** Set the parameters' gradients, given that of the output of the last `forward`. */
   backward(dy, rows) {
     for (let k = this.layers.length - 1; k >= 0; k--) {
       dy = this.layers[k].backward(dy, rows, k > 0);

@@ -1,9 +1,9 @@
-// Collecting experience: the lanes of a world, and what steps them with a policy.
+// Collecting experience: the lanes of a world, and what steps them with an agent.
 
 import { sampled } from "./policies.js";
 import { Rollout } from "./rollout.js";
 
-/** Steps the lanes with a policy. An episode's end takes a step of its own, which resets the lane and is no row. */
+/** Steps the lanes with an agent. An episode's end takes a step of its own, which resets the lane and is no row. */
 export class Player {
   constructor(world, config, chance) {
     const { lanes } = config;
@@ -41,9 +41,9 @@ export class Player {
   }
 
   /** One step of the lanes that are `playing`. */
-  step(policy, playing) {
+  step(agent, playing) {
     const { world, lanes, outcome } = this;
-    const logits = policy(this.obs, this.legal, lanes);
+    const logits = agent.policy(this.obs, this.legal, lanes);
     for (let lane = 0; lane < lanes; lane++) {
       const uniform = this.actions(); // drawn in every lane, so that one lane's end shifts no other lane's numbers
       this.row[lane] = -1;
@@ -106,14 +106,14 @@ export class Player {
 }
 
 /** Whole episodes, back to back, until there are at least `rows` rows; each lane then finishes its episode. */
-export function playEpisodes(player, policy, rows) {
+export function playEpisodes(player, agent, rows) {
   const playing = new Uint8Array(player.lanes).fill(1);
   const before = new Uint8Array(player.lanes);
   player.begin();
   for (let lane = 0; lane < player.lanes; lane++) player.reset(lane);
   while (playing.includes(1)) {
     before.set(player.over);
-    player.step(policy, playing);
+    player.step(agent, playing);
     if (player.rollout.rows < rows) continue;
     for (let lane = 0; lane < player.lanes; lane++) if (before[lane] || player.over[lane]) playing[lane] = 0;
   }

@@ -27,9 +27,9 @@
 //   run.pause(); run.resume(); run.stepOneUpdate(); run.setSpeed(2); run.watch(3); run.stop();
 //
 // A world has an `id`, its sizes, and a `kind` that says what a state is: pole (x, ẋ, θ, θ̇), corridor (the cell of
-// `cells`), mail (the cue, 0 or 1, and pay on its way, the newest first), rope (the cue in [0, 1)), grid (row and
-// column of `cells`). LADDER has tricks (name, adds, paper, color, needs, excludes, numbers, beyond), numbers (name,
-// value, about), and presets (name: tricks).
+// `cells`), cue (0 or 1), mail (the cue, and pay on its way, the newest first), rope (the cue in [0, 1)), grid (row
+// and column of `cells`). LADDER has tricks (name, adds, paper, color, needs, excludes, numbers, beyond, diagnostics),
+// numbers (name, value, about), and presets (name: tricks).
 
 export { closed, faults } from "./faults.js";
 export { LADDER } from "./ladder.js";

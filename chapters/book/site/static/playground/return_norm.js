@@ -1,6 +1,6 @@
 // return_norm: the value net learns standardized returns (ART), and running statistics follow the rewards' scale.
 
-import { mean } from "./reductions.js";
+import { mean, spread } from "./reductions.js";
 
 /** σ, clamped to [1e-4, 1e6]. */
 export function std({ variance }) {
@@ -24,13 +24,20 @@ export function unmoved(firstBatch) {
   return { mean: 0, variance: firstBatch ? 0 : 1 };
 }
 
+/** Move the agent's statistics toward those of the targets [B]; returned as they were, and as they are now. */
+export function followReturns(agent, target, beta) {
+  const before = agent.returnStats;
+  agent.returnStats = moveStats(before, target, beta);
+  return [before, agent.returnStats];
+}
+
 /** μ ← (1 − β)μ + β·E[G], and the same for E[G²]. target [B]. van Hasselt et al. 2016, arXiv:1602.07714. */
-export function moveStats(stats, target, beta) {
+function moveStats(stats, target, beta) {
   const weight = stats.variance === 0 ? 1 : beta;
   const center = mean(target);
-  const variance = mean(target.map((g) => (g - center) ** 2));
+  const between = weight * (1 - weight) * (center - stats.mean) ** 2;
   return {
     mean: (1 - weight) * stats.mean + weight * center,
-    variance: (1 - weight) * stats.variance + weight * variance + weight * (1 - weight) * (center - stats.mean) ** 2,
+    variance: (1 - weight) * stats.variance + weight * spread(target) + between,
   };
 }

@@ -1,5 +1,6 @@
 // reuse: several epochs of minibatches per batch, with the unclipped importance ratio.
 
+import { Categorical } from "./policies.js";
 import { mean } from "./reductions.js";
 
 /** ρ = π(a|s)/π_old(a|s). [B] each. Schulman et al. 2017, eq. 6. */
@@ -13,14 +14,33 @@ export function surrogate(ratio, advantage) {
   return { value, slope: value };
 }
 
-/** In each epoch, the rows in random order, split into `minibatches` lists whose sizes differ by at most one. */
-export function* minibatches(rows, chance, update, { epochs, minibatches: count }) {
+/** log π_old(a|s) of each row, before the first gradient step: [B]. */
+export function oldLogProb(agent, { obs, legal, action }) {
+  return new Categorical(agent.policy(obs, legal, action.length), action.length, agent.world.actions).logProb(action);
+}
+
+/** In each epoch, shuffle the rows and split them into `count` minibatches whose sizes differ by at most one. */
+export function* minibatches(batch, chance, update, epochs, count) {
+  const rows = batch.action.length;
   for (let epoch = 0; epoch < epochs; epoch++) {
     const order = chance.shuffled(rows, update, epoch);
     for (let k = 0; k < count; k++) {
-      yield order.subarray(Math.floor((rows * k) / count), Math.floor((rows * (k + 1)) / count));
+      yield picked(batch, order.subarray(Math.floor((rows * k) / count), Math.floor((rows * (k + 1)) / count)));
     }
   }
+}
+
+/** Some rows of a batch, in this order. */
+function picked(batch, order) {
+  const found = {};
+  for (const [name, column] of Object.entries(batch)) {
+    const width = column.length / batch.action.length;
+    found[name] = new column.constructor(order.length * width);
+    for (let r = 0; r < order.length; r++) {
+      for (let k = 0; k < width; k++) found[name][r * width + k] = column[order[r] * width + k];
+    }
+  }
+  return found;
 }
 
 /** How far the policy moved: approximate KL in nats, mean((ρ − 1) − log ρ), and the largest ratio. Schulman 2020. */

@@ -1,4 +1,4 @@
-// Experience: every step of N lanes is a row, in columns that the next rollout writes over.
+// Experience: every step of a lane is a row.
 
 import { buffer } from "./buffers.js";
 
@@ -15,7 +15,7 @@ export class Rollout {
 
   /** A column's array, long enough for one more row. */
   column(name, width, Kind, rows = this.rows) {
-    return (this.columns[name] = buffer(this.columns[name], (rows + 1) * width, true, Kind));
+    return (this.columns[name] = buffer(this.columns[name], (rows + 1) * width, Kind));
   }
 
   get obs() { return this.columns.obs.subarray(0, this.rows * this.world.features); } // [B, D]
@@ -39,6 +39,11 @@ export class Rollout {
   get cut() {
     const { last, truncated } = this;
     return truncated.map((ended, r) => (last[r] >= 0 && !ended ? 1 : 0));
+  }
+
+  /** The same rollout with some of its columns replaced. */
+  having(columns) {
+    return Object.create(this, Object.getOwnPropertyDescriptors(columns));
   }
 
   /** Remember the observation after a row. */

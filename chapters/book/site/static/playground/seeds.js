@@ -27,7 +27,7 @@ export class Chance {
   /** 0 to count − 1 in random order, Int32Array. Fisher & Yates 1938. */
   shuffled(count, ...index) {
     const random = this.stream("minibatch", ...index);
-    const order = Int32Array.from({ length: count }, (_, k) => k);
+    const order = new Int32Array(count).map((_, k) => k);
     for (let k = count - 1; k > 0; k--) {
       const j = Math.floor(random() * (k + 1));
       [order[k], order[j]] = [order[j], order[k]];

@@ -37,7 +37,7 @@ export class Session {
     });
   }
 
-  /** Call `listener` with each message of a kind: update, watched, phase, end. Returns the session. */
+  /** Call `listener` with each message of a kind: update, watched, phase, end, error. Returns the session. */
   on(kind, listener) {
     (this.listeners[kind] ??= []).push(listener);
     return this;

@@ -4,13 +4,23 @@ import { buffer } from "./buffers.js";
 
 const LIMIT = 10; // standard deviations
 
+/** Let the agent see observations through the statistics of those before. */
+export function addObsStats(agent) {
+  agent.obsStats = new ObsStats(agent.world.features);
+}
+
+/** Merge the observations of a rollout into the agent's statistics. */
+export function followObservations(agent, { obs, rows }, decay) {
+  agent.obsStats.merge(obs, rows, decay);
+}
+
 /** Running moments of observations: their weight, and each feature's mean and sum of squared deviations. */
-export class ObsStats {
+class ObsStats {
   constructor(features) {
     Object.assign(this, { features, weight: 0, mean: new Float64Array(features), squares: new Float64Array(features) });
   }
 
-  /** clip((s − mean)/√(variance + 1e-8), ±10), as they are before the first batch. obs [B, D]. C64 in Andrychowicz. */
+  /** clip((s − mean)/√(variance + 1e-8), ±10), or s before the first batch. obs [B, D]. arXiv:2006.05990, C64. */
   standardized(obs, rows) {
     if (this.weight === 0) return obs;
     this.seen = buffer(this.seen, rows * this.features);
@@ -24,7 +34,7 @@ export class ObsStats {
   }
 
   /** Merge a batch, after all earlier ones have lost the share `decay` of their weight. Chan et al. 1979. */
-  follow(obs, rows, decay) {
+  merge(obs, rows, decay) {
     const before = (1 - decay) * this.weight;
     this.weight = before + rows;
     for (let d = 0; d < this.features; d++) {

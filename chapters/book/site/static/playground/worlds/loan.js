@@ -32,4 +32,5 @@ function lending(loan, pay) {
   return { id, kind: "cue", features: 3, actions: 2, size: 3, limit: Infinity, initial, step, observe };
 }
 
-export const LOANS = [...[0, 0.6, 6, 18].map((loan) => lending(loan, 0.1)), ...[0, 3, 30].map((loan) => lending(loan, 0.3))];
+export const LOANS = [0, 0.6, 6, 18].map((loan) => lending(loan, 0.1));
+export const LARGE_LOANS = [0, 3, 30].map((loan) => lending(loan, 0.3));

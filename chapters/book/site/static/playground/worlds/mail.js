@@ -2,13 +2,9 @@
 // 1, the other one −1, and the pay arrives some steps later. What is in the mail can't be seen.
 
 import { noise, rounded } from "./chance.js";
+import { observe } from "./cues.js";
 
 const [NOISE, LENGTH] = [3.0, 200];
-
-/** The cue as −1 or 1. */
-function observe(state, at, obs, to) {
-  obs[to] = 2 * state[at] - 1;
-}
 
 /** The world in which pay takes so many steps to arrive. A state is the cue, 0 or 1, and the mail, the newest first. */
 function lateBy(delay) {

@@ -2,31 +2,25 @@
 // it pays 1.
 
 import { rounded } from "./chance.js";
+import { worldOfCues } from "./cues.js";
 
-/** The first cue, 0 or 1. */
+const LENGTH = 2000;
+
+/** Cue 0 or 1. */
 function initial(state, at, random) {
   state[at] = rounded(random());
 }
 
-/** Pay for a match, then draw the next cue. */
+/** Pay 1 if the action matches the cue, then draw the next cue. */
 function step(state, at, action, random, outcome) {
   outcome.reward = action === state[at] ? 1 : 0;
   outcome.terminated = false;
   state[at] = rounded(random());
 }
 
-/** The cue as −1 or 1. */
-function observe(state, at, obs, to) {
-  obs[to] = 2 * state[at] - 1;
-}
-
 /** The world with episodes of so many steps. */
-function marathon(id, limit) {
-  return { id, kind: "cue", features: 1, actions: 2, size: 1, limit, initial, step, observe };
+function marathon(length) {
+  return worldOfCues(`tricks/Marathon${length === LENGTH ? "" : length}-v0`, "cue", initial, step, length);
 }
 
-export const MARATHONS = [
-  marathon("tricks/Marathon100-v0", 100),
-  marathon("tricks/Marathon500-v0", 500),
-  marathon("tricks/Marathon-v0", 2000),
-];
+export const MARATHONS = [100, 500, LENGTH].map(marathon);

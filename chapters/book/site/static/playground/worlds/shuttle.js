@@ -28,7 +28,11 @@ function observe(state, at, obs, to) {
   obs[to + state[at]] = 1;
 }
 
-export const SHUTTLES = [4, 16, 64].map((limit) => ({
-  ...{ id: `tricks/Shuttle${limit}-v0`, kind: "corridor", cells: CELLS, features: CELLS, actions: 2, size: 2, limit },
-  ...{ initial, step, observe },
-}));
+/** The world with episodes of so many steps. */
+function shuttle(limit) {
+  const id = `tricks/Shuttle${limit}-v0`;
+  const facts = { id, kind: "corridor", cells: CELLS, features: CELLS, actions: 2, size: 2, limit };
+  return { ...facts, initial, step, observe };
+}
+
+export const SHUTTLES = [4, 16, 64].map(shuttle);

@@ -2,8 +2,9 @@
 // sign pays 1 plus noise, and the other one falls.
 
 import { noise, rounded } from "./chance.js";
+import { worldOfCues } from "./cues.js";
 
-const NOISE = 3.0;
+const [NOISE, LENGTH] = [3.0, 200];
 
 /** The first cue's number in [0, 1). */
 function initial(state, at, random) {
@@ -18,18 +19,9 @@ function step(state, at, action, random, outcome) {
   outcome.terminated = !right;
 }
 
-/** The cue, rescaled to [−1, 1]. */
-function observe(state, at, obs, to) {
-  obs[to] = 2 * state[at] - 1;
-}
-
 /** The world with a rope of so many steps. */
-function ofLength(id, limit) {
-  return { id, kind: "rope", features: 1, actions: 2, size: 1, limit, initial, step, observe };
+function tightrope(length) {
+  return worldOfCues(`tricks/Tightrope${length === LENGTH ? "" : length}-v0`, "rope", initial, step, length);
 }
 
-export const TIGHTROPES = [
-  ofLength("tricks/Tightrope12-v0", 12),
-  ofLength("tricks/Tightrope50-v0", 50),
-  ofLength("tricks/Tightrope-v0", 200),
-];
+export const TIGHTROPES = [12, 50, LENGTH].map(tightrope);

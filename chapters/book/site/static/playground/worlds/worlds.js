@@ -6,13 +6,14 @@
 import { CARTPOLE, ODD_UNITS, REWARD_SCALES, SHOCKS, SHOCK_PAIRS } from "./cartpole.js";
 import { CORRIDORS } from "./corridor.js";
 import { GRIDS } from "./grid.js";
-import { LOANS } from "./loan.js";
+import { LARGE_LOANS, LOANS } from "./loan.js";
 import { MAILS } from "./mail.js";
 import { MARATHONS } from "./marathon.js";
 import { SHUTTLES } from "./shuttle.js";
 import { TIGHTROPES } from "./tightrope.js";
 
 const POLES = [CARTPOLE, ...REWARD_SCALES, SHOCKS, ...SHOCK_PAIRS, ...ODD_UNITS];
-const EVERY = [...POLES, ...CORRIDORS, ...SHUTTLES, ...MAILS, ...LOANS, ...MARATHONS, ...TIGHTROPES, ...GRIDS];
+const CUES = [...MAILS, ...LOANS, ...LARGE_LOANS, ...MARATHONS, ...TIGHTROPES];
+const EVERY = [...POLES, ...CORRIDORS, ...SHUTTLES, ...CUES, ...GRIDS];
 
 export const WORLDS = Object.fromEntries(EVERY.map((world) => [world.id, world]));
