@@ -301,8 +301,9 @@ torch.testing.assert_close(returns, torch.tensor([2.75, 3.5, 3.0, 10.0]))
 # %% [markdown] tags=["two-hours"]
 # Here is the library's training loop with every trick switched off. Hold it against the program at the top: **play**
 # collects episodes, **judge** computes what came of each action, **learn** takes one gradient step, all for many agents
-# at once. (`Adam` is gradient descent with two additions: it divides each weight's step by the recent size of its
-# gradient, and it carries over part of the last steps, its *momentum*.)
+# at once. (`log` keeps the numbers of a run, `family` is the kind of distribution that actions are drawn from, and
+# `b.valid` marks the rows that are experience. `Adam` is gradient descent with two additions: it divides each weight's
+# step by the recent size of its gradient, and it carries over part of the last steps, its *momentum*.)
 
 # %% tags=["two-hours"]
 listing(REINFORCE)

@@ -45,8 +45,7 @@ begin()
 # Our three machines pay 1, 2, and 4 on average, but now each payout varies, with a standard deviation of 3. The policy
 # already knows what to do: it pulls the best machine with probability 0.94 and each of the others with 0.03, which
 # earns 3.85 of 4 possible points. We pull fifty times, subtract the mean payout, and take forty steps on that batch
-# with the ratio. (That's ten epochs of four minibatches, though here each step sees the whole batch.) A thousand agents
-# do this, each with its own batch. The gray lines are 200 of them.
+# with the ratio. A thousand agents do this, each with its own batch. The gray lines are 200 of them.
 
 # %% tags=["two-hours", "hide-input"]
 PAYS = torch.tensor([1.0, 2.0, 4.0])
@@ -87,7 +86,8 @@ print(f"agents below 3 points: {ruined:.0%}; largest ratio of any agent: {free_r
 assert free[-1].mean() < 3.75 and ruined > 0.1 and free_ratio.max() > 20
 
 # %% [markdown] tags=["two-hours"]
-# Most agents improve a little. But 17% end below 3 points, typically after a lucky pull or two on a poor machine. The
+# (Forty steps are ten epochs of four minibatches, though here each step sees the whole batch.) Most agents improve a
+# little. But 17% end below 3 points, typically after a lucky pull or two on a poor machine. The
 # objective sees a rare action that paid well, and it is *linear* in the ratio: make the action thirty times as likely,
 # and it counts thirty times as much. So the policy throws away everything it knew for one or two lucky pulls. The ratio
 # stops near 33 only because $1/0.03$ is as far as it can go. And the batch can't object: what the new policy would

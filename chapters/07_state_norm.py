@@ -34,9 +34,8 @@ TRICK, ODD = style.COLORS["state_norm"], "#EE7733"
 # %% [markdown]
 # ## One cart, two rulers
 #
-# CartPole shows the cart's position and speed in meters and meters per second, and the pole's angle and angular speed
-# in radians and radians per second. `CartPoleOddUnits` shows the position in millimeters from a wall 5 m away, the
-# speed in millimeters per second, the angle in full turns, its speed in turns per second. Toss a coin for every push:
+# CartPole measures in meters and radians, and speeds in meters or radians per second. `CartPoleOddUnits` measures in
+# millimeters, from a wall 5 m away, and in full turns. Toss a coin for every push:
 
 # %% tags=["hide-input"]
 FEATURES = ("position", "speed", "angle", "angular speed")

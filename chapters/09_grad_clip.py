@@ -4,9 +4,7 @@
 # *One reward in thousands is a thousand times too large. What is left of everything learned before?*
 #
 # A sensor glitches, a decimal point slips, somebody hits the jackpot. A gradient is an average over a batch, and a
-# single number in it can outweigh all the others.
-#
-# The fix is one line: if a gradient is too long, make it shorter.
+# single number in it can outweigh all the others. The fix is one line: if a gradient is too long, make it shorter.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -29,8 +27,7 @@ COLOR, OWN = style.COLORS["grad_clip"], style.COLORS["separate_optimizers"]
 # %% [markdown]
 # ## A bill for 10,000
 #
-# Back to the three slot machines that pay 1, 2, and 4 ([the first chapter](00_reinforce.ipynb)), and to REINFORCE with
-# plain gradient steps. At pull 100, every agent is billed 10,000 by mistake for whatever machine it just pulled.
+# Back to the [three slot machines](00_reinforce.ipynb) that pay 1, 2, and 4, and to REINFORCE with plain steps. At pull 100, every agent is billed 10,000 by mistake for whatever machine it just pulled.
 #
 # Fifty agents take every gradient as it comes. Fifty others scale any gradient longer than 6 down to 6.
 

@@ -6,7 +6,7 @@
 # Since the chapter on [return normalization](08_return_norm.ipynb), the value net puts out standardized numbers $n(s)$,
 # which *mean* $V(s) = \sigma\, n(s) + \mu$. The statistics $\mu$ and $\sigma$ move at every update, and the net's
 # weights don't know. So with every move all predictions change, including those that were right. The repair is two
-# lines long, and exact. Whether it helps is a different question.
+# lines long, and exact.
 
 # %% tags=["hide-input"]
 import copy
@@ -74,7 +74,6 @@ taught = Learner()
 for _ in range(120):
     taught.move(usual)
     taught.learn(usual)
-print(f"largest error after 120 batches: {(taught.value() - usual[0]).abs().max():.2f}")
 assert (taught.value() - usual[0]).abs().max() < 2
 
 # %% [markdown]

@@ -7,8 +7,7 @@
 # the value net finds out about the world. With **one body**, two losses pull at the same weights in every step.
 #
 # Phasic Policy Gradient (PPG; Cobbe et al. 2020, arXiv:2009.04416) takes turns. For a few updates it is PPO with two
-# bodies. Then comes an **auxiliary phase**, in which the policy's body learns to predict returns. The hard part is to
-# do that without changing the policy.
+# bodies. Then comes an **auxiliary phase**, in which the policy's body learns to predict returns.
 
 # %% tags=["hide-input"]
 import copy
@@ -35,9 +34,8 @@ begin()
 #
 # In this toy, a state is eight numbers between −1 and 1, and there are two actions. A policy net with 32 features has
 # learned to look at the third number $x_3$: the larger it is, the more likely it goes right. But what a state is
-# *worth* depends on the first two: $G = 3\, x_1 x_2$.
-#
-# How much do its features know about returns? Here is what the best possible linear head makes of them.
+# *worth* depends on the first two: $G = 3\, x_1 x_2$. How much do its features know about that? Here is what the best
+# possible linear head makes of them.
 
 # %% tags=["hide-input"]
 COPIES = 6
@@ -62,9 +60,6 @@ same = [stream(0, "init") for _ in range(COPIES)]
 policy = Net(Dense(same, (8, 32, 32)), Head(same, 32, 2))
 fit(policy.parameters(), lambda: Categorical.kl(wanted, policy(state)).mean(1), steps=300)
 old = policy(state).detach()  # the logits of π_old
-
-
-# %% tags=["hide-input"]
 returns = worth(fresh).double().unsqueeze(-1)  # [copies, states, 1]
 
 
@@ -80,7 +75,7 @@ def read_out(body):
     return 1 - ((returns - best_head(body)).var(1) / returns.var(1)).squeeze(-1)
 
 
-figure, axis = plt.subplots(figsize=(4.2, 2.8))
+figure, axis = plt.subplots(figsize=(4.2, 2.5))
 axis.axline((0, 0), slope=1, color=style.SOFT, lw=1)
 axis.scatter(returns[0, :, 0], best_head(policy.body)[0, :, 0], s=8, color=style.FAULT, alpha=0.6, lw=0)
 axis.set(xlabel="what a state is worth, G", ylabel="the best that its\nfeatures say", xlim=(-3, 3), ylim=(-3, 3))

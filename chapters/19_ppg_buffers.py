@@ -6,9 +6,7 @@
 # Every row of experience costs a step in the environment. PPO passes over it four times, with both nets, and throws it
 # away. But the two nets have different needs: in the paper's scores in the [last chapter](18_ppg.ipynb), a second epoch
 # hurt the policy, while auxiliary phases were best with nine epochs. So why not give each net a buffer of its own, with
-# its own size and number of uses?
-#
-# On the tasks in this book, it rarely pays.
+# its own size and number of uses? On the tasks in this book, it rarely pays.
 
 # %% tags=["hide-input"]
 from dataclasses import replace

@@ -37,7 +37,7 @@ begin()
 # How large is one term, and how does it compare with the clip's range?
 
 # %% tags=["hide-input"]
-figure, axis = plt.subplots(figsize=(6.5, 2.8))
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
 ratios = torch.linspace(0.5, 1.6, 221)
 axis.axvspan(0.8, 1.2, color=style.FAINT, lw=0)
 axis.text(1.0, 0.11, "the clip's range", ha="center", color=style.INK)

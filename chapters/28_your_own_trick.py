@@ -9,8 +9,7 @@
 # count +1, the others −1.
 #
 # Writing it takes a minute. The rest takes longer: state laws for it, put it into the loop, say *beforehand* where it
-# must help and where it must hurt, and only then train. The trick isn't in the package, and we don't know
-# whether it's any good.
+# must help and where it must hurt, and only then train.
 
 # %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
