@@ -354,7 +354,8 @@ assert minibatches["Acrobot-v1"].loc[:4].min() > minibatches["Acrobot-v1"].loc[8
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Estimate what the new policy would earn, from pulls of the old one.
+# **Exercise 1: write it.** Estimate what the new policy would earn, from pulls of the old one: how probable each was
+# under the new policy, how probable under the old, and what it paid.
 
 
 # %%
