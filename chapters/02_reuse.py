@@ -89,7 +89,7 @@ torch.testing.assert_close(naive_policy, PAYS / 7, atol=1e-3, rtol=0)
 # gradient.
 
 # %% tags=["two-hours"]
-weighted, weighted_policy = epochs_on_one_batch(lambda probs: PAYS * probs / uniform, uniform)
+weighted, _ = epochs_on_one_batch(lambda probs: PAYS * probs / uniform, uniform)
 
 # %% tags=["two-hours", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -143,16 +143,17 @@ source(importance_ratio, minibatches, drift)
 old, new = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.8, 0.2]])
 ratio = importance_ratio(new.log(), old.log())
 found = drift(ratio, torch.ones(1, 2, dtype=torch.bool))
-print("ratios", ratio.numpy().round(3), {name: round(each.item(), 3) for name, each in found.items()})
+kl, largest = found["approx_kl"], found["max_ratio"]
+print(f"ratios {ratio.numpy().round(3)}, the largest {largest.item():.1f}", end="; ")
+print(f"KL {kl.item():.3f} nats")
 torch.testing.assert_close((ratio * torch.tensor([1.0, 3.0])).mean(), torch.tensor(1.4))
-torch.testing.assert_close(found["approx_kl"], torch.tensor([-0.5 * np.log(0.64)], dtype=torch.float32))
+torch.testing.assert_close(kl, -0.5 * torch.tensor([0.64]).log())
 
 # where the ratio is 1, its gradient is that of log π
 logits = torch.randn(5, 3, requires_grad=True)
 log_prob, advantage = logits.log_softmax(1)[:, 0], torch.arange(5.0)
-reused = torch.autograd.grad(
-    (importance_ratio(log_prob, log_prob.detach()) * advantage).sum(), logits, retain_graph=True
-)
+ratio = importance_ratio(log_prob, log_prob.detach())
+reused = torch.autograd.grad((ratio * advantage).sum(), logits, retain_graph=True)
 plain = torch.autograd.grad((log_prob * advantage).sum(), logits)
 torch.testing.assert_close(reused, plain)
 
@@ -353,11 +354,12 @@ assert minibatches["Acrobot-v1"].loc[:4].min() > minibatches["Acrobot-v1"].loc[8
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1: write it.** Estimate what the new policy would earn, from pulls of the old one.
+# **Exercise 1: write it.** Estimate what the new policy would earn, from pulls of the old one: how probable each was
+# under the new policy, how probable under the old, and what it paid.
 
 
 # %%
-def my_estimate(log_prob, old_log_prob, reward):  # of the actions that the old policy took: [B], [B], [B] -> a number
+def my_estimate(log_prob, old_log_prob, reward):  # [B], [B], [B] -> a number
     ...
 
 
@@ -391,7 +393,8 @@ source(ratio_in_place)
 # %%
 short = Config(seeds=5, steps=12_000, lr=chosen.lr)
 with planted(importance_ratio=ratio_in_place):
-    faulty = train(short, named("reuse")).curve.query("update < 8").groupby("update").mean()
+    short_run = train(short, named("reuse"))
+faulty = short_run.curve.query("update < 8").groupby("update").mean()
 right = runs["reuse"].curve.query("update < 8").groupby("update").mean()
 
 # %% tags=["hide-input"]

@@ -6,7 +6,6 @@
 # %% [markdown] tags=["two-hours"]
 # To judge an action, you can add up everything that came after it, noise included. Or you can wait a single step and
 # ask the value net $V$, which may be wrong, what the state you reached is worth. The dial between the two is called λ.
-# Turning it takes one line of code. Getting the *ends of episodes* right takes two masks, columns of yes and no.
 
 # %% tags=["two-hours", "hide-input"]
 from dataclasses import replace
@@ -32,12 +31,9 @@ begin()
 # step also pays 10. Nothing is discounted ($\gamma = 1$), so **every cell is worth exactly 10**. Your value net says 10
 # plus an error of about 2 up or down, fixed for each cell.
 #
-# What is the first cell worth? Use the rewards of the first $k$ steps and let $V$ guess the rest:
-#
-# $$\underbrace{r_0 + r_1 + \dots + r_{k-1}}_{\text{seen}} + \underbrace{V(s_k)}_{\text{believed}}.$$
-#
-# With $k = 30$ nothing is left to guess. That's the plain return, called *Monte Carlo*. Here are estimates from 2,000
-# rides, for four values of $k$ (the figure shows 300 of the rides):
+# What is the first cell worth? Add up the rewards of the first $k$ steps, and let $V$ guess the rest. With $k = 30$
+# nothing is left to guess. That's the plain return, called *Monte Carlo*. Here are estimates from 300 of 2,000 rides,
+# for four values of $k$:
 
 # %% tags=["two-hours", "hide-input"]
 CELLS, WORTH, RIDES = 30, 10.0, 2000
@@ -55,16 +51,18 @@ def guess(off):
 believed = guess(off=2.0)
 
 # %% tags=["two-hours", "hide-input"]
-figure, axis = plt.subplots(figsize=(6.5, 2.8))
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
+said = []
 for i, k in enumerate((1, 3, 10, 30)):
     estimate = reward[:, :k].sum(1) + believed[k]
     axis.scatter(estimate[:300], i + 0.5 * (torch.rand(300) - 0.5), s=6, color=style.COLORS["gae"], alpha=0.4, lw=0)
-    print(f"k = {k:2}: off by {estimate.mean() - WORTH:+.1f} on average, standard deviation {estimate.std():.1f}")
+    said.append(f"k = {k:2}: off by {estimate.mean() - WORTH:+.1f} on average, standard deviation {estimate.std():.1f}")
 axis.axvline(WORTH, color=style.INK, lw=1.2)
 axis.text(WORTH, 3.5, " truth", color=style.INK)
 axis.set_yticks(range(4), ["k = 1, mostly V", "k = 3", "k = 10", "k = 30, Monte Carlo"])
 axis.set(xlabel="estimate of what the first cell is worth", ylim=(-0.5, 3.9))
 plt.show()
+print("\n".join(said))
 
 # %% [markdown] tags=["two-hours"]
 # The bottom cloud is narrow and in the wrong place: that is **bias**. The top one is in the right place and wide: that
@@ -107,7 +105,7 @@ plt.show()
 #
 # This is **generalized advantage estimation**. With $\lambda = 0$ it is the TD error: trust $V$. With $\lambda = 1$ the
 # surprises telescope into the Monte Carlo return minus $V(s_t)$: trust only what you saw. In the library, each formula
-# has its own mask:
+# has its own mask, a column of yes and no that says where an episode ends:
 
 # %% tags=["two-hours"]
 source(gae, discounted_sum)
@@ -158,11 +156,12 @@ right = gae(*lane, gamma=0.5, lam=0.5).flatten()
 torch.testing.assert_close(right, by_hand)
 versions = {
     "two masks": right,
-    "`done` in both": one_mask(pays, four, four, done, gamma=0.5, decay=0.25),
-    "`terminated` in both": one_mask(pays, four, four, terminated, gamma=0.5, decay=0.25),
+    "`done` in both": one_mask(pays, four, four, done, 0.5, decay=0.25),
+    "`terminated` in both": one_mask(pays, four, four, terminated, 0.5, decay=0.25),
 }
 for name, advantage in versions.items():
-    print(f"{name:21}", "  ".join(f"A{t} = {a:4.1f}" for t, a in enumerate(advantage.tolist())))
+    said = (f"A{t} = {a:4.1f} " for t, a in enumerate(advantage.tolist()))
+    print(f"{name:21}", *said)
 
 # %% [markdown] tags=["two-hours"]
 # With `done` in both, the time limit looks like dying: $A_3 = -2$, and the step before is blamed, too. With
@@ -185,6 +184,7 @@ def estimates(believed, lam):
 monte_carlo = reward.flip(1).cumsum(1).flip(1)
 torch.testing.assert_close(estimates(believed, 1.0), monte_carlo, atol=1e-3, rtol=0)
 torch.testing.assert_close(estimates(believed, 0.0), reward + believed[1:])
+print("λ = 1 is Monte Carlo, and λ = 0 looks one step ahead")
 
 # %% [markdown] tags=["two-hours"]
 # ## Bias and variance along the dial
@@ -204,7 +204,9 @@ def bias_and_variance(lam, off):
 
 dial = torch.linspace(0, 1, 41).tolist()
 parts = torch.tensor([bias_and_variance(lam, off=2.0) for lam in dial])
-totals = {off: torch.tensor([sum(bias_and_variance(lam, off)) for lam in dial]) for off in (0.5, 2.0, 4.0)}
+totals = {}
+for off in (0.5, 2.0, 4.0):
+    totals[off] = torch.tensor([sum(bias_and_variance(lam, off)) for lam in dial])
 
 # %% [markdown] tags=["two-hours"]
 # **Predict.** Sketch bias² and variance against λ. Is the sum smallest at an end of the dial, or in between? And when
@@ -255,8 +257,8 @@ diff(named("clip"), named("gae"))
 # ## Pay that comes by mail
 #
 # In this world every step shows a cue, −1 or 1. The action that matches it earns 1, the other one −1, but the pay comes
-# *three steps later*, under noise with standard deviation 3. What's in the mail can't be seen. Guessing gets 0 points
-# per episode, a perfect agent 197 on average. An action's pay is in $\delta_{t+3}$, whose weight is
+# *three steps later*, under noise with standard deviation 3. What's in the mail can't be seen. In an episode of 200
+# steps, guessing gets 0 points and a perfect agent 197 on average. An action's pay is in $\delta_{t+3}$, whose weight is
 # $(\gamma\lambda)^3$.
 #
 # **Predict.** Five agents for each λ, at the same learning rate. Which of 0, 0.5, 0.8, and 1 learns nothing, and which
@@ -264,7 +266,9 @@ diff(named("clip"), named("gae"))
 
 # %% tags=["two-hours"]
 mail = Config("tricks/Mail3-v0", seeds=5, steps=30_000, hidden=(32, 32), lr=0.003)
-runs = {f"λ = {lam:g}": train(replace(mail, gae_lambda=lam), named("gae")) for lam in (1.0, 0.0, 0.5, 0.8)}
+runs = {}
+for lam in (1.0, 0.0, 0.5, 0.8):
+    runs[f"λ = {lam:g}"] = train(replace(mail, gae_lambda=lam), named("gae"))
 
 # %% tags=["two-hours", "predict", "hide-input"]
 curves(runs)
@@ -385,7 +389,8 @@ assert gammas["Pendulum-v1"][0.9] > gammas["Pendulum-v1"][0.99] + 300
 
 
 # %% tags=["two-hours"]
-def my_advantages(reward, value, next_value, terminated, done, gamma, lam):  # five tensors [T] -> [T]
+def my_advantages(reward, value, next_value, terminated, done, gamma, lam):
+    # five tensors [T] and two numbers -> [T]
     ...
 
 
@@ -479,12 +484,17 @@ source(judged_anew, judged)
 # with `recompute`?
 
 # %%
-chain = Config("tricks/NoisyChain-v0", seeds=5, steps=10_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
-chain = replace(chain, gae_lambda=0.0, epochs=16)
+chain = Config("tricks/NoisyChain-v0", seeds=5, steps=10_000, lanes=32, horizon=32)
+chain = replace(chain, hidden=(32, 32), lr=0.01, gae_lambda=0.0, epochs=16)
 once = replace(named("gae"), advantage_norm=True)
-judges = {"judged once": train(chain, once), "recompute": train(chain, replace(once, recompute=True))}
+judges = {
+    "judged once": train(chain, once),
+    "recompute": train(chain, replace(once, recompute=True)),
+}
 cells = torch.eye(16).expand(5, -1, -1)  # [S, B, D]: every cell, as each agent sees it
-heard = {name: run.agent.value(cells).detach()[:, :15].mean(0) for name, run in judges.items()}
+heard = {}
+for name, run in judges.items():
+    heard[name] = run.agent.value(cells).detach()[:, :15].mean(0)
 
 # %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))

@@ -109,8 +109,10 @@ assert abs(last[0.01, True] - last[100, True]) < 0.01
 # %%
 sizes = torch.tensor([[100.0], [1.0], [1e-2], [1e-5], [1e-7]])
 theta = torch.zeros(5, 1)
-Adam([theta], eps=1e-5).step(sizes, learning_rate=torch.ones(5), moving=torch.ones(5, dtype=torch.bool))
-print("\n".join(f"gradient {g:7.0e}: {-step:.3f} learning rates" for g, step in torch.cat([sizes, theta], 1).tolist()))
+everyone = torch.ones(5, dtype=torch.bool)
+Adam([theta], eps=1e-5).step(sizes, learning_rate=torch.ones(5), moving=everyone)
+for size, step in torch.cat([sizes, theta], 1).tolist():
+    print(f"gradient {size:7.0e}: {-step:.3f} learning rates")
 torch.testing.assert_close(-theta, sizes / (sizes + 1e-5))
 
 # %% [markdown]
@@ -140,11 +142,14 @@ source(standardize)
 # %%
 four = torch.tensor([[1.0, 2.0, 4.0, 9.0]])
 everyone = torch.ones(1, 4, dtype=torch.bool)
-print(standardize(four, everyone).numpy().round(3))
-torch.testing.assert_close(standardize(four, everyone), torch.tensor([[-3.0, -2.0, 0.0, 5.0]]) / (38 / 3) ** 0.5)
-torch.testing.assert_close(standardize(100 * four + 7, everyone), standardize(four, everyone))
+found = standardize(four, everyone)
+print(found.numpy().round(3))
+by_hand = torch.tensor([[-3.0, -2.0, 0.0, 5.0]]) / (38 / 3) ** 0.5
+torch.testing.assert_close(found, by_hand)
+torch.testing.assert_close(standardize(100 * four + 7, everyone), found)
 for two in ([1.0, 1.001], [-50.0, 900.0]):
-    print(two, "becomes", standardize(torch.tensor([two]), everyone[:, :2]).numpy().round(3))
+    found = standardize(torch.tensor([two]), everyone[:, :2])
+    print(two, "becomes", found.numpy().round(3))
 
 # %% [markdown]
 # ## The zero moves
@@ -202,8 +207,10 @@ groups = torch.randint(3, (200_000, 4))  # 4 pulls each
 pay = PAYS[groups]
 score = torch.eye(3)[groups] - 1 / 3  # ∇ log π(a)
 centered = ((pay - pay.mean(1, keepdim=True)).unsqueeze(2) * score).mean((0, 1))
-print("mean of the gradients:", centered.numpy().round(3), "  three quarters of the truth:", [-0.25, 0.0, 0.25])
-torch.testing.assert_close(centered, torch.tensor([-0.25, 0.0, 0.25]), atol=0.01, rtol=0)
+truth = torch.tensor([-0.25, 0.0, 0.25])
+print("mean of the gradients:", centered.numpy().round(3), end="   ")
+print("three quarters of the truth:", truth.tolist())
+torch.testing.assert_close(centered, truth, atol=0.01, rtol=0)
 
 # %% [markdown]
 # ## Which half does the work?
@@ -217,8 +224,8 @@ torch.testing.assert_close(centered, torch.tensor([-0.25, 0.0, 0.25]), atol=0.01
 # %% tags=["open"]
 def only_divided(advantage, valid):
     centered = (advantage - mean(advantage, valid).unsqueeze(1)) * valid
-    deviation = (centered.square().sum(1, keepdim=True) / (valid.sum(1, keepdim=True) - 1)).sqrt()
-    return advantage / deviation
+    variance = centered.square().sum(1, keepdim=True) / (valid.sum(1, keepdim=True) - 1)
+    return advantage / variance.sqrt()
 
 
 def only_centered(advantage, valid):
@@ -227,7 +234,8 @@ def only_centered(advantage, valid):
 
 alone = Config("CartPole-v1", seeds=15, steps=40_000, lr=0.01)
 runs = {"raw": train(alone, REINFORCE)}
-for name, half in (("divided", only_divided), ("centered", only_centered), ("both", standardize)):
+halves = {"divided": only_divided, "centered": only_centered, "both": standardize}
+for name, half in halves.items():
     with planted(standardize=half):
         runs[name] = train(alone, switched(("advantage_norm",)))
 
@@ -317,11 +325,12 @@ plt.show()
 
 # %%
 pendulum = Config("Pendulum-v1", seeds=5, steps=12_000, gamma=0.9, lr=0.01)
-for name, tricks in (("raw", named("orthogonal_init")), ("standardized", named("advantage_norm"))):
-    entropy = train(pendulum, tricks).curve.groupby("update").entropy.mean()
-    print(
-        f"{name:13} entropy of the Gaussian: {entropy.iloc[0]:.2f} in the first update, {entropy.iloc[-1]:.2f} in the last"
-    )
+for name, rung in (("raw", "orthogonal_init"), ("standardized", "advantage_norm")):
+    curve = train(pendulum, named(rung)).curve
+    entropy = curve.groupby("update").entropy.mean()
+    first, last = entropy.iloc[0], entropy.iloc[-1]
+    print(f"{name:13} entropy of the Gaussian:", end=" ")
+    print(f"{first:.2f} in the first update, {last:.2f} in the last")
 
 # %% tags=["hide-input"]
 table = evidence("advantage_norm").table

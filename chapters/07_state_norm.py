@@ -34,9 +34,8 @@ TRICK, ODD = style.COLORS["state_norm"], "#EE7733"
 # %% [markdown]
 # ## One cart, two rulers
 #
-# CartPole shows the cart's position and speed in meters and meters per second, and the pole's angle and angular speed
-# in radians and radians per second. `CartPoleOddUnits` shows the position in millimeters from a wall 5 m away, the
-# speed in millimeters per second, the angle in full turns, its speed in turns per second. Toss a coin for every push:
+# CartPole measures in meters and radians, and speeds in meters or radians per second. `CartPoleOddUnits` measures in
+# millimeters, from a wall 5 m away, and in full turns. Toss a coin for every push:
 
 # %% tags=["hide-input"]
 FEATURES = ("position", "speed", "angle", "angular speed")
@@ -61,12 +60,8 @@ assert odd[:, 0].mean() > 4000
 assert odd[:, 2].std() < 0.05
 
 # %% [markdown]
-# The first layer of a fresh policy net computes $\tanh(w \cdot s + b)$ in 64 units, with weights between −½ and ½. A
-# tanh only bends where its input is within about ±3. Outside it is flat, and its slope, $1 - \tanh^2$, is a factor in
-# every gradient through the unit.
-#
-# How well does such a net hear a feature? Change it by one standard deviation, and measure how far the preference for
-# "right" over "left" moves.
+# How well does a fresh policy net hear a feature? Change it by one standard deviation, and measure how far the
+# preference for "right" over "left" moves.
 #
 # **Predict.** By what factor is the angle, which matters most, fainter in odd units? (The units alone would say
 # $2\pi$.)
@@ -113,7 +108,9 @@ assert flat > 0.98 and 0.02 < flipped < 0.1
 assert hearing(usual)[2] > 1000 * hearing(odd)[2]
 
 # %% [markdown]
-# In odd units nearly all outputs sit at −1 or 1, where the angle can't move them. (The speed still gets through: one
+# The net's first layer computes $\tanh(w \cdot s + b)$ in 64 units, with weights between −½ and ½. A tanh only bends
+# where its input is within about ±3. Outside it is flat, and its slope, $1 - \tanh^2$, is a factor in every gradient
+# through the unit. In odd units nearly all outputs sit at −1 or 1, where the angle can't move them. (The speed still gets through: one
 # standard deviation of it is large enough to flip a few units in a hundred from one end to the other.)
 #
 # **Won't the net learn its way out?** Adam moves each weight by about the learning rate $\alpha$, whatever the
@@ -121,7 +118,8 @@ assert hearing(usual)[2] > 1000 * hearing(odd)[2]
 
 # %%
 for name, column in zip(FEATURES, odd.T, strict=True):
-    print(f"{name:14} one step moves a unit's input by about {0.003 * column.square().mean().sqrt():.5f}")
+    size = column.square().mean().sqrt()
+    print(f"{name:14} one step moves a unit's input by about {0.003 * size:.5f}")
 
 # %% [markdown]
 # The position throws a unit across the tanh in a single step. The angle would need tens of thousands of steps, all in
@@ -167,10 +165,12 @@ source(merge_moments, Moments, ObsStats.forward)
 # %%
 def as_rows(*numbers):
     """As [S, B, D] = [1, B, 1], and which of them count: all."""
-    return torch.tensor(numbers).view(1, -1, 1), torch.ones(1, len(numbers), dtype=torch.bool)
+    rows = torch.tensor(numbers).view(1, -1, 1)
+    return rows, torch.ones(1, len(numbers), dtype=torch.bool)
 
 
-moments = merge_moments(merge_moments(Moments.empty(1, 1), *as_rows(2.0, 4.0)), *as_rows(8.0, 10.0, 12.0))
+moments = merge_moments(Moments.empty(1, 1), *as_rows(2.0, 4.0))
+moments = merge_moments(moments, *as_rows(8.0, 10.0, 12.0))
 
 # %% tags=["hide-input"]
 print(f"mean {moments.mean.item():.2f}, squares {moments.squares.item():.2f}, variance {moments.variance.item():.2f}")
@@ -224,7 +224,8 @@ assert count + np.float32(1) == count
 # %% tags=["open"]
 mean, scale = merge_moments(Moments.empty(1, 1), *as_rows(*[3.0] * 50)).view()
 surprise = ((3.5 - mean) * scale).item()
-print(f"after fifty times 3.0 comes a 3.5: {surprise:.0f} before the clip, {min(surprise, 10):.0f} after it")
+print("after fifty times 3.0 comes a 3.5:", end=" ")
+print(f"{surprise:.0f} before the clip, {min(surprise, 10):.0f} after it")
 assert surprise > 4000
 
 # %% [markdown]
@@ -271,15 +272,16 @@ assert restless.curve.max_ratio.max() > 1.003
 
 # %% tags=["open"]
 torch.manual_seed(0)
-drift = torch.randn(1, 120, 200, 1) + 5 * (torch.arange(120) >= 100).view(1, -1, 1, 1)  # [S, batch, B, D]
+drift = torch.randn(1, 120, 200, 1)  # [S, batch, B, D]
+drift[:, 100:] += 5
+everything = torch.ones(1, 200, dtype=torch.bool)
 for decay in (0.0, 0.1):
     moments, center = Moments.empty(1, 1), []
     for part in drift.unbind(1):
-        moments = merge_moments(moments, part, torch.ones(1, 200, dtype=torch.bool), decay)
+        moments = merge_moments(moments, part, everything, decay)
         center.append(moments.mean.item())
-    print(
-        f"obs_decay {decay}: mean before {center[99]:5.2f}, 10 batches later {center[109]:.2f}, 20: {center[119]:.2f}"
-    )
+    print(f"obs_decay {decay}: mean before {center[99]:5.2f}", end=", ")
+    print(f"10 batches later {center[109]:.2f}, 20: {center[119]:.2f}")
     assert center[119] < 1 if decay == 0 else center[119] > 4
 
 # %% [markdown]
@@ -316,10 +318,11 @@ assert having.late().min() > 2 * without.late().max()
 
 # %% tags=["open"]
 complete = having.evaluate(episodes=20).mean()
-stats, having.agent.obs_stats = having.agent.obs_stats, None  # look at raw states, as without its statistics
+stats, having.agent.obs_stats = having.agent.obs_stats, None  # it sees raw states now
 bare = having.evaluate(episodes=20).mean()
 having.agent.obs_stats = stats
-print(f"evaluated with its statistics: {complete:.0f} points per episode; the same weights without them: {bare:.0f}")
+print(f"evaluated with its statistics: {complete:.0f} points per episode", end="; ")
+print(f"the same weights without them: {bare:.0f}")
 assert bare < 0.3 * complete
 
 # %% [markdown]
@@ -396,9 +399,11 @@ found
 # %%
 for share in (0.5, 0.01, 0.001):
     ones = round(1000 * share)
-    mean, scale = merge_moments(Moments.empty(1, 1), *as_rows(*[1.0] * ones, *[0.0] * (1000 - ones))).view()
+    rows = as_rows(*[1.0] * ones, *[0.0] * (1000 - ones))
+    mean, scale = merge_moments(Moments.empty(1, 1), *rows).view()
     size = ((1 - mean) * scale).item()
-    print(f"on in {share:.1%} of the rows: {size:.1f} standard deviations when it is on, seen as {min(size, 10):.1f}")
+    print(f"on in {share:.1%} of the rows:", end=" ")
+    print(f"{size:.1f} standard deviations when it is on, seen as {min(size, 10):.1f}")
 
 # %% [markdown]
 # Taxi has 500 of them. As they come, they are so faint that a fresh net learns mostly with its last bias, which all
@@ -409,11 +414,14 @@ for share in (0.5, 0.01, 0.001):
 
 # %%
 taxi = torch.eye(500).unsqueeze(0)
-mean, scale = merge_moments(Moments.empty(1, 500), taxi, torch.ones(1, 500, dtype=torch.bool)).view()
+every_state = torch.ones(1, 500, dtype=torch.bool)
+mean, scale = merge_moments(Moments.empty(1, 500), taxi, every_state).view()
+standardized = ((taxi - mean) * scale).clamp(-10, 10)
 fresh = mlp([stream(0, "init")], (500, 64, 64, 6))
 orthogonal_(fresh, (0,), 0, gain=2**0.5, head_gain=0.01)
-for name, states in (("as they come", taxi), ("standardized", ((taxi - mean) * scale).clamp(-10, 10))):
-    print(f"{name:13} hidden features of {fresh.body(states).square().mean().sqrt():.2f} (root mean square)")
+for name, states in (("as they come", taxi), ("standardized", standardized)):
+    size = fresh.body(states).square().mean().sqrt()
+    print(f"{name:13} hidden features of {size:.2f} (root mean square)")
 
 # %% [markdown]
 # ## At a glance
@@ -472,7 +480,7 @@ with planted(merge_moments=merge_the_batch):
 
 
 def as_seen(agent):
-    """Mean and standard deviation of each feature of the coin's states, as this agent's nets see them: [2, 4]."""
+    """Mean and deviation of the coin's states as this agent's nets see them: [2, 4]."""
     states = torch.tensor(odd.tolist()).expand(len(agent.seeds), -1, -1)
     features = agent.standardized(states).flatten(0, 1)
     return torch.stack([features.mean(0), features.std(0)])

@@ -148,11 +148,12 @@ source(ReturnStats, move_stats, normalize, denormalize)
 
 # %%
 def stats(mean, variance):
-    return ReturnStats(torch.tensor([mean], dtype=torch.float64), torch.tensor([variance], dtype=torch.float64))
+    return ReturnStats(torch.tensor([mean]).double(), torch.tensor([variance]).double())
 
 
 returns = torch.tensor([1.0, 2.0, 4.0, 9.0]).view(1, 4, 1)  # [S, T, N]
-moved = move_stats(stats(0.0, 1.0), returns, torch.ones_like(returns, dtype=torch.bool), beta=0.25)
+valid = torch.ones_like(returns, dtype=torch.bool)
+moved = move_stats(stats(0.0, 1.0), returns, valid, beta=0.25)
 
 # %% tags=["hide-input"]
 print(f"mean {moved.mean.item()}, variance {moved.variance.item()}")
@@ -169,7 +170,9 @@ assert abs(moved.variance.item() - 6.125) < 1e-12
 now = stats(1000.0, 200.0**2)
 outputs = torch.tensor([[1.0, 0.5]], dtype=torch.float64)
 reward, alive = torch.full((1, 1, 1), 100.0), torch.zeros(1, 1, 1, dtype=torch.bool)
-for name, values in (("in units of reward", denormalize(outputs, now)), ("straight from the net", outputs)):
+said = {"in units of reward": denormalize(outputs, now)}
+said["straight from the net"] = outputs
+for name, values in said.items():
     value, following = (values[:, i].view(1, 1, 1) for i in (0, 1))
     delta = gae(reward, value, following, alive, alive, 0.5, 0.0).item()
     print(f"δ from values {name}: {delta}")
@@ -193,13 +196,14 @@ diff(named("state_norm"), named("return_norm"))
 # that also keeps what the value nets predicted and the returns that followed.)
 
 # %%
-hundred = Config("tricks/CartPoleReward100-v0", seeds=5, steps=30_000, lanes=32, horizon=32)
+hundred = Config("tricks/CartPoleReward100-v0", seeds=5, steps=30_000)
+hundred = replace(hundred, lanes=32, horizon=32)
 plain = switched(("baseline", "reuse", "clip", "gae", "advantage_norm"))
 normed = switched((*plain.on, "return_norm"))
 
 
 def listen(tricks):
-    """A run, and what its value nets predicted for each update's states, with the returns that followed: [(V, G), ...]."""
+    """A run, and per update what V said and which returns followed: [(V, G), ...]."""
     heard = []
 
     def listening(value, target, valid):
@@ -389,7 +393,7 @@ assert speeds["Pendulum-v1"][0.01] < speeds["Pendulum-v1"].loc[0.03:].min() - 50
 
 
 # %%
-def my_move(mean, variance, returns, beta):  # numbers, and a tensor [B] of returns -> (mean, variance)
+def my_move(mean, variance, returns, beta):  # returns [B] -> (mean, variance)
     ...
 
 
@@ -496,12 +500,11 @@ source(RewardScale.forward, running_sums)
 # normalization, which would hide the scale.) Does either trick help?
 
 # %%
-tiny = Config("tricks/CartPoleReward0.0001-v0", seeds=5, steps=30_000, lanes=32, horizon=32, lr=0.01)
+tiny = replace(hundred, env="tricks/CartPoleReward0.0001-v0", lr=0.01)
 bonus = ("baseline", "reuse", "clip", "gae", "entropy")
-arms = {
-    name: train(tiny, switched((*bonus, *more)))
-    for name, *more in (("without",), ("return_norm", "return_norm"), ("reward_scaling", "reward_scaling"))
-}
+arms = {"without": train(tiny, switched(bonus))}
+for trick in ("return_norm", "reward_scaling"):
+    arms[trick] = train(tiny, switched((*bonus, trick)))
 
 # %% tags=["predict", "hide-input"]
 curves(arms)
@@ -524,10 +527,12 @@ assert steps_at_end["reward_scaling"] > 5 * max(steps_at_end["without"], steps_a
 # so the scaled reward should settle. Does it?
 
 # %%
-always, everything = torch.ones(1, 50_000, 1).double(), torch.ones(1, 50_000, 1).bool()  # [S, T, N]
+always = torch.ones(1, 50_000, 1).double()  # [S, T, N]
+everything = always.bool()
 limit = (torch.arange(1, 50_001) % 100 == 0).view(1, -1, 1)
 anew = RewardScale(1, 1)(always, limit, everything, 0.99).flatten()
-onward = running_sums(always, ~everything, torch.zeros(1, 1).double(), 0.99)  # the sum never starts anew
+nothing_yet = torch.zeros(1, 1).double()
+onward = running_sums(always, ~everything, nothing_yet, 0.99)  # never starts anew
 variance, _ = variance_so_far(onward, everything, RewardScale(1, 1).moments)
 onward = (1 / variance.sqrt()).clamp(max=10).flatten()
 
@@ -585,7 +590,7 @@ scaled
 
 
 # %%
-def my_deviation(reward, done, gamma):  # a list of T numbers, a list of T booleans, a number -> T numbers
+def my_deviation(reward, done, gamma):  # T numbers, T booleans, a number -> T numbers
     ...
 
 

@@ -159,10 +159,12 @@ entropy = Categorical.entropy(logits)  # [S, B]
 bonus = entropy_bonus(entropy, torch.ones(1, 1, dtype=torch.bool), coef=1.0)
 (grad,) = torch.autograd.grad(bonus.sum(), logits)
 print(f"H = {bonus.item():.3f}, gradient {grad.flatten().numpy().round(3)}")
-torch.testing.assert_close(grad.flatten(), torch.tensor([-0.25, 0.125, 0.125]) * torch.tensor(2.0).log())
+by_hand = torch.tensor([-0.25, 0.125, 0.125]) * torch.tensor(2.0).log()
+torch.testing.assert_close(grad.flatten(), by_hand)
 
 sure = torch.tensor([[200.0, 0.0]])
-print("of a sure policy:", abs(Categorical.entropy(sure).item()), "and by the logarithm of a softmax:", end=" ")
+print("of a sure policy:", abs(Categorical.entropy(sure).item()), end=" ")
+print("and by the logarithm of a softmax:", end=" ")
 print(-(sure.softmax(1) * sure.softmax(1).log()).sum().item())
 assert Categorical.entropy(sure).item() == 0
 
@@ -392,7 +394,7 @@ source(reported_bonus)
 # %%
 with planted(entropy_bonus=reported_bonus):
     faulty = train(replace(bonus.config, seeds=1), bonus.tricks)
-unpaid = train(replace(bonus.config, seeds=1), plain)  # the same learning rate, and no bonus at all
+unpaid = train(replace(bonus.config, seeds=1), plain)  # the same rate, no bonus at all
 
 # %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))

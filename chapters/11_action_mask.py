@@ -117,8 +117,9 @@ source(mask_logits)
 # %%
 print(f"illegal: {ILLEGAL:g}")
 logits, legal = torch.tensor([[0.0, 0.0, 0.0]]), torch.tensor([[True, True, False]])
-print("entropy with it:", round(Categorical.entropy(mask_logits(logits, legal)).item(), 3), end="; ")
-print("with −∞:", Categorical.entropy(logits.masked_fill(~legal, -torch.inf)).item())
+masked, endless = mask_logits(logits, legal), logits.masked_fill(~legal, -torch.inf)
+print("entropy with it:", round(Categorical.entropy(masked).item(), 3), end="; ")
+print("with −∞:", Categorical.entropy(endless).item())
 
 # %% [markdown]
 # Either way the probability is exactly 0. But the entropy is a sum of $\pi \log \pi$, and $0 \cdot (-\infty)$ is not a
@@ -137,9 +138,11 @@ torch.testing.assert_close(exact, torch.tensor([[-0.25, 0.25, 0.0]]))
 
 torch.manual_seed(0)
 action = mask_logits(theta, legal).softmax(1).multinomial(100_000, replacement=True)[0]
-score = torch.eye(3)[action] - torch.tensor([0.5, 0.5, 0.0])  # ∇ log π_m(a), by the formula above
-print("mean of 100000 samples", (PAYS[action].unsqueeze(1) * score).mean(0).numpy().round(3))
-assert ((PAYS[action].unsqueeze(1) * score).mean(0) - exact).abs().max() < 0.02
+# ∇ log π_m(a), by the formula above
+score = torch.eye(3)[action] - torch.tensor([0.5, 0.5, 0.0])
+average = (PAYS[action].unsqueeze(1) * score).mean(0)
+print("mean of 100000 samples", average.numpy().round(3))
+assert (average - exact).abs().max() < 0.02
 
 # %% [markdown]
 # One set of logits under three masks (dotted: without a mask). What the crossed actions lose goes to the others, in
@@ -178,12 +181,18 @@ diff(named("entropy"), named("action_mask"))
 
 # %%
 nothing = torch.zeros(3, dtype=torch.bool)
-print("softmax of nothing legal:", mask_logits(torch.zeros(3), nothing).softmax(0).numpy().round(2))
+masked = mask_logits(torch.zeros(3), nothing)
+print("softmax of nothing legal:", masked.softmax(0).numpy().round(2))
 
-world = replace(TRADING, legal=lambda state: torch.zeros(*state.shape[:-1], 3, dtype=torch.bool))
+
+def policy(obs, legal):
+    return mask_logits(torch.zeros(1, 1, 3), legal)
+
+
+world = replace(TRADING, legal=lambda state: nothing.expand(*state.shape[:-1], 3))
 player = Player(TensorEnv(world, Config(seeds=1, lanes=1)), block=8)
 try:
-    play_segment(player, lambda obs, legal: mask_logits(torch.zeros(1, 1, 3), legal), 8, torch.tensor([True]))
+    play_segment(player, policy, 8, torch.tensor([True]))
 except InputError as error:
     print("InputError:", error)
 
@@ -196,8 +205,10 @@ except InputError as error:
 # %%
 plain = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
 masking = replace(plain, action_mask=True)
-config = Config("tricks/Grid20-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32))
-without, having = (train(at_best_rate(config, tricks), tricks) for tricks in (plain, masking))
+config = Config("tricks/Grid20-v0", seeds=5, steps=20_000)
+config = replace(config, lanes=32, horizon=32, hidden=(32, 32))
+without = train(at_best_rate(config, plain), plain)
+having = train(at_best_rate(config, masking), masking)
 
 # %% tags=["hide-input"]
 curves({"without": without, "action_mask": having})
@@ -265,7 +276,7 @@ evidence("action_mask")
 #   elsewhere. Below, agents trained on `Trading` play on without their mask.
 
 # %%
-config = Config("tricks/Trading-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32))
+config = replace(config, env="tricks/Trading-v0")
 trader = train(at_best_rate(config, masking), masking)
 bare = deepcopy(trader.agent)
 bare.mask = None

@@ -6,7 +6,7 @@
 # Since the chapter on [return normalization](08_return_norm.ipynb), the value net puts out standardized numbers $n(s)$,
 # which *mean* $V(s) = \sigma\, n(s) + \mu$. The statistics $\mu$ and $\sigma$ move at every update, and the net's
 # weights don't know. So with every move all predictions change, including those that were right. The repair is two
-# lines long, and exact. Whether it helps is a different question.
+# lines long, and exact.
 
 # %% tags=["hide-input"]
 import copy
@@ -74,7 +74,6 @@ taught = Learner()
 for _ in range(120):
     taught.move(usual)
     taught.learn(usual)
-print(f"largest error after 120 batches: {(taught.value() - usual[0]).abs().max():.2f}")
 assert (taught.value() - usual[0]).abs().max() < 2
 
 # %% [markdown]
@@ -88,9 +87,6 @@ art = copy.deepcopy(taught)
 art.move(news)
 
 place = 32  # x = −0.5, where nothing has changed
-print(f"mean of the returns  {taught.stats.mean.item():6.1f} → {art.stats.mean.item():6.1f}")
-print(f"standard deviation   {taught.stats.std.item():6.1f} → {art.stats.std.item():6.1f}")
-print(f"V at x = {x[0, place].item():.1f}         {before[place]:6.1f} → {art.value()[place]:6.1f}")
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
 axis.plot(x[0, :, 0], before, color=style.SOFT, label="V before")
 axis.plot(x[0, :, 0], art.value(), color=style.FAULT, label="V after")
@@ -99,6 +95,9 @@ axis.text(0.75, 30, "pays more\nfrom now on", ha="center", va="center", color=st
 axis.set(xlabel="state x", ylabel="predicted return", xlim=(-1, 1))
 label_lines(axis)
 plt.show()
+print(f"mean of the returns  {taught.stats.mean.item():6.1f} → {art.stats.mean.item():6.1f}")
+print(f"standard deviation   {taught.stats.std.item():6.1f} → {art.stats.std.item():6.1f}")
+print(f"V at x = {x[0, place].item():.1f}         {before[place]:6.1f} → {art.value()[place]:6.1f}")
 assert (art.value() - before)[:90].abs().mean() > 30
 
 # %% [markdown]
@@ -137,7 +136,7 @@ source(preserve_outputs_, renormalize)
 
 # %%
 def statistics(mean, std):
-    return ReturnStats(torch.tensor([mean], dtype=torch.float64), torch.tensor([std**2], dtype=torch.float64))
+    return ReturnStats(torch.tensor([mean]).double(), torch.tensor([std**2]).double())
 
 
 head = mlp([stream(0, "init")], (1, 1), exact=True)  # nothing but a head
@@ -193,7 +192,7 @@ print(f"largest change of V, head repaired:   {(pop.value() - before).abs().max(
 
 # %%
 def continued(repair, returns, where):
-    """Mean error of V over the states `where`, after each move of the statistics and before its gradient steps."""
+    """Mean error of V over the states `where`, after each move and before the steps."""
     learner, errors = copy.deepcopy(taught), []
     learner.repair = repair
     for _ in range(20):
@@ -206,7 +205,10 @@ def continued(repair, returns, where):
 quarter, all_of_it = "a quarter pays tenfold: the rest", "everything pays tenfold"
 stories = ((quarter, news, x.flatten() < 0.4), (all_of_it, 10 * usual, x.flatten() < 2))
 arms = (("return_norm alone", None), ("with popart", preserve_outputs_))
-ends = {(title, name): continued(repair, returns, where) for title, returns, where in stories for name, repair in arms}
+ends = {}
+for title, returns, where in stories:
+    for name, repair in arms:
+        ends[title, name] = continued(repair, returns, where)
 
 # %% [markdown]
 # **Predict.** In each story, which learner has the smaller error after the first batch? And after ten?
@@ -292,11 +294,13 @@ def fit_to(batches, config, repair):
 
 # %%
 cartpole = Config("CartPole-v1", seeds=5, steps=30_000, lr=0.003)
-weather = Config("tricks/Weather100-v0", seeds=5, steps=8_000, horizon=10, hidden=(32, 32), return_beta=0.5, lr=0.01)
+weather = Config("tricks/Weather100-v0", seeds=5, steps=8_000, horizon=10, lr=0.01)
+weather = replace(weather, hidden=(32, 32), return_beta=0.5)
 fits = {}
 for config in (cartpole, weather):
     batches = recorded(config, REINFORCE)
-    fits |= {(config.env, name): fit_to(batches, config, repair) for name, repair in arms}
+    for name, repair in arms:
+        fits[config.env, name] = fit_to(batches, config, repair)
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
@@ -398,13 +402,15 @@ ways = {
     "+ popart": ("tricks/TasksNamed-v0", ("return_norm", "popart")),
 }
 tasks = Config(seeds=10, steps=30_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
-tried = {name: train(replace(tasks, env=env), switched((*flags, *more))) for name, (env, more) in ways.items()}
-
-for name, run in tried.items():
+tried = {}
+for name, (env, more) in ways.items():
+    run = tried[name] = train(replace(tasks, env=env), switched((*flags, *more)))
     low, high = interval(run.late().to_numpy())
-    print(f"{name:16} right actions in the last tenth: {run.late().mean():.2f} [{low:.2f}, {high:.2f}]")
+    print(f"{name:16} right actions in the last tenth:", end=" ")
+    print(f"{run.late().mean():.2f} [{low:.2f}, {high:.2f}]")
 per_head, one_head = tried["+ popart"], tried["one head"]
-print("σ of each task:", *(f"{sigma:.3g}" for sigma in per_head.agent.return_stats.std.mean(0)))
+sigmas = per_head.agent.return_stats.std.mean(0)
+print("σ of each task:", *(f"{sigma:.3g}" for sigma in sigmas))
 
 # %% tags=["hide-input"]
 right = torch.tensor([[(task + cue) % 2 for cue in (0, 1)] for task in range(4)])  # [4, 2]
@@ -483,7 +489,7 @@ stored
 # tricks, and ten without PopArt:
 
 # %%
-full = replace(named("clip_anneal"), action_mask=False)  # Pendulum has no illegal actions
+full = replace(named("clip_anneal"), action_mask=False)  # Pendulum needs no mask
 pendulum = Config("Pendulum-v1", seeds=10, steps=10_000, gamma=0.9, lr=0.03)
 starts = {
     "without": train(pendulum, replace(full, popart=False)),

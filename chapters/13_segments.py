@@ -72,15 +72,19 @@ assert batch_sizes(whole)[1].max() > 1.5 * batch_sizes(segmented)[1].max()
 
 
 # %%
-def six_lanes(play, batches):
-    """Some batches of one agent with six lanes, one after the other, with a policy that acts at random."""
+def six_lanes(play, rows, batches):
+    """Some batches of one agent with six lanes, played at random."""
     player = Player(make_env(Config("CartPole-v1", seeds=1, lanes=6)), block=40)
     everyone = torch.ones(1, dtype=torch.bool)
-    return [play(player, lambda obs, legal: torch.zeros(1, 6, 2), everyone) for _ in range(batches)]
+
+    def coin(obs, legal):
+        return torch.zeros(1, 6, 2)
+
+    return [play(player, coin, rows, everyone) for _ in range(batches)]
 
 
-episodes = six_lanes(lambda player, policy, on: play_episodes(player, policy, 240, on), batches=2)
-segments = six_lanes(lambda player, policy, on: play_segment(player, policy, 40, on), batches=3)
+episodes = six_lanes(play_episodes, rows=240, batches=2)
+segments = six_lanes(play_segment, rows=40, batches=3)
 
 
 # %% tags=["hide-input"]
@@ -136,7 +140,8 @@ for name, rollouts in (("whole episodes", episodes), ("segments", segments)):
 T, gamma = 128, 0.99
 reward, no_end = torch.ones(1, T, 1), torch.zeros(1, T, 1, dtype=torch.bool)
 seen = reward_to_go(reward, no_end, gamma).flatten()
-print(f"first row {seen[0]:.1f}, middle {seen[64]:.1f}, last {seen[-1]:.1f}, mean {seen.mean():.1f}; the truth is 100")
+print(f"first row {seen[0]:.1f}, middle {seen[64]:.1f}, last {seen[-1]:.1f}", end=", ")
+print(f"mean {seen.mean():.1f}; the truth is 100")
 assert seen[0] < 75 and seen[-1] == 1
 
 # %% [markdown]
@@ -172,8 +177,11 @@ assert seen[0] < 75 and seen[-1] == 1
 value = torch.full((1, T, 1), 100.0)
 forgotten = value.clone()
 forgotten[:, -1] = 0  # as if nothing came after the cut
-repaired = seen + value_at_cut(no_end.index_fill(1, torch.tensor([T - 1]), True), value, no_end, gamma).flatten()
-with_gae = (value + gae(reward, value, forgotten, no_end, no_end, gamma, lam=0.95)).flatten()
+cut_at_end = no_end.clone()
+cut_at_end[:, -1] = True
+repaired = seen + value_at_cut(cut_at_end, value, no_end, gamma).flatten()
+advantage = gae(reward, value, forgotten, no_end, no_end, gamma, lam=0.95)
+with_gae = (value + advantage).flatten()
 torch.testing.assert_close(repaired, torch.full((T,), 100.0))
 
 # %% tags=["hide-input"]
@@ -211,7 +219,7 @@ source(play_segment, value_at_cut)
 reward = torch.tensor([1.0, 2.0, 1.0, 1.0]).view(1, 4, 1)  # [S, T, N]
 done = torch.tensor([False, True, False, False]).view(1, 4, 1)
 cut_off = torch.tensor([False, False, False, True]).view(1, 4, 1)
-next_value = torch.tensor([7.0, 7.0, 7.0, 6.0]).view(1, 4, 1)  # only the last one may matter
+next_value = torch.tensor([7.0, 7.0, 7.0, 6.0]).view(1, 4, 1)  # only the last matters
 targets = reward_to_go(reward, done, 0.5) + value_at_cut(cut_off, next_value, done, 0.5)
 print(targets.flatten().numpy())
 torch.testing.assert_close(targets.flatten(), torch.tensor([2.0, 2.0, 3.0, 4.0]))
@@ -230,8 +238,10 @@ diff(named("popart"), named("segments"))
 # **Predict.** Eight lanes, 33,000 steps: how many updates with whole episodes, and with segments of 64?
 
 # %%
-marathon = Config("tricks/Marathon-v0", seeds=5, steps=33_000, horizon=64, hidden=(32, 32))
-slow, fast = (train(at_best_rate(marathon, tricks), tricks) for tricks in (WITHOUT, WITH))
+marathon = Config("tricks/Marathon-v0", seeds=5, steps=33_000, horizon=64)
+marathon = replace(marathon, hidden=(32, 32))
+slow = train(at_best_rate(marathon, WITHOUT), WITHOUT)
+fast = train(at_best_rate(marathon, WITH), WITH)
 
 # %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -286,12 +296,14 @@ evidence("segments")
 # `reuse` the value net gets a single gradient step per batch. What does it know after 25,000 steps?
 
 # %% tags=["open"]
-for tricks in (switched(["baseline", "segments"]), switched(["baseline", "reuse", "clip", "segments"])):
+for more in ([], ["reuse", "clip"]):
+    tricks = switched(["baseline", *more, "segments"])
     run = train(Config("CartPole-v1", seeds=5, steps=25_000, lr=0.003), tricks)
     upright = run.agent.value(torch.zeros(5, 1, 4)).mean().item()
     true = 100 * (1 - 0.99 ** run.late().mean())
     late = run.curve[run.curve.step > 12_500].explained_variance.mean()
-    print(f"{' '.join(tricks.on)}:\n  V of an upright pole {upright:.0f}, about {true:.0f} would be right;", end=" ")
+    print(f"{' '.join(tricks.on)}:\n  V of an upright pole {upright:.0f}", end=", ")
+    print(f"about {true:.0f} would be right;", end=" ")
     print(f"explained variance in the second half {late:.2f}")
     assert (upright < 0.5 * true) == ("reuse" not in tricks.on)
 

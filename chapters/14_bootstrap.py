@@ -92,12 +92,13 @@ diff(named("segments"), named("bootstrap"))
 reward = torch.ones(1, 4, 1)
 truncated = torch.tensor([False, True, False, False]).view(1, 4, 1)
 terminated = torch.tensor([False, False, False, True]).view(1, 4, 1)
-value, next_value = torch.full((1, 4, 1), 5.0), torch.tensor([5.0, 6.0, 5.0, 8.0]).view(1, 4, 1)
+value = torch.full((1, 4, 1), 5.0)
+next_value = torch.tensor([5.0, 6.0, 5.0, 8.0]).view(1, 4, 1)
 
-targets = reward_to_go(reward, truncated | terminated, 0.5) + value_at_cut(
-    truncated, next_value, truncated | terminated, 0.5
-)
-same = value + gae(reward, value, next_value, terminated, truncated | terminated, gamma=0.5, lam=1)
+done = truncated | terminated
+targets = reward_to_go(reward, done, 0.5)
+targets += value_at_cut(truncated, next_value, done, 0.5)
+same = value + gae(reward, value, next_value, terminated, done, gamma=0.5, lam=1)
 print(targets.flatten().numpy())
 torch.testing.assert_close(targets.flatten(), torch.tensor([3.0, 4.0, 1.5, 1.0]))
 torch.testing.assert_close(same, targets)
@@ -165,7 +166,7 @@ assert level["limit = cut"] > level["limit = death"] + 20
 
 # %%
 def believed(direction, lam, limit=4, gamma=0.99):
-    """V of the nine cells from TD(λ) targets, if one always walks to one side and each cut counts as a death."""
+    """V of the nine cells, for walks to one side, if each cut counts as a death."""
     cells = torch.arange(9)
     after = (cells + direction).clamp(0, 8)
     paid = 0.1 * (after == 0) + 1.0 * (after == 8)
@@ -201,7 +202,7 @@ assert abs(believed(+1, 0)[0] - discount**7 / (1 - discount)) < 1e-3
 
 # %%
 def walk_a_cell(state, action, chance):
-    """One cell to the left (0) or to the right (1); the cell that is reached pays. Nothing ever terminates."""
+    """One cell left (0) or right (1), and the new cell pays. Nothing terminates."""
     state = (state + (2 * action - 1).unsqueeze(-1)).clamp(0, 8)
     left, right = state[..., 0] == 0, state[..., 0] == 8
     return state, 0.1 * left.double() + right.double(), torch.zeros_like(left)
@@ -224,7 +225,8 @@ def on_a_line(id, cells, dynamics, **rest):
 on_a_line("NineCells", 9, walk_a_cell, time_limit=4, carried=1)
 
 # %%
-small = Config("NineCells", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
+small = Config("NineCells", seeds=5, steps=20_000, lanes=32, horizon=32, lr=0.01)
+small = replace(small, hidden=(32, 32))
 death, cut = train(small, WITHOUT), train(small, WITH)
 
 # %% tags=["hide-input"]
@@ -308,7 +310,7 @@ evidence("bootstrap")
 
 
 # %%
-def my_targets(reward, terminated, truncated, next_value, gamma):  # all [T], and γ -> [T]
+def my_targets(reward, terminated, truncated, next_value, gamma):  # four [T], γ -> [T]
     ...
 
 
@@ -332,16 +334,19 @@ check_targets(my_targets)
 def onward(state, action, chance):
     """One cell to the right; being in the last one pays."""
     state = (state + 1).clamp(max=4)
-    return state, (state[..., 0] == 4).double(), torch.zeros_like(state[..., 0], dtype=torch.bool)
+    last = state[..., 0] == 4
+    return state, last.double(), torch.zeros_like(last)
 
 
 on_a_line("Hall", 5, onward, time_limit=8)
-hall = Config("Hall", seeds=5, steps=12_000, lanes=8, horizon=16, hidden=(8,), lr=0.02, gamma=0.9)
+hall = Config("Hall", seeds=5, steps=12_000, lanes=8, horizon=16, hidden=(8,))
+hall = replace(hall, lr=0.02, gamma=0.9)
 
 
 def learned_values():
     """V of each cell after training, the mean over the seeds."""
-    return train(hall, WITH).agent.value(torch.eye(5).expand(5, 5, 5)).mean(0).detach().numpy().round(1)
+    value = train(hall, WITH).agent.value(torch.eye(5).expand(5, 5, 5))
+    return value.mean(0).detach().numpy().round(1)
 
 
 right = learned_values()

@@ -89,7 +89,8 @@ source(squared_error, clipped_error)
 
 # %%
 value = torch.tensor([[1.0, 1.0, 0.1]], requires_grad=True)
-loss = clipped_error(value, torch.zeros(1, 3), torch.tensor([[2.0, 0.0, 2.0]]), clip_range=0.2)
+old, target = torch.zeros(1, 3), torch.tensor([[2.0, 0.0, 2.0]])
+loss = clipped_error(value, old, target, clip_range=0.2)
 loss.sum().backward()
 torch.testing.assert_close(loss.detach(), torch.tensor([[1.62, 0.5, 1.805]]))
 torch.testing.assert_close(value.grad, torch.tensor([[0.0, 1.0, -1.9]]))
@@ -112,7 +113,8 @@ def climb(target, error, updates, steps=8, length=0.12):
     for _ in range(updates):
         old = value.detach().clone()
         for _ in range(steps):
-            (slope,) = torch.autograd.grad(error(value, old, torch.tensor([target])).sum(), value)
+            loss = error(value, old, torch.tensor([target])).sum()
+            (slope,) = torch.autograd.grad(loss, value)
             value = (value - slope.clamp(-1, 1) * length).detach().requires_grad_()
         reached.append(value.item() / target)
     return reached
@@ -127,9 +129,10 @@ def clipped(value, old, target):
 
 
 cases = ((1.0, 12), (100.0, 450))  # a target, and for how many updates
-paths = {
-    (target, error): climb(target, error, updates) for target, updates in cases for error in (plain_error, clipped)
-}
+paths = {}
+for target, updates in cases:
+    for error in (plain_error, clipped):
+        paths[target, error] = climb(target, error, updates)
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), sharey=True)
@@ -165,14 +168,17 @@ diff(named("bootstrap"), named("value_clip"))
 # best on other seeds, and a third run clips at a rate ten times as large.
 
 # %%
-(trial,) = (trial for trial in TRIALS if trial.trick == "value_clip" and "Offset" in trial.env)
+ours = [trial for trial in TRIALS if trial.trick == "value_clip"]
+(trial,) = (trial for trial in ours if "Offset" in trial.env)
 offset = replace(trial.config, seeds=5, steps=25_000)
 configs = {
     "plain": at_best_rate(offset, trial.without),
     "value_clip": at_best_rate(offset, trial.having),
     "value_clip, rate 0.03": replace(offset, lr=0.03),
 }
-runs = {name: train(config, trial.without if name == "plain" else trial.having) for name, config in configs.items()}
+runs = {}
+for name, config in configs.items():
+    runs[name] = train(config, trial.without if name == "plain" else trial.having)
 
 # %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -213,14 +219,18 @@ assert configs["value_clip"].lr == 0.003 and 0 < tuned[0.003] - tuned[0.03] < 0.
 # at 0.03, asked about an episode with $z = 1$:
 
 # %%
-trial, given = (trial for trial in TRIALS if trial.trick == "value_clip" and "Loan" in trial.env)
+trial, given = (trial for trial in ours if "Loan" in trial.env)
 loan = replace(trial.config, lr=0.03, seeds=5, steps=20_000)
 lent = {"plain": train(loan, trial.without), "value_clip": train(loan, trial.having)}
 
-episodes = torch.tensor([[[cue, z, 1 - t / 10] for t in range(10) for cue in (-1.0, 1.0)] for z in (1.0, -1.0)])
-episodes = episodes.view(1, 40, 3).expand(5, -1, -1)  # [S, 2 signs * 10 steps * 2 cues, D]
-truth = torch.tensor([[z * 30 * ((t == 0) - 0.99 ** (9 - t)) for t in range(10)] for z in (1, -1)])  # the loan alone
-said = {name: run.agent.value(episodes).detach().view(5, 2, 10, 2).mean(3) for name, run in lent.items()}
+signs, times, cues = (1.0, -1.0), range(10), (-1.0, 1.0)
+rows = [[cue, z, 1 - t / 10] for z in signs for t in times for cue in cues]
+episodes = torch.tensor(rows).expand(5, -1, -1)  # [S, 2 signs * 10 steps * 2 cues, D]
+due = 30 * torch.tensor([(t == 0) - 0.99 ** (9 - t) for t in times])
+truth = torch.stack([due, -due])  # V of the loan alone
+said = {}
+for name, run in lent.items():
+    said[name] = run.agent.value(episodes).detach().view(5, 2, 10, 2).mean(3)
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8))
@@ -373,10 +383,11 @@ check_error(my_error)
 source(cautious_error)
 
 # %%
-(trial,) = (trial for trial in TRIALS if trial.trick == "value_clip" and "Offset" in trial.env)
+(trial,) = (trial for trial in ours if "Offset" in trial.env)
 config = configs["value_clip, rate 0.03"]
-with planted(clipped_error=cautious_error):  # the loop, with this function in place of its own
-    faulty, slower = (train(replace(config, lr=lr), trial.having) for lr in (config.lr, 0.01))
+with planted(clipped_error=cautious_error):  # this function in place of the loop's own
+    faulty = train(config, trial.having)
+    slower = train(replace(config, lr=0.01), trial.having)
 
 # %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -450,13 +461,15 @@ source(linear_beyond)
 
 # %%
 deltas = torch.linspace(0.5, 25, 50)
-draws = torch.tensor([20.0] + 19 * [0.0]).expand(50, -1)  # [S, B]: the same twenty draws for every δ
+draws = torch.tensor([20.0] + 19 * [0.0]).expand(50, -1)  # [S, B]: the same for every δ
 worth = torch.zeros(50, 1, requires_grad=True)
 for _ in range(300):
-    loss = linear_beyond(squared_error(worth.expand_as(draws), draws), tuple(deltas.tolist())).mean(1)
+    error = squared_error(worth.expand_as(draws), draws)
+    loss = linear_beyond(error, tuple(deltas.tolist())).mean(1)
     (slope,) = torch.autograd.grad(loss.sum(), worth)
     worth = (worth - 0.5 * slope).detach().requires_grad_()
-torch.testing.assert_close(worth.detach().flatten(), (deltas / 19).clamp(max=1), atol=1e-3, rtol=0)
+formula = (deltas / 19).clamp(max=1)
+torch.testing.assert_close(worth.detach().flatten(), formula, atol=1e-3, rtol=0)
 
 # %% tags=["predict", "hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
@@ -476,11 +489,15 @@ plt.show()
 # have to go by is $V$ of what they chose.
 
 # %%
-lottery = Config("tricks/Lottery20-v0", seeds=5, steps=20_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.003)
-lottery = replace(lottery, gae_lambda=0.0)
+lottery = Config("tricks/Lottery20-v0", seeds=5, steps=20_000, lanes=32, horizon=32)
+lottery = replace(lottery, hidden=(32, 32), lr=0.003, gae_lambda=0.0)
 squared = replace(named("gae"), advantage_norm=True)
-choosers = {"squared error": train(lottery, squared), "huber": train(lottery, replace(squared, huber=True))}
-chosen = torch.tensor([[1.0, 0.0], [1.0, 1.0]]).expand(5, -1, -1)  # [S, B, D]: the sure pay, the ticket
+choosers = {
+    "squared error": train(lottery, squared),
+    "huber": train(lottery, replace(squared, huber=True)),
+}
+sure_pay, ticket = [1.0, 0.0], [1.0, 1.0]
+chosen = torch.tensor([sure_pay, ticket]).expand(5, -1, -1)  # [S, B, D]
 
 # %% tags=["hide-input"]
 curves(choosers)

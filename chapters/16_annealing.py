@@ -78,7 +78,8 @@ plt.show()
 for rate in (0.5, 0.1, 0.02):
     formula = rate / (2 - rate)
     rested = descend(torch.full((600,), rate), walkers=4000)[-1].var().item()
-    print(f"α = {rate:4}: variance by the formula {formula:.4f}, of 4000 walkers {rested:.4f}")
+    print(f"α = {rate:4}: variance by the formula {formula:.4f}", end=", ")
+    print(f"of 4000 walkers {rested:.4f}")
     assert abs(rested / formula - 1) < 0.15
 
 # %% [markdown]
@@ -149,7 +150,7 @@ torch.testing.assert_close(rates, torch.tensor([0.4, 0.3, 0.2, 0.1]))
 
 # %%
 def learned(advantage, clip_range, updates=60, steps=16):
-    """The best machine's probability after training at each clip range [S]. advantage [3]."""
+    """The best machine's probability after training, at each clip range [S]."""
     theta = torch.zeros(len(clip_range), 3, requires_grad=True)
     optimizer = torch.optim.Adam([theta], lr=0.01)
     for _ in range(updates):
@@ -158,7 +159,7 @@ def learned(advantage, clip_range, updates=60, steps=16):
             ratio = theta.softmax(1) / old  # [S, 3]
             objective = clipped_surrogate(ratio, advantage.expand_as(ratio), clip_range)
             optimizer.zero_grad()
-            (-(old * objective).sum()).backward()  # a machine's share in the batch is old
+            (-(old * objective).sum()).backward()  # old: a machine's share in the batch
             optimizer.step()
     return theta.detach().softmax(1)[:, 2]
 
@@ -195,7 +196,8 @@ assert centered[-1] > 0.95 and payouts[0] > 0.95 and payouts[-1] < 0.6
 half = linear_decay(torch.full((N // 2,), 0.5), torch.arange(N // 2) / (N // 2))
 stopped = descend(FALLING[: N // 2], walkers=4000)[-1].square().mean()
 planned = descend(half, walkers=4000)[-1].square().mean()
-print(f"planned for 200 steps and stopped at 100: {stopped:.3f}; planned for 100 steps: {planned:.3f}")
+print(f"planned for 200 steps and stopped at 100: {stopped:.3f}", end="; ")
+print(f"planned for 100 steps: {planned:.3f}")
 assert stopped > 2 * planned
 
 # %% [markdown]
@@ -210,8 +212,13 @@ assert stopped > 2 * planned
 
 # %%
 plain = switched(["baseline", "reuse", "clip", "gae", "advantage_norm"])
-arms = {"constant": plain, "lr_anneal": replace(plain, lr_anneal=True), "clip_anneal": replace(plain, clip_anneal=True)}
-world = Config("tricks/Tightrope-v0", seeds=5, steps=36_000, lanes=32, horizon=32, hidden=(32, 32))
+arms = {
+    "constant": plain,
+    "lr_anneal": replace(plain, lr_anneal=True),
+    "clip_anneal": replace(plain, clip_anneal=True),
+}
+world = Config("tricks/Tightrope-v0", seeds=5, steps=36_000, lanes=32, horizon=32)
+world = replace(world, hidden=(32, 32))
 config = replace(world, epochs=16, clip_range=1.0, lr=0.01)
 runs = {name: train(config, tricks) for name, tricks in arms.items()}
 

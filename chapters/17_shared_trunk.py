@@ -83,15 +83,17 @@ place, everywhere = x.squeeze(-1), torch.ones(AGENTS, dtype=torch.bool)
 
 
 def train_both(returns, best, shared, value_coef=0.5, steps=300):
-    """The share of places with the right action, step by step, and the features of the policy's body at the end."""
+    """Where the action is right (a share, by step), and the policy body's features."""
     draws = [stream(seed, "init") for seed in range(AGENTS)]
     body = Dense(draws, HIDDEN)
     policy = Net(body, Head(draws, body.width, 1))
     value = Net(body if shared else Dense(draws, HIDDEN), Head(draws, body.width, 1))
-    parameters = list(torch.nn.ModuleList([policy, value]).parameters())  # a shared body is listed once
+    both_nets = torch.nn.ModuleList([policy, value])  # lists a shared body once
+    parameters = list(both_nets.parameters())
     optimizer, right = Adam(parameters, eps=1e-5), []
     for _ in range(steps):
-        chance = policy(x).squeeze(-1).sigmoid()  # of the action whose advantage is `best`; the other's is −best
+        # of the action whose advantage is `best`; the other's is −best
+        chance = policy(x).squeeze(-1).sigmoid()
         policy_loss = -((2 * chance - 1) * best).mean(1)
         value_loss = squared_error(value(x).squeeze(-1), returns).mean(1)
         both = gradient(policy_loss + value_coef * value_loss, parameters)
@@ -191,17 +193,21 @@ for head, weights in ((policy_head, [[-1.0, 1.0]]), (value_head, [[2.0]])):
 h = torch.full((1, 1, 1), 0.5, requires_grad=True)  # [S, B, features]
 logits, value = policy_head(h), value_head(h)[..., 0]
 policy_loss = -1.0 * logits.log_softmax(-1)[..., 1].sum(1)
-raw, normed = (0.5 * squared_error(value, torch.tensor([[target]])).sum(1) for target in (100.0, 40 / 30))
+raw = 0.5 * squared_error(value, torch.tensor([[100.0]])).sum(1)
+normed = 0.5 * squared_error(value, torch.tensor([[40 / 30]])).sum(1)
 
-g_policy, g_value, g_both = (
-    torch.autograd.grad(loss, h, retain_graph=True)[0].item() for loss in (policy_loss, raw, policy_loss + raw)
-)
-(g_normed,) = torch.autograd.grad(normed, h)
-print(f"policy {g_policy:.3f}, value {g_value:.3f}, both {g_both:.3f}; value with return_norm {g_normed.item():.3f}")
-torch.testing.assert_close(
-    torch.tensor([g_policy, g_value, g_both]), torch.tensor([-0.538, -99, -99.538]), atol=1e-3, rtol=0
-)
-assert abs(g_normed.item() + 1 / 3) < 1e-5 and round(g_value / g_policy) == 184
+
+def slope(loss):
+    return torch.autograd.grad(loss, h, retain_graph=True)[0].item()
+
+
+g_policy, g_value, g_both = slope(policy_loss), slope(raw), slope(policy_loss + raw)
+print(f"policy {g_policy:.3f}, value {g_value:.3f}, both {g_both:.3f}", end="; ")
+print(f"value with return_norm {slope(normed):.3f}")
+found = torch.tensor([g_policy, g_value, g_both])
+by_hand = torch.tensor([-0.538, -99, -99.538])
+torch.testing.assert_close(found, by_hand, atol=1e-3, rtol=0)
+assert abs(slope(normed) + 1 / 3) < 1e-5 and round(g_value / g_policy) == 184
 
 # %% [markdown]
 # ## Sharing is one assignment
@@ -306,7 +312,8 @@ for name, notes in heard.items():
 # %%
 runs["separate nets"] = train(config, PPO)
 torch.manual_seed(0)
-states = (2 * torch.rand(1, 1000, 4) - 1) * torch.tensor([1.0, 1.0, 0.2, 1.0])  # position, speed, angle, its speed
+ranges = torch.tensor([1.0, 1.0, 0.2, 1.0])  # of position, speed, angle, its speed
+states = (2 * torch.rand(1, 1000, 4) - 1) * ranges
 states = states.expand(len(config.seed_list), -1, -1).contiguous()
 
 offset = {}
@@ -447,7 +454,7 @@ assert helped > 0.1 + max(score.values())
 
 
 # %%
-def my_parts(g_policy, g_value, value_coef, max_norm):  # gradients [S, P] -> two lengths [S]
+def my_parts(g_policy, g_value, value_coef, max_norm):  # two [S, P] -> two lengths [S]
     ...
 
 
@@ -499,9 +506,11 @@ assert runs["this version"].late().mean() > 1.05 * runs["shared_trunk"].late().m
 # %% tags=["predict"]
 for name in ("separate nets", "this version", "shared_trunk"):
     agent = runs[name].agent[0]
-    difference = (agent.policy_net.body(states[:1]) - agent.value_net.body(states[:1])).abs().max().item()
+    policy_body, value_body = agent.policy_net.body, agent.value_net.body
+    difference = (policy_body(states[:1]) - value_body(states[:1])).abs().max().item()
     weights = sum(parameter.numel() for parameter in agent.parameters())
-    print(f"{name:13} weights {weights:5,}; largest difference between the two nets' features {difference:.2f}")
+    print(f"{name:13} weights {weights:5,}", end="; ")
+    print(f"largest difference between the two nets' features {difference:.2f}")
 
 # %% [markdown]
 # **Exercise 3: think.** Let the value head read the policy's features, but stop its gradient there

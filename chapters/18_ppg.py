@@ -7,8 +7,7 @@
 # the value net finds out about the world. With **one body**, two losses pull at the same weights in every step.
 #
 # Phasic Policy Gradient (PPG; Cobbe et al. 2020, arXiv:2009.04416) takes turns. For a few updates it is PPO with two
-# bodies. Then comes an **auxiliary phase**, in which the policy's body learns to predict returns. The hard part is to
-# do that without changing the policy.
+# bodies. Then comes an **auxiliary phase**, in which the policy's body learns to predict returns.
 
 # %% tags=["hide-input"]
 import copy
@@ -35,8 +34,8 @@ begin()
 #
 # In this toy, a state is eight numbers between −1 and 1, and there are two actions. A policy net with 32 features has
 # learned to look at the third number $x_3$: the larger it is, the more likely it goes right. But what a state is
-# *worth* depends on the first two: $G = 3\, x_1 x_2$. We make six copies of this one net, to tell chance from effect
-# later.
+# *worth* depends on the first two: $G = 3\, x_1 x_2$. How much do its features know about that? Here is what the best
+# possible linear head makes of them.
 
 # %% tags=["hide-input"]
 COPIES = 6
@@ -61,13 +60,6 @@ same = [stream(0, "init") for _ in range(COPIES)]
 policy = Net(Dense(same, (8, 32, 32)), Head(same, 32, 2))
 fit(policy.parameters(), lambda: Categorical.kl(wanted, policy(state)).mean(1), steps=300)
 old = policy(state).detach()  # the logits of π_old
-
-# %% [markdown]
-# How much do its features know about returns? Put the best possible linear head on them, and ask which share of the
-# variance of $G$ it explains.
-
-
-# %% tags=["hide-input"]
 returns = worth(fresh).double().unsqueeze(-1)  # [copies, states, 1]
 
 
@@ -83,7 +75,7 @@ def read_out(body):
     return 1 - ((returns - best_head(body)).var(1) / returns.var(1)).squeeze(-1)
 
 
-figure, axis = plt.subplots(figsize=(4.2, 2.8))
+figure, axis = plt.subplots(figsize=(4.2, 2.5))
 axis.axline((0, 0), slope=1, color=style.SOFT, lw=1)
 axis.scatter(returns[0, :, 0], best_head(policy.body)[0, :, 0], s=8, color=style.FAULT, alpha=0.6, lw=0)
 axis.set(xlabel="what a state is worth, G", ylabel="the best that its\nfeatures say", xlim=(-3, 3), ylim=(-3, 3))
@@ -92,15 +84,17 @@ print(f"explained by the best head on the policy's body: {read_out(policy.body)[
 assert read_out(policy.body)[0] < 0.5
 
 # %% [markdown]
-# Only a fifth. On the gray line, they would say it all. Now add an **auxiliary head**, a single linear layer, and train body and head together to predict $G$.
-# The head starts with other random weights in each of the six copies. (`beta` weighs a term that comes later; 0
+# Only a fifth of the variance of $G$. On the gray line, they would say it all. Now add an **auxiliary head**, a single
+# linear layer, and train body and head together to predict $G$. We do it with six copies of the net, to tell chance
+# from effect. The head starts with other random weights in each copy. (`beta` weighs a term that comes later; 0
 # switches it off.)
 
 
 # %%
 def phase(beta, divergence=Categorical.kl, steps=120):
     """The six policy nets after a phase of learning ½(V_aux − G)² + beta·divergence."""
-    net, heads = copy.deepcopy(policy), [stream(copy_, "init", 2) for copy_ in range(COPIES)]
+    net = copy.deepcopy(policy)
+    heads = [stream(copy_, "init", 2) for copy_ in range(COPIES)]
     auxiliary = Net(net.body, Head(heads, 32, 1))
 
     def loss():
@@ -268,9 +262,11 @@ source(AuxiliaryPhase.minibatches, add_auxiliary_head_)
 
 # %%
 tiny = Config("CartPole-v0", seeds=2, steps=1000, lanes=4, horizon=32, aux_every=4)
-plain, idle = (train(replace(tiny, aux_epochs=0), tricks).curve["return"] for tricks in (PPO, PPG))
+tiny = replace(tiny, aux_epochs=0)
+plain, idle = (train(tiny, tricks).curve["return"] for tricks in (PPO, PPG))
 np.testing.assert_allclose(plain, idle, rtol=1e-5)
-print(f"{plain.notna().sum()} returns, equal: {np.allclose(plain, idle, equal_nan=True)}")
+equal = np.allclose(plain, idle, equal_nan=True)
+print(f"{plain.notna().sum()} returns, equal: {equal}")
 
 # %%
 diff(PPO, PPG)
@@ -293,11 +289,18 @@ diff(PPO, PPG)
 # fourth update. On the left, all arms have `return_norm`. On the right, none does.
 
 # %%
-config = Config("CartPole-v0", seeds=5, steps=8_000, lanes=8, horizon=32, lr=0.005, aux_every=4)
+config = Config("CartPole-v0", seeds=5, steps=8_000, lanes=8, horizon=32)
+config = replace(config, lr=0.005, aux_every=4)
 phasic = replace(PPG, value_clip=False, return_norm=True, bootstrap=True)
 raw = replace(phasic, return_norm=False)
-normed_runs = {"ppg": train(config, phasic), "without": train(config, replace(phasic, ppg=False))}
-raw_runs = {"ppg": train(config, raw), "without": train(config, replace(raw, ppg=False))}
+normed_runs = {
+    "ppg": train(config, phasic),
+    "without": train(config, replace(phasic, ppg=False)),
+}
+raw_runs = {
+    "ppg": train(config, raw),
+    "without": train(config, replace(raw, ppg=False)),
+}
 raw_runs["ppg, β = 100"] = train(replace(config, clone_coef=100.0), raw)
 
 # %% tags=["hide-input"]
@@ -331,9 +334,8 @@ assert end["return_norm", "ppg"] > 150 and end["raw", "ppg"] < 0.8 * end["raw", 
 usual = Config()
 steps_of_ppo = usual.aux_every * usual.epochs * usual.minibatches
 steps_of_phase = usual.aux_epochs * usual.aux_every * usual.minibatches
-print(
-    f"gradient steps in {usual.aux_every} updates: {steps_of_ppo} of PPO, and {steps_of_phase} of the auxiliary phase"
-)
+print(f"gradient steps in {usual.aux_every} updates: {steps_of_ppo} of PPO", end=", ")
+print(f"and {steps_of_phase} of the auxiliary phase")
 assert steps_of_phase > steps_of_ppo
 
 # %% [markdown]
@@ -475,11 +477,13 @@ source(cloning_term, errors_of_a_phase)
 def of_the_action(logits_old, logits):
     """The same term in the toy, for actions that were drawn from π_old."""
     action = torch.distributions.Categorical(logits=logits_old).sample()
-    return cloning_term(*(Categorical.log_prob(x, action) for x in (logits_old, logits)))
+    old_log_prob = Categorical.log_prob(logits_old, action)
+    return cloning_term(old_log_prob, Categorical.log_prob(logits, action))
 
 
 cloned = phase(beta=1, divergence=of_the_action)
-with planted(auxiliary_errors=errors_of_a_phase), unwatched("auxiliary_loss"):  # else train ends these agents early
+# unwatched: else train ends these agents early
+with planted(auxiliary_errors=errors_of_a_phase), unwatched("auxiliary_loss"):
     faulty = train(config, phasic)
 
 # %% tags=["hide-input"]

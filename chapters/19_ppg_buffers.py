@@ -6,9 +6,7 @@
 # Every row of experience costs a step in the environment. PPO passes over it four times, with both nets, and throws it
 # away. But the two nets have different needs: in the paper's scores in the [last chapter](18_ppg.ipynb), a second epoch
 # hurt the policy, while auxiliary phases were best with nine epochs. So why not give each net a buffer of its own, with
-# its own size and number of uses?
-#
-# On the tasks in this book, it rarely pays.
+# its own size and number of uses? On the tasks in this book, it rarely pays.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -136,7 +134,8 @@ assert preference.argmax() <= 8 and explained[64] > explained[16] > explained[2]
 ratio = torch.tensor([[1.3, 1.3]], requires_grad=True)
 objective = clipped_surrogate(ratio, torch.tensor([[1.0, -1.0]]), torch.tensor([0.2]))
 (slope,) = torch.autograd.grad(objective.sum(), ratio)
-print("objective", objective.detach().numpy().round(2), " its slope in the ratio", slope.numpy())
+print("objective", objective.detach().numpy().round(2), end="  ")
+print("its slope in the ratio", slope.numpy())
 torch.testing.assert_close(objective, torch.tensor([[1.2, -1.3]]))
 assert slope.tolist() == [[0.0, -1.0]]
 
@@ -165,7 +164,10 @@ source(reused)
 def mean_uses(rollouts, uses, epochs=4):
     """Mean number of uses of a row over its time in the memory."""
     chances, p = rollouts * epochs, uses / (rollouts * epochs)
-    return sum(comb(chances, k) * p**k * (1 - p) ** (chances - k) * min(k, uses) for k in range(chances + 1))
+    total = 0
+    for k in range(chances + 1):  # drawn k times, of which at most `uses` count
+        total += comb(chances, k) * p**k * (1 - p) ** (chances - k) * min(k, uses)
+    return total
 
 
 usual = Config()
@@ -232,9 +234,12 @@ assert torch.cat(seen["value"], 1).amax(1).tolist() == [7, 16]
 # after it was played, or at random over the next eight updates. (Auxiliary phases are off.)
 
 # %%
-print(f"mean uses of a row: {mean_uses(1, 4):.1f} in one update, {mean_uses(8, 4):.1f} spread over eight")
-long = Config("CartPole-v1", seeds=10, steps=20_000, lr=0.01, policy_uses=4, value_uses=4, aux_epochs=0)
-runs, clipped = {}, [[] for _ in range(8)]  # for each age, the share of a minibatch's rows outside the clip range
+print(f"mean uses of a row: {mean_uses(1, 4):.1f} in one update", end=", ")
+print(f"{mean_uses(8, 4):.1f} spread over eight")
+long = Config("CartPole-v1", seeds=10, steps=20_000, lr=0.01)
+long = replace(long, policy_uses=4, value_uses=4, aux_epochs=0)
+# for each age, the share of a minibatch's rows outside the clip range
+runs, clipped = {}, [[] for _ in range(8)]
 
 
 def note_ratio(log_prob, old_log_prob):
@@ -245,15 +250,21 @@ def note_ratio(log_prob, old_log_prob):
 def note_clipped(b, update):
     outside = (note_ratio.last - 1).abs() > long.clip_range
     for age in (update - b.born[b.valid]).unique().tolist():
-        clipped[age].append(outside[b.valid & (update - b.born == age)].float().mean().item())
+        of_this_age = outside[b.valid & (update - b.born == age)]
+        clipped[age].append(of_this_age.float().mean().item())
     return ages(b, update)
 
 
-runs["both fresh"] = train(replace(long, policy_rollouts=1, value_rollouts=1), buffers)
-runs["old value rows"] = train(replace(long, policy_rollouts=1, value_rollouts=8), buffers)
+def kept(for_policy, for_value):
+    setting = replace(long, policy_rollouts=for_policy, value_rollouts=for_value)
+    return train(setting, buffers)
+
+
+runs["both fresh"] = kept(1, 1)
+runs["old value rows"] = kept(1, 8)
 with planted(importance_ratio=note_ratio, ages=note_clipped):
-    runs["old policy rows"] = train(replace(long, policy_rollouts=8, value_rollouts=1), buffers)
-runs["both old"] = train(replace(long, policy_rollouts=8, value_rollouts=8), buffers)
+    runs["old policy rows"] = kept(8, 1)
+runs["both old"] = kept(8, 8)
 
 # %% [markdown]
 # (When its uses are spread out, a row loses some of them to the limit, so age isn't quite the only difference. And

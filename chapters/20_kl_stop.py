@@ -34,16 +34,10 @@ begin()
 #
 # $$\text{KL} \approx \operatorname{mean}(\rho - 1 - \log \rho) .$$
 #
-# How large is one term? Put $\rho = 1 + x$ and use $\log(1 + x) \approx x - x^2/2$. What's left is
-#
-# $$\rho - 1 - \log \rho \approx \tfrac{1}{2} (\rho - 1)^2 .$$
-#
-# So the KL divergence is about half the mean *square* of the ratios' distance from 1. A limit of 0.015 allows a root
-# mean square of $\sqrt{2 \cdot 0.015} \approx 0.17$, close to the clip's usual 0.2. By default, then, the two brakes
-# act at about the same distance, one on each row, the other on the average.
+# How large is one term, and how does it compare with the clip's range?
 
 # %% tags=["hide-input"]
-figure, axis = plt.subplots(figsize=(6.5, 2.8))
+figure, axis = plt.subplots(figsize=(6.5, 2.6))
 ratios = torch.linspace(0.5, 1.6, 221)
 axis.axvspan(0.8, 1.2, color=style.FAINT, lw=0)
 axis.text(1.0, 0.11, "the clip's range", ha="center", color=style.INK)
@@ -57,6 +51,14 @@ axis.set(xlabel="ratio ρ of a row", ylabel="a row's term (nats)", xlim=(0.5, 1.
 plt.show()
 
 # %% [markdown]
+# Near 1 a term is a parabola. To see it, put $\rho = 1 + x$ and use $\log(1 + x) \approx x - x^2/2$. What's left is
+#
+# $$\rho - 1 - \log \rho \approx \tfrac{1}{2} (\rho - 1)^2 .$$
+#
+# So the KL divergence is about half the mean *square* of the ratios' distance from 1. A limit of 0.015 allows a root
+# mean square of $\sqrt{2 \cdot 0.015} \approx 0.17$, close to the clip's usual 0.2. By default, then, the two brakes
+# act at about the same distance, one on each row, the other on the average.
+#
 # Take four batches of a hundred rows:
 #
 # 1. Half of the ratios are 1.15, half 0.85.
@@ -109,10 +111,13 @@ diff(named("reuse"), stop)
 
 # %%
 both = replace(named("clip"), kl_stop=True)
-arms = {"reuse": named("reuse"), "clip": named("clip"), "kl_stop": stop, "clip + kl_stop": both}
-colors = [style.COLORS["reuse"], style.COLORS["clip"], style.COLORS["kl_stop"], style.SOFT]
+reuse, clip = named("reuse"), named("clip")
+arms = {"reuse": reuse, "clip": clip, "kl_stop": stop, "clip + kl_stop": both}
+colors = [*(style.COLORS[name] for name in ("reuse", "clip", "kl_stop")), style.SOFT]
 first = Config(seeds=1, steps=1, lr=0.001, epochs=40, minibatches=1)
-moved = {name: ratios_by_epoch(first, tricks, update=0) for name, tricks in arms.items()}
+moved = {}
+for name, tricks in arms.items():
+    moved[name] = ratios_by_epoch(first, tricks, update=0)
 
 # %% tags=["predict", "thumbnail", "hide-input"]
 kl = {name: [np.mean(ratio - 1 - np.log(ratio)) for ratio in steps] for name, steps in moved.items()}
@@ -202,12 +207,13 @@ assert runs["kl_stop"].curve.steps_taken.mean() < runs["clip + kl_stop"].curve.s
 
 # %%
 class ValueGoesOn(Adam):
-    """Two optimizers in one: the policy's parameters stop with their seed, the value net's always move."""
+    """Two optimizers in one: the policy's stops with its seed, the other goes on."""
 
     def __init__(self, parameters, eps):
-        self.parameters = list(parameters)  # first the policy's, then as many of the value net
+        self.parameters = list(parameters)  # first the policy's, then the value net's
         half = len(self.parameters) // 2
-        self.policy, self.value = Adam(self.parameters[:half], eps), Adam(self.parameters[half:], eps)
+        self.policy = Adam(self.parameters[:half], eps)
+        self.value = Adam(self.parameters[half:], eps)
 
     def step(self, gradient, learning_rate, moving):
         ours = sum(self.policy.sizes)
@@ -216,7 +222,8 @@ class ValueGoesOn(Adam):
 
 
 with planted(Adam=ValueGoesOn):
-    unfrozen = {name: train(config, arms[name]) for name in ("kl_stop", "clip + kl_stop")}
+    stopping = ("kl_stop", "clip + kl_stop")
+    unfrozen = {name: train(config, arms[name]) for name in stopping}
 
 # %% tags=["hide-input"]
 for name, run in unfrozen.items():
@@ -336,7 +343,7 @@ assert [tuned[name].area.idxmax() for name in ("reuse", "kl_stop")] == [0.001, 0
 
 
 # %%
-def my_near_enough(log_prob, old_log_prob, target_kl):  # [B], [B], a number -> True or False
+def my_near_enough(log_prob, old_log_prob, target_kl):  # [B], [B], a number -> a bool
     ...
 
 

@@ -29,7 +29,7 @@ from tricks.core.agent import Agent
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.rollout import play_episodes
 from tricks.core.spaces import Spaces
-from tricks.ladder import named, switched
+from tricks.ladder import named
 from tricks.loop import build_agent
 from tricks.squash import SquashedGaussian, log_slope, mean_log_slope
 
@@ -98,11 +98,13 @@ assert (density(aimed, torch.tensor([1.2, 2.0])) > density(aim, torch.tensor([1.
 # $-4.338$.
 
 # %% tags=["open"]
-logits = torch.tensor([1.0, -1.0, math.log(0.5), math.log(2.0)])  # μ of both motors, then their log σ
+# μ of both motors, then their log σ
+logits = torch.tensor([1.0, -1.0, math.log(0.5), math.log(2.0)])
 action = torch.tensor([2.0, 1.0])
 theirs = torch.distributions.Normal(logits[:2], logits[2:].exp()).log_prob(action)
 ours = DiagonalGaussian.log_prob(logits, action)
-print(f"torch.distributions, by motor: {theirs.numpy().round(3)}, sum {theirs.sum():.3f}; the library: {ours:.3f}")
+print(f"torch.distributions, by motor: {theirs.numpy().round(3)}", end=", ")
+print(f"sum {theirs.sum():.3f}; the library: {ours:.3f}")
 torch.testing.assert_close(ours, theirs.sum())
 assert abs(ours.item() + 4.338) < 1e-3
 
@@ -151,7 +153,8 @@ assert 9 < spread[0.1][0] / spread[1.0][0] < 11 and abs(spread[0.1][1] - spread[
 # ## In the library
 
 # %%
-source(DiagonalGaussian.sample, DiagonalGaussian.log_prob, DiagonalGaussian.entropy, Agent.policy)
+normal = DiagonalGaussian
+source(normal.sample, normal.log_prob, normal.entropy, Agent.policy)
 
 # %% [markdown]
 # `logits` is the library's name for whatever the net gives; here it's $\mu$, with $\log \sigma$ appended. The logarithm
@@ -187,12 +190,14 @@ LIMIT = 2.0
 
 def mean_of(values):
     """The mean over a standard normal z, by a fine sum."""
-    return (values * torch.exp(-GRID.square() / 2)).sum().item() * 1e-4 / math.sqrt(2 * math.pi)
+    density = torch.exp(-GRID.square() / 2) / math.sqrt(2 * math.pi)
+    return (values * density).sum().item() * 1e-4
 
 
 drawn = 1.5 + GRID  # σ = 1
 torque = drawn.clamp(-LIMIT, LIMIT)
-exact = mean_of((drawn.abs() < LIMIT).double())  # the derivative of clip(a) is 1 inside and 0 outside
+# the derivative of clip(a) is 1 inside and 0 outside
+exact = mean_of((drawn.abs() < LIMIT).double())
 
 # %% tags=["hide-input"]
 for b in (-3.0, 0.0, 3.0):
@@ -228,7 +233,7 @@ def play_clipped(player, policy, rows, active):
 
 
 config = Config("Pendulum-v1", seeds=5, steps=20_000, gamma=0.9, lr=0.01)
-with planted(play_episodes=play_clipped):  # trains the library's loop with this function instead of its own
+with planted(play_episodes=play_clipped):  # this function in place of the loop's own
     runaway = train(config, named("gae"))
 
 # %% tags=["hide-input"]
@@ -253,7 +258,8 @@ wide = replace(config, seeds=15, steps=60_000)
 
 def start_apart(*arguments):
     agent = build_agent(*arguments)
-    agent.log_std.data[:, 0, 0] = torch.tensor(STARTS).log().repeat_interleave(5)  # [S, 1, A]
+    log_std = torch.tensor(STARTS).log().repeat_interleave(5)
+    agent.log_std.data[:, 0, 0] = log_std  # [S, 1, A]
     return agent
 
 
@@ -277,7 +283,7 @@ plt.show()
 print("last tenth:", ", ".join(f"{score:.0f} from σ = {start:g}" for start, score in late.items()))
 assert late[0.3] < -1200 < -800 < min(late[1.0], late[3.0])
 
-# %% tags=["hide-input"]
+# %% tags=["predict", "hide-input"]
 angle, speed = torch.rand(2, 2000) * 2 - 1
 states = torch.stack([(math.pi * angle).cos(), (math.pi * angle).sin(), 8 * speed], -1)
 mean, log_std = everyone.agent.policy(states.expand(15, -1, -1)).detach().chunk(2, -1)
@@ -409,7 +415,8 @@ source(log_prob_of_the_torque)
 right = train(config, named("gae")).curve
 with planted(old_log_prob=log_prob_of_the_torque):
     faulty = train(config, named("gae")).curve
-right, faulty = (curve[curve.step > 16_000].groupby("seed").mean() for curve in (right, faulty))
+right, faulty = right[right.step > 16_000], faulty[faulty.step > 16_000]
+right, faulty = right.groupby("seed").mean(), faulty.groupby("seed").mean()
 
 # %% tags=["hide-input"]
 for name, late in (("right", right), ("with the bug", faulty)):
@@ -444,9 +451,13 @@ assert faulty.approx_kl.median() > 3 * right.approx_kl.median()
 # **Predict.** An agent gets a large bonus, with $c_2$ = 0.3 beside advantages of size 1. What does it earn?
 
 # %%
-dial = Config("tricks/Dial-v0", seeds=5, steps=60_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01, entropy_coef=0.3)
-cut = switched(["baseline", "reuse", "clip", "gae", "advantage_norm", "segments", "entropy"])
-dialers = {"cut off": train(dial, cut), "squashed": train(dial, replace(cut, squash=True))}
+dial = Config("tricks/Dial-v0", seeds=5, steps=60_000, lanes=32, horizon=32, lr=0.01)
+dial = replace(dial, hidden=(32, 32), entropy_coef=0.3)
+cut = replace(named("gae"), advantage_norm=True, segments=True, entropy=True)
+dialers = {
+    "cut off": train(dial, cut),
+    "squashed": train(dial, replace(cut, squash=True)),
+}
 
 # %% tags=["predict", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(8.5, 2.5))
@@ -507,9 +518,12 @@ assert abs(ours + 1.2445) < 1e-3 and abs(ours - theirs) < 1e-5
 # %% tags=["open"]
 u = torch.tensor([1.0, 4.0, 8.0, 12.0])
 back, naive = u.tanh().atanh(), (1 - u.tanh() ** 2).log()
-for row in zip(u.tolist(), back.tolist(), naive.tolist(), log_slope(u).tolist(), strict=True):
-    print("u = {:2g}: back from tanh {:.3f}; log slope {:.3f}, in the stable form {:.3f}".format(*row))
-assert back[3].isinf() and naive[3].isinf() and abs(log_slope(u)[3] + 24 - 2 * math.log(2)) < 1e-4
+stable = log_slope(u)
+for k in range(4):
+    print(f"u = {u[k]:2g}: back from tanh {back[k]:.3f}", end="; ")
+    print(f"log slope {naive[k]:.3f}, in the stable form {stable[k]:.3f}")
+assert back[3].isinf() and naive[3].isinf()
+assert abs(stable[3] + 24 - 2 * math.log(2)) < 1e-4
 
 # %%
 source(log_slope, SquashedGaussian)
@@ -526,9 +540,12 @@ torch.manual_seed(0)
 old = 0.3 * torch.randn(1000, 2)  # μ and log σ of a thousand policies
 new = old + 0.1 * torch.randn(1000, 2)
 u = motor.sample(old, torch.randn(1000, 1))
-plain, bent = ((f.log_prob(new, u) - f.log_prob(old, u)).exp() for f in (DiagonalGaussian, motor))
-print(f"ratios from {plain.min():.2f} to {plain.max():.2f}; largest difference {(bent - plain).abs().max():.0e}")
-assert (bent - plain).abs().max() < 1e-5 and plain.std() > 0.05
+plain = (DiagonalGaussian.log_prob(new, u) - DiagonalGaussian.log_prob(old, u)).exp()
+bent = (motor.log_prob(new, u) - motor.log_prob(old, u)).exp()
+difference = (bent - plain).abs().max()
+print(f"ratios from {plain.min():.2f} to {plain.max():.2f}", end="; ")
+print(f"largest difference {difference:.0e}")
+assert difference < 1e-5 and plain.std() > 0.05
 
 # %% [markdown]
 # What changes is the number that is printed for $\log \pi$, and the **entropy**, with its bonus. It is that of the

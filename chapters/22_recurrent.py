@@ -72,7 +72,8 @@ assert at_once.late().min() > 0.95 and 0.4 < later.late().mean() < 0.6
 # [`state_norm`](07_state_norm.ipynb):
 
 # %%
-cart = Config("tricks/CartPoleHidden2-v0", seeds=5, steps=30_000, lanes=32, horizon=32, recurrent_size=32, lr=0.003)
+cart = Config("tricks/CartPoleHidden2-v0", seeds=5, steps=30_000, lr=0.003)
+cart = replace(cart, lanes=32, horizon=32, recurrent_size=32)
 ARMS = {
     "positions alone": (cart, PPO),
     "two side by side": (replace(cart, stack=2), PPO),
@@ -304,7 +305,7 @@ source(Recurrent.through, over_time, whole_lanes)
 
 # %%
 def earned(begins):
-    """Mean return; begins: from the number of the step in its episode to the argument of act."""
+    """Mean return; `begins` says whether a step, by its number, begins an episode."""
     env, total = gym.make("tricks/Recall8-v0"), 0.0
     agent = remembering.agent[1]
     for episode in range(200):
@@ -421,7 +422,8 @@ source(through_without_ends)
 # %%
 with planted(add_recurrence_=add_endless_recurrence_):
     faulty = train(replace(eight, seeds=30, lr=0.01, steps=20_000), RECURRENT)
-    first = train(replace(eight, steps=5000, epochs=1, minibatches=1), RECURRENT).curve  # all ratios are first ones
+    one_step = replace(eight, steps=5000, epochs=1, minibatches=1)
+    first = train(one_step, RECURRENT).curve  # all ratios are first ones
 
 # %% tags=["hide-input"]
 for name, run in (("as it should be", remembering), ("with the bug", faulty)):
@@ -505,13 +507,15 @@ assert apart.min() > 0.1 and actions.tolist() == [0, 1]
 # %%
 def add_open_recurrence_(agent, config):
     add_recurrence_(agent, config)
+    size = config.recurrent_size
     for net in (agent.policy_net, agent.value_net):
-        net.body.cell.bias.data[..., config.recurrent_size : 2 * config.recurrent_size] = 2.0  # of the forget gates
+        net.body.cell.bias.data[..., size : 2 * size] = 2.0  # of the forget gates
 
 
 WORLDS["tricks/Recall16-v0"] = corridor(16)
 sixteen = replace(walk, env="tricks/Recall16-v0", steps=25_000, lanes=16, horizon=32)
-short, long = (train(config, RECURRENT) for config in (replace(walk, env="tricks/Recall2-v0"), sixteen))
+short = train(replace(walk, env="tricks/Recall2-v0"), RECURRENT)
+long = train(sixteen, RECURRENT)
 
 # %%
 with planted(add_recurrence_=add_open_recurrence_):

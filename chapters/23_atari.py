@@ -148,11 +148,14 @@ assert shapes[3] == (3136, 512)
 picture = torch.rand(1, 4, 84, 84, requires_grad=True)
 y, fields_of_view = picture, []
 for (weight, _), (_, kernel, stride) in zip(net.layers, NATURE, strict=False):
-    y = torch.nn.functional.conv2d(y, weight[0].T.unflatten(1, (-1, kernel, kernel)), stride=stride)
-    middle = y.shape[-1] // 2
-    (pixels,) = torch.autograd.grad(y[0, :, middle, middle].sum(), picture, retain_graph=True)
-    fields_of_view.append(int((pixels[0].abs().sum(0) > 0).any(0).sum()))
-    print(f"{y.shape[-1]} × {y.shape[-1]} places, each sees {fields_of_view[-1]} × {fields_of_view[-1]} pixels")
+    kernels = weight[0].T.unflatten(1, (-1, kernel, kernel))
+    y = torch.nn.functional.conv2d(y, kernels, stride=stride)
+    side = y.shape[-1]
+    middle = y[0, :, side // 2, side // 2].sum()
+    (pixels,) = torch.autograd.grad(middle, picture, retain_graph=True)
+    seen = int((pixels[0].abs().sum(0) > 0).any(0).sum())
+    fields_of_view.append(seen)
+    print(f"{side} × {side} places, each sees {seen} × {seen} pixels")
 assert fields_of_view == [8, 20, 36]
 
 # %%
@@ -191,12 +194,14 @@ source(LifeEnds.step)
 # One lane of Space Invaders, played at random with both switches on:
 
 # %%
-env = make_env(Config("ALE/SpaceInvaders-v5", seeds=1, lanes=1, reward_sign=True, life_ends=True))
+config = Config("ALE/SpaceInvaders-v5", seeds=1, lanes=1)
+env = make_env(replace(config, reward_sign=True, life_ends=True))
 everyone, strip = torch.ones(1, dtype=torch.bool), []
 rng = stream(0, "action")
 for _ in range(500):
     step = env.step(torch.from_numpy(rng.integers(6, size=(1, 1))), everyone)
-    strip.append([step.score.item(), step.reward.item(), step.terminated.item(), step.over.item()])
+    columns = (step.score, step.reward, step.terminated, step.over)
+    strip.append([column.item() for column in columns])
 env.close()
 score, reward, terminated, over = np.array(strip).T
 
@@ -231,8 +236,9 @@ diff(PPO, ATARI)
 
 # %%
 usual = Config(seeds=1)
-numbers = [field.name for field in fields(Config) if getattr(ATARI_CONFIG, field.name) != getattr(usual, field.name)]
-print(", ".join(f"{name} {getattr(ATARI_CONFIG, name)}" for name in numbers))
+names = [field.name for field in fields(Config)]
+its = {name: getattr(ATARI_CONFIG, name) for name in names}
+print(", ".join(f"{name} {x}" for name, x in its.items() if x != getattr(usual, name)))
 
 # %% [markdown]
 # ## One agent, a twenty-fifth of the way
@@ -346,7 +352,8 @@ check_field(my_field)
 source(segment_with_scores)
 
 # %%
-invaders = replace(ATARI_CONFIG, env="ALE/SpaceInvaders-v5", lanes=2, horizon=640, steps=1280, epochs=1)
+invaders = replace(ATARI_CONFIG, env="ALE/SpaceInvaders-v5", steps=1280, epochs=1)
+invaders = replace(invaders, lanes=2, horizon=640)
 right = train(invaders, ATARI)
 with planted(play_segment=segment_with_scores):
     wrong = train(invaders, ATARI)

@@ -111,8 +111,15 @@ source(linear, dense)
 # %%
 obs, weights = torch.randn(10, 8, 64), torch.randn(10, 64, 64)  # 10 agents, 8 lanes
 one_call = min(repeat(lambda: torch.bmm(obs, weights), number=1000))
-a_loop = min(repeat(lambda: [torch.mm(obs[k], weights[k]) for k in range(10)], number=1000))
-print(f"a layer of 10 agents that play 8 lanes: {1e3 * one_call:.0f} µs in one call, {1e3 * a_loop:.0f} µs in a loop")
+
+
+def one_by_one():
+    return [torch.mm(obs[k], weights[k]) for k in range(10)]
+
+
+a_loop = min(repeat(one_by_one, number=1000))
+print("a layer of 10 agents that play 8 lanes:", end=" ")
+print(f"{1e3 * one_call:.0f} µs in one call, {1e3 * a_loop:.0f} µs in a loop")
 
 # %% [markdown]
 # ## One backward pass for all
@@ -131,7 +138,7 @@ source(gradient)
 # %%
 net = mlp([stream(seed, "init") for seed in range(3)], (4, 16, 1))
 x, wanted = torch.randn(3, 32, 4), torch.randn(3, 32)
-losses = (net(x).squeeze(-1) - wanted).square().mean(1)  # [S]: the mean is within a seed
+losses = (net(x).squeeze(-1) - wanted).square().mean(1)  # [S]: a mean within each seed
 together = gradient(losses, net.parameters())  # [S, P]
 for k in range(3):
     alone = mlp([stream(k, "init")], (4, 16, 1))
@@ -180,13 +187,17 @@ def first_rollout(config):
     env = make_env(config)
     agent = build_agent(env.spaces, config, PPO)
     everyone = torch.ones(len(config.seed_list), dtype=torch.bool)
-    return agent, play_segment(Player(env, config.horizon), agent.policy, config.horizon, everyone)
+    player = Player(env, config.horizon)
+    return agent, play_segment(player, agent.policy, config.horizon, everyone)
 
 
 config = Config(seeds=5, steps=2000, lanes=4, horizon=32, lr=0.003)
-(many, of_many), (lone, of_lone) = (first_rollout(each) for each in (config, replace(config, seeds=(3,))))
-bits = [torch.equal(a[3:4], b) for a, b in zip(many.parameters(), lone.parameters(), strict=True)]
-bits += [torch.equal(getattr(of_many, name)[3:4], getattr(of_lone, name)) for name in ("obs", "action", "reward")]
+many, of_many = first_rollout(config)
+lone, of_lone = first_rollout(replace(config, seeds=(3,)))
+pairs = list(zip(many.parameters(), lone.parameters(), strict=True))
+pairs += [(of_many.obs, of_lone.obs), (of_many.action, of_lone.action)]
+pairs += [(of_many.reward, of_lone.reward)]
+bits = [torch.equal(a[3:4], b) for a, b in pairs]
 
 # %% tags=["hide-input"]
 print(f"{sum(bits)} of {len(bits)} tensors are equal to the last bit")
@@ -289,7 +300,8 @@ source(per_seed)
 
 # %%
 RATES = (0.0003, 0.001, 0.003, 0.01, 0.03)
-sweep = train(Config(seeds=20, steps=20_000, lr=tuple(np.repeat(RATES, 4).tolist())), PPO)
+four_each = tuple(np.repeat(RATES, 4).tolist())
+sweep = train(Config(seeds=20, steps=20_000, lr=four_each), PPO)
 late = sweep.late().to_numpy().reshape(5, 4)
 alone = train(replace(sweep.config.only(17), steps=2000), PPO)
 same = train(replace(sweep.config, steps=2000), PPO).curve.query("seed == 17")["return"]
@@ -361,7 +373,7 @@ source(standardize_all)
 # %%
 config = Config(seeds=5, steps=20_000, lr=0.01)
 right = train(config, PPO)
-with planted(standardize=standardize_all):  # trains the library's loop with this function instead of its own
+with planted(standardize=standardize_all):  # this function in place of the loop's own
     faulty = train(config, PPO)
 
 # %% tags=["hide-input"]

@@ -91,11 +91,12 @@ source(drift, clip_fraction, explained_variance)
 ratio, valid = torch.tensor([[1.0, 1.5, 0.5]]), torch.ones(1, 3, dtype=torch.bool)
 moved = drift(ratio, valid)
 clipped = clip_fraction(ratio, torch.tensor([0.2]), valid)
-explained = explained_variance(torch.tensor([[1.0, 2, 3]]), torch.tensor([[11.0, 12, 13]]), valid)
-print(
-    f"approx_kl {moved['approx_kl'].item():.4f}, clip_fraction {clipped.item():.3f}, explained {explained.item():.1f}"
-)
-torch.testing.assert_close(moved["approx_kl"], torch.tensor([0.0959]), atol=1e-4, rtol=0)
+value, target = torch.tensor([[1.0, 2, 3]]), torch.tensor([[11.0, 12, 13]])
+explained = explained_variance(value, target, valid)
+kl = moved["approx_kl"]
+print(f"approx_kl {kl.item():.4f}, clip_fraction {clipped.item():.3f}", end=", ")
+print(f"explained {explained.item():.1f}")
+torch.testing.assert_close(kl, torch.tensor([0.0959]), atol=1e-4, rtol=0)
 torch.testing.assert_close(clipped, torch.tensor([2 / 3]))
 torch.testing.assert_close(explained, torch.tensor([1.0]))
 

@@ -46,7 +46,8 @@ def random_policy(obs, legal):
 
 
 played = play_segment(player, random_policy, config.horizon, torch.tensor([True]))
-print({name: list(column.shape) for name, column in vars(played).items() if isinstance(column, torch.Tensor)})
+columns = {name: x for name, x in vars(played).items() if isinstance(x, torch.Tensor)}
+print({name: list(column.shape) for name, column in columns.items()})
 
 # %% tags=["thumbnail", "hide-input"]
 kinds = {"step": style.FAINT, "terminated": style.FAULT, "truncated": "#0077BB", "cut": style.INK, "filler": "white"}
@@ -107,12 +108,13 @@ source(Memory)
 
 # %%
 def stats(mean, std):
-    return ReturnStats(torch.tensor([mean]).double(), torch.tensor([std]).double().square())
+    return ReturnStats(torch.tensor([mean]).double(), torch.tensor([std**2]).double())
 
 
 def one_row(target):
     target = torch.tensor([[target]]).double()
-    return Batch(action=torch.zeros(1, 1).long(), valid=torch.ones(1, 1).bool(), value=target, target=target)
+    action, valid = torch.zeros(1, 1).long(), torch.ones(1, 1).bool()
+    return Batch(action=action, valid=valid, value=target, target=target)
 
 
 memory = Memory(rollouts=2)
@@ -172,7 +174,8 @@ def stop_late(rows):
 
 with tempfile.TemporaryDirectory() as folder:
     try:
-        train(tiny, PPG, checkpoints=Checkpoints(folder, every=256), on_update=stop_late)
+        checkpoints = Checkpoints(folder, every=256)
+        train(tiny, PPG, checkpoints=checkpoints, on_update=stop_late)
     except KeyboardInterrupt:
         print("interrupted")
     resumed = resume(folder).curve

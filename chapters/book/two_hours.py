@@ -71,8 +71,8 @@ STOPS = (
         "Which of PPO's tricks do the work? And at which learning rate?",
         {
             "25_the_whole_ladder": "The PPO that people run has a dozen smaller parts besides the four that you know: "
-            "how the nets begin, what is normalized, what is done at a time limit. Each is a flag in this library and "
-            "has a [chapter](README.md). Which of them matter?",
+            "how the nets begin, what is normalized, what is done at a time limit. Each has a flag in this library and "
+            "a [chapter](README.md).",
             "26_sensitivity": "## At which learning rate?",
         },
         "reuse",
@@ -83,8 +83,8 @@ STOPS = (
         "Your own experiment",
         "You have an idea that should make PPO better. How do you find out whether it does?",
         {
-            "28_your_own_trick": "Before each step, PPO usually standardizes the advantages of a minibatch: it "
-            "subtracts their mean and divides by their standard deviation. Could something simpler do better?",
+            "28_your_own_trick": "PPO usually standardizes the advantages of each minibatch: it subtracts their mean "
+            "and divides by their standard deviation. Could something simpler do better?",
         },
         "advantage_norm",
         "A question about flags and numbers needs no code. This trains two arms with twenty seeds each, and gives you "
@@ -120,7 +120,8 @@ def ending(number: int) -> str:
     """A stop's last words: what was left out, and the way on."""
     stop = STOPS[number - 1]
     whole = " and ".join(f"[{title(chapter)[0]}]({chapter}.ipynb)" for chapter in stop.parts)
-    way = f"There is more in {whole}."
+    answers = " and ".join(f"[`{name}.py`](solutions/{name}.py)" for name in stop.parts)
+    way = f"There is more in {whole}, and the answers are in {answers}."
     if number < len(STOPS):
         following = STOPS[number]
         way += f" Next stop: [{number + 1}. {following.title}]({following.name}.ipynb)."

@@ -6,8 +6,8 @@ with a baseline. With one epoch of one minibatch there is no second one, whateve
 Exercise 3. The minimum is missing. Outside the range the gradient is zero on both sides, even for a good action that
 the steps of other rows have made rarer, and for a bad one that they have made more likely. Those are the cases where
 something went wrong, and now nothing pulls them back: rows that have drifted out stay out and drift on. So many more
-ratios lie outside in the first updates (about 0.7 of them instead of 0.2), and max_ratio shows how far: with the bug it
-climbs from 2 into the tens, while with the minimum it stays around 1.5. In the table, the two corners marked "repair"
+ratios lie outside in the first update (about 0.9 of them instead of 0.2), and max_ratio shows how far: with the bug it
+climbs from 2 into the hundreds, while with the minimum it stays around 2. In the table, the two corners marked "repair"
 are gone. The returns alone would not tell you what is wrong."""
 
 import torch

@@ -1,6 +1,6 @@
 """Solutions to the chapter on a trick of your own. `python -m chapters.solutions.28_your_own_trick` checks them.
 
-Exercise 3. Ranks only see the order, as signs do. In the lottery, with both machines pulled equally often, the worst
+Exercise 2. Ranks only see the order, as signs do. In the lottery, with both machines pulled equally often, the worst
 35% of the pulls are the right machine's blanks, the next 50% are the left machine's, and the best 15% are the right
 one's prizes. On a scale from -1 to +1 that puts the middle of the blanks at -0.65, of the left machine at 0.2, and of
 the prizes at 0.85. So right's mean rank is 0.7 * -0.65 + 0.3 * 0.85 = -0.2, below left's 0.2: ranks learn the wrong

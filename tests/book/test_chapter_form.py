@@ -1,6 +1,7 @@
 """The form of a chapter: what is folded, what the first screen shows, how long it takes, and how wide its code is."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ CHAPTERS = Path(__file__).parents[2] / "chapters"
 NAMES = names()
 CHAPTERS_PROPER = [name for name in NAMES if not name.startswith("a")]  # without the appendices
 SCAFFOLD = re.compile(r"^\s*assert |\bplt\.show\(|\bevidence\(|\bswept\(|\bbegin\(\)", re.M)
-SCREEN = 230  # words that leave room for a picture on a screen of 900 pixels
+SCREEN = 220  # words that leave room for a picture on a screen of 900 pixels
+WIDE = 88  # characters of code that fit beside the loop on a screen of 1440 pixels
 AT_MOST = 30  # minutes
 
 
@@ -49,6 +51,20 @@ def test_jupyter_folds_what_the_web_book_folds(name: str) -> None:
     for cell in cells_of(name):
         hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
         assert hidden == is_folded(cell), cell.source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_open_code_fits_its_column(name: str) -> None:
+    code = [cell.source for cell in cells_of(name) if cell.cell_type == "code" and not is_folded(cell)]
+    assert [line for source in code for line in source.split("\n") if len(line) > WIDE] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_follows_a_prediction_at_once_is_covered_too(name: str) -> None:
+    cells = cells_of(name)
+    for cell, following in pairwise(cells):
+        if "predict" in cell.metadata.get("tags", []) and following.get("outputs"):
+            assert "predict" in following.metadata.get("tags", []), following.source
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)

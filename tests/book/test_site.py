@@ -28,6 +28,9 @@ from chapters.book.two_hours import STOPS
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 
 
+SCREEN = 940  # pixels: the first screen, and room for other fonts
+
+
 def pages(site: Path) -> list[str]:
     return [path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
 
@@ -128,6 +131,18 @@ def test_code_in_a_chapter_is_never_wider_than_its_column(browser: Browser) -> N
         browser.open(f"chapters/{name}.html")
         browser.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert browser.run(f"{wider}.map((x) => x.textContent)") == [], name
+
+
+def test_the_first_screen_shows_what_goes_wrong_or_the_box_that_covers_it(browser: Browser) -> None:
+    lowest = """
+        const picture = document.querySelector('article .cell_output img');
+        const box = picture.closest('details:not([open])');
+        return (box ? box.querySelector('summary') : picture).getBoundingClientRect().bottom"""
+    for name in [*names(), *(stop.name for stop in STOPS)]:
+        if not name.startswith("a"):
+            browser.open(f"chapters/{name}.html")
+            browser.run("return MathJax.startup.promise.then(() => 0)")
+            assert browser.run(lowest) <= SCREEN, name
 
 
 def test_the_front_page_leads_to_the_two_hours_and_they_lead_on(site: Path, browser: Browser) -> None:

@@ -26,7 +26,8 @@ MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
 OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg"}  # the tricks of mechanisms with names of their own
 CHART = "<p>To print: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF).</p>"
 FRONT = """<p class="front-says">Ten agents learn before your eyes, alike in everything but their luck, and every trick
-that makes PPO work is a switch: turn off <code>clip</code> and see what becomes of them.</p>
+that makes proximal policy optimization (PPO) work is a switch: turn off <code>clip</code> and see what becomes of
+them.</p>
 
 <p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to PPO</a>
 <a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""

@@ -53,8 +53,8 @@ HERE = {
         {"lr": 0.01, "steps": 40_000, **SMALL_BATCH},
     ),
     "reuse": TrainHere(
-        "One small step per batch gets nowhere in 25,000 steps of play. Sixteen steps from each batch, at the same "
-        "rate, do.",
+        "One small step per batch gets nowhere in 25,000 steps of play. Take sixteen steps from each batch, at the "
+        "same rate, and the agents learn.",
         ("baseline",),
         ("reuse",),
         numbers={"lr": 0.001, "steps": 25_000},
@@ -67,8 +67,8 @@ HERE = {
         numbers={"lr": 0.03, "steps": 30_000},
     ),
     "gae": TrainHere(
-        "The pay for an action comes one step late, under noise. λ = 0.9 hears it sooner than Monte Carlo returns, "
-        "which add up the noise of two hundred steps.",
+        "The pay for an action comes one step late, under noise. With λ = 0.9, agents learn it sooner than from Monte "
+        "Carlo returns, which add up the noise of two hundred steps.",
         ("baseline", "reuse", "clip", "advantage_norm"),
         ("gae",),
         "tricks/Mail1-v0",
@@ -82,8 +82,8 @@ HERE = {
         hidden=(16,) * 8,
     ),
     "advantage_norm": TrainHere(
-        "Every step pays 0.0001, beside which the entropy bonus is huge. Standardized advantages don't see the "
-        "difference.",
+        "Every step pays 0.0001. Next to that, the entropy bonus, which pays the policy for staying random, is huge. "
+        "Standardized advantages are as large as ever, so those agents begin to learn.",
         (*PLAIN, "entropy"),
         ("advantage_norm",),
         TINY_PAY,
