@@ -30,6 +30,7 @@ from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run, Unnamed
+from tricks.runs.tables import read_table
 from tricks.runs.tensor_files import tensors_in
 from tricks.values import checked
 from tricks.wrapper_texts import wrapper_name, wrapper_texts
@@ -128,7 +129,7 @@ def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[st
         return about, *asked(about.config, about.tricks)
 
     def curve_in(content: bytes) -> pd.DataFrame:
-        curve = pd.read_csv(BytesIO(content))
+        curve = read_table(BytesIO(content))
         check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
         curve.attrs = dict(about.origin.items())
         return curve
