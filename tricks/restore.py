@@ -25,12 +25,12 @@ from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
 from tricks.runs.best import parted
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
+from tricks.runs.csv_tables import read_table
 from tricks.runs.files import as_path
 from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run, Unnamed
-from tricks.runs.tables import read_table
 from tricks.runs.tensor_files import tensors_in
 from tricks.values import checked
 from tricks.wrapper_texts import wrapper_name, wrapper_texts

@@ -14,7 +14,7 @@ from ablations.training.scores import POINTS, area, late, on_grid
 from tricks.errors import InputError
 from tricks.ladder import PRESETS
 from tricks.restore import contents
-from tricks.runs.tables import read_table
+from tricks.runs.csv_tables import read_table
 
 SCORES = ("area", "late", "diverged")
 

@@ -24,10 +24,10 @@ from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import Tricks
+from tricks.runs.csv_tables import read_table
 from tricks.runs.files import write_whole
 from tricks.runs.opening import refuse_endless
 from tricks.runs.provenance import provenance
-from tricks.runs.tables import read_table
 
 MOST = 100_000  # agents of one sweep
 RATES = (0.001, 0.003, 0.01, 0.03)  # unless others are named

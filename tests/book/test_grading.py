@@ -188,20 +188,6 @@ def test_the_report_has_everything_and_what_is_to_be_read(tmp_path: Path, capsys
     assert "4 words to read" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not (CHAPTERS / "solutions").exists(), reason="a student's copy has no solutions")
-@pytest.mark.parametrize("name", ["02_reuse", "03_clip"])
-def test_the_solutions_get_all_points_and_a_notebook_as_handed_out_gets_none(name: str, tmp_path: Path) -> None:
-    (tmp_path / "class").mkdir()
-    solution = (CHAPTERS / "solutions" / f"{name}.py").read_text(encoding="utf-8")
-    handed_in(tmp_path / "class" / "all.ipynb", added=(solution,), name=name)
-    handed_in(tmp_path / "class" / "none.ipynb", name=name)
-    assert main(["grade", str(tmp_path / "class"), "--out", str(tmp_path / "grades.json")]) == 0
-    solved, unsolved = json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))["notebooks"]
-    assert solved["points"] == solved["of"] == sum(bool(each.check) for each in exercises(name))
-    assert {each["status"] for each in unsolved["exercises"]} == {"unanswered", "by hand"}
-    assert unsolved["points"] == 0
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -69,7 +69,7 @@ def judge(code: Sequence[str], asked: Asked, limits: Limits) -> Verdict:
 def verdict(exercise: Exercise, asked: Asked, reply: dict[str, Any]) -> Verdict:
     """What the exercise says of a reply, as it would have said of the function itself."""
     if "missing" in reply:
-        return Verdict("missing", f"neither {asked.check}(...) nor a function {asked.answer} is in the notebook")
+        return Verdict("missing", f"the notebook has neither {asked.check}(...) nor a function {asked.answer}")
     if "fault" in reply:
         return Verdict("fails", str(reply["fault"]))
     given, uses = list(reply["results"]), tuple(map(str, reply["uses"]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tricks.runs.tables import read_table
+from tricks.runs.csv_tables import read_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,4 +22,4 @@ def test_every_number_comes_back_to_the_last_bit() -> None:
 def test_no_code_of_ours_reads_a_table_otherwise() -> None:
     files = [path for room in ("tricks", "ablations") for path in (ROOT / room).rglob("*.py")]
     found = {path.name for path in files if re.search(r"\bpd\.read_csv\(", path.read_text(encoding="utf-8"))}
-    assert found == {"tables.py"}
+    assert found == {"csv_tables.py"}
