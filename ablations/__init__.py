@@ -1,6 +1,6 @@
 """Which trick matters where: designs, runs, statistics and figures over many seeds.
 
-Other packages, such as the chapters, import everything they need from here, and what this project found from
+Other packages, such as the chapters, import the harness from here, and this project's own results from
 `ablations.findings`.
 """
 

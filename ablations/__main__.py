@@ -1,4 +1,4 @@
-"""python -m ablations [run|report|tune|worlds|games|speed], or the script `ablations`."""
+"""`python -m ablations`, or the script `ablations`; `--help` lists the commands."""
 
 import sys
 

@@ -11,14 +11,15 @@ from tricks.flags import meant
 CLONE = Path(__file__).parents[1]
 USAGE = """usage: python -m chapters COMMAND ...
 
-  build   run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map),
-          and write the six stops of the two hours from them
-  grade   run and judge the exercises of notebooks: python -m chapters grade 03_clip.ipynb class/
-  clips   train an agent for every rung, and film it
-  lines   learn which line of the loop is there with which flags (after a change of the loop)
-  setup   write badges and set-up cells into the saved notebooks again (after a change of version or address)
-  site    make the web book from the saved notebooks
-  slides  make slides from the saved notebooks: python -m chapters slides 03_clip (without names: of all)
+  build    run chapters and save their outputs: python -m chapters build 04_gae (without names: all, and the map),
+           and write the six stops of the two hours from them
+  grade    run and judge the exercises of notebooks: python -m chapters grade 03_clip.ipynb class/
+  clips    train an agent for every rung, and film it
+  handout  pack the repository for students, without the answers: python -m chapters handout student.zip
+  lines    learn which line of the loop is there with which flags (after a change of the loop)
+  setup    write badges and set-up cells into the saved notebooks again (after a change of version or address)
+  site     make the web book from the saved notebooks
+  slides   make slides from the saved notebooks: python -m chapters slides 03_clip (without names: of all)
 
 All of them but grade work on a clone of the repository."""
 
@@ -59,6 +60,12 @@ def _clips(arguments: list[str]) -> int:
     return _alone("clips", arguments) or clips.main()
 
 
+def _handout(arguments: list[str]) -> int:
+    from chapters.book import handout
+
+    return handout.main(options(handout.HandoutOptions, arguments, "python -m chapters handout"))
+
+
 def _lines(arguments: list[str]) -> int:
     from chapters.book import lines
 
@@ -94,6 +101,7 @@ COMMANDS = {
     "build": _build,
     "clips": _clips,
     "grade": _grade,
+    "handout": _handout,
     "lines": _lines,
     "setup": _setup,
     "site": _site,

@@ -25,6 +25,7 @@ from tricks.loop import build_agent, train
 from tricks.runs.about import About, asked, check_curve, digest, read_about
 from tricks.runs.best import parted
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
+from tricks.runs.csv_tables import read_table
 from tricks.runs.files import as_path
 from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
 from tricks.runs.lock import hold
@@ -128,7 +129,7 @@ def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[st
         return about, *asked(about.config, about.tricks)
 
     def curve_in(content: bytes) -> pd.DataFrame:
-        curve = pd.read_csv(BytesIO(content))
+        curve = read_table(BytesIO(content))
         check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
         curve.attrs = dict(about.origin.items())
         return curve

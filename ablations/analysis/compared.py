@@ -1,4 +1,4 @@
-"""Arms against a reference: what each scores, how far it is from the reference, and what may be said of that."""
+"""Arms against a reference: what each scores, how far it is from the reference, and what can be said about that."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

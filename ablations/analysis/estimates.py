@@ -1,4 +1,4 @@
-"""Tests of one arm against another, Holm's correction for their number, and what a second try says of them."""
+"""Tests of one arm against another, Holm's correction for their number, and what a second try says about them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

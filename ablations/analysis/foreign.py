@@ -1,4 +1,4 @@
-"""Learning curves that others' code wrote: monitor files, TensorBoard's event files, tables such as W&B exports."""
+"""Learning curves that other code wrote: monitor files, TensorBoard's event files, tables such as W&B exports."""
 
 import io
 import re
@@ -12,6 +12,7 @@ import pandas as pd
 from ablations.training.scores import POINTS
 from tricks.core.extras import how_to_install
 from tricks.errors import InputError
+from tricks.runs.csv_tables import read_table
 
 TAGS = ("rollout/ep_rew_mean", "charts/episodic_return", "episodic_return", "train/return", "return")
 EVENTS = "events.out.tfevents"
@@ -192,6 +193,6 @@ def _column(path: Path, frame: pd.DataFrame, asked: str, usual: Sequence[str], o
 
 def _parsed(path: Path, text: str) -> pd.DataFrame:
     try:
-        return pd.read_csv(io.StringIO(text))
+        return read_table(io.StringIO(text))
     except ValueError as error:
         raise InputError(f"{path} is no CSV: {' '.join(str(error).split())}") from error

@@ -14,6 +14,7 @@ from ablations.training.scores import POINTS, area, late, on_grid
 from tricks.errors import InputError
 from tricks.ladder import PRESETS
 from tricks.restore import contents
+from tricks.runs.csv_tables import read_table
 
 SCORES = ("area", "late", "diverged")
 
@@ -111,6 +112,6 @@ def seed_scores(curve: pd.DataFrame, steps: int, diverged: dict[int, int] | None
 
 def _table(path: Path) -> pd.DataFrame:
     try:
-        return pd.read_csv(path)
+        return read_table(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from error

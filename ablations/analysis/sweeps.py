@@ -1,4 +1,4 @@
-"""What a sweep shows: for each value of a number the best that can be had with it, and how wide the good range is."""
+"""What a sweep shows: for each value of a number the best score that it allows, and how wide the good range is."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

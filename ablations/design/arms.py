@@ -1,4 +1,4 @@
-"""A design: its arms, and the pairs to compare. No code asks for one by its name, so adding one takes one function."""
+"""A design: its arms, and the pairs to compare. No code refers to one by name, so adding one takes one function."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace

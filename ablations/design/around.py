@@ -1,4 +1,4 @@
-"""Designs around any base, with the base's numbers in all arms: what each of its tricks does, and each other one."""
+"""Designs around any base, with the base's numbers in all arms: what its tricks do, and what others would."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,8 @@
 """The random design: legal sets of flags and numbers drawn from stated ranges.
 
-Each set of flags trains with several draws of numbers, side by side in one stack. What varies within a stack need not
-be whole; epochs, minibatches and the size of a batch are drawn once for each stack. After the study of Andrychowicz et
-al. 2020, arXiv:2006.05990, whose choices and ranges were others.
+Each set of flags trains with several draws of numbers, side by side in one stack. Only fractional numbers vary within a
+stack; epochs, minibatches and the size of a batch are drawn once for each. After the study of Andrychowicz et al. 2020,
+arXiv:2006.05990, which had other choices and ranges.
 """
 
 from collections.abc import Iterator, Sequence

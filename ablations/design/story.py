@@ -1,4 +1,4 @@
-"""How figures, tables and sentences tell of a design. One that nobody has told of gets a plain story."""
+"""How figures, tables and sentences describe a design. One that nobody has described gets a plain story."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""`python -m ablations run --base ...` and `run --design my.py:name`: around any base, or of one's own."""
+"""`python -m ablations run --base ...` and `run --design my.py:name`: designs around any base, or of your own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

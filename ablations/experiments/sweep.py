@@ -24,6 +24,7 @@ from tricks.config import Config
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.ladder import Tricks
+from tricks.runs.csv_tables import read_table
 from tricks.runs.files import write_whole
 from tricks.runs.opening import refuse_endless
 from tricks.runs.provenance import provenance
@@ -128,7 +129,7 @@ def main(chosen: Options, command: str) -> int:
 def refuse_other_sweep(path: Path, grid: Mapping[str, Sequence[float]], seeds: int) -> None:
     """Raise InputError if the file holds a sweep of the same numbers with values or seeds that this one lacks."""
     try:
-        before = pd.read_csv(path)
+        before = read_table(path)
         gone = [name for name, values in grid.items() if not set(before[name]) <= {float(f"{x:.6g}") for x in values}]
         more = before.groupby([*grid]).size().max() > seeds
         command = before.command.iloc[0]

@@ -1,4 +1,4 @@
-"""Effects that ten seeds had shown, as they came out on other seeds, before and by the protocol."""
+"""Effects that ten seeds had shown, and how they came out on other seeds, before the protocol and under it."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

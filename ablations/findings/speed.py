@@ -17,6 +17,7 @@ from tricks.config import BACKENDS, Config
 from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.ladder import named
+from tricks.runs.csv_tables import read_table
 
 PEER: dict[str, type] = {"who": str, "seeds": int, "steps_per_second": float}  # what --beside needs of a row
 WORDS = ("who", "backend", "device")
@@ -103,7 +104,7 @@ def main(chosen: Options) -> int:
 def others(path: Path) -> pd.DataFrame:
     """What other programs were measured at. Raises InputError if the file cannot be read or lacks a column."""
     try:
-        frame = pd.read_csv(path, comment="#")
+        frame = read_table(path, comment="#")
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read --beside {path}: {getattr(error, 'strerror', None) or error}") from None
     if lacking := [name for name in PEER if name not in frame]:

@@ -8,6 +8,7 @@ from ablations.analysis.choices import AGENTS, CHOICES, clear_of_zero
 from ablations.analysis.sweeps import varied
 from ablations.design.registry import SUITES, position
 from tricks.ladder import NEEDS
+from tricks.runs.csv_tables import read_table
 
 
 def takeaways(choices: pd.DataFrame, agents: pd.DataFrame) -> list[str]:
@@ -74,7 +75,7 @@ def _better(choices: pd.DataFrame, quantile: str) -> str:
 def stored_random(folder: Path) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """The choices and the agents of every random design in a folder, in the order of the suites' environments."""
     found = [
-        (pd.read_csv(path), pd.read_csv(path.with_name(path.name.removesuffix(CHOICES) + AGENTS)))
+        (read_table(path), read_table(path.with_name(path.name.removesuffix(CHOICES) + AGENTS)))
         for path in sorted(folder.glob(f"random_*{CHOICES}"))
     ]
     return sorted(found, key=lambda pair: position(str(pair[1].env.iloc[0])))
@@ -86,7 +87,7 @@ def stored_sweeps(folder: Path) -> list[pd.DataFrame]:
     Those on what goes beyond the ladder come last.
     """
     envs = [setting.config.env for setting in SUITES["classic"].settings]
-    found = [pd.read_csv(path) for path in sorted(folder.glob("*.sweep.csv"))]
+    found = [read_table(path) for path in sorted(folder.glob("*.sweep.csv"))]
     return sorted(
         found,
         key=lambda runs: (

@@ -1,4 +1,4 @@
-"""How figures, tables and sentences tell of the designs that this project reports on."""
+"""How figures, tables and sentences describe the designs that this project reports on."""
 
 from ablations.design.story import STORIES, Mark, Panels, Phrases, Story
 

@@ -1,4 +1,4 @@
-"""Which curves cannot be: what training never writes, however badly it goes."""
+"""Impossible curves: what training never writes, however badly it goes."""
 
 from collections.abc import Sequence
 

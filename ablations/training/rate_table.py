@@ -1,7 +1,7 @@
 """The table `learning_rates.csv` on disk: the score of every arm at every rate of the grid.
 
-One ships with this package. Another one, of the user's own, can stand beside it: what is tuned goes there, and the arms
-that it has come from there.
+One ships with this package. A user's own table can stand beside it: new tuning goes there, and it comes first for the
+arms that it has.
 
 A first line `# {json}` holds the number of rows and a checksum, so that a table that was cut or changed is refused.
 Elsewhere, read it with `pandas.read_csv(path, comment="#")`.

@@ -1,7 +1,7 @@
 """The scores of many finished jobs in one file, so that a folder of results is read once and not by every command.
 
 The first LATEST results that a command reads stay in memory, so a small folder has no such file. Larger ones get
-`scores.sqlite`. It can be removed at any time: the results say everything that is in it.
+`scores.sqlite`. It can be removed at any time: everything in it is also in the results.
 """
 
 import contextlib

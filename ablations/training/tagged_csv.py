@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 import pandas as pd
 
+from tricks.runs.csv_tables import read_table
+
 
 def tagged(about: Mapping[str, Any], rows: pd.DataFrame, digits: int | None) -> str:
     """The text of such a file, checksum included. digits: significant digits of its numbers; None for all of them."""
@@ -39,7 +41,7 @@ def untagged(text: str, kind: Any = dict[str, Any], **reading: Any) -> tuple[Any
     except RecursionError as error:
         raise ValueError("its first line is nested too deep") from error
     try:
-        return about, pd.read_csv(io.StringIO(rest), **reading).copy()  # in one piece, or every look costs ten times
+        return about, read_table(io.StringIO(rest), **reading).copy()  # in one piece, or every look costs ten times
     except ValueError as error:  # some of pandas' have several lines
         raise ValueError(" ".join(str(error).split())) from error
 

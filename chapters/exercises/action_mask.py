@@ -74,7 +74,7 @@ check_masked = Exercise(
         "the logits are ignored. Legal actions keep their proportions to each other.": _uniform,
         "the mask has no effect.": _unmasked,
         "an illegal action with a large logit is still possible. Don't subtract: replace.": _too_timid,
-        "where an illegal action has nearly all of the probability, the others underflow to 0, and 0/0 is NaN. Mask "
+        "where an illegal action has nearly all the probability, the others underflow to 0, and 0/0 is NaN. Mask "
         "the logits, before the softmax.": _divided_by_zero,
         "0·∞ is NaN: don't multiply the mask by infinity. Use torch.where or masked_fill.": _infinity_times_zero,
         "eˣ of a large logit overflows. Mask the logits, and let softmax subtract the maximum.": _overflowing,

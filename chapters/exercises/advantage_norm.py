@@ -84,8 +84,8 @@ check_standardize = Exercise(
         {"advantage": torch.tensor([5.0, 3.0]), "valid": torch.tensor([True, False])},
     ),
     mistakes={
-        "rows that are not valid are padding: they must not count for the mean, nor for the std.": _over_everything,
-        "`valid` is not used: padding must not count for mean and std, and should come out as 0.": _unmasked,
+        "rows that are not valid are padding: leave them out of the mean and of the std.": _over_everything,
+        "`valid` is not used. Leave padding out of the mean and the std, and return 0 for it.": _unmasked,
         "0/0 is NaN: with equal advantages the std is 0, so add a small number to it.": _without_epsilon,
         "the std of a single row is NaN: divide the sum of squares by n - 1, but never by less than 1.": _torch_std,
         "rows that are not valid should come out as 0.": _padding,

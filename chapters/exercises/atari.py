@@ -74,7 +74,7 @@ check_field = Exercise(
     mistakes={
         "a kernel of k places reaches k − 1 steps beyond its first.": _whole_kernel,
         "the strides are missing: neighbors in the second layer are not neighbors in the picture.": _no_strides,
-        "the distance between two neighbors is the product of the strides of all layers before.": _own_stride_only,
+        "the distance between two neighbors is the product of the strides of all earlier layers.": _own_stride_only,
         "a layer's own stride sets its outputs apart, not the inputs of its kernel.": _stride_first,
         "this recursion works back from the last layer, but you start it at the picture.": _wrong_end,
         "fields do not multiply: neighboring kernels overlap.": _product,

@@ -63,6 +63,6 @@ check_best_baseline = Exercise(
         "the score has a component for every machine, not only for the one that was pulled.": _one_component,
         "this is the mean over machines, not the mean under π.": _plain_mean,
         "the weight is the length of the score, and should be its square: a variance is made of squares.": _length,
-        "the upper half is right. It must be divided by E[|∇ log π|²], so that the weights sum to 1.": _undivided,
+        "the numerator is right. Divide it by E[|∇ log π|²], so that the weights sum to 1.": _undivided,
     },
 )

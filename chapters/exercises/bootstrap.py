@@ -102,16 +102,16 @@ check_targets = Exercise(
         },
     ),
     mistakes={
-        "at a time limit the future counts 0. But it was cut off, not lost: use V of the last state.": (
+        "at a time limit, this counts the future as 0. But it was cut off, not lost: use V of the last state.": (
             _limit_is_death
         ),
-        "a death counts V of its last state. Nothing comes after a death.": _death_is_a_limit,
+        "this adds V of the last state after a death, but nothing comes after a death.": _death_is_a_limit,
         "the last row is a cut, too, unless its episode ended there: begin with next_value[-1].": _last_row_an_end,
         "the cut is one step off: check for a cut or an end *before* you add what follows the row.": _reset_late,
-        "V(s′) is one step later, so it counts γ times.": _undiscounted,
+        "V(s′) is one step later, so multiply it by γ.": _undiscounted,
         "this is the TD target; the return uses V only at a cut.": _one_step,
-        "V counts in a row with both flags. But a death on the time limit is a death.": _limit_first,
-        "a time limit is ignored: what the next episode earns counts for this one.": _running_on,
+        "this adds V in a row with both flags. But a death on the time limit is still a death.": _limit_first,
+        "the time limit is ignored, so what the next episode earns counts toward this one.": _running_on,
         "the value at a time limit is the next row's. That row is another episode; next_value[t] belongs to row t.": (
             _row_after
         ),

@@ -91,13 +91,13 @@ check_log_prob = Exercise(
         "there is one number per dimension. The dimensions are independent, so their densities multiply: sum the "
         "logarithms.": _unsummed,
         "the terms are averaged over the dimensions. A product of densities is a sum of logarithms.": _averaged,
-        "½·log 2π belongs to each dimension, not to the whole action.": _one_constant,
+        "each dimension has its own ½·log 2π; here the whole action has just one.": _one_constant,
         "½·log 2π is missing. It never changes a ratio, but the entropy and the density need it.": _no_constant,
         "log σ is missing: a wider bell is lower.": _no_width,
         "the second argument is the logarithm of σ, not of σ².": _as_variance,
         "the second argument is the logarithm of σ. Take exp before you divide by it.": _unlogged,
         "this is the density. The loss needs its logarithm.": _density,
-        "the square is of (a − μ)/σ: it divides by σ², too.": _unsquared_width,
+        "square all of (a − μ)/σ, so that σ is squared, too.": _unsquared_width,
     },
 )
 
@@ -138,8 +138,8 @@ check_log_slope = Exercise(
     log_slope,
     cases=({"u": torch.tensor([0.0, 1.0, -1.5])}, {"u": torch.tensor([30.0, -30.0, 8.0])}),
     mistakes={
-        "far out, 1 − tanh² rounds to 0, and its logarithm to −∞. Never form the difference.": _rounded,
-        "an ε inside of the logarithm keeps it finite, and wrong: at u = 30 it should be −58.6.": _kept_off,
+        "far from 0, 1 − tanh² rounds to 0, and its logarithm is −∞. Don't compute the difference.": _rounded,
+        "an ε inside the logarithm keeps it finite, but wrong: at u = 30 it should be −58.6.": _kept_off,
         "this is log(1/cosh u), half of it: the slope is 1/cosh² u.": _once,
         "2·log 2 is missing: at u = 0 the slope is 1, and its logarithm 0.": _unscaled,
         "softplus(−2u) is missing. Without it, this is only right for large u > 0.": _one_sided,

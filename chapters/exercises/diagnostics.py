@@ -88,7 +88,7 @@ check_explained_variance = Exercise(
             lambda value, target: 1 - (target - value).square().mean() / target.var()
         ),
         "this is the squared correlation, which forgives a wrong scale and even a wrong sign.": _correlation,
-        "this is the share that is *not* explained: 1 minus it.": (
+        "this is the share that is *not* explained. Subtract it from 1.": (
             lambda value, target: (target - value).var() / target.var()
         ),
     },
@@ -99,7 +99,7 @@ check_diagnosis = Exercise(
     cases=({"patient": "X"}, {"patient": "Y"}, {"patient": "Z"}),
     otherwise="each patient has one fault, and each fault one patient: use 1, 2, and 3 once each.",
     mistakes={
-        "look at the entropy again: which fault leaves a policy undecided, and which makes it sure at once?": (
+        "look at the entropy again: which fault leaves a policy undecided, and which makes it certain at once?": (
             lambda patient: {"X": 1, "Y": 3, "Z": 2}[patient]
         ),
         "look at explained_variance: which fault gives targets that no value net can predict?": (
@@ -108,7 +108,7 @@ check_diagnosis = Exercise(
         "none of the three is right. Begin with the entropy: whose stays near log 2 = 0.69?": (
             lambda patient: {"X": 1, "Y": 2, "Z": 3}[patient]
         ),
-        "none of the three is right. Begin with approx_kl: whose is several times the sound run's?": (
+        "none of the three is right. Begin with approx_kl: whose is several times that of the sound run?": (
             lambda patient: {"X": 3, "Y": 1, "Z": 2}[patient]
         ),
         "look at approx_kl and max_ratio: which fault makes a step large?": (

@@ -80,13 +80,13 @@ check_advantages = Exercise(
         "this is V + A, the target of the value net; the advantage is A alone.": (
             lambda r, v, n, dead, done, gamma, lam: v + _right(r, v, n, dead, done, gamma, lam)
         ),
-        "λ is missing: these are Monte Carlo advantages. A later δ counts γλ times, not γ times.": (
+        "λ is missing: these are Monte Carlo advantages. Each step back multiplies by γλ, not by γ.": (
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, dead, done, gamma, 1.0)
         ),
-        "γ is missing in the recursion: a later δ counts γλ times as much, not λ times.": (
+        "γ is missing from the recursion: each step back multiplies by γλ, not by λ.": (
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, dead, done, gamma, lam / gamma)
         ),
-        "these are only the δ. Each row adds γλ times the advantage of the row after it: start at the end.": (
+        "these are only the δs. Each row adds γλ times the advantage of the row after it: start at the end.": (
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, dead, done, gamma, 0.0)
         ),
     },

@@ -55,14 +55,16 @@ check_shorten = Exercise(
         {"gradient": torch.tensor([[0.0, 0.0], [0.6, 0.8], [-5.0, 12.0]]), "max_norm": 2.0},
     ),
     mistakes={
-        "there is one norm for all agents, so a long gradient shortens those of the others. Each row has its own "
+        "there is one norm for all agents, so one long gradient shortens all the others. Each row has its own "
         "norm.": _stacked,
-        "every component was limited by itself, which turns the gradient. Multiply the whole row by one "
+        "each component was limited separately, which changes the gradient's direction. Multiply the whole row by one "
         "factor.": _by_element,
         "short gradients get longer. A factor is never more than 1.": _always,
         "a gradient of zeros becomes NaN, from 0/0. There is nothing to shorten there.": _nan_at_zero,
         "the norm was taken over the agents, for each parameter. It runs over the parameters, dim=1.": _by_parameter,
-        "the length was measured by the largest component. The norm is the root of the sum of squares.": _by_largest,
+        "the length was measured by the largest component. The norm is the square root of the sum of squares.": (
+            _by_largest
+        ),
         "gradients that are too long are dropped. Their direction is still good: shorten them.": _dropped,
     },
     tolerance=1e-4,

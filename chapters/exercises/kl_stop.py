@@ -71,7 +71,7 @@ check_near_enough = Exercise(
         _case(1.42, 1.0, 1.0, 1.0),  # over the limit, but not with 1/ρ in place of ρ
     ),
     mistakes={
-        "your answers are the wrong way round: True means that the seed may take its step.": _reversed,
+        "your answers are the wrong way around: True means that the seed may take its step.": _reversed,
         "this is the mean of −log ρ, Spinning Up's estimate. It is right on average, but noisy, and can be negative. "
         "The library adds ρ − 1 to each term.": _minus_log,
         "the sign is wrong: the mean of log ρ under the old policy is minus the KL divergence, so it hardly ever "

@@ -76,7 +76,9 @@ check_orthogonal = Exercise(
         "the columns have length 1, but they are not at right angles to each other.": _only_unit_columns,
         "the rows have length 1, but they are not at right angles to each other.": _only_unit_rows,
         "this is R, the triangular factor. You want Q.": _the_other_factor,
-        "two things are missing: the signs of R's diagonal, and a transpose for matrices wider than tall.": _plain_q,
+        "two things are missing: the signs of R's diagonal, and a transpose for matrices that are wider than tall.": (
+            _plain_q
+        ),
         "U·Vᵀ is orthogonal and uniform, too, but another matrix. Here we check for the one from QR.": _by_svd,
     },
 )

@@ -58,7 +58,7 @@ check_rescaled = Exercise(
         "W is scaled the wrong way. If σ grows, the same V is a smaller number of standard deviations.": _upside_down,
         "W has not changed; if σ changes, it must.": _weight_untouched,
         "the old bias was measured in old standard deviations: in units of reward it is σb, not σ′b.": (_bias_unscaled),
-        "the means are missing: when μ moves and nothing else, b must move the other way.": _mean_forgotten,
+        "the means are missing: when only μ moves, b must move the other way.": _mean_forgotten,
         "the means are the wrong way around: what μ gains, b must lose.": _mean_turned,
         "μ − μ′ is in units of reward, and b is not: divide it by σ′.": _mean_in_reward,
     },

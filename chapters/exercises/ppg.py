@@ -90,15 +90,15 @@ check_kl = Exercise(
         },
     ),
     mistakes={
-        "this is KL(π ‖ π_old), the other direction: weight with the policy that you want to keep.": _turned,
+        "this is KL(π ‖ π_old), the other direction: weight by the policy that you want to keep.": _turned,
         "the sign is wrong: a divergence is never negative.": _negative,
         "these are the weights of the new policy; use those of π_old.": _weighed_with_new,
-        "every action counts the same, however rare. Weight each with π_old(a).": _unweighed,
-        "only the action taken counts. Its log-ratio alone can be negative, and says nothing about the others.": (
+        "every action counts the same, however rare. Weight each by π_old(a).": _unweighed,
+        "only the action taken counts. Its log-ratio can be negative, and says nothing about the other actions.": (
             _taken_only
         ),
         "only the action taken counts: this is one term of the sum over all actions.": _taken_weighed,
-        "this is the mean over actions. An expectation is the *sum* of terms weighted with probabilities.": (
+        "this is the mean over actions. An expectation is the *sum* of terms weighted by probabilities.": (
             _mean_over_actions
         ),
         "this is the mean over rows. There should be one number per row; the loop averages later.": _mean_over_rows,

@@ -77,7 +77,9 @@ check_taken = Exercise(
         },
     ),
     mistakes={
-        "nothing stops a row that has been used often enough: chance can exceed the average.": _no_limit,
+        "nothing stops a row that has been used often enough: by chance, some are drawn more often than the average.": (
+            _no_limit
+        ),
         "a row that has had all its uses gets one more. Count what it has, not what it will have.": _once_more,
         "the time in the memory is missing: a row stays for `rollouts` updates, and each has its epochs.": (
             _without_rollouts

@@ -119,13 +119,15 @@ check_rebuilt = Exercise(
         },
     ),
     mistakes={
-        "the lane begins at zero, but its episode may have begun in the segment before: start from h.": _from_zero,
+        "the lane begins at zero, but its episode may have begun in the previous segment: start from h.": _from_zero,
         "the state goes on across an end. The next episode must begin at zero.": _never_reset,
         "the reset comes one row early: an episode's last row belongs to it. Reset after it.": _reset_early,
         "the last row of an episode shows zeros. Keep its state first, and reset after that.": _forgotten_before_shown,
         "these are the states before each row. The nets read the state that has seen the row.": _before,
         "every row begins in the first state. Carry the state from row to row.": _always_the_first,
-        "an end goes back to the state before the segment. A new episode begins at zero.": _back_to_the_first,
-        "this is the last state alone. Each row has one.": _last_alone,
+        "after an end, this goes back to the state before the segment. A new episode begins at zero.": (
+            _back_to_the_first
+        ),
+        "this is only the last state. Each row has one.": _last_alone,
     },
 )

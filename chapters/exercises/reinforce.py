@@ -66,9 +66,9 @@ check_returns = Exercise(
     mistakes={
         "the returns run on across the end of an episode. After a step that is done, nothing follows.": _leaking,
         "the last reward of an episode counts, too: done says that nothing follows *after* this step.": _cut_too_early,
-        "the numbers are right, in the wrong order: you went from the back, so turn the list round.": _backward,
+        "the numbers are right, but in the wrong order: you went backward, so reverse the list.": _backward,
         "the cut is one step off: check whether a step is done *before* you add what follows it.": _reset_late,
-        "the discount is missing: what follows counts γ times.": _undiscounted,
+        "the discount is missing: multiply what follows by γ.": _undiscounted,
         "these are sums of the past. An action is responsible for what comes after it: begin at the end.": _forward,
     },
 )

@@ -78,11 +78,10 @@ check_move = Exercise(
             _swapped
         ),
         "average variances, not standard deviations: only variances of a mixture add up.": _deviations,
-        "the batch's variance divides by n here, not by n − 1: it describes this batch, and estimates nothing else.": (
+        "divide the batch's variance by n here, not by n − 1: it describes this batch, and estimates nothing else.": (
             _unbiased
         ),
-        "deviations from the old mean count the distance of the means as β(m − μ)²; around the new mean it is "
-        "β(1 − β)(m − μ)².": _from_old_mean,
+        "deviations from the old mean add β(m − μ)²; from the new mean, they add β(1 − β)(m − μ)².": _from_old_mean,
         "take the batch's deviations from its own mean, not from the moved one.": _from_new_mean,
         "far from 0, a mean of squares minus the square of a mean loses all its digits.": _mean_of_squares,
     },
@@ -158,11 +157,11 @@ check_deviation = Exercise(
         "this is the deviation of the rewards. The value net has to predict sums, so take the deviation of R.": (
             _of_rewards
         ),
-        "R runs on over the end of an episode. It starts from 0 in the next one.": _across_ends,
+        "R runs on past the end of an episode. It starts from 0 in the next one.": _across_ends,
         "this sums what comes after a step, which isn't known yet when the reward is divided. R looks back.": _ahead,
         "this is one number for all steps. σ at step t knows only R₁ to R_t.": _all_at_once,
         "an episode's last reward belongs to its sum. Note R first, then set it to 0.": _too_early,
-        "a deviation is taken around the mean, and this is the root of the mean square.": _around_nothing,
+        "a standard deviation is taken around the mean; this is the root of the mean square.": _around_nothing,
         "only the sum starts anew with an episode. Its statistics cover everything so far.": _anew,
         "this divides by n − 1, so a single sum has no deviation. Divide by n, as np.std does.": _unbiased_spreads,
     },

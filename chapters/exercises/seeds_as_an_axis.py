@@ -61,7 +61,7 @@ check_mean = Exercise(
         "this is one number for all seeds. Each seed needs its own, or they are no longer independent.": _everything,
         "each seed's sum is divided by the number of all seeds' rows. Count within the seed.": _everyones_count,
         "rows that are not valid are padding. They must not count.": _invalid_too,
-        "the sum is right, but it is divided by all rows, the padding among them.": _all_rows,
+        "the sum is right, but it is divided by the number of all rows, padding included.": _all_rows,
         "a seed without valid rows gives 0/0, which is NaN. It should give 0.": _nan,
         "the axis of rows is still there, with length 1. The loss is one number per seed: [S].": _kept,
     },

@@ -82,8 +82,10 @@ check_targets = Exercise(
     ),
     mistakes={
         "the targets are in reverse order: you looped from the back, so reverse the list at the end.": _backward,
-        "the cut is treated as an end: what comes after it counts 0. But it is unseen, not worthless.": _cut_is_an_end,
-        "V(s_T) is one step further on than the last row, so from there it counts γ times.": _undiscounted,
+        "the cut is treated as an end, so what comes after it counts as 0. But it is unseen, not worthless.": (
+            _cut_is_an_end
+        ),
+        "V(s_T) is one step after the last row, so multiply it by γ there.": _undiscounted,
         "V(s_T) is added although the last row ended its episode. Nothing comes after that.": _always_cut,
         "the cut is one step off: check whether a step is done *before* you add what follows it.": _reset_late,
         "the returns run on across the end of an episode. Nothing follows a step that is done.": _leaking,

@@ -63,7 +63,7 @@ check_good_range = Exercise(
         {"scores": np.array([400.0, 398.0, 390.0, 384.0, 383.0]), "floor": 22.0},
     ),
     mistakes={
-        "this jumps over a bad value in between. Start at the best, stop at the first one too low.": _with_gaps,
+        "this jumps over a bad value in between. Start at the best, stop at the first one that is too low.": _with_gaps,
         "this is 5% of the best score. Count from the floor: −100 has no useful 5% of its own.": _of_the_score,
         "the worst score of the sweep is not the floor: other values would move it.": _of_the_spread,
         "the range also reaches to the left of the best.": _upward,

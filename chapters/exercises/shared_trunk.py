@@ -78,7 +78,7 @@ check_parts = Exercise(
         },
     ),
     mistakes={
-        "each part was shortened by itself. There is one gradient, the sum, and one factor for both.": (
+        "each part was shortened separately. There is one gradient, the sum, and one factor for both.": (
             _each_by_itself
         ),
         "c₁ is missing: what reaches the body is c₁ times the gradient of the value loss.": _without_coef,

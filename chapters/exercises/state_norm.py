@@ -58,7 +58,7 @@ check_merged = Exercise(
     mistakes={
         "this is the spread within the two sets only. If their means differ, the whole is wider than its parts: "
         "δ²·n_a·n_b/n is missing.": _within_only,
-        "the mean of two means is the mean of all only if both sets have the same size: weight them by it.": (
+        "the mean of two means is the mean of all only if both sets have the same size: weight each by its size.": (
             _plain_average
         ),
         "the mean moves the wrong share of the way to b. It should be n_b/n: a small batch moves it a little.": (

@@ -65,7 +65,7 @@ check_error = Exercise(
     ),
     mistakes={
         "this takes the smaller of the two errors. A pessimist takes the larger.": cautious_error,
-        "V itself is held within ±ε around 0. It is the *change* since V_old that is limited.": _around_zero,
+        "this limits V itself to ±ε. Limit its *change* since V_old.": _around_zero,
         "this is only the clipped error. Where V moved away from its target, the plain one is larger.": _only_near,
         "this clips only the change, and V_old is missing: near = V_old + clip(V − V_old, ±ε).": _bare_difference,
         "this holds the target near V_old. Leave the target, and hold the prediction.": _clipped_target,
@@ -111,7 +111,7 @@ check_huber = Exercise(
     ),
     mistakes={
         "the two pieces don't meet at δ: there, ½δ² and δ·δ differ. What has to be taken off the line?": _jump,
-        "beyond δ the slope is δ, the one that the parabola has there.": _slope_one,
+        "beyond δ the slope should stay δ, as steep as the parabola is there.": _slope_one,
         "this is constant beyond δ, so a far-off row has no gradient. It should keep a pull of δ.": _flat,
         "the factor ½ of the parabola is missing.": _no_half_inside,
         "this is PyTorch's smooth_l1_loss, which divides Huber's loss by δ.": _smooth_l1,

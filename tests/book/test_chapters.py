@@ -116,6 +116,7 @@ def test_an_exercise_names_each_known_mistake(module: str, name: str) -> None:
         assert exercise.verdict(wrong) == f"Not yet: {said}"
 
 
+@pytest.mark.skipif(not SOLUTIONS.is_dir(), reason="a student's copy has no answers, whose words the minutes count")
 def test_the_map_lists_every_chapter_with_its_question() -> None:
     page = (CHAPTERS / "README.md").read_text()
     assert page.split(START)[1].split(END)[0] == table_of_contents()
@@ -126,8 +127,7 @@ def test_the_map_lists_every_chapter_with_its_question() -> None:
 def test_links_between_chapters_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(([\w./-]+)\)", (CHAPTERS / f"{name}.py").read_text())
     assert links
-    gone = [link for link in links if not (CHAPTERS / link).exists()]
-    assert gone == ([] if SOLUTIONS.is_dir() else [link for link in links if link.startswith("solutions/")])
+    assert [link for link in links if not (CHAPTERS / link).exists()] == []
 
 
 @pytest.mark.parametrize("name", CHAPTERS_PROPER)

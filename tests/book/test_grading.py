@@ -128,12 +128,21 @@ def test_an_answer_that_leaves_loops_or_takes_all_memory_costs_only_its_own_poin
     body = "def my_surrogate(ratio, advantage, epsilon):\n    "
     assert apart_from_here(body + "import os; os._exit(0)").said == "its process ended without an answer (status 0)"
     assert apart_from_here(body + "while True: pass", seconds=1) == Verdict(
-        "stopped", "it took longer than 1 seconds and was stopped"
+        "stopped", "it took longer than 1 second and was stopped"
     )
     assert apart_from_here(body + "exit(3)").said.endswith("raises SystemExit: 3")
     if sys.platform == "linux":
         filled = apart_from_here(body + "return [0] * 2_000_000_000")
         assert (filled.status, "MemoryError" in filled.said) == ("fails", True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't limit the time on the processor")
+def test_an_answer_that_loops_while_nobody_watches_the_clock_is_said_to_have_looped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)  # as if this process, or the computer, slept meanwhile
+    loop = "def my_surrogate(*_):\n    while True: pass"
+    assert apart_from_here(loop, seconds=1).said == "it took longer than 1 second and was stopped"
 
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("unshare") is None, reason="no unshare")

@@ -8,6 +8,7 @@ import pytest
 from support import pages
 
 PARTS = pages.PAGES["docs/recipes.md"].split("\n## ")[1:]
+INSTALLS = {part.split("\n")[0]: "".join(pages.blocks_of("sh", part)).partition("#")[0].strip() for part in PARTS}
 RECIPES = {part.split("\n")[0]: "".join(pages.blocks_of("python", part)) for part in PARTS}
 NEEDS = {
     "Weights & Biases": "wandb",
@@ -23,6 +24,7 @@ SMALLER = [(r"steps=[\d_]+", "steps=2000"), (r"Solved\(475\)", "Solved(15)"), (r
 
 def test_every_recipe_leaves_or_says_something() -> None:
     assert {*RECIPES} == {*LEAVES, *SAYS}
+    assert {name for name, line in INSTALLS.items() if line.startswith("pip install ")} == {*NEEDS}
     assert all(RECIPES.values())
 
 
@@ -34,7 +36,7 @@ def test_a_recipe_runs(
     try:
         import_module(NEEDS.get(name, "tricks"))
     except Exception as error:  # rliable raises a TypeError beside pandas 3
-        pytest.skip(f"{NEEDS[name]}: {error}")
+        pytest.skip(f"the recipe {name} needs {INSTALLS[name]} ({type(error).__name__}: {error})")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")

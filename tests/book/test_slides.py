@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import jupytext
@@ -10,6 +11,7 @@ from support.browsing import Browser, browsing
 
 from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names, title
+from chapters.book.grading.asked import exercises
 from chapters.book.slides.outline import CODE_LINES, blocks, in_parts, key_line, outline
 from tricks.errors import InputError
 
@@ -66,7 +68,7 @@ def test_keys_and_the_address_lead_to_a_slide(decks: Browser) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_a_chapters_slides_have_its_question_its_pictures_and_its_code_in_order(name: str) -> None:
-    slides = outline(name)
+    slides = [slide for slide in outline(name) if not slide.heading.startswith("Exercise")]
     assert slides[0].body == title(name)[1]
     cells = jupytext.read(CHAPTERS / f"{name}.ipynb").cells
     end = next((k for k, cell in enumerate(cells) if cell.source.startswith("## Exercises")), len(cells))
@@ -97,7 +99,34 @@ def test_the_lesson_on_the_clip_goes_from_its_failure_to_the_ablations() -> None
     assert (
         headings.index("Predict") < headings.index("Where it helps, and where it hurts") < headings.index("At a glance")
     )
-    assert [heading for heading in headings if heading.startswith("Exercise")] == headings[-3:]
+    assert (
+        headings.index("Not a trust region") < headings.index("Why the min?") < headings.index("Ten epochs of CartPole")
+    )
+    assert [heading for heading in dict.fromkeys(headings) if heading.startswith("Exercise")] == [
+        "Exercise 1: write it",
+        "Exercise 2: think",
+        "Exercise 3: spot the bug",
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in names() if exercises(name)])
+def test_a_bug_to_be_spotted_is_shown_and_no_exercise_is_left_out(name: str) -> None:
+    slides = [slide for slide in outline(name) if slide.heading.startswith("Exercise")]
+    script = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[0]
+    asked = [each for each in exercises(name) if f"**Exercise {each.number}:" in script]
+    assert [*dict.fromkeys(slide.heading for slide in slides)] == [f"Exercise {a.number}: {a.kind}" for a in asked]
+    for slide in slides:
+        if slide.heading.endswith("spot the bug"):
+            assert slide.kind in ("code", "figure")
+
+
+def test_a_caption_leads_to_nothing_that_the_slide_lacks_and_is_not_said_twice() -> None:
+    for name in names():
+        slides = outline(name)
+        for before, slide in pairwise(slides):
+            assert not slide.below.endswith(":") or slide.kind in ("equation", "code"), slide.below
+            if slide.kind == "text" and before.kind == "figure":
+                assert " ".join(slide.body.split()) not in " ".join(before.below.replace("**", "").split())
 
 
 def test_a_paragraph_gives_its_bold_sentence_and_code_is_cut_where_it_is_empty() -> None:

@@ -1,7 +1,9 @@
 """The teacher's kit: the syllabus is the book's, the exam's answers are right, and grading needs no solutions."""
 
+import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,12 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.pages import PAGES, ROOT, region
+from support.pages import PAGES, ROOT, blocks_of, region
 
 from ablations.analysis.estimates import holm
-from chapters.book.build import CHAPTERS, names, number
+from ablations.experiments import compare, judge
+from chapters.book.build import CHAPTERS, EXERCISE, names, number
 from chapters.book.grading.asked import exercises
+from chapters.book.slides.outline import outline
+from tricks import Config
 from tricks.advantage_norm import standardize
+from tricks.cli.parsing import parse
+from tricks.cli.train_command import Output
 from tricks.clip import clipped_surrogate
 from tricks.core.moments import ReturnStats
 from tricks.gae import gae
@@ -24,6 +31,7 @@ from tricks.popart import renormalize
 from tricks.value_clip import clipped_error
 
 EXAM = CHAPTERS / "solutions" / "exam.md"
+ANSWERED = pytest.mark.skipif(not EXAM.exists(), reason="a student's copy has no answers")
 
 
 def answer(question: int) -> str:
@@ -36,34 +44,68 @@ def row(*numbers: float) -> torch.Tensor:
     return torch.tensor([numbers], dtype=torch.float32)
 
 
-def test_the_syllabus_has_the_chapters_exercises_and_minutes() -> None:
-    minutes = dict(re.findall(r'thumbnails/(\w+)\.png".*\| (\d+)[^|]*\|$', PAGES["chapters/README.md"], re.MULTILINE))
-    chapters = {number(name): name for name in names()}
-    for line in region("syllabus").splitlines()[2:]:
-        _, which, reading, checked, read = (each.strip() for each in line.strip("|").split("|"))
+def steps_of(command: str) -> int:
+    """The environment steps of a week's experiment."""
+    program, name, *words = shlex.split(command)[2:]
+    if program == "tricks":
+        config = parse(words, name, Config, Output)[1][0]
+        return config.steps * len(config.seed_list)
+    if name == "judge":
+        seeds = int(judge.Options.seeds) + len(judge.RATES) * judge.RATE_SEEDS
+        return sum(2 * seeds * config.steps for config in judge.USUAL)
+    asked, _ = compare.requested(words)
+    return len(asked.arms) * (len(asked.seeds) + len(asked.rates or ()) * asked.rate_seeds) * asked.config.steps
+
+
+def test_the_syllabus_has_the_chapters_exercises_and_hours() -> None:
+    found = re.findall(r'thumbnails/(\w+)\.png".*\| (\d+)(?: \+ (\d+))? \|$', PAGES["chapters/README.md"], re.MULTILINE)
+    chapters = {number(name): (name, int(first), int(further or 0)) for name, first, further in found}
+    (block,) = (each for each in blocks_of("sh", PAGES["docs/teaching.md"]) if "runs/week1" in each)
+    rows = region("syllabus").splitlines()[2:]
+    for line, command in zip(rows, block.splitlines(), strict=True):
+        _, which, reading, given, experiment, hours, checked, read = (
+            each.strip() for each in line.strip("|").split("|")
+        )
         week = [chapters[each] for each in which.split(", ")]
-        asked = [each for name in week for each in exercises(name)]
-        assert reading == f"{sum(int(minutes[name]) for name in week)} min"
+        asked = [each for name, _, _ in week for each in exercises(name)]
+        minutes = sum(first + further * bool(beyond(name)) for name, first, further in week) - EXERCISE * len(asked)
+        running = math.ceil(steps_of(command) / 2_000_000)
+        assert (reading, given, experiment) == (f"{minutes} min", f"{15 * len(asked)} min", f"{running} min")
+        assert float(hours) == math.ceil((2 * minutes + 15 * len(asked) + running + 30) / 30) / 2
         assert checked == ", ".join(each.label for each in asked if each.check)
         assert read == ", ".join(each.label for each in asked if not each.check)
 
 
+def beyond(name: str) -> list[str]:
+    """The exercises of a chapter that are below "Going further"."""
+    further = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[2]
+    return [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
+
+
 def test_the_page_names_the_exercises_below_going_further() -> None:
-    said = re.findall(r"\d+\.\d", PAGES["docs/teaching.md"].split("(there you find exercises")[1].split(")")[0])
+    (said,) = re.findall(r"where an exercise is\n\(([\d., ]+)\)", PAGES["docs/teaching.md"])
     weeks = ",".join(line.split("|")[2] for line in region("syllabus").splitlines()[2:]).replace(" ", "").split(",")
-    found = []
-    for name in [name for name in names() if number(name) in weeks]:
-        further = (CHAPTERS / f"{name}.py").read_text(encoding="utf-8").partition("\n# ## Going further")[2]
-        found += [each.label for each in exercises(name) if f"**Exercise {each.number}:" in further]
-    assert said == found
+    assert said.split(", ") == [label for name in names() if number(name) in weeks for label in beyond(name)]
 
 
+def test_the_lesson_names_its_slides_by_their_numbers() -> None:
+    slides = [slide.heading for slide in outline("03_clip")]
+    said = re.findall(r'(?:"([^"]+?)\.?"|exercise 3\.(\d)) \(slide (\d+)\)', PAGES["docs/teaching.md"])
+    assert len(said) == 6
+    for title, exercise, place in said:
+        heading = title or next(each for each in slides if each.startswith(f"Exercise {exercise}:"))
+        assert slides[int(place) - 1] == heading
+        assert heading == "One lucky pull" or heading not in slides[: int(place) - 1]
+
+
+@ANSWERED
 def test_the_exam_has_an_answer_to_each_question() -> None:
     asked = PAGES["docs/teaching.md"].split("## An exam")[1]
     numbered = re.compile(r"^(\d+)\. ", re.MULTILINE)
     assert numbered.findall(asked) == numbered.findall(EXAM.read_text(encoding="utf-8")) == [*map(str, range(1, 13))]
 
 
+@ANSWERED
 def test_the_answers_on_the_policy_are_the_librarys() -> None:
     logits = torch.zeros(2, requires_grad=True)
     for base, variance in ((0, 1), (2, 0)):
@@ -91,6 +133,7 @@ def test_the_answers_on_the_policy_are_the_librarys() -> None:
     )
 
 
+@ANSWERED
 def test_the_answers_on_values_are_the_librarys() -> None:
     def lane(*numbers: float) -> torch.Tensor:
         return torch.tensor(numbers, dtype=torch.float32).reshape(1, -1, 1)
@@ -113,6 +156,7 @@ def test_the_answers_on_values_are_the_librarys() -> None:
     assert slope.tolist() == [[0, -1.5]]
 
 
+@ANSWERED
 def test_the_answers_on_statistics_are_those_of_the_harness() -> None:
     assert holm(np.array([0.01, 0.03, 0.04])) == pytest.approx([0.03, 0.06, 0.06])
     told = next(line for line in region("take-home").splitlines() if line.startswith("2. "))

@@ -64,6 +64,7 @@ def test_the_shell_evaluates_saves_and_films_it(kind: str, tmp_path: Path, capsy
     words = ["train", "ppo", "--recurrent", "--recurrent-cell", kind, "--recurrent-size", "5", *SMALL, "--steps", "300"]
     assert main([*words, "--eval-every", "100", "--eval-episodes", "2", "--out", out]) == 0
     assert load(out).curve["eval_return"].notna().any()
+    pytest.importorskip("pygame", reason="the extra `play` is not installed")
     assert main(["play", out, "--seed", "1"]) == 0
     assert main(["play", out, "--greedy", "--no-gif"]) == 0
     said = capsys.readouterr().out

@@ -34,7 +34,8 @@ class Lines:
         now = time.monotonic()
         if now - self._last >= EVERY and not self.silent:
             self._last, elapsed = now, now - self._start
-            counted = {"n": self.n, "total": self.total, "initial": self.initial, "elapsed": elapsed}
+            done = min(self.n, self.total)  # the last batch is always completed
+            counted = {"n": done, "total": self.total, "initial": self.initial, "elapsed": elapsed}
             print(tqdm.format_meter(**counted, unit_scale=True, bar_format=LINE), file=sys.stderr, flush=True)
 
     def close(self) -> None:

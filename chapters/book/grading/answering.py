@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -21,6 +22,7 @@ from chapters.book.grading.needed import needed
 
 MOST = 100_000  # numbers in a result
 LONGEST = 300  # characters of a message
+TOO_LONG = 124  # the exit status of an answer that used up its time on the processor
 OWN = ("chapters", "tricks", "ablations")
 
 
@@ -49,7 +51,9 @@ def _limit(memory: int, seconds: float) -> None:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
     spent = int(used.ru_utime + used.ru_stime + 2 * seconds) + 1
-    limits = {resource.RLIMIT_CPU: spent, resource.RLIMIT_FSIZE: 64_000_000, resource.RLIMIT_CORE: 0}
+    resource.setrlimit(resource.RLIMIT_CPU, (spent, spent + 1))
+    signal.signal(signal.SIGXCPU, lambda *_: os._exit(TOO_LONG))
+    limits = {resource.RLIMIT_FSIZE: 64_000_000, resource.RLIMIT_CORE: 0}
     with contextlib.suppress(OSError):  # no /proc: macOS, which does not enforce it anyway
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limits[resource.RLIMIT_AS] = pages * resource.getpagesize() + memory

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from chapters.book.exercise import Exercise
+from chapters.book.grading.answering import TOO_LONG
 from chapters.book.grading.asked import Asked
 
 ROOT = Path(__file__).parents[3]
@@ -56,8 +57,9 @@ def judge(code: Sequence[str], asked: Asked, limits: Limits) -> Verdict:
     exercise: Exercise = getattr(import_module(f"chapters.exercises.{asked.module}"), asked.check)
     request = {"code": code, "module": asked.module, "check": asked.check, "answer": asked.answer}
     status, text = _run(json.dumps(request | {"memory": limits.memory, "seconds": limits.seconds}), limits)
-    if status == "slow":
-        return Verdict("stopped", f"it took longer than {limits.seconds:g} seconds and was stopped")
+    if status in ("slow", f"status {TOO_LONG}"):
+        seconds = f"{limits.seconds:g} second{'s' * (limits.seconds != 1)}"
+        return Verdict("stopped", f"it took longer than {seconds} and was stopped")
     try:
         return verdict(exercise, asked, json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # no reply, or not one of `answering`
@@ -67,7 +69,7 @@ def judge(code: Sequence[str], asked: Asked, limits: Limits) -> Verdict:
 def verdict(exercise: Exercise, asked: Asked, reply: dict[str, Any]) -> Verdict:
     """What the exercise says of a reply, as it would have said of the function itself."""
     if "missing" in reply:
-        return Verdict("missing", f"neither {asked.check}(...) nor a function {asked.answer} is in the notebook")
+        return Verdict("missing", f"the notebook has neither {asked.check}(...) nor a function {asked.answer}")
     if "fault" in reply:
         return Verdict("fails", str(reply["fault"]))
     given, uses = list(reply["results"]), tuple(map(str, reply["uses"]))

@@ -72,7 +72,7 @@ def read(path: Path) -> Submission:
         raise InputError(f"{path} is not a Jupyter notebook ({said(error)})") from error
     name = _name(path, cells)
     if name not in known():
-        raise InputError(f"{path} is not a notebook of a chapter with exercises; {', '.join(known())} are")
+        raise InputError(f"{path} is not a notebook of a chapter with exercises; those are {', '.join(known())}")
     return Submission(path, name, tuple(cells))
 
 

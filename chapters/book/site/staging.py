@@ -19,7 +19,6 @@ from tricks.ladder import COLORS, LADDER
 
 ROOT = CHAPTERS.parent
 STATIC = Path(__file__).parent / "static"
-SOLUTIONS = CHAPTERS / "solutions"  # which a release for students leaves out
 DOCS = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#place)`, but no URL
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
@@ -109,7 +108,7 @@ def _relinked(text: str, page: Path, linked: set[Path]) -> str:
         path = (page.parent / match[2]).resolve()
         if path in (ROOT / "README.md", CHAPTERS / "README.md"):
             return f"[{text}]({_up(page)}index.md)"
-        if path.is_dir() or (path.is_relative_to(SOLUTIONS) and not SOLUTIONS.exists()):
+        if path.is_dir():
             return text
         if not path.is_file():
             raise ValueError(f"{page.relative_to(ROOT)} links to {match[2]}, which does not exist")

@@ -97,13 +97,13 @@ def _content(slide: Slide) -> str:
         picture = f'<img alt="{html.escape(slide.heading)}" src="data:image/png;base64,{slide.body.strip()}">'
         printed = f"<pre>{html.escape(slide.printed)}</pre>" if slide.printed else ""
         return f'{picture}{printed}<div class="below">{_text(slide.below)}</div>'
+    lead = f'<div class="below">{_text(slide.below)}</div>' if slide.below else ""
     if slide.kind == "code":
         language, *code = slide.body.removeprefix("```").splitlines()[:-1]
         lexer = get_lexer_by_name(language, stripnl=False)
         lines = highlight("\n".join(code), lexer, HtmlFormatter(nowrap=True)).splitlines()
         shown = "\n".join(lines[k] for k in slide.rows)
-        return f'<div class="lines"><pre>{shown}</pre></div>'
-    lead = f'<div class="below">{_text(slide.below)}</div>' if slide.below else ""
+        return f'{lead}<div class="lines"><pre>{shown}</pre></div>'
     return lead + _text(slide.body)
 
 

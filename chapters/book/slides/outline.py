@@ -1,11 +1,11 @@
 """A chapter as slides: its question, and then picture by picture, equation by equation, what its notebook holds.
 
-What is too long for a slide, as running text is, and what is folded, is left to the notebook.
+Running text and what is folded are left to the notebook. A section that has nothing else begins as its text does.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbformat import NotebookNode
 
@@ -15,8 +15,10 @@ from chapters.book.setup_cells import stored
 END = "## Exercises"
 CODE_LINES, EQUATIONS, PRINTED_LINES, PRINTED_WIDTH, CAPTION_WORDS, WORDS = 26, 3, 4, 115, 30, 80  # at most
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z$*`\"(])")
+EXERCISE = r"\*\*(Exercise \d+: [^*]+?)\.?\*\*\s*(.+)"
 KEY_WORDS = 6  # a shorter bold phrase is a term
 PREDICT = "**Predict.**"
+OPENING = "opening"  # the kind of a slide that stays if its section has no other
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Slide:
     body: str
     """Markdown; of a figure, its PNG in base64; of code, all of a fenced block."""
     below: str = ""
-    """Markdown below a figure or above an equation."""
+    """Markdown below a figure, or above an equation or code."""
     printed: str = ""
     """What the cell of a figure printed."""
     rows: range = range(0)
@@ -50,8 +52,24 @@ def outline(name: str) -> list[Slide]:
             continue
         for made in _prose(section, blocks(cell.source)[1 if place == 0 else 0 :]):
             section = made if isinstance(made, str) else section
-            slides += [] if isinstance(made, str) else [made]
-    return slides + exercises(cells[end:])
+            slides += [] if isinstance(made, str) or _said(made, slides[-1]) else [made]
+    return [*_without_openings(slides), *exercises(cells[end:])]
+
+
+def _said(slide: Slide, before: Slide) -> bool:
+    """Whether the caption of the slide before says it already."""
+    caption = " ".join(before.below.replace("**", "").split())
+    return before.kind == "figure" and slide.kind == "text" and " ".join(slide.body.split()) in caption
+
+
+def _without_openings(slides: Sequence[Slide]) -> Iterator[Slide]:
+    """The slides, without the openings of sections that have something else to show."""
+    shown = {re.sub(r" \(\d+ of \d+\)$", "", slide.heading) for slide in slides if slide.kind != OPENING}
+    for slide in slides:
+        if slide.kind != OPENING:
+            yield slide
+        elif slide.heading not in shown:
+            yield replace(slide, kind="text")
 
 
 def blocks(text: str) -> list[str]:
@@ -73,11 +91,13 @@ def _prose(section: str, texts: Sequence[str]) -> Iterator[str | Slide]:
         equations.clear()
         leads.clear()
 
-    for text in texts:
+    for place, text in enumerate(texts):
         if text.startswith("#"):
             yield from flushed()
             section = text.lstrip("# ")
             yield section
+            if opening := _brief(next(iter(texts[place + 1 :]), "")):
+                yield Slide(OPENING, section, opening)
         elif text.startswith("$$"):
             equations.append(text.rstrip())
             leads.append("" if before.startswith(("#", "$$", "|")) else SENTENCE.split(before)[-1])
@@ -147,23 +167,35 @@ def _caption(cells: Sequence[NotebookNode]) -> str:
     """The first sentence or two after a figure, if text follows that is about it."""
     if not cells or cells[0].cell_type != "markdown":
         return ""
-    first = next(iter(blocks(cells[0].source)), "")
-    if first.startswith(("#", "$$", "|", "-", PREDICT)):
+    return _brief(next(iter(blocks(cells[0].source)), ""))
+
+
+def _brief(text: str) -> str:
+    """A paragraph's first sentence or two, up to one that leads to what isn't on the slide; empty if it is no prose."""
+    if text.startswith(("#", "$$", "|", "-", PREDICT)):
         return ""
-    said = ""
-    for sentence in SENTENCE.split(first):
-        if said and len(f"{said} {sentence}".split()) > CAPTION_WORDS:
-            break
+    brief = said = ""
+    for sentence in SENTENCE.split(text):
         said = f"{said} {sentence}".strip()
-    return said
+        if sentence.endswith(":") or (brief and len(said.split()) > CAPTION_WORDS):
+            break
+        if said.count("(") == said.count(")"):
+            brief = said
+    return brief
 
 
 def exercises(cells: Sequence[NotebookNode]) -> list[Slide]:
-    """One slide for each exercise up to what goes further, with its first paragraph."""
-    texts: list[str] = []
-    for cell in cells:
+    """Each exercise up to what goes further: its first paragraph, with the code that it shows, and its figures."""
+    slides: list[Slide] = []
+    for place, cell in enumerate(cells):
         if cell.source.startswith("## Going further"):
             break
-        texts += [text for text in blocks(cell.source) if text.startswith("**Exercise")]
-    found = (re.fullmatch(r"\*\*(Exercise \d+: [^*]+?)\.?\*\*\s*(.+)", text, re.DOTALL) for text in texts)
-    return [Slide("text", each[1].rstrip("."), each[2]) for each in found if each]
+        if cell.cell_type == "markdown":
+            found = (re.fullmatch(EXERCISE, text, re.DOTALL) for text in blocks(cell.source))
+            slides += [Slide("text", each[1].rstrip("."), each[2]) for each in found if each]
+        elif slides:
+            for shown in _outputs(slides[-1].heading, cell, _caption(cells[place + 1 :])):
+                if shown.kind == "code" and slides[-1].kind == "text":
+                    shown = replace(shown, below=slides.pop().body)
+                slides += [shown] if shown.kind in ("code", "figure") else []
+    return slides
