@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pkgutil
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +15,8 @@ from support.pictures import ChannelsLast, LargePictures, SmallPictures, WholeNu
 from support.probes import PROBES, AllLegal, Broken, DeadEnd, DeadOnTime, Endless, Forbidding, ResetMask, ThreeLives
 from support.register import register
 
+import tricks.fast
+import tricks.fused
 import tricks.loop
 from ablations.training import pools, workers
 from tricks.fast.dispatch import loaded
@@ -52,8 +55,10 @@ register("ShortPendulum-v0", PendulumEnv, max_episode_steps=15)
 def pytest_configure(config: pytest.Config) -> None:
     """Compile once, before workers and commands want to."""
     if not hasattr(config, "workerinput"):
-        for module in ("compiled_layers", "compiled_rows", "compiled_rules"):
-            loaded(module)
+        for room, before in ((tricks.fast, ""), (tricks.fused, "tricks.fused.")):
+            for module in pkgutil.iter_modules(room.__path__):
+                if module.name.startswith("compiled_"):
+                    loaded(before + module.name)
 
 
 def alone(name: str) -> Tricks:

@@ -1,7 +1,7 @@
 """One measurement of speed, in its own processes: how fast, where the time goes, how much memory."""
 
-import multiprocessing
 import math
+import multiprocessing
 import os
 import sys
 import threading

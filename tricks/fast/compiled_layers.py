@@ -34,7 +34,33 @@ def tanh(x):
     return x * p / q
 
 
-@njit(**KERNEL)
+@njit("i8[::1](i8[:], i8, i8[:])", **KERNEL)
+def moved(addresses, count, spans):
+    """Each address, `count` of its spans further on. (Loops compile faster than sums of arrays.)"""
+    found = np.empty(len(addresses), np.int64)
+    for k in range(len(addresses)):
+        found[k] = addresses[k] + count * spans[k]
+    return found
+
+
+@njit("(i8[:],)", **KERNEL)
+def spans_of(sizes):
+    """The bytes of each layer's weights, and of a row of its features."""
+    weights, features = np.empty(len(sizes) - 1, np.int64), np.empty(len(sizes) - 1, np.int64)
+    for k in range(len(weights)):
+        weights[k], features[k] = 4 * sizes[k] * sizes[k + 1], 4 * sizes[k + 1]
+    return weights, features
+
+
+@njit("(i8[:],)", **KERNEL)
+def largest(sizes):
+    found = sizes[0]
+    for size in sizes:
+        found = max(found, size)
+    return found
+
+
+@njit("(i8, i8, i8, i8)", **KERNEL)
 def fill(c, row, rows, columns):
     """Write a row into all rows of C; the address 0 stands for a row of zeros."""
     C, R = matrix(c, rows, columns), matrix(row, 1, columns)
@@ -43,7 +69,7 @@ def fill(c, row, rows, columns):
             C[i, j] = R[0, j] if row != 0 else f4(0)
 
 
-@njit(**KERNEL)
+@njit("(i8, i8, i8, b1)", **KERNEL)
 def bend(h, rows, columns, curved):
     """h ← tanh h, or max(0, h)."""
     H = matrix(h, rows, columns)
@@ -56,7 +82,7 @@ def bend(h, rows, columns, curved):
                 H[i, j] = f4(0) if H[i, j] < f4(0) else H[i, j]
 
 
-@njit(**KERNEL)
+@njit("(i8, i8, i8, i8, i8, i8, b1)", **KERNEL)
 def unbend(g, h, d, sums, rows, columns, curved):
     """d = g·(1 − h²), or g where h > 0; the sums of d's columns are added up."""
     G, H, D, B = matrix(g, rows, columns), matrix(h, rows, columns), matrix(d, rows, columns), matrix(sums, 1, columns)
@@ -71,7 +97,7 @@ def unbend(g, h, d, sums, rows, columns, curved):
             B[0, j] += D[i, j]
 
 
-@njit(**KERNEL)
+@njit("(i8, i8, i8)", **KERNEL)
 def silent(g, rows, columns):
     """Whether all of it is zero, as the gradient of filler rows is."""
     G = matrix(g, rows, columns)
@@ -82,7 +108,7 @@ def silent(g, rows, columns):
     return True
 
 
-@njit(**KERNEL)
+@njit("(i8, i8, i8, i8)", **KERNEL)
 def turn(w, t, rows, columns):
     """t = wᵀ, [columns, rows]."""
     W, T = matrix(w, rows, columns), matrix(t, columns, rows)
@@ -108,7 +134,7 @@ def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, cur
 
     `turned` are the weights, transposed; the scratch has room for twice the rows of the widest layer.
     """
-    here, other = scratch, scratch + 4 * rows * sizes.max()
+    here, other = scratch, scratch + 4 * rows * largest(sizes)
     for k in range(len(hs) - 1, -1, -1):
         inputs, outputs = sizes[k], sizes[k + 1]
         below = hs[k - 1] if k > 0 else x
@@ -123,37 +149,12 @@ def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, cur
 @njit("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, b1)", **KERNEL)
 def layers_forward(x, weights, biases, hs, sizes, seeds, rows, curved):
     """The features of every layer, hs[k] [S, rows, sizes[k+1]], of x [S, rows, sizes[0]]."""
-    inputs, outputs = 4 * sizes[:-1], 4 * sizes[1:]  # bytes of a row
+    spans, features = spans_of(sizes)
     for s in range(seeds):
-        w, b = weights + s * inputs * sizes[1:], biases + s * outputs
+        w, b = moved(weights, s, spans), moved(biases, s, features)
         for first in range(s * rows, (s + 1) * rows, BLOCK):
             some = min(BLOCK, (s + 1) * rows - first)
-            block_forward(x + first * inputs[0], w, b, hs + first * outputs, sizes, some, curved)
-
-
-@njit("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, b1, i8)", **KERNEL)
-def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, curved, scratch):
-    """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
-    inputs, outputs = 4 * sizes[:-1], 4 * sizes[1:]  # bytes of a row
-    turned = np.empty_like(weights)
-    for s in range(seeds):
-        at = scratch + 8 * BLOCK * sizes.max()
-        to_w, to_b = to_weights + s * inputs * sizes[1:], to_biases + s * outputs
-        for k in range(len(weights)):
-            turned[k] = at
-            turn(weights[k] + s * inputs[k] * sizes[k + 1], at, sizes[k], sizes[k + 1])
-            at += inputs[k] * sizes[k + 1]
-            fill(to_w[k], 0, sizes[k], sizes[k + 1])
-            fill(to_b[k], 0, 1, sizes[k + 1])
-        for first in range(s * rows, (s + 1) * rows, BLOCK):
-            some, d = min(BLOCK, (s + 1) * rows - first), g + first * outputs[-1]
-            to_x = gx + first * inputs[0] if gx != 0 else 0
-            if silent(d, some, sizes[-1]):
-                if gx != 0:
-                    fill(to_x, 0, some, sizes[0])
-                continue
-            below = x + first * inputs[0]
-            block_backward(d, below, to_x, turned, hs + first * outputs, to_w, to_b, sizes, some, curved, scratch)
+            block_forward(x + first * 4 * sizes[0], w, b, moved(hs, first, features), sizes, some, curved)
 
 
 @njit("(i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
@@ -163,27 +164,3 @@ def head_forward(h, weight, y, seeds, rows, inputs, outputs):
         at = 4 * s * inputs * outputs
         fill(y + 4 * s * rows * outputs, 0, rows, outputs)
         product(h + 4 * s * rows * inputs, inputs, 1, weight + at, y + 4 * s * rows * outputs, rows, outputs, inputs)
-
-
-@njit("(i8, i8, i8, i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
-def head_backward(g, h, weight, gh, to_weight, seeds, rows, inputs, outputs, scratch):
-    """The gradients of h and of W from that of y = hW."""
-    for s in range(seeds):
-        at, d, below = 4 * s * inputs * outputs, g + 4 * s * rows * outputs, 4 * s * rows * inputs
-        turn(weight + at, scratch, inputs, outputs)
-        fill(gh + below, 0, rows, inputs)
-        product(d, outputs, 1, scratch, gh + below, rows, inputs, outputs)
-        fill(scratch, 0, outputs, inputs)
-        product(d, 1, outputs, h + below, scratch, outputs, inputs, rows)
-        turn(scratch, to_weight + at, outputs, inputs)
-
-
-@njit(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"], **KERNEL)
-def column_sums(g, sums):
-    """The sums of each seed's columns: [S, rows, columns] -> [S, 1, columns]."""
-    for s in range(len(g)):
-        for j in range(g.shape[2]):
-            total = 0.0
-            for i in range(g.shape[1]):
-                total += g[s, i, j]
-            sums[s, 0, j] = total

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 f4 = np.float32
 
 
@@ -23,18 +23,6 @@ def mean_forward(x, valid, out, rows):
             rows[s] += weight
         rows[s] = max(rows[s], 1.0)
         out[s] = total / rows[s]
-
-
-@njit(
-    ["(f4[:], b1[:, ::1], f8[::1], f4[:, ::1])", "(f8[:], b1[:, ::1], f8[::1], f8[:, ::1])"],
-    **KERNEL,
-)
-def mean_backward(grad, valid, rows, of_x):
-    """The gradient of the rows from that of their means."""
-    for s in range(len(of_x)):
-        share = grad[s] / rows[s]
-        for i in range(of_x.shape[1]):
-            of_x[s, i] = share if valid[s, i] else share * 0.0
 
 
 @njit(inline="always")
@@ -77,35 +65,3 @@ def log_prob_forward(logits, action, out, p):
         out[i] = logits[i, action[i]] - highest - np.log(total)
         for j in range(logits.shape[1]):
             p[i, j] /= total
-
-
-@njit("(f4[:], i8[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
-def log_prob_backward(grad, action, p, of_logits):
-    """∂ log π(a)/∂zⱼ = [j = a] − π(j)."""
-    for i in range(len(p)):
-        for j in range(p.shape[1]):
-            of_logits[i, j] = grad[i] * ((f4(1) if j == action[i] else f4(0)) - p[i, j])
-
-
-@njit("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
-def entropy_forward(logits, out, p, log_p):
-    """−Σⱼ π(j)·log π(j) of each row, π and log π."""
-    for i in range(len(logits)):
-        highest, total, mixed = logits[i].max(), f4(0), f4(0)
-        for j in range(logits.shape[1]):
-            p[i, j] = np.exp(logits[i, j] - highest)
-            total += p[i, j]
-        norm = highest + np.log(total)
-        for j in range(logits.shape[1]):
-            p[i, j] /= total
-            log_p[i, j] = logits[i, j] - norm
-            mixed += p[i, j] * log_p[i, j]
-        out[i] = -mixed
-
-
-@njit("(f4[:], f4[::1], f4[:, ::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
-def entropy_backward(grad, entropy, p, log_p, of_logits):
-    """∂H/∂zⱼ = −π(j)·(log π(j) + H)."""
-    for i in range(len(p)):
-        for j in range(p.shape[1]):
-            of_logits[i, j] = -grad[i] * p[i, j] * (log_p[i, j] + entropy[i])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 f4 = np.float32
 TURN = f4(2 * math.pi)
 

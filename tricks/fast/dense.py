@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tricks.fast.dispatch import compiled
+from tricks.fast.dispatch import compiled, gradients
 
 
 def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor | None:
@@ -77,11 +77,12 @@ class DenseLayers(torch.autograd.Function):
         of_biases = [weight.new_empty(seeds, 1, weight.shape[2]) for weight in weights]
         of_x = torch.empty_like(x) if ctx.needs_input_grad[2] else None
         sizes = [inputs, *(weight.shape[2] for weight in weights)]
+        code = gradients()
         scratch = x.new_empty(2 * ctx.code.BLOCK * max(sizes) + sum(a * b for a, b in pairwise(sizes)))
         at = [_addresses(each) for each in (weights, features, of_weights, of_biases)]
         x_at = 0 if of_x is None else of_x.data_ptr()
         more = np.array(sizes), seeds, rows, ctx.tanh, scratch.data_ptr()
-        ctx.code.layers_backward(grad.data_ptr(), x.data_ptr(), x_at, *at, *more)
+        code.layers_backward(grad.data_ptr(), x.data_ptr(), x_at, *at, *more)
         layers = zip(of_weights, of_biases, strict=True)
         return None, None, of_x, *(tensor for layer in layers for tensor in layer)
 
@@ -103,7 +104,8 @@ class Affine(torch.autograd.Function):
         (seeds, rows, inputs), outputs = x.shape, weight.shape[2]
         of_x, of_weight, scratch = torch.empty_like(x), torch.empty_like(weight), x.new_empty(inputs * outputs)
         of_bias, single = grad.new_empty(seeds, 1, outputs), grad.float().contiguous()
-        ctx.code.column_sums(grad.numpy(), of_bias.numpy())
+        code = gradients()
+        code.column_sums(grad.numpy(), of_bias.numpy())
         at = [tensor.data_ptr() for tensor in (single, x, weight, of_x, of_weight)]
-        ctx.code.head_backward(*at, seeds, rows, inputs, outputs, scratch.data_ptr())
+        code.head_backward(*at, seeds, rows, inputs, outputs, scratch.data_ptr())
         return None, of_x, of_weight, of_bias

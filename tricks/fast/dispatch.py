@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -76,6 +76,11 @@ def plain() -> Iterator[None]:
         yield
     finally:
         _wanted = before
+
+
+def gradients() -> Any:
+    """What is compiled for the gradients of single layers and rows."""
+    return loaded("compiled_gradients")
 
 
 @cache

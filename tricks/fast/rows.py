@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tricks.fast.dispatch import compiled, loaded
+from tricks.fast.dispatch import compiled, gradients, loaded
 
 
 def mean(x: Tensor, valid: Tensor) -> Tensor | None:
@@ -42,7 +42,7 @@ class Mean(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
         of_x = grad.new_empty(ctx.valid.shape)
-        ctx.code.mean_backward(grad.numpy(), ctx.valid.contiguous().numpy(), ctx.rows, of_x.numpy())
+        gradients().mean_backward(grad.numpy(), ctx.valid.contiguous().numpy(), ctx.rows, of_x.numpy())
         return None, of_x, None
 
 
@@ -57,7 +57,7 @@ def log_prob(logits: Tensor, action: Tensor) -> Tensor | None:
 
 def entropy(logits: Tensor) -> Tensor | None:
     """`Categorical.entropy`."""
-    code = loaded("compiled_rows") if logits.is_cpu and logits.dtype is torch.float32 else None
+    code = loaded("compiled_gradients") if logits.is_cpu and logits.dtype is torch.float32 else None
     if code is None:
         return None
     found: Tensor = Entropy.apply(code, logits)  # type: ignore[no-untyped-call]
@@ -85,7 +85,7 @@ class LogProb(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
         of_logits = grad.new_empty(*grad.shape, ctx.p.shape[1])
-        ctx.code.log_prob_backward(grad.reshape(-1).numpy(), ctx.action, ctx.p, of_logits.view(ctx.p.shape).numpy())
+        gradients().log_prob_backward(grad.reshape(-1).numpy(), ctx.action, ctx.p, of_logits.view(ctx.p.shape).numpy())
         return None, of_logits, None
 
 
@@ -105,7 +105,7 @@ class Entropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
         shape = ctx.kept[1].shape
         of_logits = grad.new_empty(*grad.shape, shape[1])
-        ctx.code.entropy_backward(grad.reshape(-1).numpy(), *ctx.kept, of_logits.view(shape).numpy())
+        gradients().entropy_backward(grad.reshape(-1).numpy(), *ctx.kept, of_logits.view(shape).numpy())
         return None, of_logits
 
 

@@ -7,7 +7,7 @@ So what lies between never leaves the fastest cache. `tricks.fused.learning` say
 import numpy as np
 from numba import njit
 
-from tricks.fast.compiled_layers import BLOCK, block_backward, block_forward, fill, turn
+from tricks.fast.compiled_layers import BLOCK, block_backward, block_forward, fill, largest, moved, spans_of, turn
 from tricks.fast.compiled_product import KERNEL, f4, matrix, product
 from tricks.fast.compiled_rows import adam_step
 from tricks.fused.compiled_losses import (
@@ -38,26 +38,41 @@ __all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "step", "value_gradi
 @njit(**KERNEL)
 def seed_s_net(s, net, sizes, gradient, room):
     """One seed's net: addresses of its layers, of where their gradients are added up, and of room for 32 rows."""
-    weights, biases = net[0] + s * 4 * sizes[:-1] * sizes[1:], net[1] + s * 4 * sizes[1:]
+    spans, features = spans_of(sizes)
+    weights, biases = moved(net[0], s, spans), moved(net[1], s, features)
     here, at = gradient[s].ctypes.data, room.ctypes.data
-    turned, hs = np.empty_like(weights), np.empty(len(sizes) - 2, np.int64)
+    turned, hs = np.empty(len(weights), np.int64), np.empty(len(sizes) - 2, np.int64)
     for k in range(len(weights)):
         turned[k] = at
         turn(weights[k], at, sizes[k], sizes[k + 1])
-        at += 4 * sizes[k] * sizes[k + 1]
+        at += spans[k]
     for k in range(len(hs)):
         hs[k] = at
         at += 4 * BLOCK * sizes[k + 1]
     to_head, scratch = at, at + 4 * sizes[-2] * sizes[-1]
     fill(to_head, 0, sizes[-1], sizes[-2])
-    return sizes, weights, biases, turned, hs, here + 4 * net[2], here + 4 * net[3], to_head, scratch
+    to_weights, to_biases = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
+    for k in range(len(weights)):
+        to_weights[k], to_biases[k] = here + 4 * net[2, k], here + 4 * net[3, k]
+    return sizes, weights, biases, turned, hs, to_weights, to_biases, to_head, scratch
 
 
 @njit(inline="always")
 def room_for(sizes):
     """As many numbers as `seed_s_net` needs."""
-    weights = (sizes[:-1] * sizes[1:]).sum()
-    return np.empty(weights + sizes[-2] * sizes[-1] + BLOCK * (sizes.sum() + 3 * sizes.max()), np.float32)
+    count = sizes[-2] * sizes[-1] + BLOCK * 3 * largest(sizes)
+    for k in range(len(sizes) - 1):
+        count += sizes[k] * sizes[k + 1] + BLOCK * sizes[k + 1]
+    return np.empty(count, np.float32)
+
+
+@njit("(b1[:, :], i8, i8, i8)", **KERNEL)
+def count_of(valid, s, first, last):
+    """How many of these rows are experience."""
+    count = 0
+    for i in range(first, last):
+        count += valid[s, i]
+    return count
 
 
 @njit(inline="always")
@@ -76,7 +91,7 @@ def backward(g, x, net, rows, curved):
     inputs, outputs = sizes[-2], sizes[-1]
     product(g, 1, outputs, hs[-1] if len(hs) > 0 else x, to_head, outputs, inputs, rows)
     if len(hs) > 0:
-        above = scratch + 8 * BLOCK * sizes.max()
+        above = scratch + 8 * BLOCK * largest(sizes)
         fill(above, 0, rows, inputs)
         product(g, outputs, 1, turned[-1], above, rows, inputs, outputs)
         block_backward(above, x, 0, turned, hs, to_weights, to_biases, sizes[:-1], rows, curved, scratch)
@@ -111,8 +126,9 @@ def policy_gradients(
     y, g = np.empty((BLOCK, outputs), np.float32), np.empty((BLOCK, outputs), np.float32)
     p, log_p = np.empty(outputs, np.float32), np.empty(outputs, np.float32)
     for s in range(seeds):
-        noted, number, count = found[s], numbers[s], float(valid[s].sum())
-        noted[:] = 0
+        noted, number, count = found[s], numbers[s], float(count_of(valid, s, 0, rows))
+        for k in range(len(FOUND)):
+            noted[k] = 0
         if not active[s] or count == 0:
             continue
         one, advantage, bias = seed_s_net(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
@@ -121,7 +137,7 @@ def policy_gradients(
             advantage = standardize(advantage, valid[s], count)
         for first in range(0, rows, BLOCK):
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
-            if not valid[s, first : first + some].any():
+            if count_of(valid, s, first, first + some) == 0:
                 continue
             forward(x, one, y.ctypes.data, some, curved)
             for i in range(some):
@@ -173,14 +189,14 @@ def value_gradients(
     seeds, rows = len(obs), obs.shape[1]
     y, g, room = np.empty((BLOCK, 1), np.float32), np.empty((BLOCK, 1), np.float32), room_for(sizes)
     for s in range(seeds):
-        count, total, number = float(valid[s].sum()), 0.0, numbers[s]
+        count, total, number = float(count_of(valid, s, 0, rows)), 0.0, numbers[s]
         found[s] = 0
         if not active[s] or count == 0:
             continue
         one, bias = seed_s_net(s, net, sizes, gradient, room), np.zeros(1, np.float32)
         for first in range(0, rows, BLOCK):
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
-            if not valid[s, first : first + some].any():
+            if count_of(valid, s, first, first + some) == 0:
                 continue
             forward(x, one, y.ctypes.data, some, curved)
             for i in range(some):

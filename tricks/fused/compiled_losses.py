@@ -26,8 +26,10 @@ def standardize(advantage, valid, rows):
     mean = f4(mean / rows)
     for i in range(len(valid)):
         variance += (advantage[i] - mean) ** 2 if valid[i] else f4(0)
-    std = f4(np.sqrt(variance / max(rows - 1, 1.0)))
-    return (advantage - mean) / (std + f4(1e-8))
+    spread, found = f4(np.sqrt(variance / max(rows - 1, 1.0))) + f4(1e-8), np.empty(len(valid), np.float32)
+    for i in range(len(valid)):
+        found[i] = (advantage[i] - mean) / spread
+    return found
 
 
 @njit(inline="always")

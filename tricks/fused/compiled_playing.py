@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tricks.fast.compiled_layers import BLOCK, block_forward, fill
+from tricks.fast.compiled_layers import BLOCK, block_forward, fill, largest, moved, spans_of
 from tricks.fast.compiled_product import KERNEL, matrix, product
 from tricks.fast.compiled_rules import cartpole
 
@@ -23,15 +23,15 @@ def play(
     the observation itself. net [2, layers]: addresses of weights and biases.
     """
     seeds, rows, lanes = actions.shape
-    outputs, spans = sizes[-1], 4 * sizes[:-1] * sizes[1:]
+    outputs, (spans, features) = sizes[-1], spans_of(sizes)
     seen, after = np.empty((lanes, 4), np.float32), np.empty((lanes, 4), np.float32)
     y, fell = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.bool_)
-    room = np.empty(BLOCK * sizes.sum(), np.float32)
+    room = np.empty(BLOCK * len(sizes) * largest(sizes), np.float32)
     hs = np.empty(len(sizes) - 2, np.int64)
-    for k in range(len(hs)):
-        hs[k] = room.ctypes.data + 4 * BLOCK * sizes[1 : k + 1].sum()
     for s in range(seeds):
-        weights, biases = net[0] + s * spans, net[1] + s * 4 * sizes[1:]
+        for k in range(len(hs)):  # in this loop, because numba frees an array after its last use by name
+            hs[k] = room.ctypes.data + 4 * BLOCK * k * largest(sizes)
+        weights, biases = moved(net[0], s, spans), moved(net[1], s, features)
         last_bias = matrix(biases[-1], 1, outputs)
         for t in range(rows):
             for n in range(lanes):
@@ -62,4 +62,6 @@ def play(
                 terminated[s, t, n] = fell[n] and going
                 truncated[s, t, n] = age[s, n] >= time_limit
                 resetting[s, n] = terminated[s, t, n] or truncated[s, t, n]
-        obs[s, rows] = state[s]
+        for n in range(lanes):
+            for j in range(4):
+                obs[s, rows, n, j] = state[s, n, j]

@@ -1,0 +1,100 @@
+"""Gradients of layers, heads, means, and softmax policies as numba compiles them, for what takes them one by one."""
+
+import numpy as np
+from numba import njit
+
+from tricks.fast.compiled_layers import BLOCK, block_backward, fill, largest, moved, silent, spans_of, turn
+from tricks.fast.compiled_product import KERNEL, f4, product
+
+
+@njit("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, b1, i8)", **KERNEL)
+def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, curved, scratch):
+    """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
+    spans, features = spans_of(sizes)
+    turned, most = np.empty(len(weights), np.int64), largest(sizes)
+    for s in range(seeds):
+        at = scratch + 8 * BLOCK * most
+        to_w, to_b = moved(to_weights, s, spans), moved(to_biases, s, features)
+        for k in range(len(weights)):
+            turned[k] = at
+            turn(weights[k] + s * spans[k], at, sizes[k], sizes[k + 1])
+            at += spans[k]
+            fill(to_w[k], 0, sizes[k], sizes[k + 1])
+            fill(to_b[k], 0, 1, sizes[k + 1])
+        for first in range(s * rows, (s + 1) * rows, BLOCK):
+            some, d = min(BLOCK, (s + 1) * rows - first), g + first * features[-1]
+            to_x = gx + first * 4 * sizes[0] if gx != 0 else 0
+            if silent(d, some, sizes[-1]):
+                if gx != 0:
+                    fill(to_x, 0, some, sizes[0])
+                continue
+            below, h = x + first * 4 * sizes[0], moved(hs, first, features)
+            block_backward(d, below, to_x, turned, h, to_w, to_b, sizes, some, curved, scratch)
+
+
+@njit("(i8, i8, i8, i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+def head_backward(g, h, weight, gh, to_weight, seeds, rows, inputs, outputs, scratch):
+    """The gradients of h and of W from that of y = hW."""
+    for s in range(seeds):
+        at, d, below = 4 * s * inputs * outputs, g + 4 * s * rows * outputs, 4 * s * rows * inputs
+        turn(weight + at, scratch, inputs, outputs)
+        fill(gh + below, 0, rows, inputs)
+        product(d, outputs, 1, scratch, gh + below, rows, inputs, outputs)
+        fill(scratch, 0, outputs, inputs)
+        product(d, 1, outputs, h + below, scratch, outputs, inputs, rows)
+        turn(scratch, to_weight + at, outputs, inputs)
+
+
+@njit(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"], **KERNEL)
+def column_sums(g, sums):
+    """The sums of each seed's columns: [S, rows, columns] -> [S, 1, columns]."""
+    for s in range(len(g)):
+        for j in range(g.shape[2]):
+            total = 0.0
+            for i in range(g.shape[1]):
+                total += g[s, i, j]
+            sums[s, 0, j] = total
+
+
+@njit(
+    ["(f4[:], b1[:, ::1], f8[::1], f4[:, ::1])", "(f8[:], b1[:, ::1], f8[::1], f8[:, ::1])"],
+    **KERNEL,
+)
+def mean_backward(grad, valid, rows, of_x):
+    """The gradient of the rows from that of their means."""
+    for s in range(len(of_x)):
+        share = grad[s] / rows[s]
+        for i in range(of_x.shape[1]):
+            of_x[s, i] = share if valid[s, i] else share * 0.0
+
+
+@njit("(f4[:], i8[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+def log_prob_backward(grad, action, p, of_logits):
+    """∂ log π(a)/∂zⱼ = [j = a] − π(j)."""
+    for i in range(len(p)):
+        for j in range(p.shape[1]):
+            of_logits[i, j] = grad[i] * ((f4(1) if j == action[i] else f4(0)) - p[i, j])
+
+
+@njit("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+def entropy_forward(logits, out, p, log_p):
+    """−Σⱼ π(j)·log π(j) of each row, π and log π."""
+    for i in range(len(logits)):
+        highest, total, mixed = logits[i].max(), f4(0), f4(0)
+        for j in range(logits.shape[1]):
+            p[i, j] = np.exp(logits[i, j] - highest)
+            total += p[i, j]
+        norm = highest + np.log(total)
+        for j in range(logits.shape[1]):
+            p[i, j] /= total
+            log_p[i, j] = logits[i, j] - norm
+            mixed += p[i, j] * log_p[i, j]
+        out[i] = -mixed
+
+
+@njit("(f4[:], f4[::1], f4[:, ::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+def entropy_backward(grad, entropy, p, log_p, of_logits):
+    """∂H/∂zⱼ = −π(j)·(log π(j) + H)."""
+    for i in range(len(p)):
+        for j in range(p.shape[1]):
+            of_logits[i, j] = -grad[i] * p[i, j] * (log_p[i, j] + entropy[i])
