@@ -19,10 +19,13 @@ from tricks.runs.learning_curve import DIAGNOSTICS
 
 
 class Outlying(Restless):
-    """One observation in twenty is fifty times as large."""
+    """A lane's thirtieth observation is fifty times as large, when the statistics know only others."""
+
+    seen = 0
 
     def observation(self) -> np.ndarray:
-        return super().observation() * np.float32(50 if self.np_random.random() < 0.05 else 1)
+        self.seen += 1
+        return super().observation() * np.float32(50 if self.seen == 30 else 1)
 
 
 register("Restless-v0", Restless)

@@ -63,10 +63,10 @@ def test_the_first_updates_of_a_hundred_agents_are_as_the_library_s_on_average(e
         engine, tricks=ARMS["clip"].on, numbers={"lr": config.lr, "steps": config.steps}, seeds=100, hidden=[64, 64]
     )
     for update in range(2):
-        a, b = (rows.groupby("seed").nth(update)[list(COMPARED)] for rows in (mine, theirs))
+        a, b = (rows.groupby("seed").nth(update)[list(COMPARED)].to_numpy(float) for rows in (mine, theirs))
         assert len(a) == len(b) == 100
-        off = (a.mean() - b.mean()).abs() / np.hypot(a.sem(), b.sem())
-        assert off.max() < 4, f"update {update}:\n{off}"
+        spread = np.hypot(a.std(0), b.std(0)) / 100**0.5
+        assert (abs(a.mean(0) - b.mean(0)) < 4 * spread).all(), f"update {update}: {a.mean(0)}, not {b.mean(0)}"
 
 
 def test_the_benchmark_page_measures_the_engine(tmp_path: Path) -> None:
@@ -86,11 +86,14 @@ def test_the_benchmark_page_measures_the_engine(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
-def test_the_means_of_thirty_agents_differ_from_the_library_s_by_chance_alone(engine: Browser, name: str) -> None:
-    """Two means are compared, so the interval is that of their difference."""
+def test_the_means_of_sixty_agents_differ_from_the_library_s_by_chance_alone(engine: Browser, name: str) -> None:
+    """Two means are compared, so the interval is that of their difference.
+
+    Points of a curve go together: of two groups of thirty of the library's own agents, one pair in eleven fails this.
+    """
     study, tricks = stored(ARMS[name]), ARMS[name]
     rate = float(study.of(tricks).lr.iloc[0])
-    found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=30, hidden=[64, 64])
+    found = curve(engine, tricks=tricks.on, numbers={"lr": rate, "steps": study.steps}, seeds=60, hidden=[64, 64])
     diverged = {int(row.seed): int(row.step) for row in found[found.diverged > 0].itertuples()}  # type: ignore[arg-type]
     mine = on_grid(found, study.steps, diverged).to_numpy()[:, 9::10]
     theirs = study.grid(tricks).to_numpy()[:, 9::10]

@@ -34,8 +34,11 @@ export class Linear {
   backward(dy, rows, ask) {
     const { inputs, outputs, weight, bias, none } = this;
     product(transposed(dy, outputs), transposed(this.x, inputs), none, weight.gradient, [outputs, inputs, rows]);
-    bias.gradient.fill(0);
-    for (let r = 0; r < rows; r++) for (let j = 0; j < outputs; j++) bias.gradient[j] += dy[r * outputs + j];
+    for (let j = 0; j < outputs; j++) {
+      let sum = 0;
+      for (let k = j; k < rows * outputs; k += outputs) sum += dy[k];
+      bias.gradient[j] = sum;
+    }
     if (!ask) return null;
     const dx = (this.room.dx = buffer(this.room.dx, rows * inputs));
     product(matrix(dy, outputs), transposed(weight.value, inputs), none, dx, [rows, inputs, outputs]);
