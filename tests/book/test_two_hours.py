@@ -44,9 +44,9 @@ def test_every_tagged_cell_is_in_a_stop() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_stop_has_an_exercise_and_asks_for_none_that_it_lacks(number: int) -> None:
     text = "\n".join(cell.source for cell in notebook(number).cells)
-    own = set(re.findall(r"^\*\*Exercise (\d)", text, re.M))
-    assert own
-    assert {*re.findall(r"[Ee]xercise (\d)", text)} <= own
+    own = re.findall(r"^\*\*Exercise (\d)", text, re.M)
+    assert own == [f"{k}" for k in range(1, len(own) + 1)] != []
+    assert {*re.findall(r"[Ee]xercise (\d)", text)} <= {*own}
 
 
 @pytest.mark.parametrize("number", NUMBERS)
