@@ -7,12 +7,15 @@ import { CARTPOLE, ODD_UNITS, REWARD_SCALES, SHOCKS, SHOCK_PAIRS } from "./cartp
 import { CORRIDORS } from "./corridor.js";
 import { GRIDS } from "./grid.js";
 import { LOANS } from "./loan.js";
+import { LOTTERIES } from "./lottery.js";
 import { MAILS } from "./mail.js";
 import { MARATHONS } from "./marathon.js";
 import { SHUTTLES } from "./shuttle.js";
 import { TIGHTROPES } from "./tightrope.js";
 
 const POLES = [CARTPOLE, ...REWARD_SCALES, SHOCKS, ...SHOCK_PAIRS, ...ODD_UNITS];
-const EVERY = [...POLES, ...CORRIDORS, ...SHUTTLES, ...MAILS, ...LOANS, ...MARATHONS, ...TIGHTROPES, ...GRIDS];
+const LINES = [...CORRIDORS, ...SHUTTLES, ...GRIDS];
+const CUES = [...MAILS, ...LOANS, ...MARATHONS, ...TIGHTROPES];
+const EVERY = [...POLES, ...LINES, ...CUES, ...LOTTERIES];
 
 export const WORLDS = Object.fromEntries(EVERY.map((world) => [world.id, world]));
