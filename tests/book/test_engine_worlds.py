@@ -25,6 +25,7 @@ IDS = (
     *(f"tricks/CartPoleOddUnits{units}-v0" for units in ("1", "10", "100", "")),
     *(f"tricks/Loan{loan}Pay0.1-v0" for loan in ("0", "0.6", "6", "18")),
     *(f"tricks/Loan{loan}Pay0.3-v0" for loan in ("0", "3", "30")),
+    *("tricks/Lottery2-v0", "tricks/Lottery5-v0", "tricks/Lottery20-v0"),
     *("tricks/Marathon100-v0", "tricks/Marathon500-v0", "tricks/Marathon-v0"),
     *("tricks/Shuttle4-v0", "tricks/Shuttle16-v0", "tricks/Shuttle64-v0"),
 )

@@ -27,6 +27,13 @@ rows.forEach(([step, y], k) => {
 });
 return curve.values;
 """
+BROKEN = """
+Playground.Session.source = 'onmessage = () => { throw new Error("no memory"); }';
+"""
+BLANK = """
+const { width, height } = arguments[0];
+return !arguments[0].getContext("2d").getImageData(0, 0, width, height).data.some((each) => each);
+"""
 TWO = f"playground.html#{CORRIDOR}&a=&b=baseline,reuse,clip"
 
 
@@ -168,6 +175,104 @@ def test_paused_it_steps_one_update_and_slowly_it_marks_the_line_that_is_worked_
     browser.run("const s = document.querySelector('.play-bar input'); s.value = 4; s.dispatchEvent(new Event('input'))")
     click(browser, "one update")
     wait(browser, lambda found: found["reached"][0] > before[0])
+
+
+def test_a_worker_that_fails_ends_the_training_with_its_message(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse&b=baseline")
+    browser.run(BROKEN)
+    click(browser, "restart")
+    found = wait(browser, lambda found: found.get("done"))
+    assert found["text"] == "Training stopped: Uncaught Error: no memory"
+    time.sleep(0.3)
+    assert browser.run("return document.querySelector('.play-verdict').textContent") == found["text"]
+    assert browser.run("return document.querySelector('.play-main').textContent") == "train again"
+
+
+def test_another_place_on_the_page_leaves_the_agents_alone(browser: Browser) -> None:
+    opened(browser, "index.html")
+    wait(browser, lambda found: found["reached"][0] > 0)
+    setting = "return [...document.querySelectorAll('.play-switches input:checked')].map((each) => each.name)"
+    before = browser.run(setting)
+    browser.run("document.querySelector('.front-links a[href=\"#chapters\"]').click()")
+    time.sleep(0.2)
+    assert browser.run("return location.hash") == "#chapters"
+    assert browser.run(setting) == before == ["baseline", "reuse", "clip"]
+    assert browser.run("return document.querySelector('.play-problem').hidden")
+    assert told(browser)["reached"][0] > 0
+
+
+def test_compared_with_before_b_is_the_change(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse,clip")
+    flip(browser, "clip")
+    click(browser, "Compare with before")
+    assert "a=baseline,reuse,clip&b=baseline,reuse&" in browser.run("return location.hash")
+    names = "return [...document.querySelectorAll('.play-legend span')].map((each) => each.textContent)"
+    assert browser.run(names) == ["A: with clip", "B: without clip"]
+
+
+def test_ratios_and_numbers_are_of_the_arm_that_is_turned_to_and_stay_on_their_axes(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=baseline&b=baseline,reuse")
+    wait(browser, lambda found: found.get("done"))
+    said = "return document.querySelector('.play-ratios-said').textContent"
+    bars = "return [...document.querySelectorAll('.play-ratios rect')].map((each) => each.getAttribute('class'))"
+    assert browser.run(said).startswith("no range: the largest 1")
+    assert {*browser.run(bars)} == {"arm-b"}
+    click(browser, "A")
+    time.sleep(0.3)
+    assert browser.run(said) == "Each batch is used once: no ratios."
+    assert browser.run(bars) == []
+    ends = """
+    return [...document.querySelectorAll(".play-gauge svg")].map((svg) => {
+      const [axis, ...lines] = [...svg.querySelectorAll("path")].map((path) => path.getBBox());
+      return [axis.x + axis.width, Math.max(...lines.map(({ x, width }) => x + width))];
+    });
+    """
+    for axis, line in browser.run(ends):
+        assert line <= axis + 0.2
+
+
+def test_who_wants_no_motion_starts_the_training_and_sees_how_each_update_ended(browser: Browser) -> None:
+    still = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", still)
+    try:
+        opened(browser, f"playground.html#{CORRIDOR}&a=baseline,reuse")
+        assert browser.run("return document.querySelector('.play-main').textContent") == "train"
+        assert told(browser)["reached"] == [0]
+        click(browser, "train")
+        wait(browser, lambda found: found.get("done"))
+        update, step, of = browser.run(
+            "return document.querySelector('.play-stage figcaption').textContent.match(/\\d+/g).map(Number)"
+        )
+        assert update > 1  # it is the last film, not the first
+        assert step == of
+        assert browser.complaints() == []
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_every_world_is_drawn(browser: Browser) -> None:
+    opened(browser, "playground.html#a=&agents=1&steps=1000")
+    ids = browser.run("return [...document.querySelector('.play-row select').options].map((each) => each.value)")
+    kinds = browser.run("return arguments[0].map((id) => Playground.WORLDS[id].kind)", ids)
+    assert {*kinds} == {*browser.run("return Object.values(Playground.WORLDS).map(({ kind }) => kind)")}
+    for id in dict(zip(kinds, ids, strict=True)).values():
+        opened(browser, f"playground.html#world={id}&a=&agents=1&steps=1000")
+        wait(browser, lambda found: found.get("done"))
+        time.sleep(0.2)
+        canvas = browser.run("return document.querySelector('.play-stage canvas')")
+        assert not browser.run(BLANK, canvas), id
+        assert browser.complaints() == []
+
+
+def test_what_is_said_below_the_switches_moves_nothing(browser: Browser) -> None:
+    opened(browser, f"playground.html#{CORRIDOR}&a=")
+    top = "return document.querySelector('.play-sliders').offsetTop"
+    before = browser.run(top)
+    for trick in ("popart", "kl_stop", "baseline"):
+        browser.run("document.querySelector(`.play-switches input[name=${arguments[0]}]`).focus()", trick)
+        assert browser.run(top) == before
+        flip(browser, trick)
+        assert browser.run(top) == before
 
 
 def test_no_worker_outlives_its_setting_or_its_page(browser: Browser) -> None:

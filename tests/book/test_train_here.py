@@ -11,12 +11,14 @@ import pytest
 from support.browsing import Browser
 
 from chapters.book.build import names
+from chapters.book.site.playing import home
 from chapters.book.site.train_here import HERE, TrainHere
 from tricks import Config
 from tricks.ladder import switched
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 STARTS = 10
+PLACE = r'class="train-here[^>]*data-setting="([^"]*)"'
 PUT = """
 const made = document.createElement('div');
 Object.assign(made, { className: 'train-here', id: 'tried' });
@@ -24,6 +26,9 @@ Object.assign(made.dataset, { setting: arguments[0], large: 'playground.html' })
 document.getElementById('tried')?.remove();
 document.querySelector('article').prepend(made);
 new Book.playground.Small(made);
+"""
+BROKEN = """
+Playground.Session.source = 'onmessage = () => { throw new Error("no memory"); }';
 """
 TOLD = "return document.querySelector(arguments[0]).dataset.told"
 
@@ -40,18 +45,29 @@ def trained(browser: Browser, selector: str, seconds: float = 60) -> dict[str, A
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("chapter", HERE)
-def test_a_chapter_has_its_small_playground_before_its_exercises(chapter: str, site: Path) -> None:
-    name = next(each for each in names() if each[3:] == chapter)
+def shown(site: Path, name: str) -> tuple[str, dict[str, int]]:
+    """A chapter's page, and where on it each small playground is, by its setting."""
     page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
-    shown = re.findall(r'class="train-here[^>]*data-setting="([^"]*)"', page)
-    assert [unescape(each) for each in shown] == [HERE[chapter].setting]
-    assert page.index('class="train-here') < page.index('id="exercises"')
+    return page, {unescape(each[1]): each.start() for each in re.finditer(PLACE, page)}
 
 
-@pytest.mark.parametrize("chapter", HERE)
-def test_an_arm_of_the_table_is_a_setting_of_the_library(chapter: str) -> None:
-    here = HERE[chapter]
+@pytest.mark.parametrize("name", names())
+def test_a_chapter_has_its_own_small_playground_before_its_exercises_and_others_where_it_goes_further(
+    name: str, site: Path
+) -> None:
+    page, places = shown(site, name)
+    here = {each: HERE[each].setting for each in HERE if home(each) == name[3:]}
+    assert set(places) == {*here.values()}
+    assert page.count("playground-page.js") == (1 if here else 0)
+    for each, setting in here.items():
+        assert (places[setting] < page.index('id="exercises"')) == (each == name[3:])
+        if each != name[3:]:
+            assert page.index('id="going-further"') < places[setting] < page.index("<strong>Question.</strong>")
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_an_arm_of_the_table_is_a_setting_of_the_library(name: str) -> None:
+    here = HERE[name]
     assert {*switched([*here.without, *here.adds]).on} == {*here.without, *here.adds}
     Config(here.world, **{name: x for name, x in here.numbers.items() if name != "agents"})  # type: ignore[arg-type]
 
@@ -64,8 +80,21 @@ def test_every_small_playground_trains_to_its_end_and_every_click_has_seeds_of_i
         browser.run(PUT, short)
         first = trained(browser, "#tried")
         assert first["points"] == 100
+        assert ("verdict" in first) == bool(here.adds)
         assert browser.complaints() == []
-    assert trained(browser, "#tried")["from"] > first["from"]
+    second = trained(browser, "#tried")
+    assert second["from"] >= first["from"] + 2  # the agents of the table have other seeds at every click
+    assert browser.run("return document.querySelector('#tried a').href").endswith("&from=100")
+
+
+def test_a_small_playground_whose_worker_fails_says_so_and_stops(browser: Browser) -> None:
+    browser.open("playground.html#steps=1000&agents=1&a=")
+    browser.wait_for("#playground .play-main")
+    browser.run(BROKEN)
+    browser.run(PUT, HERE["clip"].setting)
+    trained(browser, "#tried")
+    said = "return document.querySelector('#tried .play-verdict').textContent"
+    assert browser.run(said) == "Training stopped: Uncaught Error: no memory"
 
 
 def test_a_click_in_a_chapter_trains_there_and_the_large_one_has_the_same_setting(browser: Browser) -> None:
@@ -90,10 +119,10 @@ def holds(here: TrainHere, found: dict[str, Any]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chapter", HERE)
-def test_most_starts_show_what_the_text_says(browser: Browser, chapter: str) -> None:
+@pytest.mark.parametrize("name", HERE)
+def test_most_starts_show_what_the_text_says(browser: Browser, name: str) -> None:
     browser.open("playground.html#steps=1000&agents=1&a=")
     browser.wait_for("#playground .play-main")
-    browser.run(PUT, HERE[chapter].setting)
-    shown = [holds(HERE[chapter], trained(browser, "#tried", 600)) for _ in range(STARTS)]
-    assert sum(shown) >= HERE[chapter].least
+    browser.run(PUT, HERE[name].setting)
+    held = [holds(HERE[name], trained(browser, "#tried", 600)) for _ in range(STARTS)]
+    assert sum(held) >= HERE[name].least

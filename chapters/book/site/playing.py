@@ -4,39 +4,47 @@ from html import escape
 from typing import Any
 
 from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
 
 from ablations import FEWEST
+from chapters.book.build import names
 from chapters.book.site.playground import offered
 from chapters.book.site.rungs import chapter_of
 from chapters.book.site.train_here import HERE
 from tricks.ladder import COLORS
 
 EXERCISES = "## Exercises"
+QUESTION = "**Question.**"  # what the section about a trick in "Going further" ends with
 FREEDOMS = 60  # degrees of freedom up to which the page has Student's quantile
 START = "a=baseline,reuse,clip&lr=0.03&steps=30000&hidden=16,16"  # the first thing one sees
-ABOUT = """Ten agents learn in your browser, each from its own seed. Switch tricks on and off, or compare two settings
-on the same seeds. The address holds the setting, so a link shows others what you saw."""
+ABOUT = """Ten agents learn in your browser, each from its own seed, its luck. Switch tricks on and off, or compare two
+settings on the same seeds. The address holds the setting, so a link shows others what you saw."""
 SCRIPTS = ("playground-data.js", "lines.js", "playground-engine.js", "playground-page.js")
 
 
-def place(chapter: str) -> str:
-    """The small playground of a chapter, for a page in the folder of the chapters."""
-    here = HERE[chapter]
+def place(name: str, heading: str = "##") -> str:
+    """A small playground, for a page in the folder of the chapters. `scripts` have to follow."""
+    here = HERE[name]
     values = {"setting": here.setting, "large": "../playground.html"}
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in values.items())
     color = COLORS[here.adds[0]] if here.adds else "inherit"
     body = f'<div class="train-here mechanism" {data} style="--color: {color}"></div>'
-    return f"## Train it here\n\n{here.says}\n\n```{{raw}} html\n{body}\n{scripts('../')}\n```"
+    return f"{heading} Train it here\n\n{here.says}\n\n{_raw(body)}"
 
 
 def scripts(up: str = "") -> str:
-    """The tags that load the playground into a page."""
-    return "\n".join(f'<script defer src="{up}_static/{name}"></script>' for name in SCRIPTS)
+    """What loads the playground into a page, once for all places on it."""
+    return _raw("\n".join(f'<script defer src="{up}_static/{name}"></script>' for name in SCRIPTS))
+
+
+def _raw(html: str) -> str:
+    return f"```{{raw}} html\n{html}\n```"
 
 
 def large(start: str = START) -> str:
     """The large playground, in which `start`, an address, is trained first."""
-    return f'```{{raw}} html\n<div id="playground" data-start="{escape(start)}"></div>\n{scripts()}\n```'
+    body = f'<div id="playground" data-start="{escape(start)}"></div>'
+    return f"{_raw(body)}\n\n{scripts()}"
 
 
 def page() -> str:
@@ -44,12 +52,20 @@ def page() -> str:
     return f"# The playground\n\n{ABOUT}\n\n{large()}\n"
 
 
+def home(name: str) -> str:
+    """The chapter of a small playground: its own, or the one that goes further to this trick."""
+    return name if name in {chapter[3:] for chapter in names()} else chapter_of(name)[3:]
+
+
 def add(notebook: NotebookNode, chapter: str) -> None:
-    """Put the small playground of this chapter, if it has one, before the exercises."""
-    if chapter not in HERE:
-        return
-    cell = next(each for each in notebook.cells if EXERCISES in each.source)
-    cell.source = cell.source.replace(EXERCISES, f"{place(chapter)}\n\n{EXERCISES}", 1)
+    """Put a chapter's own small playground before its exercises, and others where it goes further."""
+    shown = [name for name in HERE if home(name) == chapter]
+    for name in shown:
+        mark, heading = (EXERCISES, "##") if name == chapter else (QUESTION, "####")
+        cell = next(each for each in notebook.cells if mark in each.source)
+        cell.source = cell.source.replace(mark, f"{place(name, heading)}\n\n{mark}", 1)
+    if shown:
+        notebook.cells.append(new_markdown_cell(scripts("../")))
 
 
 def played() -> dict[str, Any]:

@@ -24,9 +24,9 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^)#\s:]+)(#[^)\s]*)?\)")  # `[text](path#pla
 MECHANISM = re.compile(r"<!-- mechanism: (\w+) -->")
 OF = {"ratios": "clip", "walk": "orthogonal_init", "leash": "ppg"}  # the tricks of mechanisms with names of their own
 CHART = "<p>To print: <a href='_static/wall-chart.pdf'>PPO on one page</a> (PDF).</p>"
-FRONT = """<p class="front-says">Ten agents learn before your eyes, alike in everything but their luck, and every trick
-that makes proximal policy optimization (PPO) work is a switch: turn off <code>clip</code> and see what becomes of
-them.</p>
+FRONT = """<p class="front-says">Proximal policy optimization (PPO) is REINFORCE, the plainest way to learn from reward,
+and a list of tricks. Here each trick is a switch. Ten agents learn to balance a pole before your eyes, alike in
+everything but their luck: turn off <code>clip</code> and see what becomes of them.</p>
 
 <p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to PPO</a>
 <a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
@@ -45,7 +45,8 @@ def stage(folder: Path) -> None:
     for stop in STOPS:
         path = CHAPTERS / f"{stop.name}.ipynb"
         notebook = covered(stored(path))
-        notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(playing.place(stop.plays)))
+        small = f"{playing.place(stop.plays)}\n\n{playing.scripts('../')}"
+        notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(small))
         _write(notebook, path, folder, linked)
     for path in DOCS:
         _place(folder, path).write_text(_relinked(path.read_text(encoding="utf-8"), path, linked), encoding="utf-8")

@@ -1,4 +1,7 @@
-"""The small playgrounds in the chapters: for each trick the world and the two arms that show it, and what one sees."""
+"""The small playgrounds in the chapters: for each trick the world and the two arms that show it, and what one sees.
+
+A key is a chapter's name, or a trick to which a chapter goes further.
+"""
 
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
@@ -178,5 +181,22 @@ HERE = {
         ("kl_stop",),
         numbers={"lr": 0.003, "steps": 20_000, "epochs": 10},
         verdict="",
+    ),
+    "dual_clip": TrainHere(
+        "CartPole at a bold learning rate, ten epochs. With two actions to choose from, a bad one hardly ever becomes "
+        "three times as likely. So the floor makes no difference that ten agents could show you.",
+        PLAIN,
+        ("dual_clip",),
+        numbers={"lr": 0.03, "steps": 12_000, "epochs": 10},
+        verdict="",
+    ),
+    "huber": TrainHere(
+        "The lottery again: 0.5 for sure, or a ticket that is worth 1. With the squared error, nearly every agent ends "
+        "with the ticket. Under Huber's loss they settle for the sure pay.",
+        NORMED,
+        ("huber",),
+        "tricks/Lottery20-v0",
+        {"lr": 0.01, "steps": 16_000, "lanes": 32, "horizon": 32, "gae_lambda": 0},
+        verdict="A",
     ),
 }

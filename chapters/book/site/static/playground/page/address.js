@@ -7,11 +7,14 @@
 
 import { place } from "./places.js";
 
-const LIMITS = { agents: [1, 30], from: [0, 1e6], watch: [0, 29], steps: [1000, 1e6], epochs: [1, 50], minibatches: [1, 32] };
-Object.assign(LIMITS, { lanes: [1, 64], horizon: [1, 2048], gamma: [0, 1], gae_lambda: [0, 1] });
+const LIMITS = {
+  ...{ agents: [1, 30], from: [0, 1e6], watch: [0, 29], steps: [1000, 1e6], lanes: [1, 64], horizon: [1, 2048] },
+  ...{ epochs: [1, 50], minibatches: [1, 32], gamma: [0, 1], gae_lambda: [0, 1] },
+};
 const WHOLE = ["agents", "from", "watch", "steps", "epochs", "minibatches", "lanes", "horizon"];
 const LAYERS = [8, 128]; // at most so many, of at most such a width
-const FIRST = { world: "CartPole-v1", agents: 10, from: 0, watch: 0, hidden: [32, 32] };
+const COUNTS = { agents: 10, from: 0, watch: 0 };
+const [WORLD, HIDDEN] = ["CartPole-v1", [32, 32]];
 
 /** The numbers of an arm by default: the library's, and those that suit the world. */
 export function defaults(world) {
@@ -20,55 +23,87 @@ export function defaults(world) {
 }
 
 /** What an address asks for, and a line for each thing in it that can't be. */
-export function read(hash, start = {}) {
-  const [asked, wrong] = [new URLSearchParams(hash.replace(/^#/, "")), []];
-  const setting = { ...FIRST, ...start };
-  if (asked.has("world")) {
-    if (Playground.WORLDS[asked.get("world")]) setting.world = asked.get("world");
-    else wrong.push(`there is no world ${asked.get("world")} here`);
+export function read(hash) {
+  const asked = new Asked(hash);
+  const world = asked.world(WORLD);
+  const counts = asked.numbers("", COUNTS);
+  counts.watch = Math.min(counts.agents - 1, counts.watch);
+  const numbers = asked.numbers("", defaults(world));
+  const arms = [{ tricks: asked.tricks("a") ?? [], numbers }];
+  const [tricks, others] = [asked.tricks("b"), asked.numbers("b.", numbers)];
+  if (tricks) arms.push({ tricks, numbers: others });
+  const setting = { world, ...counts, hidden: asked.hidden(HIDDEN), arms };
+  return { setting, wrong: [...asked.wrong, ...asked.rest().map((key) => `nothing here is called ${key}`)] };
+}
+
+/** What an address names. Where it doesn't, or asks for what can't be, there is a fallback; `wrong` says why. */
+class Asked {
+  constructor(hash) {
+    this.values = new URLSearchParams(hash.replace(/^#/, ""));
+    Object.assign(this, { wrong: [], known: new Set() });
   }
-  if (asked.has("hidden")) {
-    const widths = asked.get("hidden").split(",").map(Number);
-    const good = widths.length <= LAYERS[0] && widths.every((w) => Number.isInteger(w) && w >= 1 && w <= LAYERS[1]);
-    if (good) setting.hidden = widths;
-    else wrong.push(`hidden is up to ${LAYERS[0]} widths from 1 to ${LAYERS[1]}, as in 32,32`);
+
+  /** The text under this key, or null. */
+  text(key) {
+    this.known.add(key);
+    return this.values.get(key);
   }
-  const number = (key, name, fallback) => {
-    if (!asked.has(key)) return fallback;
-    const text = asked.get(key);
+
+  world(fallback) {
+    const id = this.text("world");
+    if (id === null || Playground.WORLDS[id]) return id ?? fallback;
+    this.wrong.push(`there is no world ${id} here`);
+    return fallback;
+  }
+
+  hidden(fallback) {
+    const text = this.text("hidden");
+    if (text === null) return fallback;
+    const widths = text.split(",").map(Number);
+    const fits = (width) => Number.isInteger(width) && width >= 1 && width <= LAYERS[1];
+    if (widths.length <= LAYERS[0] && widths.every(fits)) return widths;
+    this.wrong.push(`hidden is up to ${LAYERS[0]} widths from 1 to ${LAYERS[1]}, as in 32,32`);
+    return fallback;
+  }
+
+  /** Numbers under their names, with this prefix. */
+  numbers(prefix, fallbacks) {
+    const known = Object.entries(fallbacks);
+    return Object.fromEntries(known.map(([name, value]) => [name, this.number(prefix, name, value)]));
+  }
+
+  number(prefix, name, fallback) {
+    const text = this.text(prefix + name);
+    if (text === null) return fallback;
     if (typeof fallback === "boolean") return text === "true";
-    const [low, high] = LIMITS[name] ?? [0, 1e9];
-    const value = Number(text);
-    const good = text !== "" && value >= low && value <= high && (!WHOLE.includes(name) || Number.isInteger(value));
-    if (!good) wrong.push(`${name} is ${WHOLE.includes(name) ? "a whole number " : ""}from ${low} to ${high}, not ${text}`);
-    return good ? value : fallback;
-  };
-  for (const name of ["agents", "from"]) setting[name] = number(name, name, setting[name]);
-  setting.watch = Math.min(setting.agents - 1, number("watch", "watch", setting.watch));
-  const numbers = defaults(setting.world);
-  const known = new Set(["world", "hidden", "agents", "from", "watch", "a", "b"]);
-  for (const name of Object.keys(numbers)) {
-    numbers[name] = number(name, name, numbers[name]);
-    known.add(name).add(`b.${name}`);
+    const [low, high] = LIMITS[name] ?? [0, Infinity];
+    const value = text === "" ? NaN : Number(text);
+    const whole = WHOLE.includes(name);
+    if (value >= low && value <= high && value < Infinity && (!whole || Number.isInteger(value))) return value;
+    const range = high < Infinity ? `from ${low} to ${high}` : `of at least ${low}`;
+    this.wrong.push(`${name} is a ${whole ? "whole " : ""}number ${range}, not ${text || "empty"}`);
+    return fallback;
   }
-  for (const key of asked.keys()) if (!known.has(key)) wrong.push(`nothing here is called ${key}`);
-  const arm = (key, fallback, own) => {
-    if (!asked.has(key)) return fallback && { tricks: fallback, numbers: own };
-    const names = asked.get(key).split(",").filter(Boolean);
+
+  /** The tricks of an arm, with all that they need; none if they can't be, and null if nobody asks for that arm. */
+  tricks(key) {
+    const text = this.text(key);
+    if (text === null) return null;
+    const names = text.split(",").filter(Boolean);
     try {
       const [fault] = Playground.faults(names);
       if (fault) throw new Error(fault.text);
-      return { tricks: Playground.closed(names), numbers: own };
+      return Playground.closed(names);
     } catch ({ message }) {
-      wrong.push(message);
-      return { tricks: [], numbers: own };
+      this.wrong.push(message);
+      return [];
     }
-  };
-  const others = { ...numbers };
-  for (const name of Object.keys(numbers)) others[name] = number(`b.${name}`, name, numbers[name]);
-  const fallback = (k) => setting.arms?.[k]?.tricks;
-  setting.arms = [arm("a", fallback(0) ?? [], numbers), arm("b", fallback(1), others)].filter(Boolean);
-  return { setting, wrong };
+  }
+
+  /** The keys that nobody asked about. */
+  rest() {
+    return [...this.values.keys()].filter((key) => !this.known.has(key));
+  }
 }
 
 /** The address of a setting. */
@@ -80,7 +115,8 @@ export function written({ arms: [a, b], ...setting }) {
     if (a.numbers[name] !== value) parts.push(`${name}=${a.numbers[name]}`);
     if (b && b.numbers[name] !== a.numbers[name]) parts.push(`b.${name}=${b.numbers[name]}`);
   }
-  for (const name of ["agents", "from", "watch"]) if (setting[name] !== FIRST[name]) parts.push(`${name}=${setting[name]}`);
-  if (String(setting.hidden) !== String(FIRST.hidden)) parts.push(`hidden=${setting.hidden}`);
+  const counts = Object.keys(COUNTS).filter((name) => setting[name] !== COUNTS[name]);
+  parts.push(...counts.map((name) => `${name}=${setting[name]}`));
+  if (String(setting.hidden) !== String(HIDDEN)) parts.push(`hidden=${setting.hidden}`);
   return `#${parts.join("&")}`;
 }

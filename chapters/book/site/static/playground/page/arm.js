@@ -3,12 +3,25 @@
 import { Curve, POINTS } from "./curve.js";
 import { interval, mean } from "./stats.js";
 
-export class Arm {
-  /** setting: see address.js. k: which of its arms. workers: threads. */
+/** Train a setting's arms (see address.js). They share the cores, of which one is left for the page. */
+export function begun(setting, { paused = false, speed = Infinity } = {}) {
+  const cores = Math.max(1, (navigator.hardwareConcurrency ?? 2) - 1);
+  const workers = Math.max(1, Math.floor(cores / setting.arms.length));
+  const arms = setting.arms.map((_, k) => new Arm(setting, k, { workers, paused, speed }));
+  for (const arm of arms) {
+    arm.session.on("error", ({ message }) => {
+      arm.failure = message;
+      arms.forEach((each) => each.stop());
+    });
+  }
+  return arms;
+}
+
+class Arm {
   constructor(setting, k, { workers, paused, speed }) {
     const { tricks, numbers } = setting.arms[k];
     const seeds = Array.from({ length: setting.agents }, (_, agent) => setting.from + agent);
-    Object.assign(this, { tricks, numbers, seeds, rows: seeds.map(() => []), ended: false, updates: 0 });
+    Object.assign(this, { tricks, numbers, seeds, rows: seeds.map(() => []), ended: false, failure: "" });
     this.curves = seeds.map(() => new Curve(numbers.steps));
     this.bands = []; // the mean and its interval at each point that all agents have reached
     this.session = new Playground.Session({
@@ -16,16 +29,12 @@ export class Arm {
     });
     if (speed < Infinity) this.session.setSpeed(speed);
     this.session.on("update", (rows) => rows.forEach((row) => this.take(row)));
-    this.session.on("end", () => {
-      this.ended = true;
-      this.session.stop();
-    });
+    this.session.on("end", () => this.stop());
   }
 
   take(row) {
     this.rows[row.agent].push(row);
     this.curves[row.agent].add(row);
-    this.updates++;
     while (this.bands.length < this.reached) {
       const here = this.curves.map(({ values }) => values[this.bands.length]);
       this.bands.push([mean(here), ...interval(here)]);
@@ -42,7 +51,7 @@ export class Arm {
   }
 
   get diverged() {
-    return this.rows.filter((rows) => rows.length && rows[rows.length - 1].diverged).length;
+    return this.rows.filter((rows) => rows.at(-1)?.diverged).length;
   }
 
   /** Each agent's mean return over the first so many points. At the end it is the area under its curve. */
@@ -51,6 +60,7 @@ export class Arm {
   }
 
   stop() {
+    this.ended = true;
     this.session.stop();
   }
 }

@@ -2,14 +2,14 @@
 
 import { element } from "./dom.js";
 
-const CHAPTERS = { play: /^play_/, judge: /^(values|reward_to_go|gae|follow_returns_|preserve_outputs_)$/ };
+const PARTS = { play: /^play_/, judge: /^(values|reward_to_go|gae|follow_returns_|preserve_outputs_)$/ };
 
 export class Code {
   constructor() {
     this.lines = element("pre");
+    this.box = element("div", { class: "highlight" }, this.lines);
     this.says = element("div", { class: "play-phase" });
-    this.element = element("div", { class: "play-code" }, this.says, element("div", { class: "highlight" }, this.lines));
-    this.box = this.lines.parentElement;
+    this.element = element("div", { class: "play-code" }, this.says, this.box);
     this.shown = [];
     this.rest();
   }
@@ -38,8 +38,9 @@ export class Code {
     const line = this.shown.find(({ textContent }) => call.test(textContent) && !/^\s*def /.test(textContent));
     for (const other of this.shown) other.classList.toggle("play-now", other === line);
     if (line) this.reveal(line);
-    const part = Object.keys(CHAPTERS).find((name) => CHAPTERS[name].test(phase)) ?? "learn";
-    this.says.textContent = part === "learn" && minibatch ? `learn: minibatch ${minibatch}, ${phase}` : `${part}: ${phase}`;
+    const part = Object.keys(PARTS).find((name) => PARTS[name].test(phase)) ?? "learn";
+    const which = part === "learn" && minibatch ? `minibatch ${minibatch}, ` : "";
+    this.says.textContent = `${part}: ${which}${phase}`;
   }
 
   /** No line: it goes too fast to see. */

@@ -1,9 +1,11 @@
 // The left column: the world, the switches in ladder order, the sliders, and which of two settings they belong to.
 
 import { SHOWN, place } from "./places.js";
-import { button, element } from "./dom.js";
-import { defaults } from "./address.js";
+import { button, element, offer, select } from "./dom.js";
+import { ARMS } from "./picture.js";
 import { Slider } from "./slider.js";
+import { called } from "./names.js";
+import { defaults } from "./address.js";
 
 const SLIDERS = [
   ["lr", "learning rate", [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1]],
@@ -14,26 +16,23 @@ const SLIDERS = [
   ["entropy_coef", "entropy bonus", [0, 0.001, 0.003, 0.01, 0.03, 0.05, 0.1]],
 ];
 const CROWDS = [1, 5, 10, 20];
+const PRESETS = Object.entries(Playground.LADDER.presets);
 
 export class Controls {
-  /** change(setting, trick) is called with a new setting, and the trick that was switched, if it was one. */
+  /** change(setting, trick, k) is called with a new setting, the trick that was switched, if any, and the arm. */
   constructor(change) {
     this.change = change;
-    this.world = element("select", { "aria-label": "world", on: { change: () => this.enter(this.world.value) } });
+    this.world = select("world", (id) => this.enter(id));
     this.about = element("p", { class: "play-about" });
     this.tabs = element("div", { class: "play-tabs", role: "group", "aria-label": "which setting to change" });
-    const names = Object.keys(Playground.LADDER.presets);
-    this.preset = element("select", { "aria-label": "preset" }, element("option", { value: "" }, "presets ..."));
-    this.preset.append(...names.map((name) => element("option", { value: name }, name)));
-    this.preset.addEventListener("change", () => this.choose(Playground.LADDER.presets[this.preset.value] ?? this.draft));
+    this.preset = select("preset", (name) => this.choose(Playground.LADDER.presets[name] ?? this.draft));
     this.boxes = new Map();
     this.fault = element("div", { class: "play-fault", role: "alert" });
-    this.telling = element("div", { class: "play-tells" });
-    this.sliders = SLIDERS.map(([name, label, stops]) => new Slider(name, label, stops, (value) => this.slide(name, value)));
-    this.agents = element("select", { "aria-label": "agents per setting" });
-    this.agents.append(...CROWDS.map((count) => element("option", { value: count }, count === 1 ? "1 agent" : `${count} agents`)));
-    this.agents.addEventListener("change", () => this.put({ agents: Number(this.agents.value), watch: 0 }));
-    const others = () => this.put({ from: this.setting.from + this.setting.agents });
+    this.telling = element("div", { class: "play-tells" }, "Point at a trick to read what it is.");
+    this.sliders = SLIDERS.map(([name, label, stops]) => new Slider(name, label, stops, (x) => this.slide(name, x)));
+    this.agents = select("agents per setting", (count) => this.put({ agents: Number(count), watch: 0 }));
+    const next = () => this.put({ from: this.setting.from + this.setting.agents });
+    const others = button("other seeds", next, { title: "the same setting, other luck" });
     this.element = element(
       "div",
       { class: "play-controls" },
@@ -44,55 +43,65 @@ export class Controls {
       this.switches(),
       element("div", { class: "play-under" }, this.fault, this.telling),
       element("div", { class: "play-sliders" }, ...this.sliders.map((slider) => slider.element)),
-      element("div", { class: "play-row" }, this.agents, button("other seeds", others, { title: "the same setting, other luck" })),
+      element("div", { class: "play-row" }, this.agents, others),
     );
   }
 
+  /** In ladder order; those beyond the ladder below a line. */
   switches() {
-    const list = (beyond) =>
-      Playground.LADDER.tricks.filter((trick) => trick.beyond === beyond).map(({ name, color }) => {
-        const tell = () => this.tell(name);
-        const box = element("input", { type: "checkbox", name, on: { change: () => this.flip(name, box.checked), focus: tell } });
-        this.boxes.set(name, box);
-        return element("label", { style: `--color: ${color}`, on: { mouseenter: tell } }, box, element("span", {}, name));
-      });
-    const rest = element("div", { class: "play-beyond" }, ...list(true));
-    return element("div", { class: "play-switches", role: "group", "aria-label": "tricks" }, ...list(false), rest);
+    const all = { class: "play-switches", role: "group", "aria-label": "tricks" };
+    const rest = element("div", { class: "play-beyond" });
+    const made = element("div", all);
+    for (const trick of Playground.LADDER.tricks) (trick.beyond ? rest : made).append(this.switch(trick));
+    made.append(rest);
+    return made;
+  }
+
+  switch({ name, color }) {
+    const tell = () => this.tell(name);
+    const flip = () => this.flip(name, box.checked);
+    const box = element("input", { type: "checkbox", name, on: { change: flip, focus: tell } });
+    this.boxes.set(name, box);
+    return element("label", { style: `--color: ${color}`, on: { mouseenter: tell } }, box, element("span", {}, name));
   }
 
   /** Show a setting. k: the arm that the switches belong to. */
   show(setting, k) {
-    Object.assign(this, { setting, k, draft: setting.arms[k].tricks });
-    const ids = SHOWN.includes(setting.world) ? SHOWN : [...SHOWN, setting.world];
-    this.world.replaceChildren(...ids.map((id) => element("option", { value: id }, place(id).name)));
-    this.world.value = setting.world;
-    this.about.textContent = place(setting.world).about;
-    if (!CROWDS.includes(setting.agents) && ![...this.agents.options].some((o) => o.value === String(setting.agents))) {
-      this.agents.append(element("option", { value: setting.agents }, `${setting.agents} agents`));
-    }
-    this.agents.value = setting.agents;
-    this.showTabs();
+    const { world, agents, arms } = setting;
+    Object.assign(this, { setting, k, draft: arms[k].tricks });
+    const ids = SHOWN.includes(world) ? SHOWN : [...SHOWN, world];
+    offer(this.world, ids.map((id) => [id, place(id).name]), world);
+    this.about.textContent = place(world).about;
+    const counts = CROWDS.includes(agents) ? CROWDS : [...CROWDS, agents];
+    offer(this.agents, counts.map((count) => [count, count === 1 ? "1 agent" : `${count} agents`]), agents);
+    this.tabs.replaceChildren(...(arms.length === 1 ? [this.comparing()] : [this.tab(0), this.tab(1), this.keeping()]));
     this.showSwitches();
-    const own = setting.arms[k];
-    for (const slider of this.sliders) slider.show(own.numbers[slider.name], missing(slider.name, own.tricks));
+    for (const slider of this.sliders) slider.show(arms[k].numbers[slider.name], missing(slider.name, arms[k].tricks));
   }
 
-  showTabs() {
+  /** A button that compares the setting with what it was before the last change. */
+  comparing() {
+    const [arm] = this.setting.arms;
+    const compare = () => this.change({ ...this.setting, arms: [this.before ?? arm, arm] }, "", 1);
+    return button(this.before ? "Compare with before" : "Compare A with B", compare, { class: "play-compare" });
+  }
+
+  /** A button that turns to an arm, to change it. */
+  tab(k) {
+    const turn = () => {
+      this.show(this.setting, k);
+      this.change(this.setting, "", k);
+    };
+    const pressed = String(k === this.k);
+    return button("AB"[k], turn, { title: `change ${"AB"[k]}`, class: `play-tab ${ARMS[k]}`, "aria-pressed": pressed });
+  }
+
+  /** A button that drops the other arm. */
+  keeping() {
     const { setting, k } = this;
-    if (setting.arms.length === 1) {
-      const [arm] = setting.arms; // compared with what was before the last change
-      const compare = () => this.change({ ...setting, arms: [this.before ?? arm, arm] }, "", 1);
-      this.tabs.replaceChildren(button("Compare A with B", compare, { class: "play-compare" }));
-      return;
-    }
-    const tab = (which) =>
-      button("AB"[which], () => this.show(setting, which) ?? this.change(setting, "", which), {
-        title: `change ${"AB"[which]}`,
-        class: `play-tab ${["arm-a", "arm-b"][which]}`,
-        "aria-pressed": String(which === k),
-      });
+    const title = `keep only ${"AB"[k]}`;
     const keep = () => this.change({ ...setting, arms: [setting.arms[k]] }, "", 0);
-    this.tabs.replaceChildren(tab(0), tab(1), button("×", keep, { "aria-label": `keep only ${"AB"[k]}`, title: `keep only ${"AB"[k]}` }));
+    return button("×", keep, { title, "aria-label": title });
   }
 
   showSwitches() {
@@ -101,15 +110,16 @@ export class Controls {
       box.checked = this.draft.includes(name);
       box.parentElement.classList.toggle("play-differs", Boolean(others) && box.checked !== others.includes(name));
     }
-    const match = Object.entries(Playground.LADDER.presets).find(([, on]) => String(on) === String(this.draft));
-    this.preset.value = match ? match[0] : "";
-    this.fault.replaceChildren(
-      ...Playground.faults(this.draft).map(({ trick, needs, text }) => {
-        const mended = needs.length ? Playground.closed([...this.draft, ...needs]) : this.draft.filter((x) => x !== trick);
-        const what = needs.length ? `switch on ${needs.join(", ")}` : `switch off ${trick}`;
-        return element("div", {}, `${text}. `, button(what, () => this.choose(mended, trick)));
-      }),
-    );
+    const [match] = PRESETS.find(([, on]) => String(on) === String(this.draft)) ?? [""];
+    offer(this.preset, [["", "a set of your own"], ...PRESETS.map(([name]) => [name, called(name)])], match);
+    this.fault.replaceChildren(...Playground.faults(this.draft).map((fault) => this.mending(fault)));
+  }
+
+  /** What is wrong with the draft, and a button that mends it. */
+  mending({ trick, needs, text }) {
+    const mended = needs.length ? Playground.closed([...this.draft, ...needs]) : this.draft.filter((x) => x !== trick);
+    const what = needs.length ? `switch on ${needs.join(", ")}` : `switch off ${trick}`;
+    return element("div", {}, `${text}. `, button(what, () => this.choose(mended, trick)));
   }
 
   /** What a trick is, and where to read about it. */

@@ -1,5 +1,7 @@
 // What two settings are called: by what one has and the other lacks, or by the numbers in which they differ.
 
+const OWN = ["reinforce", "ppo", "every"]; // presets that are no rungs
+
 /** `A: with clip` and `B: without clip`, or one name for one arm. */
 export function names(arms) {
   if (arms.length === 1) return [named(arms[0].tricks)];
@@ -22,8 +24,13 @@ function apart(arms) {
   });
 }
 
-/** A preset's name, or the tricks themselves. */
+/** The name of a preset that has one of its own, or the tricks themselves. */
 function named(tricks) {
-  const match = Object.entries(Playground.LADDER.presets).find(([, on]) => String(on) === String(tricks));
-  return match && match[0] in { reinforce: 1, ppo: 1, every: 1 } ? match[0] : tricks.join(", ") || "reinforce";
+  const own = OWN.find((name) => String(Playground.LADDER.presets[name]) === String(tricks));
+  return own ?? tricks.join(", ");
+}
+
+/** What a preset is called: a rung of the ladder by its last trick. */
+export function called(preset) {
+  return OWN.includes(preset) ? preset : `up to ${preset}`;
 }

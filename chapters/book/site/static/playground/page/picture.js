@@ -4,32 +4,39 @@ import { POINTS } from "./curve.js";
 import { element } from "./dom.js";
 
 const [WIDE, NARROW] = [[560, 320], [400, 290]]; // sizes of the drawing, which is scaled to its column
+const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
 export const ARMS = ["arm-a", "arm-b"];
 
 export class Picture {
-  /** pick(arm, agent) is called when a line is clicked; without it, lines are only to be seen. */
+  /** pick(agent) is called when a line is clicked. Without it no agent is watched, and lines are only to be seen. */
   constructor(pick) {
-    this.element = element("div", { class: "play-picture" });
     this.pick = pick;
-    this.element.addEventListener("click", (event) => this.clicked(event));
+    this.place = element("div", { class: "play-picture" });
+    this.place.addEventListener("click", (event) => this.clicked(event));
+    const watched = pick ? " Dashed: the one you watch." : "";
+    const key = `Thin lines: single agents. Thick: their mean, with its 95% interval.${watched}`;
+    this.element = element("figure", { class: "play-figure" }, this.place, element("figcaption", {}, key));
   }
 
   /** Axes for this budget and these returns. */
-  begin({ steps, range, label = "mean return per episode" }) {
-    this.element.replaceChildren();
-    this.size = this.element.clientWidth && this.element.clientWidth < NARROW[0] ? NARROW : WIDE;
-    Object.assign(this, { steps, range });
+  begin({ steps, range }) {
+    this.place.replaceChildren();
+    this.size = this.place.clientWidth && this.place.clientWidth < NARROW[0] ? NARROW : WIDE;
+    Object.assign(this, { steps, range, arms: [] });
+    const [width, height] = this.size;
     const thousand = (x) => [x, x >= 1000 ? `${x / 1000}k` : String(x)];
-    this.chart = Book.chart(this.element, {
-      ...{ x: [0, steps], y: range, width: this.size[0], height: this.size[1], xlabel: "environment steps per agent", ylabel: label },
-      xticks: [0, 0.25, 0.5, 0.75, 1].map((share) => thousand(share * steps)),
-      yticks: [0, 0.25, 0.5, 0.75, 1].map((share) => range[0] + share * (range[1] - range[0])).map(short),
+    this.chart = Book.chart(this.place, {
+      ...{ x: [0, steps], xlabel: "environment steps per agent", width },
+      ...{ y: range, ylabel: "mean return per episode", height },
+      xticks: QUARTERS.map((share) => thousand(share * steps)),
+      yticks: QUARTERS.map((share) => short(range[0] + share * (range[1] - range[0]))),
     });
   }
 
   /** arms: `Arm`s. watched: which agent's line is thicker. */
   draw(arms, watched) {
     const { chart, steps } = this;
+    this.arms = arms;
     const x = (k) => ((k + 1) / POINTS) * steps;
     const line = (values, style) => {
       const known = values.map((y, k) => [x(k), y]).filter(([, y]) => !Number.isNaN(y)); // of one that ended no episode
@@ -49,10 +56,11 @@ export class Picture {
     });
     arms.forEach((arm, which) => {
       const style = ARMS[which];
-      const own = arm.curves[watched].values;
-      line(own, `play-watched ${style}`);
+      const { values } = arm.curves[watched];
+      line(values, `play-watched ${style}`);
       line(arm.bands.map(([y]) => y), `play-mean ${style}`);
-      if (own.length && !Number.isNaN(own[own.length - 1])) chart.dot(x(own.length - 1), own[own.length - 1], { class: style, r: 3.5 });
+      const latest = values.at(-1) ?? NaN;
+      if (!Number.isNaN(latest)) chart.dot(x(values.length - 1), latest, { class: style, r: 3.5 });
     });
     this.label(arms);
   }
@@ -60,7 +68,7 @@ export class Picture {
   /** A and B at the ends of their means. */
   label(arms) {
     if (arms.length < 2) return;
-    const ends = arms.map(({ bands }) => (bands.length ? bands[bands.length - 1][0] : NaN));
+    const ends = arms.map(({ bands }) => bands.at(-1)?.[0] ?? NaN);
     const apart = 0.055 * (this.range[1] - this.range[0]);
     const near = Math.abs(ends[0] - ends[1]) < apart;
     ends.forEach((y, k) => {
@@ -74,8 +82,8 @@ export class Picture {
 
   /** The agent whose line is nearest to the place that was clicked. */
   clicked(event) {
-    if (!this.pick || !this.arms) return;
-    const svg = this.element.querySelector("svg");
+    if (!this.pick) return;
+    const svg = this.place.querySelector("svg");
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const [left, right, top, bottom] = Book.MARGINS;
     const [width, height] = this.size;

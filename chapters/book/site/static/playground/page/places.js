@@ -2,7 +2,7 @@
 
 const SMALL = { lanes: 32, horizon: 32 };
 const FACTS = {
-  "CartPole-v1": ["CartPole", "Keep the pole up; every step pays 1, up to 500.", [0, 500], {}],
+  "CartPole-v1": ["CartPole", "Keep the pole up. Each step pays 1; after 500 the episode ends.", [0, 500], {}],
   "tricks/Corridor1-v0": [
     "Corridor",
     "A little pay one step to the left, ten times as much far to the right.",
@@ -47,6 +47,12 @@ const FACTS = {
     [0, 1],
     { horizon: 10, lr: 0.01, steps: 20_000 },
   ],
+  "tricks/Lottery20-v0": [
+    "Lottery",
+    "0.5 for sure, or a ticket: one in twenty wins 20.",
+    [0, 1.5],
+    { ...SMALL, gae_lambda: 0, steps: 20_000 },
+  ],
   "tricks/Marathon500-v0": [
     "Marathon",
     "Match the cue, in episodes of 500 steps.",
@@ -75,6 +81,7 @@ function guessed(id) {
   const number = Number(id.match(/[A-Za-z]([\d.]+)-v/)?.[1] ?? 1);
   if (kind === "pole") return [0, /Reward/.test(id) ? 500 * number : 500];
   if (kind === "corridor" || kind === "grid") return [-1, 1];
+  if (kind === "lottery") return [0, 1.5];
   if (kind === "cue") return [0, limit < Infinity ? limit : 3];
   return kind === "mail" ? [-limit / 2, limit] : [0, limit];
 }

@@ -1,6 +1,6 @@
 // The playground: a setting on the left, its agents in the middle, their loop and diagnostics on the right.
 
-import { button, element } from "./dom.js";
+import { button, element, offer, select } from "./dom.js";
 import { Controls } from "./controls.js";
 import { ARMS } from "./picture.js";
 import { Watching } from "./watching.js";
@@ -30,10 +30,9 @@ const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 export class Page {
   constructor(place) {
     this.place = place;
-    this.start = read(place.dataset.start ?? "").setting;
     this.speed = SPEEDS.length - 1;
     this.paused = QUIET.matches;
-    this.watching = new Watching((agent) => this.pick(agent));
+    this.watching = new Watching((agent) => this.pick(agent), (found) => this.tell(found));
     this.controls = new Controls((setting, changed, k) => this.put(setting, changed, k));
     this.problem = element("p", { class: "play-problem", role: "alert", hidden: true });
     this.build();
@@ -51,29 +50,29 @@ export class Page {
     this.range = element("input", { type: "range", min: 0, max: SPEEDS.length - 1, "aria-label": "speed" });
     this.pace = element("output");
     this.range.addEventListener("input", () => this.hurry(Number(this.range.value)));
-    this.agent = element("select", { "aria-label": "agent to watch" });
-    this.agent.addEventListener("change", () => this.pick(Number(this.agent.value)));
+    this.agent = select("agent to watch", (agent) => this.pick(Number(agent)));
     this.shared = button("copy link", act("share"), { title: "the address holds this setting" });
     const bar = [this.play, this.one, button("restart", act("begin"))];
     const top = element("div", { class: "play-bar" }, ...bar, element("label", {}, this.range, this.pace), this.shared);
     const stages = element("div", { class: "play-stages" }, ...watching.stages.map((stage) => stage.element));
     const follow = element("label", { class: "play-follow" }, "Watching ", this.agent, " (or click a line)");
     this.legend = element("div", { class: "play-legend" });
-    const figure = element("figure", { class: "play-figure" }, watching.picture.element);
     const says = element("div", { class: "play-says" }, watching.verdict, watching.lone);
-    const grid = element(
-      "div",
-      { class: "play-grid" },
-      element("div", { class: "play-left" }, controls.element),
-      element("div", { class: "play-middle" }, top, watching.progress, this.legend, figure, says, follow, stages, this.ideas()),
-      element("div", { class: "play-right" }, watching.code.element, watching.gauges.element),
-    );
-    this.place.append(this.problem, grid);
-    watching.told = (found) => {
-      this.place.dataset.told = JSON.stringify({ ...found, done: watching.done, reached: watching.arms.map((a) => a.reached) });
-      if (watching.done) this.showPlay();
+    const columns = {
+      left: [controls.element],
+      middle: [top, watching.progress, this.legend, watching.picture.element, says, follow, stages, this.ideas()],
+      right: [watching.code.element, watching.gauges.element],
     };
+    const made = Object.entries(columns).map(([side, parts]) => element("div", { class: `play-${side}` }, ...parts));
+    this.place.append(this.problem, element("div", { class: "play-grid" }, ...made));
     this.hurry(this.speed);
+  }
+
+  /** What may be said has changed; tests read it, too. */
+  tell(found) {
+    const { done, arms } = this.watching;
+    this.place.dataset.told = JSON.stringify({ ...found, done, reached: arms.map(({ reached }) => reached) });
+    if (done) this.showPlay();
   }
 
   /** Settings worth a look, one click away. */
@@ -84,14 +83,14 @@ export class Page {
 
   /** Take the setting from the address. */
   enter() {
-    if (this.setting && location.hash === written(this.setting)) return;
-    const { setting, wrong } = read(location.hash, location.hash ? {} : this.start);
-    if (!location.hash) setting.arms = this.start.arms;
-    this.problem.hidden = wrong.length === 0;
-    this.problem.textContent = wrong.length ? `Not everything in this link can be: ${wrong.join("; ")}.` : "";
-    this.setting = setting;
-    this.k = setting.arms.length - 1;
+    const { hash } = location;
+    const elsewhere = hash && !hash.includes("="); // another place on this page
+    if (this.setting && (elsewhere || hash === written(this.setting))) return;
+    const { setting, wrong } = read(hash && !elsewhere ? hash : (this.place.dataset.start ?? ""));
+    Object.assign(this, { setting, k: setting.arms.length - 1 });
     this.begin();
+    this.problem.hidden = wrong.length === 0;
+    this.problem.textContent = `This link asks for what can't be: ${wrong.join("; ")}.`;
   }
 
   /** Another setting, in which a trick was switched; k: the arm that is changed from now on. */
@@ -99,27 +98,19 @@ export class Page {
     const same = setting === this.setting;
     Object.assign(this, { setting, k });
     history.replaceState(null, "", written(setting));
-    if (same) this.turn();
+    if (same) this.watching.turn(k);
     else this.begin(changed);
-  }
-
-  /** The same agents, the other arm's loop. */
-  turn() {
-    this.watching.k = this.k;
-    this.watching.code.show(this.setting.arms[this.k].tricks, "");
-    this.watching.soon();
   }
 
   begin(changed = "") {
     const { setting, k, place } = this;
+    this.problem.hidden = true;
     colored(place, setting.arms);
     this.controls.show(setting, k);
     const named = (name, which) => element("span", { class: `play-name ${ARMS[which]}` }, name);
-    const called = names(setting.arms).map(named);
-    this.legend.replaceChildren(...called);
-    const seeds = Array.from({ length: setting.agents }, (_, agent) => setting.from + agent);
-    this.agent.replaceChildren(...seeds.map((seed, agent) => element("option", { value: agent }, `seed ${seed}`)));
-    this.agent.value = setting.watch;
+    this.legend.replaceChildren(...names(setting.arms).map(named));
+    const agents = Array.from({ length: setting.agents }, (_, agent) => [agent, `seed ${setting.from + agent}`]);
+    offer(this.agent, agents, setting.watch);
     this.watching.begin(setting, k, { paused: this.paused, speed: SPEEDS[this.speed][0], changed });
     this.showPlay();
   }

@@ -1,6 +1,7 @@
-// A canvas on which an agent's first lane plays its film again: a pole, a row of cells, a grid, or a cue and an answer.
+// A canvas on which an agent's first lane plays its film again: a pole, a row of cells, a grid, a cue and an answer, or
+// a choice.
 
-const RATES = { pole: 50, corridor: 8, grid: 8, mail: 4, cue: 4, rope: 4 }; // states a second
+const RATES = { pole: 50, corridor: 8, grid: 8, mail: 4, cue: 4, rope: 4, lottery: 2 }; // states a second
 const [WIDTH, HEIGHT] = [300, 120]; // in CSS pixels, before the canvas is fitted to its column
 const REST = 400; // milliseconds between two episodes
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
@@ -28,8 +29,8 @@ export class Stage {
   show(film, update) {
     if (!film.states.length) return;
     this.next = { film, update };
-    if (!this.film) this.roll();
-    if (QUIET.matches) this.draw(film.states.length - 1);
+    if (QUIET.matches || !this.film) this.roll();
+    if (QUIET.matches) this.draw(this.end - 1);
     else if (!this.id) this.id = requestAnimationFrame((now) => this.frame(now));
   }
 
@@ -39,18 +40,24 @@ export class Stage {
     Object.assign(this, { film, update, start: film.starts[0] ?? 0, began: performance.now() });
   }
 
+  /** Where the episode on the stage ends. */
+  get end() {
+    const { film, start } = this;
+    return film.starts.find((other) => other > start) ?? film.states.length;
+  }
+
   stop() {
     cancelAnimationFrame(this.id);
     this.id = 0;
   }
 
   frame(now) {
-    const { film } = this;
-    const end = film.starts.find((start) => start > this.start) ?? film.states.length;
+    const { start, end } = this;
+    const rate = RATES[this.world.kind] / 1000; // states a millisecond
     const passed = Math.max(0, now - this.began); // a frame may be older than the film
-    const at = this.start + Math.floor((passed / 1000) * RATES[this.world.kind]);
-    if (at < end) this.draw(at, end);
-    else if (passed > REST + ((end - this.start) / RATES[this.world.kind]) * 1000) this.roll();
+    const at = start + Math.floor(passed * rate);
+    if (at < end) this.draw(at);
+    else if (passed > REST + (end - start) / rate) this.roll();
     this.id = requestAnimationFrame((later) => this.frame(later));
   }
 
@@ -62,15 +69,15 @@ export class Stage {
     this.canvas.getContext("2d").clearRect(0, 0, this.canvas.width, this.canvas.height);
   }
 
-  draw(at, end = this.film.states.length) {
-    const { film, world, canvas } = this;
+  draw(at) {
+    const { film, world, canvas, start, end } = this;
     const style = getComputedStyle(canvas);
     const pen = canvas.getContext("2d");
     pen.setTransform(2, 0, 0, 2, 0, 0);
     pen.clearRect(0, 0, WIDTH, HEIGHT);
     const colors = { main: style.getPropertyValue("--trick"), soft: style.color };
     DRAWN[world.kind](pen, film.states[at], film.actions[at], world, colors);
-    this.say(`update ${this.update + 1}, step ${at - this.start + 1} of ${end - this.start}`);
+    this.say(`update ${this.update + 1}, step ${at - start + 1} of ${end - start}`);
   }
 }
 
@@ -106,10 +113,13 @@ function pole(pen, [x, , angle], action, world, { main, soft }) {
   line(pen, soft, 2, [at + side * 24, ground - 7], [at + side * 34, ground - 7]);
 }
 
-/** state: the cell. */
+/** state: the cell. Both ends are darker. */
 function corridor(pen, [cell], action, { cells }, { main, soft }) {
   const size = (WIDTH - 20) / cells;
-  for (let k = 0; k < cells; k++) box(pen, soft, 10 + k * size + 1, 50, size - 2, size - 2, k % (cells - 1) ? 0.15 : 0.45);
+  for (let k = 0; k < cells; k++) {
+    const shade = k === 0 || k === cells - 1 ? 0.45 : 0.15;
+    box(pen, soft, 10 + k * size + 1, 50, size - 2, size - 2, shade);
+  }
   dot(pen, main, 10 + (cell + 0.5) * size, 49 + size / 2, size * 0.36);
 }
 
@@ -138,4 +148,14 @@ function cue(pen, [shown], action, world, { main, soft }) {
   pen.fillText("action", 40, 88);
 }
 
-const DRAWN = { pole, corridor, grid, mail: cue, cue, rope: cue };
+/** state: whether the choice is made, and for the ticket. What is or was chosen is in color. */
+function lottery(pen, [made, ticket], action, world, { main, soft }) {
+  const chosen = made ? ticket : action;
+  ["the sure pay", "a ticket"].forEach((name, k) => {
+    box(pen, k === chosen ? main : soft, 30 + 130 * k, 30, 110, 50, k === chosen ? 1 : 0.15);
+    Object.assign(pen, { fillStyle: soft, font: "11px sans-serif" });
+    pen.fillText(name, 30 + 130 * k, 96);
+  });
+}
+
+const DRAWN = { pole, corridor, grid, mail: cue, cue, rope: cue, lottery };

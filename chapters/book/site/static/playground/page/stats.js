@@ -60,11 +60,12 @@ export function interval(values) {
 export function welch(having, without) {
   const difference = mean(having) - mean(without);
   if (Math.min(having.length, without.length) < FEWEST) return { difference, low: NaN, high: NaN };
-  const parts = [having, without].map((values) => ({ error: variance(values) / values.length, free: values.length - 1 }));
-  const squared = parts[0].error + parts[1].error;
-  if (squared === 0) return { difference, low: difference, high: difference };
-  const freedom = squared ** 2 / parts.reduce((sum, { error, free }) => sum + error ** 2 / free, 0);
-  const reach = student(freedom) * Math.sqrt(squared);
+  const squared = (values) => variance(values) / values.length; // a mean's squared error
+  const share = (values) => squared(values) ** 2 / (values.length - 1);
+  const both = squared(having) + squared(without);
+  if (both === 0) return { difference, low: difference, high: difference };
+  const freedom = both ** 2 / (share(having) + share(without));
+  const reach = student(freedom) * Math.sqrt(both);
   return { difference, low: difference - reach, high: difference + reach };
 }
 

@@ -1,57 +1,76 @@
 // What may be said: of ten agents and of one, of two settings, and how many agents would settle it.
 
 import { FEWEST, interval, mean, welch, wouldDo } from "./stats.js";
+import { alike } from "./names.js";
 
 const MANY = 10_000; // agents that nobody will train
 
-/** A number as one would say it. */
-export function said(value) {
-  if (Number.isNaN(value)) return "?";
-  const size = Math.abs(value);
-  const digits = size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 4;
-  return value.toFixed(digits).replace("-", "−");
-}
-
-export function signed(value) {
-  return (value > 0 ? "+" : "") + said(value);
+/**
+ * What the arms show so far: { points, text, lone, ... }, with the numbers in it. points: how far all agents are. lone:
+ * what the watched agent alone would say.
+ */
+export function judged(arms, watched) {
+  const failed = arms.find(({ failure }) => failure);
+  if (failed) return { points: 0, text: `Training stopped: ${failed.failure}`, lone: "" };
+  if (arms.length > 1 && alike(arms)) {
+    return { points: 0, text: "B is a copy of A. Change something about B.", lone: "" };
+  }
+  const points = Math.min(...arms.map(({ reached }) => reached));
+  if (!points) return { points, text: "No episode has ended in every agent yet.", lone: "" };
+  const lost = arms.reduce((sum, { diverged }) => sum + diverged, 0);
+  const found = arms.length > 1 ? ofTwo(arms, watched, points) : ofOne(arms[0], watched, points);
+  if (lost) found.text += ` ${lost} diverged: a number was no longer finite.`;
+  return { points, ...found };
 }
 
 /** Of one setting: all agents against the one that is watched. */
-export function ofOne(arm, watched) {
-  const points = arm.reached;
-  if (!points) return { text: "No episode has ended in every agent yet.", points };
+function ofOne(arm, watched, points) {
   const areas = arm.areas(points);
   const [low, high] = interval(areas);
   const range = Number.isNaN(low) ? `an interval needs ${FEWEST} agents` : `${said(low)} to ${said(high)}`;
-  const agents = `${areas.length} agents: mean return ${said(mean(areas))} (95%: ${range})`;
-  const span = `The best got ${said(Math.max(...areas))}, the worst ${said(Math.min(...areas))}.`;
-  const lone = `Had you trained seed ${arm.seeds[watched]} alone, you'd report ${said(areas[watched])}.`;
+  const text = `${areas.length} agents, mean return ${span([arm])}: ${said(mean(areas))} (95%: ${range}).`;
+  const ends = `The best got ${said(Math.max(...areas))}, the worst ${said(Math.min(...areas))}.`;
+  const lone = `${ends} Had you trained seed ${arm.seeds[watched]} alone, you'd report ${said(areas[watched])}.`;
   const late = arm.curves.map(({ values }) => mean(values.slice(points - Math.ceil(points / 10), points)));
-  return { text: `${agents}.`, lone: `${span} ${lone}`, points, areas, late, low, high };
+  return { text, lone, areas, late, low, high };
 }
 
 /** Of two: their difference in mean return so far, with its interval. */
-export function ofTwo([a, b], watched) {
-  const points = Math.min(a.reached, b.reached);
-  if (!points) return { text: "No episode has ended in every agent yet.", points };
+function ofTwo([a, b], watched, points) {
   const [having, without] = [b.areas(points), a.areas(points)];
   const found = welch(having, without);
   const needed = wouldDo(having, without);
-  const yet = a.done && b.done ? "" : " so far";
   const range = `${signed(found.difference)} (95%: ${signed(found.low)} to ${signed(found.high)})`;
+  const difference = `B − A ${span([a, b])} is ${range}`;
   const verdict = found.low > 0 ? "B" : found.high < 0 ? "A" : "";
   let text = `Fewer than ${FEWEST} agents: no interval, no verdict.`;
-  if (verdict) text = `${verdict} is better${yet}: B − A is ${range}.`;
-  else if (found.low <= 0) text = `Can't tell${yet ? " yet" : ""}: B − A is ${range}${more(needed)}.`;
+  if (verdict) text = `${verdict} is better: ${difference}.`;
+  else if (found.low <= 0) text = `Can't tell${a.done && b.done ? "" : " yet"}: ${difference}${more(needed)}.`;
   const apart = having.map((value, k) => value - without[k]);
   const ahead = apart.filter((x) => x > 0).length;
   const one = `Seed ${a.seeds[watched]} alone says ${signed(apart[watched])}.`;
   const lone = `${one} Seed by seed, B is ahead in ${ahead} of ${apart.length}.`;
-  return { text, lone, points, verdict, needed, having, without, ...found };
+  return { text, lone, verdict, needed, having, without, ...found };
+}
+
+function span(arms) {
+  return arms.every(({ done }) => done) ? "over the whole run" : "so far";
 }
 
 function more(needed) {
   if (Number.isNaN(needed)) return "";
   const many = needed < MANY ? `about ${needed.toLocaleString("en-US")}` : `more than ${MANY.toLocaleString("en-US")}`;
   return `; at this spread ${many} agents each would`;
+}
+
+/** A number as one would say it. */
+function said(value) {
+  if (Number.isNaN(value)) return "?";
+  const size = Math.abs(value);
+  const digits = size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 4;
+  return value.toFixed(digits).replace("-", "−");
+}
+
+function signed(value) {
+  return (value > 0 ? "+" : "") + said(value);
 }

@@ -7,13 +7,15 @@ import { CARTPOLE, ODD_UNITS, REWARD_SCALES, SHOCKS, SHOCK_PAIRS } from "./cartp
 import { CORRIDORS } from "./corridor.js";
 import { GRIDS } from "./grid.js";
 import { LARGE_LOANS, LOANS } from "./loan.js";
+import { LOTTERIES } from "./lottery.js";
 import { MAILS } from "./mail.js";
 import { MARATHONS } from "./marathon.js";
 import { SHUTTLES } from "./shuttle.js";
 import { TIGHTROPES } from "./tightrope.js";
 
 const POLES = [CARTPOLE, ...REWARD_SCALES, SHOCKS, ...SHOCK_PAIRS, ...ODD_UNITS];
+const LINES = [...CORRIDORS, ...SHUTTLES, ...GRIDS];
 const CUES = [...MAILS, ...LOANS, ...LARGE_LOANS, ...MARATHONS, ...TIGHTROPES];
-const EVERY = [...POLES, ...CORRIDORS, ...SHUTTLES, ...CUES, ...GRIDS];
+const EVERY = [...POLES, ...LINES, ...CUES, ...LOTTERIES];
 
 export const WORLDS = Object.fromEntries(EVERY.map((world) => [world.id, world]));
