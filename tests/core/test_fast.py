@@ -186,3 +186,15 @@ def test_what_had_to_be_compiled_says_so(
     loaded.__wrapped__("compiled_rows")
     said = "compiled_rows: compiled for this CPU, once, in 0 s\n" if misses else ""
     assert capsys.readouterr().err == said
+
+
+def test_what_this_version_of_numba_cannot_compile_takes_its_plain_form_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(name: str) -> Any:
+        raise ValueError(name)
+
+    monkeypatch.setattr(importlib, "import_module", failing)
+    assert loaded.__wrapped__("compiled_rows") is None
+    said = "compiled_rows: not compiled (ValueError), so PyTorch computes the plain formulas\n"
+    assert capsys.readouterr().err == said

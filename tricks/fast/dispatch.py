@@ -94,6 +94,10 @@ def loaded(module: str) -> ModuleType | None:
         found = importlib.import_module(path(module))
     except ImportError:
         return None
+    except Exception as error:  # this version of numba can't compile them
+        said = f"{module}: not compiled ({type(error).__name__}), so PyTorch computes the plain formulas"
+        print(said, file=sys.stderr, flush=True)
+        return None
     stats = [each.stats for each in vars(found).values() if hasattr(each, "stats")]
     if any(each.cache_misses for each in stats):
         took = time.perf_counter() - start
