@@ -27,6 +27,16 @@ rows.forEach(([step, y], k) => {
 });
 return curve.values;
 """
+SLIDE = """
+const slider = document.querySelector(`.play-sliders input[name=${arguments[0]}]`);
+slider.value = arguments[1];
+for (const kind of ["input", "change"]) slider.dispatchEvent(new Event(kind));
+"""
+SAY = """
+document.querySelector(".play-verdict").textContent = arguments[0];
+document.querySelector(".play-lone").textContent = arguments[1];
+return [...document.querySelectorAll(".play-grid > div")].map((each) => each.offsetHeight);
+"""
 BROKEN = """
 Playground.Session.source = 'onmessage = () => { throw new Error("no memory"); }';
 """
@@ -101,10 +111,7 @@ def test_a_slider_of_a_trick_that_is_off_is_off_and_another_changes_the_setting(
     opened(browser, f"playground.html#{CORRIDOR}&a=baseline")
     off = "return [...document.querySelectorAll('.play-sliders input')].filter((x) => x.disabled).map((x) => x.name)"
     assert browser.run(off) == ["epochs", "clip_range", "gae_lambda", "entropy_coef"]
-    browser.run(
-        "const s = document.querySelector('.play-sliders input[name=lr]'); s.value = 0;"
-        "s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change'))"
-    )
+    browser.run(SLIDE, "lr", 0)
     assert "lr=0.0001" in browser.run("return location.hash")
 
 
@@ -121,12 +128,13 @@ def test_two_settings_are_compared_as_the_harness_compares_them(browser: Browser
 
 def test_curves_are_scored_on_the_grid_of_the_harness(browser: Browser) -> None:
     opened(browser, "playground.html#a=&steps=1000&agents=1")
-    rows = [(100, None), (250, 3.0), (700, 5.0), (900, None), (1005, 2.0)]
-    for diverged in (False, True):
+    late = [(100, None), (250, 3.0), (700, 5.0), (900, None), (1005, 2.0)]
+    early = [(250, 3.0), (700, 5.0), (710, 2.0)]
+    for rows, diverged in ((late, False), (late, True), (early, True)):
         frame = pd.DataFrame(
             [(0, step, np.nan if y is None else y) for step, y in rows], columns=["seed", "step", "return"]
         )
-        theirs = on_grid(frame, 1000, {0: 1005} if diverged else {}).to_numpy()[0]
+        theirs = on_grid(frame, 1000, {0: rows[-1][0]} if diverged else {}).to_numpy()[0]
         assert browser.run(CURVE, rows, diverged) == pytest.approx(theirs.tolist())
 
 
@@ -142,8 +150,15 @@ def test_an_interval_is_that_of_the_harness(browser: Browser) -> None:
 
 def test_a_link_brings_back_what_was_seen(browser: Browser) -> None:
     opened(browser, TWO)
+    flip(browser, "entropy")
+    browser.run(SLIDE, "lr", 0)
+    browser.run(
+        "const s = document.querySelector('.play-follow select'); s.value = 3; s.dispatchEvent(new Event('change'))"
+    )
     first = wait(browser, lambda found: found.get("done"))
     address = browser.run("return location.hash")
+    for part in ("b=baseline,reuse,clip,entropy", "steps=2000&b.lr=0.0001", "agents=5", "watch=3", "hidden=8"):
+        assert part in address
     opened(browser, f"playground.html{address}")
     assert wait(browser, lambda found: found.get("done")) == first
 
@@ -169,12 +184,15 @@ def test_paused_it_steps_one_update_and_slowly_it_marks_the_line_that_is_worked_
     browser.wait_for(".play-now")
     assert browser.run("return document.querySelectorAll('.play-now').length") == 1
     click(browser, "pause")
-    before = told(browser)["reached"]
-    time.sleep(0.3)
-    assert told(browser)["reached"] == before
     browser.run("const s = document.querySelector('.play-bar input'); s.value = 4; s.dispatchEvent(new Event('input'))")
-    click(browser, "one update")
-    wait(browser, lambda found: found["reached"][0] > before[0])
+    time.sleep(1)  # an update that was begun is ended
+    for _ in range(2):
+        before = told(browser)["reached"]
+        time.sleep(0.3)
+        assert told(browser)["reached"] == before != [100]
+        click(browser, "one update")
+        wait(browser, lambda found, before=before: found["reached"][0] > before[0])  # type: ignore[misc]
+        time.sleep(0.3)
 
 
 def test_a_worker_that_fails_ends_the_training_with_its_message(browser: Browser) -> None:
@@ -256,7 +274,7 @@ def test_every_world_is_drawn(browser: Browser) -> None:
     kinds = browser.run("return arguments[0].map((id) => Playground.WORLDS[id].kind)", ids)
     assert {*kinds} == {*browser.run("return Object.values(Playground.WORLDS).map(({ kind }) => kind)")}
     for id in dict(zip(kinds, ids, strict=True)).values():
-        opened(browser, f"playground.html#world={id}&a=&agents=1&steps=1000")
+        opened(browser, f"playground.html#world={id}&a=&agents=1&steps=6000")
         wait(browser, lambda found: found.get("done"))
         time.sleep(0.2)
         canvas = browser.run("return document.querySelector('.play-stage canvas')")
@@ -315,5 +333,22 @@ def test_it_fits_a_phone_and_is_dark_in_the_dark_and_nothing_jumps(page: str, br
         browser.run("document.documentElement.dataset.theme = 'dark'")
         ink = "return getComputedStyle(document.querySelector('.play-verdict')).color.match(/\\d+/g).map(Number)"
         assert min(browser.run(ink)[:3]) > 150
+    finally:
+        browser.resize(1440)
+
+
+@pytest.mark.parametrize("width", [400, 1440])
+def test_what_is_said_of_the_agents_moves_nothing(width: int, browser: Browser) -> None:
+    browser.resize(width)
+    try:
+        opened(browser, TWO)
+        wait(browser, lambda found: found.get("done"))
+        range_ = "B − A over the whole run is −0.0571 (95%: −0.1400 to −0.0034)"
+        long = f"Can't tell yet: {range_}; at this spread more than 10,000 agents each would."
+        nothing = browser.run(SAY, "", "")
+        assert browser.run(SAY, long, "Seed 10 alone says −0.0571. Seed by seed, B is ahead in 10 of 30.") == nothing
+        one = "30 agents, mean return over the whole run: −0.0571 (95%: −0.1400 to −0.0034)."
+        lone = "The best got −0.0029, the worst −0.1500. Had you trained seed 10 alone, you'd report −0.0712."
+        assert browser.run(SAY, one, lone) == nothing
     finally:
         browser.resize(1440)

@@ -183,11 +183,12 @@ HERE = {
         verdict="",
     ),
     "dual_clip": TrainHere(
-        "CartPole at a bold learning rate, ten epochs. With two actions to choose from, a bad one hardly ever becomes "
-        "three times as likely. So the floor makes no difference that ten agents could show you.",
-        PLAIN,
+        "Fifty right steps in a row, at a learning rate that is far too high. Some ratios go beyond 100, but only a "
+        "few rows in ten thousand reach the floor. It makes no difference that ten agents could show you.",
+        NORMED,
         ("dual_clip",),
-        numbers={"lr": 0.03, "steps": 12_000, "epochs": 10},
+        "tricks/Tightrope50-v0",
+        {"lr": 0.1, "steps": 16_000, "lanes": 32, "horizon": 32, "epochs": 10},
         verdict="",
     ),
     "huber": TrainHere(
