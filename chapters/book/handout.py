@@ -21,6 +21,7 @@ WITHHELD = "chapters/solutions/"
 ANSWER, END = "<details><summary>Answer</summary>", "</details>"
 POINTERS = re.compile(
     r"Solutions: \[[^\]]+\]\(solutions/[^)]+\)\. "
+    r"|, and the answers are in \[`[^\]]+\]\(solutions/[^)]+\)(?: and \[`[^\]]+\]\(solutions/[^)]+\))*"
     r"|The answers to the exercises are in \[`solutions`\]\(solutions\)\.\n\n"
 )
 

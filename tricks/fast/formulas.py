@@ -17,7 +17,7 @@ DIGESTS = {
     "tricks.core.policies.Categorical.entropy": "f98d4f0e6d91",
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
-    "tricks.loop.learn": "79294cf518a6",
+    "tricks.loop.learn": "a4daf54e11cf",
     "tricks.segments.play_segment": "15b402cdab17",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
     "tricks.worlds.cartpole.dynamics": "d24876b32284",

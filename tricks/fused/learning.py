@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tricks import grad_clip
+from tricks import action_mask, grad_clip
 from tricks.annealing import following_decay, linear_decay
 from tricks.config import Config
 from tricks.core import adam
@@ -30,7 +30,7 @@ FORMULAS = (  # what this stands for, beside `loop.learn` and what it reads
     *((Agent, name) for name in ("features", "policy", "value", "read", "output", "standardized")),
     *((module, "forward") for module in (Net, Dense, Head)),
     *((Adam, name) for name in ("move", "step", "plan")),
-    *((adam, "gradient"), (grad_clip, "shorten")),
+    *((adam, "gradient"), (grad_clip, "shorten"), (action_mask, "mask_logits")),
 )
 KNOWN = {  # a flag that is not here takes the plain form
     *("baseline", "reuse", "clip", "gae", "orthogonal_init", "advantage_norm", "state_norm", "return_norm"),
@@ -52,7 +52,7 @@ def learn(
     log: Log,
 ) -> bool | None:
     """`loop.learn`. None for agents, flags and devices that it is not for."""
-    if not usual(agent, optimizer, tricks):
+    if not usual(agent, tricks, optimizer, value_optimizer):
         return None
     policy, critic = Place.of(agent.policy_net, optimizer), Place.of(agent.value_net, value_optimizer)
     code = compiled("tricks.fused.compiled_learning", *policy.parameters, *critic.parameters)
@@ -108,11 +108,13 @@ def learn(
 learn.formulas = FORMULAS  # type: ignore[attr-defined]
 
 
-def usual(agent: Agent, optimizer: Adam, tricks: Tricks) -> bool:
+def usual(agent: Agent, tricks: Tricks, *optimizers: Adam) -> bool:
     """Whether these are dense nets for one task, with a policy, flags and a limit that the compiled functions know."""
-    nets, limit = (agent.policy_net, agent.value_net), optimizer.limit
-    dense = all(type(net.body) is Dense and type(net.head) is Head for net in nets)
-    known = {*tricks.on} <= KNOWN and (limit is None or getattr(limit, "func", None) is grad_clip.shorten)
+    dense = all(type(net.body) is Dense and type(net.head) is Head for net in (agent.policy_net, agent.value_net))
+    adams = all(type(each) is Adam for each in optimizers)
+    limited = all(each.limit is None or getattr(each.limit, "func", None) is grad_clip.shorten for each in optimizers)
+    masked = agent.mask is (action_mask.mask_logits if tricks.action_mask else None)
+    known = {*tricks.on} <= KNOWN and adams and limited and masked
     return known and dense and agent.spaces.tasks == 1 and agent.family in (Categorical, DiagonalGaussian)
 
 
