@@ -35,7 +35,7 @@ for (const kind of ["input", "change"]) slider.dispatchEvent(new Event(kind));
 SAY = """
 document.querySelector(".play-verdict").textContent = arguments[0];
 document.querySelector(".play-lone").textContent = arguments[1];
-return [...document.querySelectorAll(".play-grid > div")].map((each) => each.offsetHeight);
+return document.querySelector(".play-follow").offsetTop;
 """
 BROKEN = """
 Playground.Session.source = 'onmessage = () => { throw new Error("no memory"); }';

@@ -50,7 +50,7 @@ const FACTS = {
   "tricks/Lottery20-v0": [
     "Lottery",
     "0.5 for sure, or a ticket: one in twenty wins 20.",
-    [0, 1.5],
+    [0, 2],
     { ...SMALL, gae_lambda: 0, steps: 20_000 },
   ],
   "tricks/Marathon500-v0": [
@@ -81,7 +81,7 @@ function guessed(id) {
   const number = Number(id.match(/[A-Za-z]([\d.]+)-v/)?.[1] ?? 1);
   if (kind === "pole") return [0, /Reward/.test(id) ? 500 * number : 500];
   if (kind === "corridor" || kind === "grid") return [-1, 1];
-  if (kind === "lottery") return [0, 1.5];
+  if (kind === "lottery") return [0, 2];
   if (kind === "cue") return [0, limit < Infinity ? limit : 3];
   return kind === "mail" ? [-limit / 2, limit] : [0, limit];
 }

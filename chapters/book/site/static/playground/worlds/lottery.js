@@ -1,5 +1,5 @@
 // huber: a ticket that rarely wins, but so much that it is worth twice the sure pay. An episode has two steps. In the
-// first, the agent takes the sure pay or a ticket; in the second, where nothing is left to decide, it is paid, or draws.
+// first, the agent takes the sure pay or a ticket; in the second, with nothing left to decide, it is paid, or draws.
 
 const SURE = 0.5;
 const TICKET = 1; // the action; the other one takes the sure pay
