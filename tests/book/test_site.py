@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,7 +17,6 @@ from tricks.ladder import LADDER, switched
 
 pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
 
-from chapters.__main__ import main
 from chapters.book.site.growing import body
 from chapters.book.site.rungs import rung_of
 from chapters.book.site.staging import covered
@@ -197,27 +195,6 @@ def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds something else than a site"):
         replace(tmp_path / "made", tmp_path)
     assert (tmp_path / "thesis.tex").exists()
-
-
-def test_an_unknown_command_gets_one_line() -> None:
-    with pytest.raises(InputError, match=r"unknown command 'sight' \(did you mean site\?\)"):
-        main(["sight"])
-
-
-def test_an_unknown_chapter_gets_one_line() -> None:
-    with pytest.raises(InputError, match=r"unknown chapter '04_gea' \(did you mean 04_gae\?\)"):
-        main(["build", "04_gea"])
-    with pytest.raises(InputError, match="unknown chapter 'x'; the chapters are 00_reinforce, 01_baseline"):
-        main(["build", "x"])
-
-
-@pytest.mark.parametrize(("command", "needed"), [("build", "chapters"), ("site", "site")])
-def test_a_missing_package_is_named_with_the_extra_that_has_it(
-    command: str, needed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "jupytext", None)
-    with pytest.raises(InputError, match=rf'cannot import jupytext.*pip install "ppo-tricks\[{needed}\]"'):
-        main([command])
 
 
 def test_a_chapter_shows_its_agent_and_its_bug(site: Path) -> None:
