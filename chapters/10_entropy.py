@@ -394,7 +394,7 @@ source(reported_bonus)
 # %%
 with planted(entropy_bonus=reported_bonus):
     faulty = train(replace(bonus.config, seeds=1), bonus.tricks)
-    unpaid = train(replace(bonus.config, seeds=1), plain)  # the same rate, no bonus at all
+    unpaid = train(replace(bonus.config, seeds=1), plain)  # the same rate, no bonus
 
 # %% tags=["hide-input"]
 figure, axis = plt.subplots(figsize=(6.5, 2.6))

@@ -121,7 +121,8 @@ def ending(number: int) -> str:
     stop = STOPS[number - 1]
     whole = " and ".join(f"[{title(chapter)[0]}]({chapter}.ipynb)" for chapter in stop.parts)
     answers = " and ".join(f"[`{name}.py`](solutions/{name}.py)" for name in stop.parts)
-    way = f"There is more in {whole}, and the answers are in {answers}."
+    answered = f", and the answers are in {answers}" if (CHAPTERS / "solutions").is_dir() else ""  # not for students
+    way = f"There is more in {whole}{answered}."
     if number < len(STOPS):
         following = STOPS[number]
         way += f" Next stop: [{number + 1}. {following.title}]({following.name}.ipynb)."
