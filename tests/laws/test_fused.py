@@ -1,4 +1,4 @@
-"""Learning in a few compiled calls equals the loop's `learn`, whatever the flags, and stays out of the way."""
+"""Learning in a few compiled calls equals the loop's `learn`, and gives way to what was edited or replaced."""
 
 import inspect
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ from tricks import PPO, train
 from tricks.clip import clipped_surrogate
 from tricks.fast import formulas
 from tricks.fast.dispatch import plain
-from tricks.fused.learning import KNOWN, learn
+from tricks.fused.learning import learn
 from tricks.ladder import NEEDS, PRESETS, closed, named, rungs
 from tricks.replaced import patched
 
@@ -36,7 +36,7 @@ SETS |= {f"ppo and {name}": named(name) for name in NEEDS if not set(closed([nam
 
 @contextmanager
 def made_twice(found: list[bool | None]) -> Iterator[None]:
-    """Within it, each update of a training is made from the same agents and minibatches in both forms, and compared."""
+    """Within it, each update is made in both forms, from the same agents and minibatches, and compared."""
     formula: Any = tricks.loop.learn
 
     def twice(agent: Any, batches: Iterable[Any], *rest: Any) -> None:
@@ -75,7 +75,7 @@ def test_rungs_presets_and_flags_on_ppo_equal_the_loop(name: str, env: str) -> N
     flags, found = replace(SETS[name], **{"action_mask" if env == BOX else "squash": False}), list[bool | None]()
     with made_twice(found):
         train(replace(SMALL, env=env, adam_eps=1e-3), flags)
-    assert set(found) == {True if {*flags.on} <= KNOWN else None}
+    assert set(found) == {None if flags.recurrent or flags.squash else True}
 
 
 @pytest.mark.parametrize("number", range(40))
@@ -86,10 +86,6 @@ def test_random_flags_and_numbers_equal_the_loop(number: int) -> None:
     with made_twice(found):
         train(config, flags)
     assert set(found) == {True}
-
-
-def test_what_the_flags_that_are_not_known_need_is_known() -> None:
-    assert {*NEEDS} - KNOWN == {"recurrent", "squash"}
 
 
 @pytest.mark.parametrize("flags", [{"clip": False}, {}, {"dual_clip": True, "value_clip": True, "huber": True}])

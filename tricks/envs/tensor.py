@@ -75,13 +75,13 @@ class TensorEnv:
     def arrive(
         self, state: Tensor, age: Tensor, reward: Tensor, terminated: Tensor, truncated: Tensor, score: Tensor
     ) -> Step:
-        """Be in this state, [S, N] and more, after a step with this outcome."""
+        """Take on the state [S, N, ...] and age [S, N] after a step, with that step's outcome, [S, N] each."""
         self._state, self._age, ended = state, age, terminated | truncated
         self.now = Step(*self._shown(), ended, ended, reward, terminated, truncated, score)
         return self.now
 
     def next_chances(self) -> tuple[Tensor, Tensor]:
-        """Go on to the random numbers of the next step, see `_chances`."""
+        """Move on to the next step's random numbers, see `_chances`."""
         self._t += 1
         return self._chances()
 

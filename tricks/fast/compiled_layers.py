@@ -54,6 +54,7 @@ def spans_of(sizes):
 
 @njit("(i8[:],)", **KERNEL)
 def largest(sizes):
+    """The largest of these sizes."""
     found = sizes[0]
     for size in sizes:
         found = max(found, size)

@@ -22,8 +22,8 @@ _wanted = True
 def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
 
-    The module is one of `tricks.fast`, or another, named with a dot. A formula takes its plain form, too, while a
-    function or a constant that it reads is replaced, and if somebody edited its text.
+    The module is one of `tricks.fast`, or another, named with a dot. A formula also takes its plain form while a
+    function or constant that it reads is replaced, and if its text was edited.
     """
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
@@ -52,7 +52,7 @@ def path(module: str) -> str:
 
 
 def compiled(module: str, *tensors: Tensor) -> ModuleType | None:
-    """A module of compiled functions, such as `compiled`, if these tensors are for it: float32, contiguous, on a CPU.
+    """A module of compiled functions, such as `compiled_rows`, if these tensors are float32, contiguous, and on a CPU.
 
     None stands for the plain form: for other tensors, on a machine without numba, and within `plain()`.
     """
@@ -95,11 +95,13 @@ def loaded(module: str) -> ModuleType | None:
     except ImportError:
         return None
     except Exception as error:  # this version of numba can't compile them
-        said = f"{module}: not compiled ({type(error).__name__}), so PyTorch computes the plain formulas"
-        print(said, file=sys.stderr, flush=True)
+        _say(module, f"not compiled ({type(error).__name__}), so PyTorch computes the plain formulas")
         return None
     stats = [each.stats for each in vars(found).values() if hasattr(each, "stats")]
     if any(each.cache_misses for each in stats):
-        took = time.perf_counter() - start
-        print(f"{module.rpartition('.')[2]}: compiled for this CPU, once, in {took:.0f} s", file=sys.stderr, flush=True)
+        _say(module, f"compiled for this CPU, once, in {time.perf_counter() - start:.0f} s")
     return found
+
+
+def _say(module: str, what: str) -> None:
+    print(f"{module.rpartition('.')[2]}: {what}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Which plain formulas are still the ones that compiled functions stand for: whoever edits one gets what it says."""
+"""Whether a plain formula is still the one that its compiled form was written for, so that an edit takes effect."""
 
 import inspect
 import sys
@@ -23,16 +23,14 @@ DIGESTS = {
     "tricks.worlds.cartpole.dynamics": "d24876b32284",
     "tricks.worlds.pendulum.dynamics": "cda74ecb8591",
 }
+FORMULAS: dict[str, tuple[Function, ...]] = {}  # what each compiled form stands for, by its formula's name
+Attribute = tuple[Any, str]  # a class or module, and a name in it
 
 
-FORMULAS: dict[str, tuple[Function, ...]] = {}  # those with a compiled form by name, each with more that it stands for
-Place = tuple[Any, str]  # a class or module, and a name in it
-
-
-def note(formula: Function, *more: Place) -> str:
+def note(formula: Function, *more: Attribute) -> str:
     """Take a formula into FORMULAS; returns its name."""
     name = f"{formula.__module__}.{formula.__qualname__}"
-    FORMULAS[name] = formula, *(getattr(*place) for place in more)
+    FORMULAS[name] = formula, *(getattr(*each) for each in more)
     return name
 
 
@@ -51,13 +49,13 @@ def digest(*formulas: Function) -> str:
 
 @cache
 def as_written(name: str) -> bool:
-    """Whether nobody edited a formula since its compiled form was written; an edit is said on stderr."""
+    """Whether a formula is as it was when its compiled form was written; if not, a line on stderr says so."""
     try:
         same = digest(*FORMULAS[name]) == DIGESTS[name]
     except OSError:  # the text isn't there, so nobody can have edited it
         return True
     if not same:
-        print(f"{name}, or what it reads, was edited, so its plain form is used", file=sys.stderr, flush=True)
+        print(f"{name}, or what it reads, was edited, so it runs as written, uncompiled", file=sys.stderr, flush=True)
     return same
 
 

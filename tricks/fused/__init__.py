@@ -1,1 +1,1 @@
-"""The loop's learning in a few compiled calls a minibatch: the tricks' formulas once more, row by row."""
+"""The loop's `learn` and `play_segment` in a few compiled calls, for the nets and worlds that they know."""

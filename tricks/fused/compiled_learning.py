@@ -1,7 +1,7 @@
 """A minibatch's gradients as numba compiles them: from the observations to the loss and back, 32 rows at a time.
 
-So what lies between never leaves the fastest cache. `tricks.fused.learning` says when this stands for the loop's
-`learn`. Nets travel as addresses, see `compiled_layers`.
+What lies between them stays in the fastest cache. `tricks.fused.learning` says when this takes the place of the loop's
+`learn`. Nets are passed as addresses, see `compiled_layers`.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ from tricks.fused.compiled_losses import (
     objective,
     softmax_row,
     standardize,
-)  # fmt: skip
-from tricks.fused.compiled_nets import backward, count_of, finish, forward, room_for, seed_s_net
+)
+from tricks.fused.compiled_nets import backward, count_of, finish, forward, net_of_seed, room_for
 
 __all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "step", "value_gradients"]
 
@@ -42,16 +42,16 @@ __all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "step", "value_gradi
     **KERNEL,
 )
 def policy_gradients(
-    obs, valid, legal, chosen, drawn, advantages, olds, active, on, numbers,
+    obs, valid, legal, discrete, continuous, advantages, olds, active, on, numbers,
     net, sizes, log_std, to_log_std, curved, gradient, found,
 ):  # fmt: skip
-    """Add the gradients [S, P] of the policy's losses, and write what is noted of them, [S, FOUND].
+    """Add the gradients of the policy's losses to `gradient` [S, P], and write what is noted of them, [S, FOUND].
 
     net [4, layers]: addresses of weights and biases, and where in [P] their gradients begin. Of the two kinds of
-    actions, `chosen` [S, B] or `drawn` [S, B, A] is empty, and so is what nobody reads.
+    actions, `discrete` [S, B] or `continuous` [S, B, A] is empty, and so is log_std or whatever else is not used.
     """
     seeds, rows, outputs = len(obs), obs.shape[1], sizes[-1]
-    gaussian, room = drawn.shape[1] > 0, room_for(sizes)
+    gaussian, room = continuous.shape[1] > 0, room_for(sizes)
     y, g = np.empty((BLOCK, outputs), np.float32), np.empty((BLOCK, outputs), np.float32)
     p, log_p = np.empty(outputs, np.float32), np.empty(outputs, np.float32)
     for s in range(seeds):
@@ -60,7 +60,7 @@ def policy_gradients(
             noted[k] = 0
         if not active[s] or count == 0:
             continue
-        one, advantage, bias = seed_s_net(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
+        one, advantage, bias = net_of_seed(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
         last_bias, of_std = matrix(net[1, -1] + s * 4 * outputs, 1, outputs), np.zeros(outputs, np.float32)
         if on[ADVANTAGE_NORM]:
             advantage = standardize(advantage, valid[s], count)
@@ -77,11 +77,11 @@ def policy_gradients(
                 if not valid[s, r]:
                     continue
                 if gaussian:
-                    log_prob, entropy = gaussian_row(y, i, log_std, drawn, s, r, p)
+                    log_prob, entropy = gaussian_row(y, i, log_std, continuous, s, r, p)
                 else:
                     if on[ACTION_MASK]:
                         hide(y, i, legal[s, r])
-                    log_prob, entropy = softmax_row(y, i, chosen[s, r], p, log_p)
+                    log_prob, entropy = softmax_row(y, i, discrete[s, r], p, log_p)
                 old = olds[s, r] if on[REUSE] else f4(0)
                 value, slope = objective(log_prob, old, advantage[r], on, number, noted)
                 noted[POLICY_LOSS] -= value
@@ -95,7 +95,7 @@ def policy_gradients(
                         of_std[j] += slope * (p[j] * p[j] - f4(1)) + bonus
                 else:
                     for j in range(outputs):
-                        chance = (f4(1) if j == chosen[s, r] else f4(0)) - p[j]
+                        chance = (f4(1) if j == discrete[s, r] else f4(0)) - p[j]
                         g[i, j] = slope * chance - bonus * p[j] * (log_p[j] + entropy)
                         bias[j] += g[i, j]
             backward(g.ctypes.data, x, one, some, curved)
@@ -114,7 +114,7 @@ def policy_gradients(
 def value_gradients(
     obs, valid, olds, targets, active, on, numbers, net, sizes, last_bias, curved, gradient, found
 ):  # fmt: skip
-    """Add the gradients [S, P] of the value losses times their coefficient, and write the losses, [S]."""
+    """Add the gradients of the value losses, times their coefficient, to `gradient` [S, P]; write the losses, [S]."""
     seeds, rows = len(obs), obs.shape[1]
     y, g, room = np.empty((BLOCK, 1), np.float32), np.empty((BLOCK, 1), np.float32), room_for(sizes)
     for s in range(seeds):
@@ -122,7 +122,7 @@ def value_gradients(
         found[s] = 0
         if not active[s] or count == 0:
             continue
-        one, bias = seed_s_net(s, net, sizes, gradient, room), np.zeros(1, np.float32)
+        one, bias = net_of_seed(s, net, sizes, gradient, room), np.zeros(1, np.float32)
         for first in range(0, rows, BLOCK):
             some, x = min(BLOCK, rows - first), obs[s, first:].ctypes.data
             if count_of(valid, s, first, first + some) == 0:
@@ -149,7 +149,7 @@ def value_gradients(
     **KERNEL,
 )
 def step(m, v, t, change, gradient, learning_rate, limits, eps, moving, norms):
-    """Adam's step with gradients no longer than the limits, where they are finite; writes their norms, [S]."""
+    """Adam's step with gradients [S, P] shortened to the limits, unless they aren't finite; write their norms, [S]."""
     for s in range(len(m)):
         total = 0.0
         for i in range(m.shape[1]):

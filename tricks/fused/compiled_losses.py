@@ -1,20 +1,18 @@
-"""What a row contributes to the losses, and its derivatives, as numba compiles them.
-
-The tricks' own files have the formulas and their sources; this is what they come to for one row of one seed.
-"""
+"""One row's part of the losses, with its derivatives, as numba compiles it. The tricks' files have the sources."""
 
 import numpy as np
 from numba import njit
 
+from tricks.action_mask import ILLEGAL
 from tricks.fast.compiled_product import KERNEL, f4
 
-FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "baseline", "value_clip", "huber", "action_mask")
-REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, BASELINE, VALUE_CLIP, HUBER, ACTION_MASK = range(9)
+FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip", "huber", "action_mask")
+REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, VALUE_CLIP, HUBER, ACTION_MASK = range(8)
 NUMBERS = ("clip_range", "dual_clip_limit", "entropy_coef", "value_clip_range", "huber_delta", "value_coef")
-RANGE, LIMIT, ENTROPY_COEF, VALUE_RANGE, DELTA, VALUE_COEF = range(6)
+RANGE, DUAL_LIMIT, ENTROPY_COEF, VALUE_RANGE, DELTA, VALUE_COEF = range(6)
 FOUND = ("policy_loss", "entropy", "approx_kl", "max_ratio", "clip_fraction", "bounded_fraction")
 POLICY_LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
-TINY, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(0.5 * np.log(2 * np.pi))
+TINY, IMPOSSIBLE, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(ILLEGAL), f4(0.5 * np.log(2 * np.pi))
 
 
 @njit(**KERNEL)
@@ -34,7 +32,7 @@ def standardize(advantage, valid, rows):
 
 @njit(inline="always")
 def objective(log_prob, old, advantage, on, number, found):
-    """What is maximized, and its derivative by log π; what is noted of the ratio is added up."""
+    """A row's objective and its derivative with respect to log π; what is noted of the ratio is added to `found`."""
     if not on[REUSE]:
         return log_prob * advantage, advantage
     ratio, through = np.exp(log_prob - old), f4(1)
@@ -50,17 +48,17 @@ def objective(log_prob, old, advantage, on, number, found):
             value, through = clipped, f4(0)
         found[CLIPPED] += abs(ratio - f4(1)) > f4(number[RANGE])
     if on[DUAL_CLIP]:
-        limit = f4(number[LIMIT])
+        limit = f4(number[DUAL_LIMIT])
         if advantage < f4(0) and value <= limit * advantage:
             through = f4(0.5) * through if value == limit * advantage else f4(0)
             value = limit * advantage
         found[BOUNDED] += ratio > limit and advantage < f4(0)
-    return value, through * advantage * ratio  # 0·∞ is NaN here, as it is there
+    return value, through * advantage * ratio  # 0·∞ is NaN, as in PyTorch, so that the seed stops
 
 
 @njit(inline="always")
 def error(value, old, target, on, number):
-    """The value loss of a row, and its derivative by V."""
+    """A row's value loss, and its derivative with respect to V."""
     slope = value - target
     found = 0.5 * slope * slope
     if on[VALUE_CLIP]:
@@ -83,7 +81,7 @@ def error(value, old, target, on, number):
 def hide(logits, i, legal):
     """Make the illegal actions of a row impossible."""
     for j in range(len(legal)):
-        logits[i, j] = logits[i, j] if legal[j] else f4(-1e30)
+        logits[i, j] = logits[i, j] if legal[j] else IMPOSSIBLE
 
 
 @njit(inline="always")
@@ -103,11 +101,11 @@ def softmax_row(logits, i, action, p, log_p):
 
 
 @njit(inline="always")
-def gaussian_row(mean, i, log_std, drawn, s, r, z):
+def gaussian_row(mean, i, log_std, action, s, r, z):
     """log π(a) and the entropy of a row; z = (a − μ)/σ is written."""
     log_prob, entropy = f4(0), f4(0)
     for j in range(len(z)):
-        z[j] = (drawn[s, r, j] - mean[i, j]) / np.exp(log_std[s, j])
+        z[j] = (action[s, r, j] - mean[i, j]) / np.exp(log_std[s, j])
         log_prob -= f4(0.5) * z[j] * z[j] + log_std[s, j] + HALF_LOG_TURN
         entropy += log_std[s, j] + HALF_LOG_TURN + f4(0.5)
     return log_prob, entropy

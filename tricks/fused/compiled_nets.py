@@ -1,4 +1,4 @@
-"""One seed's net as numba compiles it: 32 rows forward, and their gradients back. Nets travel as addresses."""
+"""One seed's net as numba compiles it: 32 rows forward, and their gradients back. Nets are passed as addresses."""
 
 import numpy as np
 from numba import njit
@@ -8,7 +8,7 @@ from tricks.fast.compiled_product import KERNEL, matrix, product
 
 
 @njit(**KERNEL)
-def seed_s_net(s, net, sizes, gradient, room):
+def net_of_seed(s, net, sizes, gradient, room):
     """One seed's net: addresses of its layers, of where their gradients are added up, and of room for 32 rows."""
     spans, features = spans_of(sizes)
     weights, biases = moved(net[0], s, spans), moved(net[1], s, features)
@@ -31,7 +31,7 @@ def seed_s_net(s, net, sizes, gradient, room):
 
 @njit(inline="always")
 def room_for(sizes):
-    """As many numbers as `seed_s_net` needs."""
+    """As many numbers as `net_of_seed` needs."""
     count = sizes[-2] * sizes[-1] + BLOCK * 3 * largest(sizes)
     for k in range(len(sizes) - 1):
         count += sizes[k] * sizes[k + 1] + BLOCK * sizes[k + 1]

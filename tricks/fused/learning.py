@@ -1,6 +1,6 @@
 """The loop's `learn` in a few compiled calls a minibatch, for nets of dense layers on a CPU."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -32,12 +32,6 @@ FORMULAS = (  # what this stands for, beside `loop.learn` and what it reads
     *((Adam, name) for name in ("move", "step", "plan")),
     *((adam, "gradient"), (grad_clip, "shorten"), (action_mask, "mask_logits")),
 )
-KNOWN = {  # a flag that is not here takes the plain form
-    *("baseline", "reuse", "clip", "gae", "orthogonal_init", "advantage_norm", "state_norm", "return_norm"),
-    *("grad_clip", "entropy", "action_mask", "popart", "segments", "bootstrap", "value_clip", "lr_anneal"),
-    *("clip_anneal", "shared_trunk", "ppg", "ppg_buffers", "kl_stop", "dual_clip", "huber", "recompute"),
-    *("reward_scaling", "separate_optimizers"),
-}
 
 
 @torch.no_grad()
@@ -54,8 +48,8 @@ def learn(
     """`loop.learn`. None for agents, flags and devices that it is not for."""
     if not usual(agent, tricks, optimizer, value_optimizer):
         return None
-    policy, critic = Place.of(agent.policy_net, optimizer), Place.of(agent.value_net, value_optimizer)
-    code = compiled("tricks.fused.compiled_learning", *policy.parameters, *critic.parameters)
+    policy, value = Layout.of(agent.policy_net, optimizer), Layout.of(agent.value_net, value_optimizer)
+    code = compiled("tricks.fused.compiled_learning", *policy.parameters, *value.parameters)
     if code is None:
         return None
     clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
@@ -63,18 +57,18 @@ def learn(
     if tricks.clip_anneal:
         clip_range = linear_decay(clip_range, log.progress)
         value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
-    ranges = {"clip_range": clip_range.tolist(), "value_clip_range": value_clip_range.tolist()}
-    numbers = np.array([ranges.get(name) or config.each(name) for name in code.NUMBERS]).T.copy()
+    given: dict[str, Sequence[float]] = {name: config.each(name) for name in code.NUMBERS}
+    given |= {"clip_range": clip_range.tolist(), "value_clip_range": value_clip_range.tolist()}
+    numbers = np.array([*given.values()]).T.copy()
     on = np.array([getattr(tricks, flag) for flag in code.FLAGS])
-    tanh = config.activation == "tanh"
-    of = Gradients(code, agent, policy, critic, tanh, log.active.numpy(), on, numbers)
+    kernels = Kernels(code, agent, policy, value, config.activation == "tanh", log.active.numpy(), on, numbers)
     near, gradients = log.active, torch.empty_like(optimizer.m)  # [S, P]
     for b in batches:
         moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
         if tricks.separate_optimizers:
             policy_turn, value_turn = turns(b)
             log.quiet = idle(policy_turn, value_turn)
-        found = of.policy(b, gradients.zero_())
+        found = kernels.policy(b, gradients.zero_())
         log.note(policy_loss=found["policy_loss"], entropy=found["entropy"])
         if tricks.reuse:
             log.note(approx_kl=found["approx_kl"], max_ratio=found["max_ratio"])
@@ -83,17 +77,17 @@ def learn(
         if tricks.dual_clip:
             log.note(bounded_fraction=found["bounded_fraction"])
         if tricks.baseline:
-            rows, of_values = b, gradients
+            rows, value_gradients = b, gradients
             if tricks.ppg_buffers:
                 rows = b.value_rows
                 log.note(**ages(b, log.update))
             if tricks.separate_optimizers:
-                of_values = torch.zeros_like(value_optimizer.m)
-            log.note(value_loss=of.values(rows, of_values))
+                value_gradients = torch.zeros_like(value_optimizer.m)
+            log.note(value_loss=kernels.values(rows, value_gradients))
             if tricks.separate_optimizers:
                 value_rate = learning_rate * per_seed(config.value_lr_factor, learning_rate)
                 value_moving = log.active & rows.valid.any(1) & value_turn
-                log.note(value_grad_norm=of.step(value_optimizer, of_values, value_rate, value_moving))
+                log.note(value_grad_norm=kernels.step(value_optimizer, value_gradients, value_rate, value_moving))
                 moving = moving & policy_turn
             elif tricks.ppg_buffers:  # one step for the rows of both nets
                 moving = moving | (log.active & rows.valid.any(1))
@@ -101,7 +95,7 @@ def learn(
             near = near & (found["approx_kl"] <= 1.5 * per_seed(config.target_kl, found["approx_kl"]))
             moving = moving & near
             log.note(steps_taken=near.float())
-        log.note(grad_norm=of.step(optimizer, gradients, learning_rate, moving))
+        log.note(grad_norm=kernels.step(optimizer, gradients, learning_rate, moving))
     return True
 
 
@@ -109,17 +103,17 @@ learn.formulas = FORMULAS  # type: ignore[attr-defined]
 
 
 def usual(agent: Agent, tricks: Tricks, *optimizers: Adam) -> bool:
-    """Whether these are dense nets for one task, with a policy, flags and a limit that the compiled functions know."""
+    """Whether the compiled functions know these nets, this policy and these optimizers. (They know every flag.)"""
     dense = all(type(net.body) is Dense and type(net.head) is Head for net in (agent.policy_net, agent.value_net))
     adams = all(type(each) is Adam for each in optimizers)
     limited = all(each.limit is None or getattr(each.limit, "func", None) is grad_clip.shorten for each in optimizers)
     masked = agent.mask is (action_mask.mask_logits if tricks.action_mask else None)
-    known = {*tricks.on} <= KNOWN and adams and limited and masked
-    return known and dense and agent.spaces.tasks == 1 and agent.family in (Categorical, DiagonalGaussian)
+    known = agent.spaces.tasks == 1 and agent.family in (Categorical, DiagonalGaussian)
+    return known and dense and masked and adams and limited
 
 
 @dataclass(frozen=True)
-class Place:
+class Layout:
     """Where a net's parameters are, and where in [S, P] an optimizer has their gradients."""
 
     parameters: list[Tensor]
@@ -132,9 +126,9 @@ class Place:
     """Where the gradient of each of the optimizer's parameters begins, by its id."""
 
     @classmethod
-    def of(cls, net: Net, optimizer: Adam) -> "Place":
-        starts = np.cumsum([0, *optimizer.sizes])
-        begins = {id(parameter): int(start) for parameter, start in zip(optimizer.parameters, starts, strict=False)}
+    def of(cls, net: Net, optimizer: Adam) -> "Layout":
+        starts = np.cumsum([0, *optimizer.sizes[:-1]]).tolist()
+        begins = dict(zip(map(id, optimizer.parameters), starts, strict=True))
         weights, biases = zip(*net.layers, strict=True)
         table = [[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]]
         table += [[begins[id(x)] for x in weights], [begins[id(x)] for x in biases]]
@@ -143,13 +137,13 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Gradients:
-    """The gradients of an update's minibatches."""
+class Kernels:
+    """The compiled functions, with what they take of an update's agents and numbers."""
 
     code: Any
     agent: Agent
-    policy_net: Place
-    value_net: Place
+    policy_layout: Layout
+    value_layout: Layout
     tanh: bool
     active: np.ndarray  # [S]
     on: np.ndarray  # [FLAGS]
@@ -160,15 +154,16 @@ class Gradients:
         found = np.empty((len(gradients), len(self.code.FOUND)))
         old, no_action = getattr(b, "old_log_prob", b.advantage), b.advantage[:, :0]
         if self.agent.family is Categorical:
-            chosen, drawn, log_std, to_log_std = b.action.contiguous(), no_action.unsqueeze(2), no_action, 0
+            discrete, continuous = b.action.contiguous(), no_action.unsqueeze(2)
+            log_std, to_log_std = no_action, 0
         else:
-            chosen, drawn, log_std = no_action.long(), b.action.contiguous(), self.agent.log_std.detach().squeeze(1)
-            to_log_std = self.policy_net.begins[id(self.agent.log_std)]
-        rows = self.seen(b), b.valid, b.legal.contiguous(), chosen, drawn, b.advantage, old
-        place = self.policy_net
+            discrete, continuous = no_action.long(), b.action.contiguous()
+            log_std = self.agent.log_std.detach().squeeze(1)
+            to_log_std = self.policy_layout.begins[id(self.agent.log_std)]
+        rows = self.seen(b), b.valid, b.legal.contiguous(), discrete, continuous, b.advantage, old
         self.code.policy_gradients(
-            *(x.numpy() for x in rows), self.active, self.on, self.numbers, place.net, place.sizes,
-            log_std.contiguous().numpy(), to_log_std, self.tanh, gradients.numpy(), found,
+            *(x.numpy() for x in rows), self.active, self.on, self.numbers, self.policy_layout.net,
+            self.policy_layout.sizes, log_std.contiguous().numpy(), to_log_std, self.tanh, gradients.numpy(), found,
         )  # fmt: skip
         return dict(zip(self.code.FOUND, torch.from_numpy(found).unbind(1), strict=True))
 
@@ -178,8 +173,8 @@ class Gradients:
         rows = self.seen(b), b.valid, b.value, b.target
         bias = net.head.bias.detach().view(-1, 1).numpy()
         self.code.value_gradients(
-            *(x.numpy() for x in rows), self.active, self.on, self.numbers, self.value_net.net, self.value_net.sizes,
-            bias, self.tanh, gradients.numpy(), found,
+            *(x.numpy() for x in rows), self.active, self.on, self.numbers, self.value_layout.net,
+            self.value_layout.sizes, bias, self.tanh, gradients.numpy(), found,
         )  # fmt: skip
         return torch.from_numpy(found)
 
