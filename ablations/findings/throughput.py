@@ -65,8 +65,12 @@ def draw_kind(name: str, rows: pd.DataFrame, color: str, speed: Axes, cost: Axes
         speed.annotate(f"{name}, {agents}", place, (0, 4), speed.get_yaxis_transform(), "offset points", color=color)
         return
     speed.plot(rows.seeds, rows.steps_per_second, color=color, marker="o", ms=4)
-    beside: dict[str, Any] = {"textcoords": "offset points", "color": color, "ha": "right"}
-    speed.annotate(name, (last.seeds, last.steps_per_second), (-4, -14 if last.who == "plain" else 6), **beside)
+    peer = last.who not in ("tricks", "plain")  # its line is shorter than ours, so its name stands where it begins
+    where, offset, side = (rows.iloc[0], (0, 8), "left") if peer else (last, (-4, 6), "right")
+    if last.who == "plain":
+        offset = (-4, -14)
+    beside: dict[str, Any] = {"textcoords": "offset points", "color": color, "ha": side}
+    speed.annotate(name, (where.seeds, where.steps_per_second), offset, **beside)
     if rows.seeds.min() == 1:
         alone = rows.steps_per_second.iloc[0]
         cost.plot(rows.seeds, rows.seeds * alone / rows.steps_per_second, color=color, marker="o", ms=4)

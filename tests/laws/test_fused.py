@@ -19,7 +19,9 @@ from torch import Tensor
 
 import tricks.loop
 from tricks import PPO, train
+from tricks.action_mask import mask_logits
 from tricks.clip import clipped_surrogate
+from tricks.core.adam import Adam
 from tricks.fast import formulas
 from tricks.fast.dispatch import plain
 from tricks.fused.learning import learn
@@ -121,6 +123,27 @@ def test_a_function_that_is_replaced_is_called() -> None:
     with patched(clipped_surrogate=mine):
         train(SMALL, PPO)
     assert calls
+
+
+def test_an_optimizer_and_a_mask_of_one_s_own_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, masked = list[None](), list[bool]()
+
+    class Counting(Adam):
+        def step(self, *given: Any) -> None:
+            steps.append(None)
+            super().step(*given)
+
+    def mask(logits: Tensor, legal: Tensor) -> Tensor:
+        masked.append(torch.is_grad_enabled())
+        return mask_logits(logits, legal)
+
+    with monkeypatch.context() as one:
+        one.setattr(tricks.loop, "Adam", Counting)
+        train(SMALL, PPO)
+    assert steps
+    monkeypatch.setattr(tricks.loop, "mask_logits", mask)
+    train(replace(SMALL, env=ENVS[0]), replace(PPO, action_mask=True))
+    assert any(masked)  # in the loss, too
 
 
 def test_a_formula_that_was_edited_takes_its_plain_form_and_says_so(
