@@ -1,4 +1,4 @@
-"""A segment of CartPole in one compiled call is the same as row by row, to the last bit, and leaves the same behind."""
+"""A rollout of CartPole in compiled calls is the same as row by row, to the last bit, and leaves the same behind."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 
 import tricks.fused.playing as playing
 from tricks import PPO, Config, Tricks, train
-from tricks.core.rollout import Player, Rollout
+from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
 from tricks.loop import build_agent
@@ -69,7 +69,33 @@ def test_time_limits_end_episodes_in_the_same_rows() -> None:
     assert all(torch.equal(one.truncated, other.truncated) for one, other in zip(mine, theirs, strict=True))
 
 
-@pytest.mark.parametrize("flags", [{}, {"state_norm": True}, {"shared_trunk": True}])
+@pytest.mark.parametrize("rows", [1, 300, 2000])
+@pytest.mark.parametrize("limit", [200, 12])
+def test_whole_episodes_have_the_same_experience(rows: int, limit: int) -> None:
+    def rollouts() -> list[Rollout]:
+        env = make_env(CONFIG)
+        assert isinstance(env, TensorEnv)
+        env._limit = limit
+        player, agent = Player(env, CONFIG.horizon), build_agent(env.spaces, CONFIG, PPO)
+        active = (torch.tensor([True, True, True]), torch.tensor([True, False, True]))
+        return [play_episodes(player, agent.policy, rows, each) for each in active]
+
+    mine = rollouts()
+    with row_by_row():
+        theirs = rollouts()
+    for one, other in zip(mine, theirs, strict=True):
+        assert torch.equal(one.valid, other.valid)
+        assert (one.valid.flatten(1).sum(1) >= rows * other.valid.flatten(1).any(1)).all()
+        for name, column in vars(other).items():
+            if name != "obs" and isinstance(column, torch.Tensor):
+                assert torch.equal(getattr(one, name)[one.valid], column[one.valid]), name
+        assert torch.equal(one.obs, other.obs)
+
+
+EPISODES = {"segments": False, "bootstrap": False}
+
+
+@pytest.mark.parametrize("flags", [{}, {"state_norm": True}, {"shared_trunk": True}, EPISODES])
 def test_trainings_are_the_same(flags: dict[str, bool]) -> None:
     tricks: Tricks = replace(PPO, **flags)
     mine = train(CONFIG, tricks)

@@ -15,6 +15,7 @@ from tricks.core.policies import DiagonalGaussian
 from tricks.core.seeds import draw
 from tricks.core.sequences import Carried
 from tricks.errors import InputError
+from tricks.fast.dispatch import faster
 
 Policy = Callable[[Any, Tensor], Tensor]  # obs [S, B, D] or their features, legal [S, B, A] -> logits [S, B, A]
 
@@ -187,6 +188,7 @@ class Player:
         return faults
 
 
+@faster("tricks.fused.playing")
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
     """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
 

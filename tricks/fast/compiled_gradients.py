@@ -1,13 +1,13 @@
 """Gradients of layers, heads, means, and softmax policies as numba compiles them, for what takes them one by one."""
 
 import numpy as np
-from numba import njit
 
 from tricks.fast.compiled_layers import BLOCK, block_backward, fill, largest, moved, silent, spans_of, turn
-from tricks.fast.compiled_product import KERNEL, f4, product
+from tricks.fast.compiled_product import f4, product
+from tricks.fast.kernels import kernel
 
 
-@njit("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, b1, i8)", **KERNEL)
+@kernel("(i8, i8, i8, i8[:], i8[:], i8[:], i8[:], i8[:], i8, i8, b1, i8)")
 def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, rows, curved, scratch):
     """The gradients of weights, biases and, if gx is not 0, of x, from that of the last features, g."""
     spans, features = spans_of(sizes)
@@ -32,7 +32,7 @@ def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, 
             block_backward(d, below, to_x, turned, h, to_w, to_b, sizes, some, curved, scratch)
 
 
-@njit("(i8, i8, i8, i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+@kernel("(i8, i8, i8, i8, i8, i8, i8, i8, i8, i8)")
 def head_backward(g, h, weight, gh, to_weight, seeds, rows, inputs, outputs, scratch):
     """The gradients of h and of W from that of y = hW."""
     for s in range(seeds):
@@ -45,7 +45,7 @@ def head_backward(g, h, weight, gh, to_weight, seeds, rows, inputs, outputs, scr
         turn(scratch, to_weight + at, outputs, inputs)
 
 
-@njit(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"], **KERNEL)
+@kernel(["(f4[:, :, :], f4[:, :, ::1])", "(f8[:, :, :], f8[:, :, ::1])"])
 def column_sums(g, sums):
     """The sums of each seed's columns: [S, rows, columns] -> [S, 1, columns]."""
     for s in range(len(g)):
@@ -56,9 +56,8 @@ def column_sums(g, sums):
             sums[s, 0, j] = total
 
 
-@njit(
+@kernel(
     ["(f4[:], b1[:, ::1], f8[::1], f4[:, ::1])", "(f8[:], b1[:, ::1], f8[::1], f8[:, ::1])"],
-    **KERNEL,
 )
 def mean_backward(grad, valid, rows, of_x):
     """The gradient of the rows from that of their means."""
@@ -68,7 +67,7 @@ def mean_backward(grad, valid, rows, of_x):
             of_x[s, i] = share if valid[s, i] else share * 0.0
 
 
-@njit("(f4[:], i8[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+@kernel("(f4[:], i8[::1], f4[:, ::1], f4[:, ::1])")
 def log_prob_backward(grad, action, p, of_logits):
     """∂ log π(a)/∂zⱼ = [j = a] − π(j)."""
     for i in range(len(p)):
@@ -76,7 +75,7 @@ def log_prob_backward(grad, action, p, of_logits):
             of_logits[i, j] = grad[i] * ((f4(1) if j == action[i] else f4(0)) - p[i, j])
 
 
-@njit("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+@kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])")
 def entropy_forward(logits, out, p, log_p):
     """−Σⱼ π(j)·log π(j) of each row, π and log π."""
     for i in range(len(logits)):
@@ -92,7 +91,7 @@ def entropy_forward(logits, out, p, log_p):
         out[i] = -mixed
 
 
-@njit("(f4[:], f4[::1], f4[:, ::1], f4[:, ::1], f4[:, ::1])", **KERNEL)
+@kernel("(f4[:], f4[::1], f4[:, ::1], f4[:, ::1], f4[:, ::1])")
 def entropy_backward(grad, entropy, p, log_p, of_logits):
     """∂H/∂zⱼ = −π(j)·(log π(j) + H)."""
     for i in range(len(p)):

@@ -8,7 +8,8 @@ longer to unpack an array than a small layer takes to compute.
 import numpy as np
 from numba import njit
 
-from tricks.fast.compiled_product import KERNEL, f4, matrix, product
+from tricks.fast.compiled_product import f4, matrix, product
+from tricks.fast.kernels import kernel
 
 BLOCK = 32  # rows that go through all layers together, within the fastest cache
 
@@ -34,7 +35,7 @@ def tanh(x):
     return x * p / q
 
 
-@njit("i8[::1](i8[:], i8, i8[:])", **KERNEL)
+@kernel("i8[::1](i8[:], i8, i8[:])")
 def moved(addresses, count, spans):
     """Each address, `count` of its spans further on. (Loops compile faster than sums of arrays.)"""
     found = np.empty(len(addresses), np.int64)
@@ -43,7 +44,7 @@ def moved(addresses, count, spans):
     return found
 
 
-@njit("(i8[:],)", **KERNEL)
+@kernel("(i8[:],)")
 def spans_of(sizes):
     """The bytes of each layer's weights, and of a row of its features."""
     weights, features = np.empty(len(sizes) - 1, np.int64), np.empty(len(sizes) - 1, np.int64)
@@ -52,7 +53,7 @@ def spans_of(sizes):
     return weights, features
 
 
-@njit("(i8[:],)", **KERNEL)
+@kernel("(i8[:],)")
 def largest(sizes):
     """The largest of these sizes."""
     found = sizes[0]
@@ -61,7 +62,7 @@ def largest(sizes):
     return found
 
 
-@njit("(i8, i8, i8, i8)", **KERNEL)
+@kernel("(i8, i8, i8, i8)")
 def fill(c, row, rows, columns):
     """Write a row into all rows of C; the address 0 stands for a row of zeros."""
     C, R = matrix(c, rows, columns), matrix(row, 1, columns)
@@ -70,7 +71,7 @@ def fill(c, row, rows, columns):
             C[i, j] = R[0, j] if row != 0 else f4(0)
 
 
-@njit("(i8, i8, i8, b1)", **KERNEL)
+@kernel("(i8, i8, i8, b1)")
 def bend(h, rows, columns, curved):
     """h ← tanh h, or max(0, h)."""
     H = matrix(h, rows, columns)
@@ -83,7 +84,7 @@ def bend(h, rows, columns, curved):
                 H[i, j] = f4(0) if H[i, j] < f4(0) else H[i, j]
 
 
-@njit("(i8, i8, i8, i8, i8, i8, b1)", **KERNEL)
+@kernel("(i8, i8, i8, i8, i8, i8, b1)")
 def unbend(g, h, d, sums, rows, columns, curved):
     """d = g·(1 − h²), or g where h > 0; the sums of d's columns are added up."""
     G, H, D, B = matrix(g, rows, columns), matrix(h, rows, columns), matrix(d, rows, columns), matrix(sums, 1, columns)
@@ -98,7 +99,7 @@ def unbend(g, h, d, sums, rows, columns, curved):
             B[0, j] += D[i, j]
 
 
-@njit("(i8, i8, i8)", **KERNEL)
+@kernel("(i8, i8, i8)")
 def silent(g, rows, columns):
     """Whether all of it is zero, as the gradient of filler rows is."""
     G = matrix(g, rows, columns)
@@ -109,7 +110,7 @@ def silent(g, rows, columns):
     return True
 
 
-@njit("(i8, i8, i8, i8)", **KERNEL)
+@kernel("(i8, i8, i8, i8)")
 def turn(w, t, rows, columns):
     """t = wᵀ, [columns, rows]."""
     W, T = matrix(w, rows, columns), matrix(t, columns, rows)
@@ -147,7 +148,7 @@ def block_backward(g, x, gx, turned, hs, to_weights, to_biases, sizes, rows, cur
             product(here, outputs, 1, turned[k], g, rows, inputs, outputs)
 
 
-@njit("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, b1)", **KERNEL)
+@kernel("(i8, i8[:], i8[:], i8[:], i8[:], i8, i8, b1)")
 def layers_forward(x, weights, biases, hs, sizes, seeds, rows, curved):
     """The features of every layer, hs[k] [S, rows, sizes[k+1]], of x [S, rows, sizes[0]]."""
     spans, features = spans_of(sizes)
@@ -158,7 +159,7 @@ def layers_forward(x, weights, biases, hs, sizes, seeds, rows, curved):
             block_forward(x + first * 4 * sizes[0], w, b, moved(hs, first, features), sizes, some, curved)
 
 
-@njit("(i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+@kernel("(i8, i8, i8, i8, i8, i8, i8)")
 def head_forward(h, weight, y, seeds, rows, inputs, outputs):
     """y = hW."""
     for s in range(seeds):

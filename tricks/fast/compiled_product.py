@@ -8,19 +8,14 @@ from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from tricks.fast.kernels import kernel
+
 HAS = binding.get_host_cpu_features()
 if binding.get_process_triple().startswith(("x86", "i")) and not HAS.get("fma"):
     raise ImportError("this CPU has no fused multiply-add")
 LANES = 16 if HAS.get("avx512f") else 8 if HAS.get("avx2") else 4  # numbers in a vector register
 ROWS, WIDE = 4, 4 if LANES == 16 or not HAS.get("avx2") else 2  # rows and vectors of C in registers at once
 FLOAT, INT, LANE = ir.FloatType(), ir.IntType(64), ir.IntType(32)
-KERNEL: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-    "fastmath": {"contract"},
-}
 f4 = np.float32
 
 
@@ -97,7 +92,7 @@ def matrix(address, rows, columns):
     return carray(pointer(address), (rows, columns))
 
 
-@njit("(i8, i8, i8, i8, i8, i8, i8, i8)", **KERNEL)
+@kernel("(i8, i8, i8, i8, i8, i8, i8, i8)")
 def product(a, a_row, a_column, b, c, rows, columns, depth):
     """C [rows, columns] ← C + AB. Distances within A are in numbers: B and C have their rows one after the other."""
     a_row, a_column, line = 4 * a_row, 4 * a_column, 4 * columns

@@ -1,17 +1,16 @@
 """Row by row, as numba compiles it: means, softmax policies, and Adam's step."""
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+from tricks.fast.kernels import kernel
+
 f4 = np.float32
 
 
-@njit(
+@kernel(
     ["(f4[:, ::1], b1[:, ::1], f4[::1], f8[::1])", "(f8[:, ::1], b1[:, ::1], f8[::1], f8[::1])"],
-    **KERNEL,
+    contract=False,
 )
 def mean_forward(x, valid, out, rows):
     """The mean of each seed's valid rows, added up in order, so that filler changes nothing; and how many there are."""
@@ -41,9 +40,9 @@ def adam_step(m, v, t, change, gradient, s, factor, learning_rate, eps):
         change[s, i] = m[s, i] / (np.sqrt(v[s, i]) + small) * rate
 
 
-@njit(
+@kernel(
     "(f4[:, ::1], f4[:, ::1], i8[:, ::1], f4[:, ::1], f4[:, ::1], f4[:], Array(f8, 1, 'A', readonly=True), b1[:])",
-    **KERNEL,
+    contract=False,
 )
 def adam(m, v, t, change, gradient, learning_rate, eps, moving):
     """What `core.adam.Adam.plan` says."""
@@ -54,7 +53,7 @@ def adam(m, v, t, change, gradient, learning_rate, eps, moving):
             change[s] = 0.0
 
 
-@njit("(f4[:, ::1], i8[::1], f4[::1], f4[:, ::1])", **KERNEL)
+@kernel("(f4[:, ::1], i8[::1], f4[::1], f4[:, ::1])", contract=False)
 def log_prob_forward(logits, action, out, p):
     """log π(a) of each row, and all probabilities."""
     for i in range(len(logits)):

@@ -1,17 +1,17 @@
 """The rules of three worlds as numba compiles them, lane by lane. `tricks.worlds` has the formulas and sources."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+from tricks.fast.kernels import kernel
+
 f4 = np.float32
 TURN = f4(2 * math.pi)
 
 
-@njit("(f4[:, ::1], i8[::1], f4[:, ::1], b1[::1])", **KERNEL)
+@kernel("(f4[:, ::1], i8[::1], f4[:, ::1], b1[::1])", contract=False)
 def cartpole(state, action, after, terminated):
     """One Euler step of 0.02 s."""
     mass, half_length, share = f4(1.1), f4(0.5), f4(0.1 / 1.1)
@@ -42,7 +42,7 @@ def wrapped(angle):
     return angle - TURN * np.rint(angle / TURN)
 
 
-@njit("(f4[:, ::1], i8[::1], f4[:, ::1], f8[::1], b1[::1])", **KERNEL)
+@kernel("(f4[:, ::1], i8[::1], f4[:, ::1], f8[::1], b1[::1])", contract=False)
 def acrobot(state, action, after, reward, terminated):
     """One Runge-Kutta step of 0.2 s."""
     step, half = f4(0.2), f4(0.1)
@@ -69,7 +69,7 @@ def acrobot(state, action, after, reward, terminated):
         after[i, 3] = min(max(second, f4(-9 * math.pi)), f4(9 * math.pi))
 
 
-@njit("(f4[:, ::1], f4[::1], f4[:, ::1], f8[::1])", **KERNEL)
+@kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f8[::1])", contract=False)
 def pendulum(state, action, after, reward):
     """One Euler step of 0.05 s under a torque within ±2; NaN is no torque."""
     for i in range(len(state)):

@@ -27,18 +27,20 @@ def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P
     """
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
-        form: Callable[P, R | None] = getattr(importlib.import_module(path(module)), name or formula.__name__)
-        more = getattr(form, "formulas", ())
-        names, known, noted = formula.__globals__, read(formula), note(formula, *more)
-        kept = [(owner, name, vars(owner)[name]) for owner, name in more]
+        @cache
+        def form() -> Callable[P, R | None]:  # imported only now, because it may import the formula's module
+            found: Callable[P, R | None] = getattr(importlib.import_module(path(module)), name or formula.__name__)
+            return found
+
+        names, known, noted = formula.__globals__, read(formula), note(formula, form)
 
         def unchanged() -> bool:
             own = all(names[each] is value for each, value in known.items())
-            return own and all(vars(owner)[name] is value for owner, name, value in kept) and as_written(noted)
+            return own and all(each.unchanged for each in getattr(form(), "formulas", ())) and as_written(noted)
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = form(*args, **kwargs) if wanted() and unchanged() else None
+            found = form()(*args, **kwargs) if wanted() and unchanged() else None
             return formula(*args, **kwargs) if found is None else found
 
         return computed

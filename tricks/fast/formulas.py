@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -17,21 +17,46 @@ DIGESTS = {
     "tricks.core.policies.Categorical.entropy": "f98d4f0e6d91",
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
+    "tricks.core.rollout.play_episodes": "0ba8c51a4f10",
     "tricks.loop.learn": "a4daf54e11cf",
-    "tricks.segments.play_segment": "15b402cdab17",
+    "tricks.segments.play_segment": "c7dc6487cc25",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
     "tricks.worlds.cartpole.dynamics": "d24876b32284",
     "tricks.worlds.pendulum.dynamics": "cda74ecb8591",
 }
-FORMULAS: dict[str, tuple[Function, ...]] = {}  # what each compiled form stands for, by its formula's name
-Attribute = tuple[Any, str]  # a class or module, and a name in it
+FORMULAS: dict[str, tuple[Function, Callable[[], Function]]] = {}  # by name, with their compiled forms
 
 
-def note(formula: Function, *more: Attribute) -> str:
+class Attribute(NamedTuple):
+    """A class or module, a name in it, and what stood there when this was made."""
+
+    owner: Any
+    name: str
+    kept: Any
+    function: Function
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether it still stands there."""
+        return vars(self.owner)[self.name] is self.kept
+
+
+def attributes(*named: tuple[Any, str]) -> tuple[Attribute, ...]:
+    """More that a compiled form stands for, for its attribute `formulas`."""
+    return tuple(Attribute(owner, name, vars(owner)[name], getattr(owner, name)) for owner, name in named)
+
+
+def note(formula: Function, form: Callable[[], Function]) -> str:
     """Take a formula into FORMULAS; returns its name."""
     name = f"{formula.__module__}.{formula.__qualname__}"
-    FORMULAS[name] = formula, *(getattr(*each) for each in more)
+    FORMULAS[name] = formula, form
     return name
+
+
+def stands_for(name: str) -> list[Function]:
+    """The formula of this name, and more that its compiled form stands for."""
+    formula, form = FORMULAS[name]
+    return [formula, *(each.function for each in getattr(form(), "formulas", ()))]
 
 
 def read(formula: Function) -> dict[str, Any]:
@@ -51,7 +76,7 @@ def digest(*formulas: Function) -> str:
 def as_written(name: str) -> bool:
     """Whether a formula is as it was when its compiled form was written; if not, a line on stderr says so."""
     try:
-        same = digest(*FORMULAS[name]) == DIGESTS[name]
+        same = digest(*stands_for(name)) == DIGESTS[name]
     except OSError:  # the text isn't there, so nobody can have edited it
         return True
     if not same:

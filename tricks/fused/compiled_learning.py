@@ -5,11 +5,11 @@ What lies between them stays in the fastest cache. `tricks.fused.learning` says 
 """
 
 import numpy as np
-from numba import njit
 
 from tricks.fast.compiled_layers import BLOCK
-from tricks.fast.compiled_product import KERNEL, f4, matrix
+from tricks.fast.compiled_product import f4, matrix
 from tricks.fast.compiled_rows import adam_step
+from tricks.fast.kernels import kernel
 from tricks.fused.compiled_losses import (
     ACTION_MASK,
     ADVANTAGE_NORM,
@@ -36,10 +36,9 @@ from tricks.fused.compiled_nets import backward, count_of, finish, forward, net_
 __all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "step", "value_gradients"]
 
 
-@njit(
+@kernel(
     "(f4[:, :, ::1], b1[:, :], b1[:, :, ::1], i8[:, ::1], f4[:, :, ::1], f4[:, :], f4[:, :], b1[:], b1[::1], "
-    "f8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], i8, b1, f4[:, ::1], f8[:, ::1])",
-    **KERNEL,
+    "f8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], i8, b1, f4[:, ::1], f8[:, ::1])"
 )
 def policy_gradients(
     obs, valid, legal, discrete, continuous, advantages, olds, active, on, numbers,
@@ -106,10 +105,9 @@ def policy_gradients(
             noted[k] /= 1.0 if k == MAX_RATIO else count
 
 
-@njit(
+@kernel(
     "(f4[:, :, ::1], b1[:, :], f8[:, :], f8[:, :], b1[:], b1[::1], f8[:, ::1], i8[:, ::1], i8[::1], f8[:, ::1], b1, "
-    "f4[:, ::1], f8[::1])",
-    **KERNEL,
+    "f4[:, ::1], f8[::1])"
 )
 def value_gradients(
     obs, valid, olds, targets, active, on, numbers, net, sizes, last_bias, curved, gradient, found
@@ -143,10 +141,9 @@ def value_gradients(
         found[s] = total / count
 
 
-@njit(
+@kernel(
     "(f4[:, ::1], f4[:, ::1], i8[:, ::1], f4[:, ::1], f4[:, ::1], f4[:], Array(f8, 1, 'A', readonly=True), "
-    "Array(f8, 1, 'A', readonly=True), b1[:], f4[::1])",
-    **KERNEL,
+    "Array(f8, 1, 'A', readonly=True), b1[:], f4[::1])"
 )
 def step(m, v, t, change, gradient, learning_rate, limits, eps, moving, norms):
     """Adam's step with gradients [S, P] shortened to the limits, unless they aren't finite; write their norms, [S]."""

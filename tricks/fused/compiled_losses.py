@@ -4,7 +4,8 @@ import numpy as np
 from numba import njit
 
 from tricks.action_mask import ILLEGAL
-from tricks.fast.compiled_product import KERNEL, f4
+from tricks.fast.compiled_product import f4
+from tricks.fast.kernels import kernel
 
 FLAGS = ("reuse", "clip", "dual_clip", "advantage_norm", "entropy", "value_clip", "huber", "action_mask")
 REUSE, CLIP, DUAL_CLIP, ADVANTAGE_NORM, ENTROPY, VALUE_CLIP, HUBER, ACTION_MASK = range(8)
@@ -15,7 +16,7 @@ POLICY_LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
 TINY, IMPOSSIBLE, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(ILLEGAL), f4(0.5 * np.log(2 * np.pi))
 
 
-@njit(**KERNEL)
+@kernel()
 def standardize(advantage, valid, rows):
     """(A − mean)/(std + 1e-8) of the valid rows."""
     mean, variance = 0.0, 0.0

@@ -4,10 +4,11 @@ import numpy as np
 from numba import njit
 
 from tricks.fast.compiled_layers import BLOCK, block_backward, block_forward, fill, largest, moved, spans_of, turn
-from tricks.fast.compiled_product import KERNEL, matrix, product
+from tricks.fast.compiled_product import matrix, product
+from tricks.fast.kernels import kernel
 
 
-@njit(**KERNEL)
+@kernel()
 def net_of_seed(s, net, sizes, gradient, room):
     """One seed's net: addresses of its layers, of where their gradients are added up, and of room for 32 rows."""
     spans, features = spans_of(sizes)
@@ -38,7 +39,7 @@ def room_for(sizes):
     return np.empty(count, np.float32)
 
 
-@njit("(b1[:, :], i8, i8, i8)", **KERNEL)
+@kernel("(b1[:, :], i8, i8, i8)")
 def count_of(valid, s, first, last):
     """How many of these rows are experience."""
     count = 0

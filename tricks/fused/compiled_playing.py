@@ -1,24 +1,26 @@
-"""A segment of CartPole as numba compiles it: policy, rules, and resets, row by row, one seed after the other."""
+"""CartPole as numba compiles it: policy, rules, and resets, row by row, one seed after the other."""
 
 import numpy as np
-from numba import njit
 
 from tricks.fast.compiled_layers import BLOCK, block_forward, fill, largest, moved, spans_of
-from tricks.fast.compiled_product import KERNEL, matrix, product
+from tricks.fast.compiled_product import matrix, product
 from tricks.fast.compiled_rules import cartpole
+from tricks.fast.kernels import kernel
 
 
-@njit(
+@kernel(
     "(f4[:, :, ::1], i4[:, ::1], b1[:, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f4[:, ::1], f4[:, ::1], "
-    "f4[:, :, :, ::1], i8[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8)",
-    **KERNEL,
+    "b1[:, ::1], i8[::1], f4[:, :, :, ::1], i8[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], "
+    "b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8, i8)"
 )
 def play(
-    state, age, resetting, fresh, noise, mean, scale, obs, actions, terminated, truncated, resets,
-    limit, net, sizes, curved, time_limit,
+    state, age, resetting, fresh, noise, mean, scale, playing, count, obs, actions, terminated, truncated, resets,
+    played, limit, net, sizes, curved, time_limit, enough,
 ):  # fmt: skip
     """Write the columns [S, T, N]; state [S, N, 4], age and resetting [S, N] are left as they are after the last row.
 
+    A lane stops `playing` [S, N] at the end of an episode once its seed has `enough` rows of experience; count [S]. If
+    `enough` is not 0, nothing is written of a seed whose lanes have all stopped.
     fresh [S, T, N, 4]: states to reset to. The policy sees (obs − mean)·scale within ±limit; a scale of 0 stands for
     the observation itself. net [2, layers]: addresses of weights and biases.
     """
@@ -34,11 +36,16 @@ def play(
         weights, biases = moved(net[0], s, spans), moved(net[1], s, features)
         last_bias = matrix(biases[-1], 1, outputs)
         for t in range(rows):
+            going = enough == 0
+            for n in range(lanes):
+                going = going or playing[s, n]
             for n in range(lanes):
                 for j in range(4):
                     x = state[s, n, j]
                     obs[s, t, n, j] = x
                     seen[n, j] = min(max((x - mean[s, j]) * scale[s, j], -limit), limit) if scale[s, j] > 0 else x
+            if not going:
+                break
             for first in range(0, lanes, BLOCK):
                 some, x = min(BLOCK, lanes - first), seen[first:].ctypes.data
                 block_forward(x, weights, biases, hs, sizes, some, curved)
@@ -54,14 +61,18 @@ def play(
                 actions[s, t, n] = best
             cartpole(state[s], actions[s, t], after, fell)
             for n in range(lanes):
+                count[s] += playing[s, n] and not resetting[s, n]
+            for n in range(lanes):
                 going = not resetting[s, n]
-                resets[s, t, n] = not going
+                resets[s, t, n], played[s, t, n] = not going, playing[s, n]
                 for j in range(4):
                     state[s, n, j] = after[n, j] if going else fresh[s, t, n, j]
                 age[s, n] = age[s, n] + 1 if going else 0
                 terminated[s, t, n] = fell[n] and going
                 truncated[s, t, n] = age[s, n] >= time_limit
                 resetting[s, n] = terminated[s, t, n] or truncated[s, t, n]
+                if enough != 0 and count[s] >= enough and (resetting[s, n] or not going):
+                    playing[s, n] = False
         for n in range(lanes):
             for j in range(4):
                 obs[s, rows, n, j] = state[s, n, j]

@@ -20,12 +20,13 @@ from tricks.core.per_seed import per_seed
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Batch
 from tricks.fast.dispatch import compiled
+from tricks.fast.formulas import attributes
 from tricks.ladder import Tricks
 from tricks.ppg_buffers import ages
 from tricks.runs.log import Log
 from tricks.separate_optimizers import idle, turns
 
-FORMULAS = (  # what this stands for, beside `loop.learn` and what it reads
+FORMULAS = attributes(  # what this stands for, beside `loop.learn` and what it reads
     *((family, name) for family in (Categorical, DiagonalGaussian) for name in ("log_prob", "entropy")),
     *((Agent, name) for name in ("features", "policy", "value", "read", "output", "standardized")),
     *((module, "forward") for module in (Net, Dense, Head)),

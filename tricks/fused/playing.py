@@ -1,7 +1,9 @@
-"""Segments of CartPole in one compiled call, for policies of dense layers on a CPU."""
+"""Rollouts of CartPole in one compiled call for many rows, for policies of dense layers on a CPU."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -16,56 +18,115 @@ from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.seeds import draw
 from tricks.envs.tensor import TensorEnv
 from tricks.fast.dispatch import compiled
+from tricks.fast.formulas import attributes
 from tricks.state_norm import ObsStats
 from tricks.worlds import cartpole
 from tricks.worlds.world import everything_legal, reward_itself
 
-FORMULAS = (  # what this stands for, beside `play_segment` and what it reads
-    *((Player, "step"), (TensorEnv, "step"), (TensorEnv, "_shown"), (cartpole, "dynamics"), (cartpole, "observe")),
+FORMULAS = attributes(  # what this stands for, beside `play_segment`, `play_episodes`, and what they read
+    *((Player, name) for name in ("step", "rollout", "overlong")),
+    *((TensorEnv, name) for name in ("step", "_shown", "arrive")),
     *((Agent, name) for name in ("policy", "output", "standardized")),
     *((module, "forward") for module in (Net, Dense, Head, ObsStats)),
-    (Categorical, "sample"),
+    *((cartpole, "dynamics"), (cartpole, "observe"), (Categorical, "sample")),
 )
 
 
 @torch.inference_mode()
 def play_segment(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout | None:
     """`segments.play_segment`. None for worlds, agents and devices that it is not for."""
-    env, agent = player.env, getattr(policy, "__self__", None)
-    if not (isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy, length)):
-        return None
-    weights, biases = zip(*agent.policy_net.layers, strict=True)
-    code = compiled("tricks.fused.compiled_playing", *weights, *biases)
-    if code is None:
-        return None
-    noise = draw(env.seeds, player.purpose, player.rollouts, 0, by=partial(gumbel, (length, env.lanes, 2)))
-    fresh = torch.stack([env.next_chances()[0] for _ in range(length)], 1)  # [S, T, N, 4]
-    state, age, resetting = env._state.clone(), env._age.clone(), env.now.resetting.clone()
-    seeds, lanes = age.shape
-    obs, action = state.new_empty(seeds, length + 1, lanes, 4), age.new_empty(seeds, length, lanes, dtype=torch.int64)
-    terminated, truncated, resets = (torch.empty_like(action, dtype=torch.bool) for _ in range(3))
-    rows = state, age, resetting, fresh, noise, *seen(agent), obs, action, terminated, truncated, resets
-    net = np.array([[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]])
-    tanh = cast(Dense, agent.policy_net.body).tanh
-    sizes = np.array([4, *(x.shape[2] for x in weights)])
-    code.play(*(x.numpy() for x in rows), LIMIT, net, sizes, tanh, env._limit)
+    playing = active.unsqueeze(1).repeat(1, player.env.lanes)
+    game = Game.of(player, policy)
+    return None if game is None or player.block != length else game.rollout([game.block(0, playing)])
 
-    pay = (~resets[:, -1]).double()
-    env.arrive(state, age, pay, terminated[:, -1], truncated[:, -1], pay)
-    player.rollouts += 1
-    valid = ~resets & active.view(-1, 1, 1)
-    reward, terminated = valid.double(), terminated & valid
-    truncated = truncated & valid & ~terminated
-    cut = valid & ~(terminated | truncated)
-    cut[:, :-1] = False
-    obs.masked_fill_(~observed(valid).unsqueeze(-1), 0)
-    legal = env.now.legal.unsqueeze(1).expand(-1, length, -1, -1)
-    over = terminated | truncated
-    return Rollout(obs, legal, action, reward, terminated, truncated, valid, cut, score=reward, over=over)
+
+@torch.inference_mode()
+def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout | None:
+    """`rollout.play_episodes`. None for worlds, agents and devices that it is not for, or if a game may be too long."""
+    game = Game.of(player, policy)
+    if game is None or player.limit < game.env._limit:
+        return None
+    game.env.reset()
+    playing, blocks = active.unsqueeze(1).repeat(1, player.env.lanes), list[Block]()
+    count = torch.zeros_like(active, dtype=torch.int64)
+    while not blocks or playing.any():
+        blocks.append(game.block(len(blocks), playing, count, rows))
+    return game.rollout(blocks, whole=True)
+
+
+class Block(NamedTuple):
+    """Some rows of all lanes, [S, T, N, ...], and one more observation."""
+
+    obs: Tensor  # [S, T+1, N, 4]
+    action: Tensor
+    terminated: Tensor
+    truncated: Tensor
+    resets: Tensor  # the step ignored the action and began an episode
+    played: Tensor
+
+
+@dataclass(frozen=True)
+class Game:
+    """CartPole, a player, and an agent of dense layers."""
+
+    code: Any
+    player: Player
+    env: TensorEnv
+    agent: Agent
+
+    @classmethod
+    def of(cls, player: Player, policy: Policy) -> "Game | None":
+        """None if it is anything else."""
+        env, agent = player.env, getattr(policy, "__self__", None)
+        if not (isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy)):
+            return None
+        tensors = [tensor for layer in agent.policy_net.layers for tensor in layer]
+        code = compiled("tricks.fused.compiled_playing", *tensors)
+        return None if code is None else cls(code, player, env, agent)
+
+    def block(self, index: int, playing: Tensor, count: Tensor | None = None, enough: int = 0) -> Block:
+        """The next rows, as many as there are random numbers in a block of the player's; `playing` is updated."""
+        player, env, agent, length = self.player, self.env, self.agent, self.player.block
+        weights, biases = zip(*agent.policy_net.layers, strict=True)
+        noise = draw(env.seeds, player.purpose, player.rollouts, index, by=partial(gumbel, (length, env.lanes, 2)))
+        fresh = torch.stack([env.next_chances()[0] for _ in range(length)], 1)  # [S, T, N, 4]
+        state, age, resetting = env._state.clone(), env._age.clone(), env.now.resetting.clone()
+        shape = (len(age), length, env.lanes)
+        flags = [torch.zeros(shape, dtype=torch.bool) for _ in range(4)]
+        action = torch.zeros(shape, dtype=torch.int64)
+        block = Block(state.new_zeros(shape[0], length + 1, env.lanes, 4), action, *flags)
+        count = torch.zeros(len(age), dtype=torch.int64) if count is None else count
+        rows = state, age, resetting, fresh, noise, *seen(agent), playing, count, *block
+        net = np.array([[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]])
+        sizes, tanh = np.array([4, *(x.shape[2] for x in weights)]), cast(Dense, agent.policy_net.body).tanh
+        self.code.play(*(x.numpy() for x in rows), LIMIT, net, sizes, tanh, env._limit, enough)
+        pay = (~block.resets[:, -1]).double()
+        env.arrive(state, age, pay, block.terminated[:, -1], block.truncated[:, -1], pay)
+        return block
+
+    def rollout(self, blocks: Sequence[Block], whole: bool = False) -> Rollout:
+        """The rollout of these blocks; of `whole` episodes, up to the last row that anybody played."""
+        rows = Block(
+            *(torch.cat([x[:, : self.player.block] for x in columns], 1) for columns in zip(*blocks, strict=True))
+        )
+        obs = torch.cat([rows.obs, blocks[-1].obs[:, -1:]], 1)
+        if whole:
+            length = int(rows.played.any(2).any(0).sum())
+            rows, obs = Block(*(x[:, :length] for x in rows)), obs[:, : length + 1].contiguous()
+        self.player.rollouts += 1
+        valid = ~rows.resets & rows.played
+        terminated = rows.terminated & valid
+        truncated = rows.truncated & valid & ~terminated
+        cut = valid & ~(terminated | truncated)
+        cut[:, :-1] = False
+        obs.masked_fill_(~observed(valid).unsqueeze(-1), 0)
+        legal = self.env.now.legal.unsqueeze(1).expand(-1, valid.shape[1], -1, -1)
+        reward, over = valid.double(), terminated | truncated
+        return Rollout(obs, legal, rows.action, reward, terminated, truncated, valid, cut, score=reward, over=over)
 
 
 def gumbel(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """The noise of a segment."""
+    """The noise of a block of rows."""
     return Categorical.noise(rng, shape)
 
 
@@ -78,14 +139,14 @@ def seen(agent: Agent) -> tuple[Tensor, Tensor]:
     return stats.mean.squeeze(1).contiguous(), stats.scale.squeeze(1).contiguous()
 
 
-def usual(player: Player, env: TensorEnv, agent: Agent, policy: Policy, length: int) -> bool:
+def usual(player: Player, env: TensorEnv, agent: Agent, policy: Policy) -> bool:
     """Whether this is CartPole, not compiled otherwise, between two rollouts, with an agent of dense layers."""
     net, stats = agent.policy_net, agent.obs_stats
     world = env.world.dynamics is env._dynamics is cartpole.dynamics and env.world.observe is cartpole.observe
     world = world and env.world.carried == 0 and env.world.legal is everything_legal
     dense = type(net.body) is Dense and type(net.head) is Head and (stats is None or type(stats) is ObsStats)
     own = policy == agent.policy and player.family is Categorical and agent.mask is None and player.state is None
-    return world and dense and own and player.block == length and player._row == 0 and env.world.score is reward_itself
+    return world and dense and own and player._row == 0 and env.world.score is reward_itself
 
 
-play_segment.formulas = FORMULAS  # type: ignore[attr-defined]
+play_segment.formulas = play_episodes.formulas = FORMULAS  # type: ignore[attr-defined]
