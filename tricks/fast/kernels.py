@@ -1,6 +1,6 @@
 """How numba compiles a function and keeps it on the disk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -9,14 +9,21 @@ from numba import njit
 
 F = TypeVar("F", bound=Callable[..., Any])
 FILES = sorted(Path(__file__).parents[1].glob("*/compiled_*.py"))
-EDITION = sha256(b"".join(each.read_bytes() for each in FILES)).hexdigest()[:8]
+
+
+def edition(files: Iterable[Path]) -> str:
+    """A digest of their texts."""
+    return sha256(b"".join(each.read_bytes() for each in files)).hexdigest()[:8]
+
+
+EDITION = edition(FILES)
 
 
 def kernel(signature: str | list[str] | None = None, contract: bool = True) -> Callable[[F], F]:
     """A function that numba compiles for this signature, or for each one that it is called with, and keeps on the disk.
 
-    Its name ends with a digest of all files of such functions: what numba keeps of a function goes by its name and its
-    own file, but holds what it calls in other files, too. With `contract`, a·b + c may be rounded once.
+    Its name ends with the edition of all such functions: numba finds what it kept by the name and by the function's own
+    file, but it keeps what the function calls in other files, too. With `contract`, a·b + c may be rounded once.
     """
     options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if contract:

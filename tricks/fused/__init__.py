@@ -1,1 +1,1 @@
-"""The loop's `learn` and `play_segment` in a few compiled calls, for the nets and worlds that they know."""
+"""The loop's `learn`, `play_segment` and `play_episodes` in few compiled calls, for nets and worlds that they know."""
