@@ -14,6 +14,7 @@ from tricks.core.adam import Adam
 from tricks.core.nets import Dense, Head
 from tricks.core.policies import Categorical
 from tricks.core.reductions import mean
+from tricks.core.returns import discounted_sum
 from tricks.fast.dispatch import compiled, loaded, plain
 from tricks.worlds import CLASSIC
 
@@ -198,3 +199,15 @@ def test_what_this_version_of_numba_cannot_compile_takes_its_plain_form_and_says
     assert loaded.__wrapped__("compiled_rows") is None
     said = "compiled_rows: not compiled (ValueError), so PyTorch computes the plain formulas\n"
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(3, 40, 5), (1, 1, 1), (0, 4, 1)])
+def test_a_discounted_sum_is_that_of_the_formula_for_any_layout(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    x, discount = torch.randn(shape, dtype=dtype), torch.rand(shape, dtype=dtype).round(decimals=1)
+    x.flatten()[7:8] = torch.inf
+    torch.testing.assert_close(*both(lambda: discounted_sum(x, discount)), equal_nan=True)
+    turned = x.mT.contiguous().mT
+    torch.testing.assert_close(*both(lambda: discounted_sum(turned, discount)), equal_nan=True)
+    x.requires_grad_()
+    assert discounted_sum(x, discount).requires_grad

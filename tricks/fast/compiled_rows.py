@@ -53,6 +53,17 @@ def adam(m, v, t, change, gradient, learning_rate, eps, moving):
             change[s] = 0.0
 
 
+@kernel(["(f4[:, :, ::1], f4[:, :, ::1], f4[:, :, ::1])", "(f8[:, :, ::1], f8[:, :, ::1], f8[:, :, ::1])"])
+def discounted_sum(x, discount, sums):
+    """yₜ = xₜ + discountₜ·yₜ₊₁, backward in time: [S, T, N]."""
+    for s in range(len(x)):
+        for n in range(x.shape[2]):
+            following = x.dtype.type(0)
+            for t in range(x.shape[1] - 1, -1, -1):
+                following = x[s, t, n] + discount[s, t, n] * following
+                sums[s, t, n] = following
+
+
 @kernel("(f4[:, ::1], i8[::1], f4[::1], f4[:, ::1])", contract=False)
 def log_prob_forward(logits, action, out, p):
     """log π(a) of each row, and all probabilities."""

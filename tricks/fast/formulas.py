@@ -17,6 +17,7 @@ DIGESTS = {
     "tricks.core.policies.Categorical.entropy": "f98d4f0e6d91",
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
+    "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
     "tricks.core.rollout.play_episodes": "0ba8c51a4f10",
     "tricks.loop.learn": "a4daf54e11cf",
     "tricks.segments.play_segment": "c7dc6487cc25",

@@ -46,6 +46,18 @@ class Mean(torch.autograd.Function):
         return None, of_x, None
 
 
+def discounted_sum(x: Tensor, discount: Tensor) -> Tensor | None:
+    """`core.returns.discounted_sum`."""
+    if not (x.is_cpu and x.dtype is discount.dtype in (torch.float32, torch.float64) and x.dim() == 3):
+        return None
+    code = loaded("compiled_rows")
+    if code is None or x.shape != discount.shape or x.requires_grad or discount.requires_grad:
+        return None
+    sums = torch.empty_like(x, memory_format=torch.contiguous_format)
+    code.discounted_sum(x.contiguous().numpy(), discount.contiguous().numpy(), sums.numpy())
+    return sums
+
+
 def log_prob(logits: Tensor, action: Tensor) -> Tensor | None:
     """`Categorical.log_prob`."""
     code = loaded("compiled_rows") if logits.is_cpu and logits.dtype is torch.float32 else None
