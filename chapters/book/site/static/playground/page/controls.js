@@ -115,11 +115,10 @@ export class Controls {
     this.fault.replaceChildren(...Playground.faults(this.draft).map((fault) => this.mending(fault)));
   }
 
-  /** What is wrong with the draft, and a button that mends it. */
+  /** What a trick of the draft lacks, and a button that switches it on. */
   mending({ trick, needs, text }) {
-    const mended = needs.length ? Playground.closed([...this.draft, ...needs]) : this.draft.filter((x) => x !== trick);
-    const what = needs.length ? `switch on ${needs.join(", ")}` : `switch off ${trick}`;
-    return element("div", {}, `${text}. `, button(what, () => this.choose(mended, trick)));
+    const mend = () => this.choose(Playground.closed([...this.draft, ...needs]), trick);
+    return element("div", {}, `${text}. `, button(`switch on ${needs.join(", ")}`, mend));
   }
 
   /** What a trick is, and where to read about it. */
