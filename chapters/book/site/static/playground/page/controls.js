@@ -133,7 +133,7 @@ export class Controls {
     this.choose([...this.boxes.keys()].filter((each) => names.includes(each)), name);
   }
 
-  /** These tricks for the arm, if they go together; otherwise it is said what is missing, and nothing else happens. */
+  /** Give the arm these tricks. If one of them lacks another, only say so. */
   choose(tricks, changed = "") {
     this.draft = tricks;
     this.showSwitches();

@@ -69,7 +69,7 @@ export class Page {
     this.hurry(this.speed);
   }
 
-  /** What may be said has changed; tests read it, too. */
+  /** There is a new verdict. Tests read it from the page. */
   tell(found) {
     const { done, arms } = this.watching;
     this.place.dataset.told = JSON.stringify({ ...found, done, reached: arms.map(({ reached }) => reached) });
