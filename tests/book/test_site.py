@@ -195,6 +195,8 @@ def test_what_the_text_says_about_a_covered_outcome_is_revealed_with_it(browser:
     browser.open("chapters/03_clip.html")
     said = "return [...document.querySelectorAll('p')].find((p) => /^The typical agent pays/.test(p.textContent))"
     assert not browser.run(f"{said}.checkVisibility()")
+    asks = "return [...document.querySelectorAll('details.hide > summary')].map((each) => each.innerText.trim())"
+    assert {*browser.run(asks)} == {"Show the code", "Reveal the outcome"}
     browser.run("document.querySelectorAll('details.below-input').forEach((box) => { box.open = true; })")
     assert browser.run(f"{said}.checkVisibility()")
 

@@ -26,6 +26,7 @@ class RevealTogether(SphinxPostTransform):
     def run(self, **_: Any) -> None:
         for box in self.document.findall(HideCodeCellNode):
             if "below-input" in box["classes"]:
+                box["prompt_show"], box["prompt_hide"] = "Reveal the outcome", "Hide the outcome"
                 page = box.parent.parent
                 for node in [*takewhile(_comments, page[page.index(box.parent) + 1 :])]:
                     page.remove(node)
