@@ -25,8 +25,6 @@ from chapters.book.site.website import replace
 from chapters.book.two_hours import STOPS
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
-
-
 SCREEN = 940  # pixels: the first screen, and room for other fonts
 
 
