@@ -110,8 +110,9 @@ assert hearing(usual)[2] > 1000 * hearing(odd)[2]
 # %% [markdown]
 # The net's first layer computes $\tanh(w \cdot s + b)$ in 64 units, with weights between −½ and ½. A tanh only bends
 # where its input is within about ±3. Outside it is flat, and its slope, $1 - \tanh^2$, is a factor in every gradient
-# through the unit. In odd units nearly all outputs sit at −1 or 1, where the angle can't move them. (The speed still gets through: one
-# standard deviation of it is large enough to flip a few units in a hundred from one end to the other.)
+# through the unit. In odd units nearly all outputs sit at −1 or 1, where the angle can't move them. (The speed still
+# gets through: one standard deviation of it is large enough to flip a few units in a hundred from one end to the
+# other.)
 #
 # **Won't the net learn its way out?** Adam moves each weight by about the learning rate $\alpha$, whatever the
 # gradient, so one step moves a unit's input by about $\alpha \cdot |s|$. With $\alpha = 0.003$:

@@ -27,7 +27,8 @@ COLOR, OWN = style.COLORS["grad_clip"], style.COLORS["separate_optimizers"]
 # %% [markdown]
 # ## A bill for 10,000
 #
-# Back to the [three slot machines](00_reinforce.ipynb) that pay 1, 2, and 4, and to REINFORCE with plain steps. At pull 100, every agent is billed 10,000 by mistake for whatever machine it just pulled.
+# Back to the [three slot machines](00_reinforce.ipynb) that pay 1, 2, and 4, and to REINFORCE with plain steps. At pull
+# 100, every agent is billed 10,000 by mistake for whatever machine it just pulled.
 #
 # Fifty agents take every gradient as it comes. Fifty others scale any gradient longer than 6 down to 6.
 

@@ -55,9 +55,9 @@ plt.show()
 assert returns[10] > 99 and returns[490] < 10
 
 # %% [markdown]
-# The observation has no clock, so it is the same at every one of these steps, and the value net learns some average. Then the
-# actions at step 10 seem better than expected and those at step 490 much worse, though the actions have nothing to do
-# with it.
+# The observation has no clock, so it is the same at every one of these steps, and the value net learns some average.
+# Then the actions at step 10 seem better than expected and those at step 490 much worse, though the actions have
+# nothing to do with it.
 #
 # ## Use V where the clock stopped
 #

@@ -285,10 +285,11 @@ assert found[3][0] > 2.5 * found[10][0] > 4 * found[30][0]
 assert all(0.85 < right < 0.97 for _, right in found.values())
 
 # %% [markdown]
-# From three seeds to ten, the interval shrinks to a third, for two and a half times the time. It's the best deal in this
-# book. From ten to thirty it nearly halves, for not quite three times the time. After that you pay full price: half the
-# width takes four times the seeds. (All three fall a little short of 95%, since the dots aren't normally distributed. The package's
-# own intervals are adjusted bootstraps for a mean and Welch's for a difference. It gives none for fewer than 5 seeds.)
+# From three seeds to ten, the interval shrinks to a third, for two and a half times the time. It's the best deal in
+# this book. From ten to thirty it nearly halves, for not quite three times the time. After that you pay full price:
+# half the width takes four times the seeds. (All three fall a little short of 95%, since the dots aren't normally
+# distributed. The package's own intervals are adjusted bootstraps for a mean and Welch's for a difference. It gives
+# none for fewer than 5 seeds.)
 #
 # ## Numbers as an axis
 #

@@ -29,9 +29,10 @@ begin()
 # %% [markdown] tags=["two-hours"]
 # ## Sixteen steps on CartPole
 #
-# The ladder starts with REINFORCE, and every rung adds one trick to those before it. (`action_mask` is missing: CartPole has no illegal actions.) The score
-# is the area under the learning curve, where 0 is a random policy and 1 the ceiling. Bars are 95% intervals over seeds.
-# Here, a step is *seen* if it was detected and then confirmed on 30 other seeds: the same sign, with p < 0.05.
+# The ladder starts with REINFORCE, and every rung adds one trick to those before it. (`action_mask` is missing:
+# CartPole has no illegal actions.) The score is the area under the learning curve, where 0 is a random policy and 1 the
+# ceiling. Bars are 95% intervals over seeds. Here, a step is *seen* if it was detected and then confirmed on 30 other
+# seeds: the same sign, with p < 0.05.
 
 # %% [markdown]
 # (For the trials in the tricks' chapters, *seen* just means detected.)

@@ -43,7 +43,8 @@ def better_half(advantage, valid):
 
 
 # %% [markdown] tags=["two-hours"]
-# By hand: 5, −1, 0, 2, 1000 have the median 2. So 5 and 1000 become +1, −1 and 0 become −1, and the median itself, 2, becomes 0.
+# By hand: 5, −1, 0, 2, 1000 have the median 2. So 5 and 1000 become +1, −1 and 0 become −1, and the median itself, 2,
+# becomes 0.
 #
 # **Predict.** And what does [standardization](06_advantage_norm.ipynb) make of them? Which of the five will the policy
 # learn from?
@@ -252,10 +253,9 @@ assert few > 1.3 * many
 # says. The last line is all that we can say, about CartPole, 20,000 steps, and these two rates. ("Can't tell" would
 # not mean "does nothing." It would mean that the effect, if any, lies in that interval.)
 #
-# Even the last line leaves something out: the choice of the rates, from five seeds each. We ran this notebook on three
-# processors, which round differently. On one, both arms got a rate of 0.01, and thirty seeds couldn't tell them apart.
-# On the two others, the arms got rates that differ, and the same thirty seeds said that `better_half` hurts. So the
-# stored ladders choose among their best three rates on twenty seeds, and put the noise of choosing into their intervals.
+# Even the last line leaves something out: the choice of the rates, from five seeds each. Five other seeds may choose
+# other rates, and at other rates the same two arms may compare differently. So the stored ladders choose among their
+# best three rates on twenty seeds, and put the noise of choosing into their intervals.
 #
 # ## What a fork would change
 #

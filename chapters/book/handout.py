@@ -19,11 +19,8 @@ from tricks.errors import InputError
 CLONE = Path(__file__).parents[2]
 WITHHELD = "chapters/solutions/"
 ANSWER, END = "<details><summary>Answer</summary>", "</details>"
-POINTERS = re.compile(
-    r"Solutions: \[[^\]]+\]\(solutions/[^)]+\)\. "
-    r"|, and the answers are in \[`[^\]]+\]\(solutions/[^)]+\)(?: and \[`[^\]]+\]\(solutions/[^)]+\))*"
-    r"|The answers to the exercises are in \[`solutions`\]\(solutions\)\.\n\n"
-)
+# A sentence with a link to solutions; the period in a file's name doesn't end it.
+POINTER = re.compile(r"[A-Z](?:[^.\n]|\.(?=\S))*\]\(solutions(?:[^.\n]|\.(?=\S))*\.\s*")
 
 
 @dataclass(frozen=True)
@@ -91,4 +88,4 @@ def without_answers(texts: Iterable[str], mark: str) -> Iterator[str]:
             if not answer:
                 kept.append(line)
             answer &= bare != END
-        yield POINTERS.sub("", "\n".join(kept))
+        yield POINTER.sub("", "\n".join(kept))

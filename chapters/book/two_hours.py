@@ -4,6 +4,7 @@ A stop's notebook holds these cells as they are stored, outputs included. `pytho
 whichever chapters it runs.
 """
 
+import re
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from chapters.book import setup_cells
 from chapters.book.build import CHAPTERS, marked, reading_time, title, write_between
 
 TAG = "two-hours"
+SOLUTION = re.compile(r"\[`[^\]]+\]\(solutions/[^)]+\)")  # a link to the answers of a chapter
 START, END = "<!-- two hours -->\n", "<!-- /two hours -->"
 
 
@@ -120,9 +122,9 @@ def ending(number: int) -> str:
     """A stop's last words: what was left out, and the way on."""
     stop = STOPS[number - 1]
     whole = " and ".join(f"[{title(chapter)[0]}]({chapter}.ipynb)" for chapter in stop.parts)
-    answers = " and ".join(f"[`{name}.py`](solutions/{name}.py)" for name in stop.parts)
-    answered = f", and the answers are in {answers}" if (CHAPTERS / "solutions").is_dir() else ""  # not for students
-    way = f"There is more in {whole}{answered}."
+    links = [link for chapter in stop.parts for cell in stored(chapter).cells for link in SOLUTION.findall(cell.source)]
+    way = f"Solutions: {' and '.join(links)}. " if links else ""  # a students' copy has none
+    way += f"There is more in {whole}."
     if number < len(STOPS):
         following = STOPS[number]
         way += f" Next stop: [{number + 1}. {following.title}]({following.name}.ipynb)."

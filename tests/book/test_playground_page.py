@@ -97,12 +97,13 @@ def test_a_link_brings_back_what_was_seen(browser: Browser) -> None:
 
 
 def test_a_link_with_impossible_things_says_which(browser: Browser) -> None:
-    opened(browser, "playground.html#world=Chess&a=clip&lr=fast&agents=1000&speed=3")
+    opened(browser, "playground.html#world=Chess&a=clip&b=&b.lr=fast&return_first_batch=1&agents=1000&speed=3")
     said = browser.run("return document.querySelector('.play-problem').textContent")
     for part in (
         "no world Chess",
         "clip needs reuse",
-        "lr is",
+        "b.lr is a number of at least 0, not fast",
+        "return_first_batch is true or false, not 1",
         "agents is a whole number from 1 to 30",
         "called speed",
     ):

@@ -4,7 +4,9 @@ import time
 
 import pytest
 from support.browsing import Browser
-from support.playground import BLANK, BROKEN, CORRIDOR, SAY, TWO, click, flip, opened, told, wait
+from support.playground import BLANK, BROKEN, CORRIDOR, EXTENT, SAY, TWO, click, flip, opened, told, wait
+
+from chapters.book.site.playground import offered
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 
@@ -151,7 +153,20 @@ def test_it_fits_a_phone_and_is_dark_in_the_dark_and_nothing_jumps(page: str, br
         browser.resize(1440)
 
 
-@pytest.mark.parametrize("width", [400, 1440])
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_every_line_of_the_loop_is_seen_whole_beside_the_switches(width: int, browser: Browser) -> None:
+    browser.resize(width)
+    try:
+        opened(browser, f"playground.html#{CORRIDOR}&a={','.join(offered())}")
+        shown, whole, tallest, size = browser.run(EXTENT)
+        assert whole <= shown
+        assert tallest < 2 * size
+        assert size >= 9.6  # pixels
+    finally:
+        browser.resize(1440)
+
+
+@pytest.mark.parametrize("width", [400, 1280, 1440])
 def test_what_is_said_of_the_agents_moves_nothing(width: int, browser: Browser) -> None:
     browser.resize(width)
     try:

@@ -61,6 +61,10 @@ def test_answers_go_and_questions_and_hints_stay() -> None:
 def test_only_chapters_and_their_map_change() -> None:
     text = b"The answers to the exercises are in [`solutions`](solutions).\n\nNext"
     assert handed_out("chapters/README.md", text) == b"Next"
+    solutions = "Solutions: [`a.py`](solutions/a.py) and [`b.py`](solutions/b.py). "
+    assert [*without_answers([f"Done.\n\n{solutions}There is more in [A](a.ipynb)."], "")] == [
+        "Done.\n\nThere is more in [A](a.ipynb)."
+    ]
     assert handed_out("docs/README.md", text) == handed_out("chapters/thumbnails/x.png", text) == text
 
 

@@ -18,14 +18,13 @@ from tricks.ladder import LADDER, switched
 pytest.importorskip("sphinx", reason="no sphinx: pip install -e '.[site]'")
 
 from chapters.book.site.growing import body
+from chapters.book.site.revealed import TASKS
 from chapters.book.site.rungs import rung_of
 from chapters.book.site.staging import covered
 from chapters.book.site.website import replace
 from chapters.book.two_hours import STOPS
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
-
-
 SCREEN = 940  # pixels: the first screen, and room for other fonts
 
 
@@ -182,6 +181,22 @@ def test_what_a_reader_is_to_predict_is_covered() -> None:
     shown = nbformat.v4.new_code_cell("plt.show()", metadata={"tags": ["hide-input"]})
     notebook = covered(nbformat.v4.new_notebook(cells=[guess, shown]))
     assert ["hide-output" in cell.metadata.tags for cell in notebook.cells] == [True, False]
+
+
+def test_what_the_text_says_about_a_covered_outcome_is_revealed_with_it(browser: Browser) -> None:
+    below = """
+        return [...document.querySelectorAll('details.below-input')].map((box) => box.parentElement.nextElementSibling)
+            .filter((next) => next?.matches('p, ul, ol, div:not(.cell)')).map((next) => next.textContent)"""
+    for name in [*names(), *(stop.name for stop in STOPS)]:
+        browser.open(f"chapters/{name}.html")
+        assert [text for text in browser.run(below) if not text.startswith(TASKS)] == [], name
+    browser.open("chapters/03_clip.html")
+    said = "return [...document.querySelectorAll('p')].find((p) => /^The typical agent pays/.test(p.textContent))"
+    assert not browser.run(f"{said}.checkVisibility()")
+    asks = "return [...document.querySelectorAll('details.hide > summary')].map((each) => each.innerText.trim())"
+    assert {*browser.run(asks)} == {"Show the code", "Reveal the outcome"}
+    browser.run("document.querySelectorAll('details.below-input').forEach((box) => { box.open = true; })")
+    assert browser.run(f"{said}.checkVisibility()")
 
 
 def test_a_chapter_stands_at_the_rung_of_its_trick() -> None:

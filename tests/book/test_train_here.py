@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.browsing import Browser
+from support.playground import BROKEN
 
 from chapters.book.build import names
 from chapters.book.site.playing import home
@@ -26,9 +27,6 @@ Object.assign(made.dataset, { setting: arguments[0], large: 'playground.html' })
 document.getElementById('tried')?.remove();
 document.querySelector('article').prepend(made);
 new Book.playground.Small(made);
-"""
-BROKEN = """
-Playground.Session.source = 'onmessage = () => { throw new Error("no memory"); }';
 """
 TOLD = "return document.querySelector(arguments[0]).dataset.told"
 

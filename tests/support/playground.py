@@ -26,6 +26,12 @@ document.querySelector(".play-verdict").textContent = arguments[0];
 document.querySelector(".play-lone").textContent = arguments[1];
 return document.querySelector(".play-follow").offsetTop;
 """
+EXTENT = """
+const box = document.querySelector(".play-code .highlight");
+const lines = [...box.querySelectorAll(".loop-line")];
+const size = parseFloat(getComputedStyle(lines[0]).fontSize);
+return [box.clientWidth, box.scrollWidth, Math.max(...lines.map((line) => line.offsetHeight)), size];
+"""
 BROKEN = """
 Playground.Session.source = 'onmessage = () => { throw new Error("no memory"); }';
 """

@@ -6,7 +6,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from chapters.book.site.wall_chart import described
 from tricks import Config, Tricks
 from tricks.ladder import HYPERPARAMETERS, NEEDS, PRESETS, rungs
 
@@ -26,13 +25,13 @@ def offered() -> tuple[str, ...]:
 def ladder() -> dict[str, Any]:
     """The tricks with their facts, the numbers with their defaults, and the presets and rungs by name."""
     metadata, names = {f.name: f.metadata for f in fields(Tricks)}, offered()
-    kept = ("adds", "paper", "color", "beyond", "needs", "excludes", "numbers", "diagnostics")
+    kept = ("adds", "color", "beyond", "needs", "numbers")
     numbers = dict.fromkeys([*CORE, *(number for name in names for number in HYPERPARAMETERS[name])])
-    defaults, about = asdict(Config()), described()
+    defaults = asdict(Config())
     sets = {name: tricks.on for name, tricks in PRESETS.items()} | {each.on[-1]: each.on for each in rungs()[1:]}
     return {
         "tricks": [{"name": name, **{key: metadata[name][key] for key in kept}} for name in names],
-        "numbers": [{"name": name, "value": defaults[name], "about": about[name]} for name in numbers],
+        "numbers": [{"name": name, "value": defaults[name]} for name in numbers],
         "presets": {name: on for name, on in sets.items() if set(on) <= set(names)},
     }
 

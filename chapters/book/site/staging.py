@@ -86,7 +86,6 @@ def covered(notebook: NotebookNode) -> NotebookNode:
     for cell in notebook.cells:
         if "predict" in cell.metadata.get("tags", []):
             cell.metadata.tags.append("hide-output")
-            cell.metadata["mystnb"] = {"code_prompt_show": "Reveal the {type}", "code_prompt_hide": "Hide the {type}"}
     return notebook
 
 

@@ -83,7 +83,7 @@ def settings(static: list[str]) -> dict[str, Any]:
     return {
         "project": "What makes PPO work",
         "author": "the authors of tricks",
-        "extensions": [*EXTENSIONS, "chapters.book.site.rungs", "chapters.book.site.reference"],
+        "extensions": [*EXTENSIONS, *(f"chapters.book.site.{name}" for name in ("rungs", "revealed", "reference"))],
         **SETTINGS,
         "nb_execution_mode": "off",
         "nb_render_markdown_format": "gfm",  # tables in outputs

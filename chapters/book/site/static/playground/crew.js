@@ -7,7 +7,7 @@ import { Player } from "./player.js";
 import { WORLDS } from "./worlds/worlds.js";
 import { buildAgent, train } from "./loop.js";
 
-const SLOW = 4; // updates a second, up to which the lines of the loop are shown one by one
+export const SLOW = 4; // updates a second, up to which the lines of the loop are shown one by one
 const BREATH = 15; // milliseconds of work between two looks at what the page asks for
 
 export class Crew {

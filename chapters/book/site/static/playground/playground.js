@@ -1,4 +1,4 @@
-// The playground's engine: the library's loop in plain JavaScript, for pages that train agents before one's eyes.
+// The playground's engine: the library's loop in plain JavaScript, for pages that train agents while you watch.
 //
 // The site builder puts these modules into one classic script, playground-engine.js, because a page that is opened
 // from a folder can load neither modules nor workers. It defines `Playground`:
@@ -28,12 +28,13 @@
 //
 // A world has an `id`, its sizes, and a `kind` that says what a state is: pole (x, ẋ, θ, θ̇), corridor (the cell of
 // `cells`), cue (0 or 1), mail (the cue, and pay on its way, the newest first), rope (the cue in [0, 1)), grid (row
-// and column of `cells`). LADDER has tricks (name, adds, paper, color, needs, excludes, numbers, beyond, diagnostics),
-// numbers (name, value, about), and presets (name: tricks).
+// and column of `cells`), lottery (whether the choice is made, and for the ticket). LADDER has tricks (name, adds,
+// color, needs, numbers, beyond), numbers (name, value), and presets (name: tricks).
 
 export { closed, faults } from "./faults.js";
 export { LADDER } from "./ladder.js";
 export { WORLDS } from "./worlds/worlds.js";
+export { SLOW } from "./crew.js";
 export { Session, serve } from "./session.js";
 export { buildAgent, train } from "./loop.js";
 export { Chance } from "./seeds.js";

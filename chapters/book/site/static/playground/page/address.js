@@ -36,7 +36,7 @@ export function read(hash) {
   return { setting, wrong: [...asked.wrong, ...asked.rest().map((key) => `nothing here is called ${key}`)] };
 }
 
-/** What an address names. Where it doesn't, or asks for what can't be, there is a fallback; `wrong` says why. */
+/** The values in an address. A missing one has a fallback; so has an impossible one, and `wrong` says what's wrong. */
 class Asked {
   constructor(hash) {
     this.values = new URLSearchParams(hash.replace(/^#/, ""));
@@ -75,17 +75,21 @@ class Asked {
   number(prefix, name, fallback) {
     const text = this.text(prefix + name);
     if (text === null) return fallback;
-    if (typeof fallback === "boolean") return text === "true";
+    if (typeof fallback === "boolean") {
+      if (text === "true" || text === "false") return text === "true";
+      this.wrong.push(`${prefix}${name} is true or false, not ${text || "empty"}`);
+      return fallback;
+    }
     const [low, high] = LIMITS[name] ?? [0, Infinity];
     const value = text === "" ? NaN : Number(text);
     const whole = WHOLE.includes(name);
     if (value >= low && value <= high && value < Infinity && (!whole || Number.isInteger(value))) return value;
     const range = high < Infinity ? `from ${low} to ${high}` : `of at least ${low}`;
-    this.wrong.push(`${name} is a ${whole ? "whole " : ""}number ${range}, not ${text || "empty"}`);
+    this.wrong.push(`${prefix}${name} is a ${whole ? "whole " : ""}number ${range}, not ${text || "empty"}`);
     return fallback;
   }
 
-  /** The tricks of an arm, with all that they need; none if they can't be, and null if nobody asks for that arm. */
+  /** An arm's tricks with everything they need; none if its set is illegal, null if the address has no such arm. */
   tricks(key) {
     const text = this.text(key);
     if (text === null) return null;
@@ -100,7 +104,7 @@ class Asked {
     }
   }
 
-  /** The keys that nobody asked about. */
+  /** The keys that no method has read. */
   rest() {
     return [...this.values.keys()].filter((key) => !this.known.has(key));
   }

@@ -115,11 +115,10 @@ export class Controls {
     this.fault.replaceChildren(...Playground.faults(this.draft).map((fault) => this.mending(fault)));
   }
 
-  /** What is wrong with the draft, and a button that mends it. */
+  /** What a trick of the draft lacks, and a button that switches it on. */
   mending({ trick, needs, text }) {
-    const mended = needs.length ? Playground.closed([...this.draft, ...needs]) : this.draft.filter((x) => x !== trick);
-    const what = needs.length ? `switch on ${needs.join(", ")}` : `switch off ${trick}`;
-    return element("div", {}, `${text}. `, button(what, () => this.choose(mended, trick)));
+    const mend = () => this.choose(Playground.closed([...this.draft, ...needs]), trick);
+    return element("div", {}, `${text}. `, button(`switch on ${needs.join(", ")}`, mend));
   }
 
   /** What a trick is, and where to read about it. */
@@ -134,7 +133,7 @@ export class Controls {
     this.choose([...this.boxes.keys()].filter((each) => names.includes(each)), name);
   }
 
-  /** These tricks for the arm, if they go together; otherwise it is said what is missing, and nothing else happens. */
+  /** Give the arm these tricks. If one of them lacks another, only say so. */
   choose(tricks, changed = "") {
     this.draft = tricks;
     this.showSwitches();

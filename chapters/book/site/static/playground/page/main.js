@@ -5,7 +5,7 @@ import { Page } from "./playground_page.js";
 import { Small } from "./small.js";
 import { interval } from "./stats.js";
 
-Book.playground = { Curve, Small, interval }; // for whoever checks them
+Book.playground = { Curve, Small, interval }; // for tests
 const large = document.getElementById("playground");
 if (large) new Page(large);
 for (const small of document.querySelectorAll(".train-here")) new Small(small);

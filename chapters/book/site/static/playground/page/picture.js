@@ -8,7 +8,7 @@ const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
 export const ARMS = ["arm-a", "arm-b"];
 
 export class Picture {
-  /** pick(agent) is called when a line is clicked. Without it no agent is watched, and lines are only to be seen. */
+  /** pick(agent) is called when a line is clicked. Without it, no agent is watched, and a click does nothing. */
   constructor(pick) {
     this.pick = pick;
     this.place = element("div", { class: "play-picture" });

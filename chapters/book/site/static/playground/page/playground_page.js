@@ -1,4 +1,4 @@
-// The playground: a setting on the left, its agents in the middle, their loop and diagnostics on the right.
+// The playground: a setting on the left, its agents beside it, and their loop and diagnostics below them.
 
 import { button, element, offer, select } from "./dom.js";
 import { Controls } from "./controls.js";
@@ -58,17 +58,18 @@ export class Page {
     const follow = element("label", { class: "play-follow" }, "Watching ", this.agent, " (or click a line)");
     this.legend = element("div", { class: "play-legend" });
     const says = element("div", { class: "play-says" }, watching.verdict, watching.lone);
-    const columns = {
+    const beside = element("div", { class: "play-beside" }, says, follow, stages);
+    const parts = {
       left: [controls.element],
-      middle: [top, watching.progress, this.legend, watching.picture.element, says, follow, stages, this.ideas()],
-      right: [watching.code.element, watching.gauges.element],
+      agents: [top, watching.progress, this.legend, watching.picture.element, beside, this.ideas()],
+      below: [watching.code.element, watching.gauges.element],
     };
-    const made = Object.entries(columns).map(([side, parts]) => element("div", { class: `play-${side}` }, ...parts));
+    const made = Object.entries(parts).map(([name, inside]) => element("div", { class: `play-${name}` }, ...inside));
     this.place.append(this.problem, element("div", { class: "play-grid" }, ...made));
     this.hurry(this.speed);
   }
 
-  /** What may be said has changed; tests read it, too. */
+  /** There is a new verdict. Tests read it from the page. */
   tell(found) {
     const { done, arms } = this.watching;
     this.place.dataset.told = JSON.stringify({ ...found, done, reached: arms.map(({ reached }) => reached) });

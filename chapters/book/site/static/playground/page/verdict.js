@@ -1,4 +1,4 @@
-// What may be said: of ten agents and of one, of two settings, and how many agents would settle it.
+// The verdict in words: on one setting or two, from all agents or from one, and how many agents would settle it.
 
 import { FEWEST, interval, mean, welch, wouldDo } from "./stats.js";
 import { alike } from "./names.js";
@@ -63,7 +63,7 @@ function more(needed) {
   return `; at this spread ${many} agents each would`;
 }
 
-/** A number as one would say it. */
+/** A number with a few digits. */
 function said(value) {
   if (Number.isNaN(value)) return "?";
   const size = Math.abs(value);

@@ -1,4 +1,4 @@
-// What is seen of a pair of arms while they train: the picture, the stages, the loop, the gauges, and what may be said.
+// One or two arms while they train: their curves, stages, loop, gauges, and the verdict.
 
 import { ARMS, Picture } from "./picture.js";
 import { Code } from "./code.js";
@@ -11,10 +11,9 @@ import { judged } from "./verdict.js";
 import { place } from "./places.js";
 
 const PAUSE = 90; // milliseconds between two pictures
-const SLOW = 4; // updates a second, up to which the lines of the loop are marked one by one
 
 export class Watching {
-  /** pick(agent): a line was clicked. told(found): what may be said has changed. */
+  /** pick(agent): a line was clicked. told(found): there is a new verdict. */
   constructor(pick, told) {
     this.picture = new Picture(pick);
     this.stages = ARMS.map((name) => new Stage(name));
@@ -31,7 +30,7 @@ export class Watching {
     this.end();
     const { range } = place(setting.world);
     const { steps } = setting.arms[k].numbers;
-    this.fast = speed > SLOW;
+    this.fast = speed > Playground.SLOW;
     this.arms = begun(setting, { paused, speed });
     this.picture.begin({ steps, range });
     this.stages.forEach((stage, which) => {
@@ -75,7 +74,7 @@ export class Watching {
   }
 
   setSpeed(speed) {
-    this.fast = speed > SLOW;
+    this.fast = speed > Playground.SLOW;
     if (this.fast) this.code.rest();
     for (const { session } of this.arms) session.setSpeed(speed);
   }
