@@ -115,6 +115,7 @@ def test_evaluations_are_a_column_and_a_line_of_the_summary(tmp_path: Path, caps
     assert said[-2] == (
         "mean return of the last greedy evaluation: 1.0, 95% interval [1.0, 1.0] (Student's t over 5 seeds)"
     )
+    assert said[-1] == f"wrote {tmp_path}; to watch an agent: python -m tricks play {tmp_path}"
     curve = pd.read_csv(tmp_path / "curve.csv")
     assert (curve.groupby("seed")["eval_return"].count() == 3).all()
 
