@@ -76,6 +76,11 @@ def meant(name: str, names: Iterable[str], before: str = "") -> str:
 
     before: what stands before the name and is not to be compared, such as the module of an environment.
     """
-    plain = {each.replace("-", "_").lower(): each for each in names}
-    near = difflib.get_close_matches(name.replace("-", "_").lower(), list(plain), n=1)
+    plain = {_bare(each): each for each in names}
+    near = difflib.get_close_matches(_bare(name), list(plain), n=1)
     return f" (did you mean {before}{plain[near[0]]}?)" if near else ""
+
+
+def _bare(name: str) -> str:
+    """A name without what all options share, so that --dry-run is not close to --shared-trunk."""
+    return name.lower().replace("-", "_").lstrip("_")

@@ -31,7 +31,7 @@ def show(asked: Request, out: Path, workers: int, command: str) -> None:
     for name, reason in asked.design.dropped if asked.design else ():
         print(f"dropped: {name} ({reason})")
     found = answer(asked, out, workers, command=command)
-    print(f"\n{found.brief}\n\nwrote {', '.join(map(str, found.files))}")
+    print(f"\n{found.brief}\n\nwrote {found.files[0]}, and {len(found.files) - 1} other files in its folder")
 
 
 def answer(

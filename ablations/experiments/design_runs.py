@@ -22,6 +22,9 @@ from ablations.training.what import What
 from ablations.training.workers import run_jobs, worker_count
 from tricks.errors import InputError
 
+NEXT = """\
+The report explains every column. To ask a question of your own: python -m ablations compare "ppo" "ppo --no-gae\""""
+
 
 @dataclass(frozen=True)
 class Options(What):
@@ -80,9 +83,9 @@ def main(chosen: Options, command: str) -> int:
         seconds = [confirm(plan, study, store, chosen, command) for plan, study in zip(done, studies, strict=True)]
         studies = [replace(study, again=again) for study, again in zip(studies, seconds, strict=True)]
     print(f"{time.perf_counter() - start:.0f} seconds")
-    return max(
-        page.document(studies, chosen.out, paths, command, questions=page.questions_in(chosen.out)), int(bool(failed))
-    )
+    status = page.document(studies, chosen.out, paths, command, questions=page.questions_in(chosen.out))
+    print(NEXT)
+    return max(status, int(bool(failed)))
 
 
 def refuse_reserved(plan: Plan) -> None:

@@ -150,5 +150,5 @@ def main(arguments: Sequence[str], command: str) -> int:
         configs = [replace(line.config, env=env.strip()) for env in own.env.split(",")]
     asked = [Request(arms, config, line.seeds, "", line.rates, own.rate_seeds, own.margin) for config in configs]
     found = _judged(name, own.base, asked, own.out, own.workers, command)
-    print(f"\n{found.brief}\n\nwrote {', '.join(map(str, found.files))}")
+    print(f"\n{found.brief}\n\nwrote {found.files[0]}, and {len(found.files) - 1} other files in its folder")
     return 0

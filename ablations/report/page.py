@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ def document(
     """
     files = [*paths, *write(studies, folder, made_by, brief, questions)]
     print(_contents(studies) + "\n" if listed else _tables(studies, folder), end="")
+    told = [] if listed else [said for study in studies if study.kind == "designs" for said in sentences.of(study)]
+    print("".join(f"\n{unescape(said)}\n" for said in told), end="")
     print(f"\nwrote {files[-1]}, {files[-2].name}, and the {len(files) - 2} files that they are made from")
     return int(any(study.missing(design) for study in studies for design in study.designs))
 

@@ -25,6 +25,7 @@ def test_the_main_job_ends_in_a_report_and_resumes(tmp_path: Path, capsys: pytes
     first = capsys.readouterr().out
     assert "17 jobs, 0 of them done before" in first
     assert "| + clip_anneal" in first
+    assert first.endswith('a question of your own: python -m ablations compare "ppo" "ppo --no-gae"\n')
     place = tmp_path / "ladder_CartPole-v1_300steps"
     made = {path.name: path.read_bytes() for path in place.iterdir()}
     for name in ("effects", "curves_ladder", "solved_ladder"):

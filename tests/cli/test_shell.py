@@ -47,7 +47,7 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
     written = ["--steps", "1e5", "--lanes=1.6e1", "--seeds", "1e0", "--lr", "1e-3", "--hidden", "1e1", "20"]
     _, (config,) = parse(written, "train", Config)
     assert config == Config(steps=100_000, lanes=16, seeds=1, lr=1e-3, hidden=(10, 20))
-    with pytest.raises(InputError, match="--steps: invalid literal for int"):
+    with pytest.raises(InputError, match="--steps: takes a whole number"):
         parse(["--steps", "1.23e1"], "train", Config)
 
 
@@ -61,13 +61,15 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         ),
         (["train", "pppo"], "unknown rung 'pppo' (did you mean ppo?)"),
         (["train", "--gea"], "unknown option --gea (did you mean --gae?)"),
+        (["train", "--dry-run"], "unknown option --dry-run; see --help"),
         (["train", "--steps", "-5"], "steps must be positive and finite, not -5"),
-        (["train", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'; see --help"),
-        (["train", "--seeds", "1,1"], "--seeds: no type matching INT|{[INT [INT ...]]} could"),
-        (["train", "--lr=0.1,0.2"], "--lr: no type matching FLOAT|{[FLOAT [FLOAT ...]]} could"),
-        (["train", "--eval_every", "x"], "--eval-every: no type matching {None}|INT could"),
+        (["train", "--steps", "many"], "--steps: takes a whole number, not 'many'; see --help"),
+        (["train", "--seeds", "1,1"], "--seeds: takes a whole number, or several with spaces between, not '1,1'"),
+        (["train", "--lr=0.1,0.2"], "--lr: takes a number, or several with spaces between, not '0.1,0.2'; see --help"),
+        (["train", "--eval_every", "x"], "--eval-every: takes a whole number, not 'x'; see --help"),
         (["train", "--env"], "Missing value for argument '--env'. Expected 1 values; see --help"),
         (["train", "--compile", "yes"], "Unrecognized options: yes; see --help"),
+        (["train", "--env", "Nowhere"], "`Nowhere` doesn't exist; if a module of yours"),
         (["train", "--env", "CartPole-v7"], "(did you mean CartPole-v1?)"),
         (["train", "--env", "Talking-v0"], "Talking-v0 has a Text observation space"),
         (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),
@@ -86,8 +88,7 @@ def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, 
 def test_the_one_line_is_the_same_where_no_box_can_be_drawn(encoding: str) -> None:
     command = [sys.executable, "-m", "tricks", "train", "--lr", "abc"]
     ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONIOENCODING": encoding})
-    kinds = "FLOAT|{[FLOAT [FLOAT ...]]}"
-    assert ended.stderr == f"error: --lr: no type matching {kinds} could be instantiated from ['abc']; see --help\n"
+    assert ended.stderr == "error: --lr: takes a number, or several with spaces between, not 'abc'; see --help\n"
     assert ended.returncode == 2
 
 

@@ -1,6 +1,7 @@
 """`train`: what its folder holds while it trains and afterwards, and what it says in the end."""
 
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -115,8 +116,18 @@ def test_evaluations_are_a_column_and_a_line_of_the_summary(tmp_path: Path, caps
     assert said[-2] == (
         "mean return of the last greedy evaluation: 1.0, 95% interval [1.0, 1.0] (Student's t over 5 seeds)"
     )
+    assert said[-1] == f"wrote {tmp_path}; to watch an agent: python -m tricks play {tmp_path}"
     curve = pd.read_csv(tmp_path / "curve.csv")
     assert (curve.groupby("seed")["eval_return"].count() == 3).all()
+
+
+def test_the_last_line_is_a_command_that_plays_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "my run"
+    assert main([*TINY, "--env", "tricks.worlds:tricks/Corridor-v0", "--seeds", "1", "--out", str(out)]) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    python, m, package, *command = shlex.split(last.partition(f"wrote {out}; to watch an agent: ")[2])
+    assert (python, m, package) == ("python", "-m", "tricks")
+    assert main([*command, "--no-gif", "--episodes", "1"]) == 0
 
 
 def test_the_summary_has_an_interval_over_five_seeds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,7 +122,7 @@ def test_a_run_on_a_scripts_id_is_played_from_elsewhere(
     capsys.readouterr()
     play = ["play", folder, "--episodes", "2", "--no-gif"]
     assert main(play) == 2
-    assert "if a module of yours registers it, name that: module:Script-v0" in capsys.readouterr().err
+    assert "; if a module of yours registers it, name that: module:Script-v0" in capsys.readouterr().err
     assert main([*play, "--env", "a_script:Script-v0"]) == 0
     assert "in a_script:Script-v0, sampled actions: mean return 5.0" in capsys.readouterr().out
     assert main([*play, "--env", "a_script:Other-v0"]) == 2

@@ -45,7 +45,7 @@ def test_the_shell_prints_a_table_and_leaves_a_folder_with_everything(
     assert cli.main(["compare", *arms, *SHARED, "--workers", "1", "--seeds", "5", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "tricks/Corridor-v0: 2 arms × 5 seeds × 320 steps" in said
-    assert re.search(r"\| ppo  +\| 0\.001 \|.*\n\| bare +\| 0\.01 ", said)
+    assert re.search(r"\| ppo  +\| 0\.001 \|.*\n\| bare +\| 0\.01 [\s\S]*/report\.html, and 7 other files", said)
     (folder,) = tmp_path.glob("compare_*")
     names = {"table.csv", "runs.csv", "curves.csv.gz", "curves.png", "curves.svg", "curves.csv", "report.html"}
     assert {path.name for path in folder.iterdir()} == {*names, "comparison.md"}

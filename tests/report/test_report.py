@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from ablations.design.crossed import factorial
 from ablations.design.designs import add_one_in, ladder, leave_one_out
 from ablations.findings.our_designs import around_continuous, ppo
 from ablations.findings.published import published_text
-from ablations.report import page, tables
+from ablations.report import page, sentences, tables
 
 NAMES = ["baseline", "entropy"]
 
@@ -140,7 +141,9 @@ def test_a_report_on_many_studies_lists_them_and_one_on_the_stored_ones_has_its_
     refuses(main, ["report", "--from-results", "--out", str(mine)], "holds runs of your own")
     assert not (mine / "report.md").exists()
     assert main(["report"]) == 0
-    assert f"ladder on {made.env}\n\n|" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"ladder on {made.env}\n\n|" in said
+    assert all(unescape(sentence) in said.splitlines() for sentence in sentences.of(made))
 
 
 def test_a_report_names_a_command_that_a_shell_understands(tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ T = TypeVar("T")
 
 
 SHORT = {"--continue": "--continue-from", "-q": "--quiet"}  # what no field can be called in Python
+NO_NUMBER = re.compile(  # what Python says of a value that is no number, and tyro of one that is of none of the types
+    r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (?P<one>.*)"
+    r"|no type matching (?P<types>[INTFLOAone{}|\[\]. ]+) could be instantiated from \[(?P<all>.*)\]"
+)
 REPEATED = {"--env-arg": "--env-args", "--wrap": "--wrap"}  # options that may be given again and again: their field
 
 
@@ -143,7 +147,14 @@ def _message(box: str) -> str:
     lines = (line.strip("│╭╮╰╯ ") for line in box.splitlines()[1:])
     said = itertools.dropwhile(lambda line: not line.strip("─-"), lines)  # without a box, a rule follows the title
     message = " ".join(itertools.takewhile(lambda line: line.strip("─-"), said))
-    return message.removeprefix("Error parsing ").rstrip(".")
+    return NO_NUMBER.sub(_takes, message.removeprefix("Error parsing ").rstrip("."))
+
+
+def _takes(found: re.Match[str]) -> str:
+    """What an option takes whose value is no number."""
+    types = found["types"] or found[0]
+    kind = "a whole number" if "int" in types.lower() else "a number"
+    return f"takes {kind}{', or several with spaces between' * ('[' in types)}, not {found['one'] or found['all']}"
 
 
 def refuse_empty_paths(kind: type, arguments: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ def summary(run: "Run") -> str:
         between = fewest if fewest == most else f"{fewest} to {most}"
         lines.append(f"steps taken per seed: {between} (the last batch is always completed)")
     if len(known):
-        lines.append(f"mean return over the last 10% of {run.config.steps} steps of {run.config.env}: {over(late)}")
+        lines.append(f"mean return over the last 10% of {run.config.steps:,} steps of {run.config.env}: {over(late)}")
     lines += [f"{line}; --as-vector takes it as a vector" for line in run.agent.spaces.seen]
     judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
     if len(judged):

@@ -1,6 +1,7 @@
 """`python -m tricks train`: train agents, print a summary, and save the run."""
 
 import os
+import shlex
 import warnings
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
@@ -188,7 +189,8 @@ def save(run: "Run", out: Path, overwrite: bool) -> None:
         draw_curve(run, out / "curve.png")
     except InputError as error:
         raise InputError(f"{error}; the run itself is saved in {out}") from error
-    print(f"wrote {out}")
+    play = ["python", "-m", "tricks", "play", str(out), *["--env", run.config.env] * (":" in run.config.env)]
+    print(f"wrote {out}; to watch an agent: {shlex.join(play)}")
 
 
 def evaluation_of(output: Output) -> "Evaluation | None":

@@ -44,6 +44,7 @@ def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
         reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
         named = make.name if isinstance(make, NamedEnv) else config.env if make is None else ""
         what, hint = (repr(named), _hint(named, error)) if named else ("that env= makes", "")
+        reason = reason.rstrip(".") if hint else reason
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
 
 
