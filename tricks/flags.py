@@ -1,6 +1,7 @@
 """Metadata of a flag, checks for unmet needs, and guesses at misspelled names."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -82,5 +83,5 @@ def meant(name: str, names: Iterable[str], before: str = "") -> str:
 
 
 def _bare(name: str) -> str:
-    """A name without what all options share, so that --dry-run is not close to --shared-trunk."""
-    return name.lower().replace("-", "_").lstrip("_")
+    """A name without what all options share, or all environments: --dry-run is not close to --shared-trunk."""
+    return re.sub(r"_v\d+$", "", name.lower().replace("-", "_").lstrip("_"))

@@ -35,7 +35,7 @@ class Phrases:
     """
 
     climb: str = ""
-    """A whole sentence: from the first arm's area {first} to the last arm's {last}, over {count} comparisons."""
+    """A whole sentence: from the first arm's area {first} to the last arm's {last}, over {steps}, such as `3 steps`."""
     detected: str = ""
     """Part of a sentence that several designs share; {a_trick} is `it` after the first."""
     place: str = ""

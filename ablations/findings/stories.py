@@ -11,7 +11,7 @@ STORIES |= {
         ),
         Mark("D", "◇", "on the rung before"),
         Phrases(
-            climb="the ladder takes the area under the curve from {first} to {last}. Detected among its {count} steps: "
+            climb="the ladder takes the area under the curve from {first} to {last}. Detected among its {steps}: "
             "{seen}.",
             question="as the next rung",
             curves=", ladder",

@@ -48,8 +48,9 @@ def _climb(study: Study, design: Design, steps: pd.DataFrame) -> str:
     areas = arms_table(study, design).area
     up, down = (_named(steps[steps.detected == sign], sizes=True) for sign in (1, -1))
     seen = [f"up with {up}"] * bool(up) + [f"down with {down}"] * bool(down)
+    count = "only step" if len(steps) == 1 else f"{len(steps)} steps"
     return phrases(design).climb.format(
-        first=f"{areas.iloc[0]:.0f}", last=f"{areas.iloc[-1]:.0f}", count=len(steps), seen=", ".join(seen) or "none"
+        first=f"{areas.iloc[0]:.0f}", last=f"{areas.iloc[-1]:.0f}", steps=count, seen=", ".join(seen) or "none"
     )
 
 

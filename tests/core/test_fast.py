@@ -1,6 +1,7 @@
 """What numba compiles: each function equals its plain formula, with its gradient; no seed's bits depend on others."""
 
 import importlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -178,14 +179,15 @@ def test_without_numba_everything_takes_its_plain_form(monkeypatch: pytest.Monke
         loaded.cache_clear()
 
 
-@pytest.mark.parametrize("misses", [{}, {"(int64,)": 1}])
-def test_what_had_to_be_compiled_says_so(
-    misses: dict[str, int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("misses", "seconds"), [({}, 7), ({"(int64,)": 1}, 7), ({"(int64,)": 1}, 0.4)])
+def test_what_took_time_to_compile_says_so(
+    misses: dict[str, int], seconds: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(time, "perf_counter", iter([0.0, seconds]).__next__)
     function = SimpleNamespace(stats=SimpleNamespace(cache_misses=misses))
     monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(function=function))
     loaded.__wrapped__("compiled_rows")
-    said = "compiled_rows: compiled for this CPU, once, in 0 s\n" if misses else ""
+    said = "compiled_rows: compiled for this CPU, once, in 7 s\n" if misses and seconds == 7 else ""
     assert capsys.readouterr().err == said
 
 

@@ -86,6 +86,7 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
         ("bringing:Brougt-v0", "Did you mean: `Brought`?"),
         ("bringing:Brought-v7", "(did you mean bringing:Brought-v0?)"),
         ("Cartpole-v1", "Did you mean: `CartPole`?"),
+        ("Script-v0", "Environment `Script` doesn't exist"),  # what all ids end with is no likeness
     ],
 )
 def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: str) -> None:

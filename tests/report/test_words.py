@@ -39,6 +39,11 @@ def test_what_is_detected_is_said() -> None:
     )
 
 
+def test_a_ladder_of_one_trick_has_one_step() -> None:
+    one, *_ = sentences.of(study(ladder(("clip",)), lambda on: 90 * ("clip" in on), "CartPole-v1"))
+    assert "Detected among its only step: up with `clip`" in one
+
+
 def test_environments_are_set_against_each_other() -> None:
     here, there = several("CartPole-v1", 60), several("Acrobot-v1", -60)
     assert sentences.across([here]) == ""

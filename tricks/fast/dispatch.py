@@ -100,8 +100,9 @@ def loaded(module: str) -> ModuleType | None:
         _say(module, f"not compiled ({type(error).__name__}), so PyTorch computes the plain formulas")
         return None
     stats = [each.stats for each in vars(found).values() if hasattr(each, "stats")]
-    if any(each.cache_misses for each in stats):
-        _say(module, f"compiled for this CPU, once, in {time.perf_counter() - start:.0f} s")
+    seconds = time.perf_counter() - start
+    if seconds >= 0.5 and any(each.cache_misses for each in stats):
+        _say(module, f"compiled for this CPU, once, in {seconds:.0f} s")
     return found
 
 
