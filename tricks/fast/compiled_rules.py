@@ -69,6 +69,15 @@ def acrobot(state, action, after, reward, terminated):
         after[i, 3] = min(max(second, f4(-9 * math.pi)), f4(9 * math.pi))
 
 
+@kernel("(f4[:, ::1], f4[:, ::1])", contract=False)
+def acrobot_shown(state, obs):
+    """What the agent sees of each state."""
+    for i in range(len(state)):
+        obs[i, 0], obs[i, 1] = np.cos(state[i, 0]), np.sin(state[i, 0])
+        obs[i, 2], obs[i, 3] = np.cos(state[i, 1]), np.sin(state[i, 1])
+        obs[i, 4], obs[i, 5] = state[i, 2], state[i, 3]
+
+
 @kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f8[::1])", contract=False)
 def pendulum(state, action, after, reward):
     """One Euler step of 0.05 s under a torque within ±2; NaN is no torque."""

@@ -18,10 +18,11 @@ DIGESTS = {
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
-    "tricks.core.rollout.play_episodes": "0ba8c51a4f10",
+    "tricks.core.rollout.play_episodes": "e4f5d57cb23f",
     "tricks.loop.learn": "a4daf54e11cf",
-    "tricks.segments.play_segment": "c7dc6487cc25",
+    "tricks.segments.play_segment": "ce5b2e055153",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
+    "tricks.worlds.acrobot.observe": "11726936035c",
     "tricks.worlds.cartpole.dynamics": "d24876b32284",
     "tricks.worlds.pendulum.dynamics": "cda74ecb8591",
 }

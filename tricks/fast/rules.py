@@ -33,6 +33,17 @@ def acrobot(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
     return after, reward, terminated
 
 
+def acrobot_shown(state: Tensor) -> Tensor | None:
+    """`worlds.acrobot.observe`."""
+    state = state.contiguous()
+    code = compiled("compiled_rules", state)
+    if code is None:
+        return None
+    obs = state.new_empty(*state.shape[:-1], 6)
+    code.acrobot_shown(_lanes(state), _lanes(obs))
+    return obs
+
+
 def pendulum(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
     """`worlds.pendulum.dynamics`."""
     state = state.contiguous()

@@ -1,21 +1,45 @@
-"""CartPole as numba compiles it: policy, rules, and resets, row by row, one seed after the other."""
+"""CartPole and Acrobot as numba compiles them: policy, rules, and resets, row by row, one seed after the other."""
 
 import numpy as np
 
 from tricks.fast.compiled_layers import BLOCK, block_forward, fill, largest, moved, spans_of
 from tricks.fast.compiled_product import matrix, product
-from tricks.fast.compiled_rules import cartpole
+from tricks.fast.compiled_rules import acrobot, acrobot_shown, cartpole
 from tricks.fast.kernels import kernel
+
+CARTPOLE, ACROBOT = range(2)
+
+
+@kernel("(i8, f4[:, ::1], f4[:, ::1])")
+def show(world, state, obs):
+    """What the agent sees of each lane's state."""
+    if world == ACROBOT:
+        acrobot_shown(state, obs)
+    else:
+        for n in range(len(state)):
+            for j in range(4):
+                obs[n, j] = state[n, j]
+
+
+@kernel("(i8, f4[:, ::1], i8[::1], f4[:, ::1], f8[::1], b1[::1])")
+def move(world, state, action, after, reward, terminated):
+    """One step of each lane."""
+    if world == ACROBOT:
+        acrobot(state, action, after, reward, terminated)
+    else:
+        cartpole(state, action, after, terminated)
+        for n in range(len(state)):
+            reward[n] = 1.0
 
 
 @kernel(
-    "(f4[:, :, ::1], i4[:, ::1], b1[:, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f4[:, ::1], f4[:, ::1], "
-    "b1[:, ::1], i8[::1], f4[:, :, :, ::1], i8[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], "
-    "b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8, i8)"
+    "(i8, f4[:, :, ::1], i4[:, ::1], b1[:, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f4[:, ::1], f4[:, ::1], "
+    "b1[:, ::1], i8[::1], f4[:, :, :, ::1], i8[:, :, ::1], f8[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], "
+    "b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8, i8)"
 )
 def play(
-    state, age, resetting, fresh, noise, mean, scale, playing, count, obs, actions, terminated, truncated, resets,
-    played, limit, net, sizes, curved, time_limit, enough,
+    world, state, age, resetting, fresh, noise, mean, scale, playing, count, obs, actions, rewards, terminated,
+    truncated, resets, played, limit, net, sizes, curved, time_limit, enough,
 ):  # fmt: skip
     """Write the columns [S, T, N]; state [S, N, 4], age and resetting [S, N] are left as they are after the last row.
 
@@ -26,8 +50,9 @@ def play(
     """
     seeds, rows, lanes = actions.shape
     outputs, (spans, features) = sizes[-1], spans_of(sizes)
-    seen, after = np.empty((lanes, 4), np.float32), np.empty((lanes, 4), np.float32)
-    y, fell = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.bool_)
+    seen, shown = np.empty((lanes, sizes[0]), np.float32), np.empty((lanes, sizes[0]), np.float32)
+    after, pay, over = np.empty((lanes, 4), np.float32), np.empty(lanes), np.empty(lanes, np.bool_)
+    y = np.empty((lanes, outputs), np.float32)
     room = np.empty(BLOCK * len(sizes) * largest(sizes), np.float32)
     hs = np.empty(len(sizes) - 2, np.int64)
     for s in range(seeds):
@@ -39,9 +64,10 @@ def play(
             going = enough == 0
             for n in range(lanes):
                 going = going or playing[s, n]
+            show(world, state[s], shown)
             for n in range(lanes):
-                for j in range(4):
-                    x = state[s, n, j]
+                for j in range(sizes[0]):
+                    x = shown[n, j]
                     obs[s, t, n, j] = x
                     seen[n, j] = min(max((x - mean[s, j]) * scale[s, j], -limit), limit) if scale[s, j] > 0 else x
             if not going:
@@ -59,7 +85,7 @@ def play(
                     if y[n, j] > y[n, best] or (y[n, j] != y[n, j] and y[n, best] == y[n, best]):
                         best = j
                 actions[s, t, n] = best
-            cartpole(state[s], actions[s, t], after, fell)
+            move(world, state[s], actions[s, t], after, pay, over)
             for n in range(lanes):
                 count[s] += playing[s, n] and not resetting[s, n]
             for n in range(lanes):
@@ -68,11 +94,13 @@ def play(
                 for j in range(4):
                     state[s, n, j] = after[n, j] if going else fresh[s, t, n, j]
                 age[s, n] = age[s, n] + 1 if going else 0
-                terminated[s, t, n] = fell[n] and going
+                rewards[s, t, n] = pay[n] if going else 0.0
+                terminated[s, t, n] = over[n] and going
                 truncated[s, t, n] = age[s, n] >= time_limit
                 resetting[s, n] = terminated[s, t, n] or truncated[s, t, n]
                 if enough != 0 and count[s] >= enough and (resetting[s, n] or not going):
                     playing[s, n] = False
+        show(world, state[s], shown)
         for n in range(lanes):
-            for j in range(4):
-                obs[s, rows, n, j] = state[s, n, j]
+            for j in range(sizes[0]):
+                obs[s, rows, n, j] = shown[n, j]

@@ -1,4 +1,4 @@
-"""Rollouts of CartPole in one compiled call for many rows, for policies of dense layers on a CPU."""
+"""Rollouts of CartPole and Acrobot in one compiled call for many rows, for policies of dense layers on a CPU."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,15 +20,17 @@ from tricks.envs.tensor import TensorEnv
 from tricks.fast.dispatch import compiled
 from tricks.fast.formulas import attributes
 from tricks.state_norm import ObsStats
-from tricks.worlds import cartpole
+from tricks.worlds import acrobot, cartpole
 from tricks.worlds.world import everything_legal, reward_itself
 
+WORLDS = cartpole, acrobot  # by their numbers in `compiled_playing`
 FORMULAS = attributes(  # what this stands for, beside `play_segment`, `play_episodes`, and what they read
     *((Player, name) for name in ("step", "rollout", "overlong")),
     *((TensorEnv, name) for name in ("step", "_shown", "arrive")),
     *((Agent, name) for name in ("policy", "output", "standardized")),
     *((module, "forward") for module in (Net, Dense, Head, ObsStats)),
-    *((cartpole, "dynamics"), (cartpole, "observe"), (Categorical, "sample")),
+    *((world, name) for world in WORLDS for name in ("dynamics", "observe")),
+    (Categorical, "sample"),
 )
 
 
@@ -57,8 +59,9 @@ def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> 
 class Block(NamedTuple):
     """Some rows of all lanes, [S, T, N, ...], and one more observation."""
 
-    obs: Tensor  # [S, T+1, N, 4]
+    obs: Tensor  # [S, T+1, N, D]
     action: Tensor
+    reward: Tensor
     terminated: Tensor
     truncated: Tensor
     resets: Tensor  # the step ignored the action and began an episode
@@ -67,9 +70,10 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Game:
-    """CartPole, a player, and an agent of dense layers."""
+    """CartPole or Acrobot, a player, and an agent of dense layers."""
 
     code: Any
+    world: int
     player: Player
     env: TensorEnv
     agent: Agent
@@ -80,28 +84,29 @@ class Game:
         env, agent = player.env, getattr(policy, "__self__", None)
         if not (isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy)):
             return None
+        world = next(k for k, rules in enumerate(WORLDS) if rules.dynamics is env.world.dynamics)
         tensors = [tensor for layer in agent.policy_net.layers for tensor in layer]
         code = compiled("tricks.fused.compiled_playing", *tensors)
-        return None if code is None else cls(code, player, env, agent)
+        return None if code is None else cls(code, world, player, env, agent)
 
     def block(self, index: int, playing: Tensor, count: Tensor | None = None, enough: int = 0) -> Block:
         """The next rows, as many as there are random numbers in a block of the player's; `playing` is updated."""
         player, env, agent, length = self.player, self.env, self.agent, self.player.block
         weights, biases = zip(*agent.policy_net.layers, strict=True)
-        noise = draw(env.seeds, player.purpose, player.rollouts, index, by=partial(gumbel, (length, env.lanes, 2)))
+        wanted = (length, env.lanes, env.spaces.actions)
+        noise = draw(env.seeds, player.purpose, player.rollouts, index, by=partial(gumbel, wanted))
         fresh = torch.stack([env.next_chances()[0] for _ in range(length)], 1)  # [S, T, N, 4]
         state, age, resetting = env._state.clone(), env._age.clone(), env.now.resetting.clone()
-        shape = (len(age), length, env.lanes)
+        shape, features = (len(age), length, env.lanes), env.spaces.features
+        action, reward = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.float64)
         flags = [torch.zeros(shape, dtype=torch.bool) for _ in range(4)]
-        action = torch.zeros(shape, dtype=torch.int64)
-        block = Block(state.new_zeros(shape[0], length + 1, env.lanes, 4), action, *flags)
+        block = Block(state.new_zeros(shape[0], length + 1, env.lanes, features), action, reward, *flags)
         count = torch.zeros(len(age), dtype=torch.int64) if count is None else count
-        rows = state, age, resetting, fresh, noise, *seen(agent), playing, count, *block
+        rows = state, age, resetting, fresh, noise, *seen(agent, features), playing, count, *block
         net = np.array([[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]])
-        sizes, tanh = np.array([4, *(x.shape[2] for x in weights)]), cast(Dense, agent.policy_net.body).tanh
-        self.code.play(*(x.numpy() for x in rows), LIMIT, net, sizes, tanh, env._limit, enough)
-        pay = (~block.resets[:, -1]).double()
-        env.arrive(state, age, pay, block.terminated[:, -1], block.truncated[:, -1], pay)
+        sizes, tanh = np.array([features, *(x.shape[2] for x in weights)]), cast(Dense, agent.policy_net.body).tanh
+        self.code.play(self.world, *(x.numpy() for x in rows), LIMIT, net, sizes, tanh, env._limit, enough)
+        env.arrive(state, age, reward[:, -1], block.terminated[:, -1], block.truncated[:, -1], reward[:, -1])
         return block
 
     def rollout(self, blocks: Sequence[Block], whole: bool = False) -> Rollout:
@@ -121,7 +126,7 @@ class Game:
         cut[:, :-1] = False
         obs.masked_fill_(~observed(valid).unsqueeze(-1), 0)
         legal = self.env.now.legal.unsqueeze(1).expand(-1, valid.shape[1], -1, -1)
-        reward, over = valid.double(), terminated | truncated
+        reward, over = torch.where(valid, rows.reward, 0), terminated | truncated
         return Rollout(obs, legal, rows.action, reward, terminated, truncated, valid, cut, score=reward, over=over)
 
 
@@ -130,23 +135,23 @@ def gumbel(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     return Categorical.noise(rng, shape)
 
 
-def seen(agent: Agent) -> tuple[Tensor, Tensor]:
-    """Mean and scale [S, 4] by which the nets see observations; zeros if they see them as they are."""
+def seen(agent: Agent, features: int) -> tuple[Tensor, Tensor]:
+    """Mean and scale [S, D] by which the nets see observations; zeros if they see them as they are."""
     stats = cast(ObsStats, agent.obs_stats)
     if stats is None or stats.mean is None:
-        nothing = torch.zeros(len(agent.seeds), 4)
+        nothing = torch.zeros(len(agent.seeds), features)
         return nothing, nothing
     return stats.mean.squeeze(1).contiguous(), stats.scale.squeeze(1).contiguous()
 
 
 def usual(player: Player, env: TensorEnv, agent: Agent, policy: Policy) -> bool:
-    """Whether this is CartPole, not compiled otherwise, between two rollouts, with an agent of dense layers."""
-    net, stats = agent.policy_net, agent.obs_stats
-    world = env.world.dynamics is env._dynamics is cartpole.dynamics and env.world.observe is cartpole.observe
-    world = world and env.world.carried == 0 and env.world.legal is everything_legal
+    """Whether this is one of WORLDS, not compiled otherwise, between two rollouts, with an agent of dense layers."""
+    net, stats, rules = agent.policy_net, agent.obs_stats, env.world
+    known = any(rules.dynamics is each.dynamics and rules.observe is each.observe for each in WORLDS)
+    world = known and env._dynamics is rules.dynamics and rules.carried == 0 and rules.legal is everything_legal
     dense = type(net.body) is Dense and type(net.head) is Head and (stats is None or type(stats) is ObsStats)
     own = policy == agent.policy and player.family is Categorical and agent.mask is None and player.state is None
-    return world and dense and own and player._row == 0 and env.world.score is reward_itself
+    return world and dense and own and player._row == 0 and rules.score is reward_itself
 
 
 play_segment.formulas = play_episodes.formulas = FORMULAS  # type: ignore[attr-defined]

@@ -64,6 +64,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     return state, terminated.double() - 1, terminated
 
 
+@faster("rules", "acrobot_shown")
 def observe(state: Tensor) -> Tensor:
     """cos θ₁, sin θ₁, cos θ₂, sin θ₂, θ̇₁, θ̇₂ [rad/s]; both links hang down at θ₁ = θ₂ = 0. [..., 4] -> [..., 6]."""
     angle, speed = state.chunk(2, -1)
