@@ -1,4 +1,4 @@
-"""CartPole and Acrobot in compiled calls are the same as row by row, to the last bit, and leave the same behind."""
+"""Rollouts in compiled calls are the same as row by row, to the last bit, and leave the same behind."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from tricks.segments import play_segment
 
 pytest.importorskip("numba")
 CONFIG = Config("CartPole-v0", seeds=(3, 8, 5), lanes=5, horizon=70, hidden=(20, 9), steps=6000)
-WORLDS = ["CartPole-v0", "Acrobot-v1"]
+WORLDS = ["CartPole-v0", "Acrobot-v1", "Pendulum-v1"]
 
 
 def row_by_row() -> Any:
@@ -60,7 +60,7 @@ def test_every_column_and_what_is_left_is_the_same(hidden: tuple[int, ...], scal
         for name, column in vars(other).items():
             if isinstance(column, torch.Tensor):
                 assert torch.equal(getattr(one, name), column), name
-    assert sum(int(r.terminated.sum()) for r in mine) > 0
+    assert config.env == "Pendulum-v1" or sum(int(r.terminated.sum()) for r in mine) > 0
     for name in ("state", "age", "resetting"):
         assert torch.equal(left[name], also_left[name])
     assert all(torch.equal(x, y) for x, y in zip(left["now"], also_left["now"], strict=True) if x is not None)
@@ -113,7 +113,7 @@ def test_trainings_are_the_same(world: str, flags: dict[str, bool]) -> None:
     assert all(torch.equal(p, q) for p, q in zip(mine.agent.parameters(), theirs.agent.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("env", ["Pendulum-v1", "tricks/Corridor1-v0", "tricks/CartPoleOddUnits-v0"])
+@pytest.mark.parametrize("env", ["tricks/Corridor1-v0", "tricks/CartPoleOddUnits-v0"])
 def test_other_worlds_are_played_row_by_row(env: str) -> None:
     with patch.object(playing, "compiled", side_effect=AssertionError):
         train(replace(CONFIG, env=env, steps=700), PPO)

@@ -78,6 +78,13 @@ def acrobot_shown(state, obs):
         obs[i, 4], obs[i, 5] = state[i, 2], state[i, 3]
 
 
+@kernel("(f4[:, ::1], f4[:, ::1])", contract=False)
+def pendulum_shown(state, obs):
+    """What the agent sees of each state."""
+    for i in range(len(state)):
+        obs[i, 0], obs[i, 1], obs[i, 2] = np.cos(state[i, 0]), np.sin(state[i, 0]), state[i, 1]
+
+
 @kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f8[::1])", contract=False)
 def pendulum(state, action, after, reward):
     """One Euler step of 0.05 s under a torque within ±2; NaN is no torque."""

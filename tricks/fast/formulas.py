@@ -18,13 +18,14 @@ DIGESTS = {
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
-    "tricks.core.rollout.play_episodes": "e4f5d57cb23f",
+    "tricks.core.rollout.play_episodes": "044e20a17428",
     "tricks.loop.learn": "a4daf54e11cf",
-    "tricks.segments.play_segment": "ce5b2e055153",
+    "tricks.segments.play_segment": "c68164c70a0f",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
     "tricks.worlds.acrobot.observe": "11726936035c",
     "tricks.worlds.cartpole.dynamics": "d24876b32284",
     "tricks.worlds.pendulum.dynamics": "cda74ecb8591",
+    "tricks.worlds.pendulum.observe": "c1e9486ffac5",
 }
 FORMULAS: dict[str, tuple[Function, Callable[[], Function]]] = {}  # by name, with their compiled forms
 

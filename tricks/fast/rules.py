@@ -33,17 +33,6 @@ def acrobot(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
     return after, reward, terminated
 
 
-def acrobot_shown(state: Tensor) -> Tensor | None:
-    """`worlds.acrobot.observe`."""
-    state = state.contiguous()
-    code = compiled("compiled_rules", state)
-    if code is None:
-        return None
-    obs = state.new_empty(*state.shape[:-1], 6)
-    code.acrobot_shown(_lanes(state), _lanes(obs))
-    return obs
-
-
 def pendulum(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
     """`worlds.pendulum.dynamics`."""
     state = state.contiguous()
@@ -53,6 +42,26 @@ def pendulum(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
     after, reward, terminated = _outcome(state)
     code.pendulum(_lanes(state), action.reshape(-1).numpy(), _lanes(after), reward.view(-1).numpy())
     return after, reward, terminated.fill_(False)
+
+
+def acrobot_shown(state: Tensor) -> Tensor | None:
+    """`worlds.acrobot.observe`."""
+    return _shown("acrobot_shown", state, 6)
+
+
+def pendulum_shown(state: Tensor) -> Tensor | None:
+    """`worlds.pendulum.observe`."""
+    return _shown("pendulum_shown", state, 3)
+
+
+def _shown(name: str, state: Tensor, features: int) -> Tensor | None:
+    state = state.contiguous()
+    code = compiled("compiled_rules", state)
+    if code is None:
+        return None
+    obs = state.new_empty(*state.shape[:-1], features)
+    getattr(code, name)(_lanes(state), _lanes(obs))
+    return obs
 
 
 def _code(state: Tensor, action: Tensor, kind: torch.dtype) -> ModuleType | None:

@@ -1,13 +1,13 @@
-"""CartPole and Acrobot as numba compiles them: policy, rules, and resets, row by row, one seed after the other."""
+"""Three worlds as numba compiles them: policy, rules, and resets, row by row, one seed after the other."""
 
 import numpy as np
 
 from tricks.fast.compiled_layers import BLOCK, block_forward, fill, largest, moved, spans_of
 from tricks.fast.compiled_product import matrix, product
-from tricks.fast.compiled_rules import acrobot, acrobot_shown, cartpole
+from tricks.fast.compiled_rules import acrobot, acrobot_shown, cartpole, pendulum, pendulum_shown
 from tricks.fast.kernels import kernel
 
-CARTPOLE, ACROBOT = range(2)
+CARTPOLE, ACROBOT, PENDULUM = range(3)
 
 
 @kernel("(i8, f4[:, ::1], f4[:, ::1])")
@@ -15,44 +15,71 @@ def show(world, state, obs):
     """What the agent sees of each lane's state."""
     if world == ACROBOT:
         acrobot_shown(state, obs)
+    elif world == PENDULUM:
+        pendulum_shown(state, obs)
     else:
         for n in range(len(state)):
             for j in range(4):
                 obs[n, j] = state[n, j]
 
 
-@kernel("(i8, f4[:, ::1], i8[::1], f4[:, ::1], f8[::1], b1[::1])")
-def move(world, state, action, after, reward, terminated):
+@kernel("(i8, f4[:, ::1], i8[::1], f4[::1], f4[:, ::1], f8[::1], b1[::1])")
+def move(world, state, action, torque, after, reward, terminated):
     """One step of each lane."""
     if world == ACROBOT:
         acrobot(state, action, after, reward, terminated)
+    elif world == PENDULUM:
+        pendulum(state, torque, after, reward)
+        for n in range(len(state)):
+            terminated[n] = False
     else:
         cartpole(state, action, after, terminated)
         for n in range(len(state)):
             reward[n] = 1.0
 
 
+@kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", contract=False)
+def sample(mean, deviation, noise, action):
+    """μ + σ·ε in each lane and dimension."""
+    for n in range(len(mean)):
+        for j in range(len(deviation)):
+            action[n, j] = mean[n, j] + deviation[j] * noise[n, j]
+
+
+@kernel("(f4[:, ::1], f4[:, ::1], i8[::1])")
+def choose(logits, noise, action):
+    """The largest of logits with Gumbel noise in each lane; the first NaN counts as the largest."""
+    for n in range(len(logits)):
+        best = 0
+        for j in range(logits.shape[1]):
+            logits[n, j] += noise[n, j]
+            if logits[n, j] > logits[n, best] or (logits[n, j] != logits[n, j] and logits[n, best] == logits[n, best]):
+                best = j
+        action[n] = best
+
+
 @kernel(
     "(i8, f4[:, :, ::1], i4[:, ::1], b1[:, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f4[:, ::1], f4[:, ::1], "
-    "b1[:, ::1], i8[::1], f4[:, :, :, ::1], i8[:, :, ::1], f8[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], "
-    "b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8, i8)"
+    "f4[:, ::1], b1[:, ::1], i8[::1], f4[:, :, :, ::1], i8[:, :, ::1], f4[:, :, :, ::1], f8[:, :, ::1], "
+    "b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8, i8)"
 )
 def play(
-    world, state, age, resetting, fresh, noise, mean, scale, playing, count, obs, actions, rewards, terminated,
-    truncated, resets, played, limit, net, sizes, curved, time_limit, enough,
+    world, state, age, resetting, fresh, noise, mean, scale, deviation, playing, count, obs, discrete, continuous,
+    rewards, terminated, truncated, resets, played, limit, net, sizes, curved, time_limit, enough,
 ):  # fmt: skip
-    """Write the columns [S, T, N]; state [S, N, 4], age and resetting [S, N] are left as they are after the last row.
+    """Write the columns [S, T, N]; state [S, N, K], age and resetting [S, N] are left as they are after the last row.
 
     A lane stops `playing` [S, N] at the end of an episode once its seed has `enough` rows of experience; count [S]. If
     `enough` is not 0, nothing is written of a seed whose lanes have all stopped.
-    fresh [S, T, N, 4]: states to reset to. The policy sees (obs − mean)·scale within ±limit; a scale of 0 stands for
-    the observation itself. net [2, layers]: addresses of weights and biases.
+    fresh [S, T, N, K]: states to reset to. The policy sees (obs − mean)·scale within ±limit; a scale of 0 stands for
+    the observation itself. net [2, layers]: addresses of weights and biases. Of the two kinds of actions, `discrete`
+    [S, T, N] or `continuous` [S, T, N, A] is written; deviation [S, A] is σ of the latter, and empty for the former.
     """
-    seeds, rows, lanes = actions.shape
+    seeds, rows, lanes = discrete.shape
     outputs, (spans, features) = sizes[-1], spans_of(sizes)
     seen, shown = np.empty((lanes, sizes[0]), np.float32), np.empty((lanes, sizes[0]), np.float32)
-    after, pay, over = np.empty((lanes, 4), np.float32), np.empty(lanes), np.empty(lanes, np.bool_)
-    y = np.empty((lanes, outputs), np.float32)
+    after, pay, over = np.empty_like(state[0]), np.empty(lanes), np.empty(lanes, np.bool_)
+    y, torque = np.empty((lanes, outputs), np.float32), np.empty(lanes, np.float32)
     room = np.empty(BLOCK * len(sizes) * largest(sizes), np.float32)
     hs = np.empty(len(sizes) - 2, np.int64)
     for s in range(seeds):
@@ -79,19 +106,21 @@ def play(
                 below = hs[-1] if len(hs) > 0 else x
                 product(below, sizes[-2], 1, weights[-1], y[first:].ctypes.data, some, outputs, sizes[-2])
             for n in range(lanes):
-                best = 0
                 for j in range(outputs):
-                    y[n, j] = y[n, j] + last_bias[0, j] + noise[s, t, n, j]
-                    if y[n, j] > y[n, best] or (y[n, j] != y[n, j] and y[n, best] == y[n, best]):
-                        best = j
-                actions[s, t, n] = best
-            move(world, state[s], actions[s, t], after, pay, over)
+                    y[n, j] += last_bias[0, j]
+            if deviation.shape[1] > 0:
+                sample(y, deviation[s], noise[s, t], continuous[s, t])
+                for n in range(lanes):
+                    torque[n] = continuous[s, t, n, 0]
+            else:
+                choose(y, noise[s, t], discrete[s, t])
+            move(world, state[s], discrete[s, t], torque, after, pay, over)
             for n in range(lanes):
                 count[s] += playing[s, n] and not resetting[s, n]
             for n in range(lanes):
                 going = not resetting[s, n]
                 resets[s, t, n], played[s, t, n] = not going, playing[s, n]
-                for j in range(4):
+                for j in range(state.shape[2]):
                     state[s, n, j] = after[n, j] if going else fresh[s, t, n, j]
                 age[s, n] = age[s, n] + 1 if going else 0
                 rewards[s, t, n] = pay[n] if going else 0.0

@@ -1,8 +1,7 @@
-"""Rollouts of CartPole and Acrobot in one compiled call for many rows, for policies of dense layers on a CPU."""
+"""Rollouts of three worlds in one compiled call for many rows, for policies of dense layers on a CPU."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,24 +12,25 @@ from tricks.core.agent import Agent
 from tricks.core.faults import observed
 from tricks.core.moments import LIMIT
 from tricks.core.nets import Dense, Head, Net
-from tricks.core.policies import Categorical
+from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.seeds import draw
 from tricks.envs.tensor import TensorEnv
 from tricks.fast.dispatch import compiled
 from tricks.fast.formulas import attributes
 from tricks.state_norm import ObsStats
-from tricks.worlds import acrobot, cartpole
+from tricks.worlds import acrobot, cartpole, pendulum
 from tricks.worlds.world import everything_legal, reward_itself
 
-WORLDS = cartpole, acrobot  # by their numbers in `compiled_playing`
+WORLDS = cartpole, acrobot, pendulum  # by their numbers in `compiled_playing`
 FORMULAS = attributes(  # what this stands for, beside `play_segment`, `play_episodes`, and what they read
     *((Player, name) for name in ("step", "rollout", "overlong")),
     *((TensorEnv, name) for name in ("step", "_shown", "arrive")),
     *((Agent, name) for name in ("policy", "output", "standardized")),
     *((module, "forward") for module in (Net, Dense, Head, ObsStats)),
     *((world, name) for world in WORLDS for name in ("dynamics", "observe")),
-    (Categorical, "sample"),
+    *((family, name) for family in (Categorical, DiagonalGaussian) for name in ("noise", "sample")),
+    *((DiagonalGaussian, name) for name in ("played", "std")),
 )
 
 
@@ -60,7 +60,8 @@ class Block(NamedTuple):
     """Some rows of all lanes, [S, T, N, ...], and one more observation."""
 
     obs: Tensor  # [S, T+1, N, D]
-    action: Tensor
+    discrete: Tensor
+    continuous: Tensor  # [S, T, N, A]; one of these two is in use
     reward: Tensor
     terminated: Tensor
     truncated: Tensor
@@ -70,7 +71,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Game:
-    """CartPole or Acrobot, a player, and an agent of dense layers."""
+    """One of WORLDS, a player, and an agent of dense layers."""
 
     code: Any
     world: int
@@ -89,20 +90,31 @@ class Game:
         code = compiled("tricks.fused.compiled_playing", *tensors)
         return None if code is None else cls(code, world, player, env, agent)
 
+    @property
+    def deviation(self) -> Tensor:
+        """σ of a Gaussian policy, [S, A]; [S, 0] for others."""
+        agent = self.agent
+        if self.env.spaces.discrete:
+            return torch.zeros(len(agent.seeds), 0)
+        return agent.log_std.detach().exp().squeeze(1)
+
     def block(self, index: int, playing: Tensor, count: Tensor | None = None, enough: int = 0) -> Block:
         """The next rows, as many as there are random numbers in a block of the player's; `playing` is updated."""
         player, env, agent, length = self.player, self.env, self.agent, self.player.block
         weights, biases = zip(*agent.policy_net.layers, strict=True)
         wanted = (length, env.lanes, env.spaces.actions)
-        noise = draw(env.seeds, player.purpose, player.rollouts, index, by=partial(gumbel, wanted))
+        rollout, family = player.rollouts, player.family
+        noise = draw(env.seeds, player.purpose, rollout, index, by=lambda rng: family.noise(rng, wanted))
         fresh = torch.stack([env.next_chances()[0] for _ in range(length)], 1)  # [S, T, N, 4]
         state, age, resetting = env._state.clone(), env._age.clone(), env.now.resetting.clone()
         shape, features = (len(age), length, env.lanes), env.spaces.features
-        action, reward = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.float64)
+        discrete, reward = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.float64)
+        continuous = state.new_zeros(*shape, self.deviation.shape[-1])
         flags = [torch.zeros(shape, dtype=torch.bool) for _ in range(4)]
-        block = Block(state.new_zeros(shape[0], length + 1, env.lanes, features), action, reward, *flags)
+        block = Block(state.new_zeros(shape[0], length + 1, env.lanes, features), discrete, continuous, reward, *flags)
         count = torch.zeros(len(age), dtype=torch.int64) if count is None else count
-        rows = state, age, resetting, fresh, noise, *seen(agent, features), playing, count, *block
+        how = *seen(agent, features), self.deviation
+        rows = state, age, resetting, fresh, noise, *how, playing, count, *block
         net = np.array([[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]])
         sizes, tanh = np.array([features, *(x.shape[2] for x in weights)]), cast(Dense, agent.policy_net.body).tanh
         self.code.play(self.world, *(x.numpy() for x in rows), LIMIT, net, sizes, tanh, env._limit, enough)
@@ -127,12 +139,12 @@ class Game:
         obs.masked_fill_(~observed(valid).unsqueeze(-1), 0)
         legal = self.env.now.legal.unsqueeze(1).expand(-1, valid.shape[1], -1, -1)
         reward, over = torch.where(valid, rows.reward, 0), terminated | truncated
-        return Rollout(obs, legal, rows.action, reward, terminated, truncated, valid, cut, score=reward, over=over)
-
-
-def gumbel(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """The noise of a block of rows."""
-    return Categorical.noise(rng, shape)
+        ends: dict[str, Any] = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
+        discrete = self.env.spaces.discrete
+        action = rows.discrete if discrete else rows.continuous
+        std = None if discrete else self.deviation.mean(-1).view(-1, 1, 1).expand(valid.shape)
+        clipped = self.env.spaces.clip_share(action)
+        return Rollout(obs, legal, action, reward, valid=valid, score=reward, **ends, std=std, clipped=clipped)
 
 
 def seen(agent: Agent, features: int) -> tuple[Tensor, Tensor]:
@@ -150,8 +162,9 @@ def usual(player: Player, env: TensorEnv, agent: Agent, policy: Policy) -> bool:
     known = any(rules.dynamics is each.dynamics and rules.observe is each.observe for each in WORLDS)
     world = known and env._dynamics is rules.dynamics and rules.carried == 0 and rules.legal is everything_legal
     dense = type(net.body) is Dense and type(net.head) is Head and (stats is None or type(stats) is ObsStats)
-    own = policy == agent.policy and player.family is Categorical and agent.mask is None and player.state is None
-    return world and dense and own and player._row == 0 and rules.score is reward_itself
+    own = policy == agent.policy and agent.mask is None and rules.score is reward_itself
+    fresh = player._row == 0 and player.state is None
+    return world and dense and own and fresh and player.family in (Categorical, DiagonalGaussian)
 
 
 play_segment.formulas = play_episodes.formulas = FORMULAS  # type: ignore[attr-defined]

@@ -38,6 +38,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     return state, -cost.double(), torch.zeros_like(theta, dtype=torch.bool)
 
 
+@faster("rules", "pendulum_shown")
 def observe(state: Tensor) -> Tensor:
     """cos θ, sin θ, θ̇ [rad/s]; the pendulum is upright at θ = 0. [..., 2] -> [..., 3]."""
     theta, theta_dot = state.unbind(-1)
