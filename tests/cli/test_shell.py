@@ -69,7 +69,7 @@ def test_whole_numbers_may_be_written_as_powers_of_ten() -> None:
         (["train", "--eval_every", "x"], "--eval-every: takes a whole number, not 'x'; see --help"),
         (["train", "--env"], "Missing value for argument '--env'. Expected 1 values; see --help"),
         (["train", "--compile", "yes"], "Unrecognized options: yes; see --help"),
-        (["train", "--env", "Nowhere"], "`Nowhere` doesn't exist; if a module of yours"),
+        (["train", "--env", "Zzzz"], "`Zzzz` doesn't exist; if a module of yours"),
         (["train", "--env", "CartPole-v7"], "(did you mean CartPole-v1?)"),
         (["train", "--env", "Talking-v0"], "Talking-v0 has a Text observation space"),
         (["train", *TINY, "1", "--out", "/dev/null/x"], "cannot make the folder"),

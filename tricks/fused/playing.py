@@ -34,7 +34,7 @@ FORMULAS = attributes(  # what this stands for, beside `play_segment`, `play_epi
 )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def play_segment(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout | None:
     """`segments.play_segment`. None for worlds, agents and devices that it is not for."""
     playing = active.unsqueeze(1).repeat(1, player.env.lanes)
@@ -42,7 +42,7 @@ def play_segment(player: Player, policy: Policy, length: int, active: Tensor) ->
     return None if game is None or player.block != length else game.rollout([game.block(0, playing)])
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout | None:
     """`rollout.play_episodes`. None for worlds, agents and devices that it is not for, or if a game may be too long."""
     game = Game.of(player, policy)
