@@ -39,11 +39,11 @@ def move(world, state, action, torque, after, reward, terminated):
 
 
 @kernel("(f4[:, ::1], f4[::1], f4[:, ::1], f4[:, ::1])", contract=False)
-def sample(mean, deviation, noise, action):
+def sample(mean, std, noise, action):
     """μ + σ·ε in each lane and dimension."""
     for n in range(len(mean)):
-        for j in range(len(deviation)):
-            action[n, j] = mean[n, j] + deviation[j] * noise[n, j]
+        for j in range(len(std)):
+            action[n, j] = mean[n, j] + std[j] * noise[n, j]
 
 
 @kernel("(f4[:, ::1], f4[:, ::1], i8[::1])")
@@ -64,7 +64,7 @@ def choose(logits, noise, action):
     "b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], b1[:, :, ::1], f4, i8[:, ::1], i8[::1], b1, i8, i8)"
 )
 def play(
-    world, state, age, resetting, fresh, noise, mean, scale, deviation, playing, count, obs, discrete, continuous,
+    world, state, age, resetting, fresh, noise, mean, scale, std, playing, count, obs, discrete, continuous,
     rewards, terminated, truncated, resets, played, limit, net, sizes, curved, time_limit, enough,
 ):  # fmt: skip
     """Write the columns [S, T, N]; state [S, N, K], age and resetting [S, N] are left as they are after the last row.
@@ -73,7 +73,7 @@ def play(
     `enough` is not 0, nothing is written of a seed whose lanes have all stopped.
     fresh [S, T, N, K]: states to reset to. The policy sees (obs − mean)·scale within ±limit; a scale of 0 stands for
     the observation itself. net [2, layers]: addresses of weights and biases. Of the two kinds of actions, `discrete`
-    [S, T, N] or `continuous` [S, T, N, A] is written; deviation [S, A] is σ of the latter, and empty for the former.
+    [S, T, N] or `continuous` [S, T, N, A] is written; std [S, A] is σ of the latter, and empty for the former.
     """
     seeds, rows, lanes = discrete.shape
     outputs, (spans, features) = sizes[-1], spans_of(sizes)
@@ -108,8 +108,8 @@ def play(
             for n in range(lanes):
                 for j in range(outputs):
                     y[n, j] += last_bias[0, j]
-            if deviation.shape[1] > 0:
-                sample(y, deviation[s], noise[s, t], continuous[s, t])
+            if std.shape[1] > 0:
+                sample(y, std[s], noise[s, t], continuous[s, t])
                 for n in range(lanes):
                     torque[n] = continuous[s, t, n, 0]
             else:

@@ -91,7 +91,7 @@ class Game:
         return None if code is None else cls(code, world, player, env, agent)
 
     @property
-    def deviation(self) -> Tensor:
+    def std(self) -> Tensor:
         """σ of a Gaussian policy, [S, A]; [S, 0] for others."""
         agent = self.agent
         if self.env.spaces.discrete:
@@ -109,11 +109,11 @@ class Game:
         state, age, resetting = env._state.clone(), env._age.clone(), env.now.resetting.clone()
         shape, features = (len(age), length, env.lanes), env.spaces.features
         discrete, reward = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.float64)
-        continuous = state.new_zeros(*shape, self.deviation.shape[-1])
+        continuous = state.new_zeros(*shape, self.std.shape[-1])
         flags = [torch.zeros(shape, dtype=torch.bool) for _ in range(4)]
         block = Block(state.new_zeros(shape[0], length + 1, env.lanes, features), discrete, continuous, reward, *flags)
         count = torch.zeros(len(age), dtype=torch.int64) if count is None else count
-        how = *seen(agent, features), self.deviation
+        how = *seen(agent, features), self.std
         rows = state, age, resetting, fresh, noise, *how, playing, count, *block
         net = np.array([[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]])
         sizes, tanh = np.array([features, *(x.shape[2] for x in weights)]), cast(Dense, agent.policy_net.body).tanh
@@ -142,7 +142,7 @@ class Game:
         ends: dict[str, Any] = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
         discrete = self.env.spaces.discrete
         action = rows.discrete if discrete else rows.continuous
-        std = None if discrete else self.deviation.mean(-1).view(-1, 1, 1).expand(valid.shape)
+        std = None if discrete else self.std.mean(-1).view(-1, 1, 1).expand(valid.shape)
         clipped = self.env.spaces.clip_share(action)
         return Rollout(obs, legal, action, reward, valid=valid, score=reward, **ends, std=std, clipped=clipped)
 
