@@ -102,7 +102,7 @@ class Nature(nn.Module):
         *convolutions, (weight, bias) = self.layers
         seeds = []
         for s, image in enumerate(x):  # on a CPU, a loop over seeds is faster than one convolution with S groups
-            y = image.to(torch.float32, memory_format=torch.channels_last).div_(255)  # a third faster on a CPU
+            y = image.to(torch.float32, memory_format=torch.channels_last).div_(255)  # faster on a CPU
             for (w, b), (_, kernel, stride) in zip(convolutions, NATURE, strict=True):
                 y = F.conv2d(y, w[s].T.unflatten(1, (-1, kernel, kernel)), b[s, 0], stride).relu_()
             seeds.append(y.flatten(1))

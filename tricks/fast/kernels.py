@@ -8,7 +8,8 @@ from typing import Any, TypeVar, cast
 from numba import njit
 
 F = TypeVar("F", bound=Callable[..., Any])
-FILES = sorted(Path(__file__).parents[1].glob("*/compiled_*.py"))
+COMPILED = sorted(Path(__file__).parents[1].glob("*/compiled_*.py"))
+FILES = *COMPILED, Path(__file__), Path(__file__).with_name("formulas.py")
 
 
 def edition(files: Iterable[Path]) -> str:
