@@ -117,14 +117,14 @@ HERE = {
         {"lr": 0.003, "steps": 40_000},
     ),
     "entropy": TrainHere(
-        "A small reward is one step to the left, ten times as much far to the right. Without the bonus, nearly "
-        "every agent settles for the small one. With it, a few of them find the other. In about two of three "
-        "starts, thirty agents are enough to tell.",
+        "A small reward is one step to the left, ten times as much far to the right. Without the bonus, all but a few "
+        "agents settle for the small one. With it, about half of them find the other. How many do is a matter of luck, "
+        "so it takes thirty agents to tell.",
         PLAIN,
         ("entropy",),
         "tricks/Corridor1-v0",
-        {"lr": 0.01, "steps": 30_000, "horizon": 32, "entropy_coef": 0.05, "agents": 30},
-        least=5,
+        {"lr": 0.02, "steps": 24_000, "horizon": 16, "epochs": 2, "entropy_coef": 0.05, "agents": 30},
+        least=7,
     ),
     "action_mask": TrainHere(
         "Twenty of 24 actions do nothing. With the mask, the agents cross the grid almost at once.",
