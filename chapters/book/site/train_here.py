@@ -81,7 +81,7 @@ HERE = {
         "Eight hidden layers. The default weights shrink the signal from layer to layer, and those agents start late.",
         NORMED,
         ("orthogonal_init",),
-        numbers={"lr": 0.001, "steps": 16_000, "horizon": 64},
+        numbers={"lr": 0.001, "steps": 12_000, "horizon": 64},
         hidden=(16,) * 8,
     ),
     "advantage_norm": TrainHere(

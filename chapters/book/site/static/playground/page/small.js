@@ -9,7 +9,7 @@ import { names } from "./names.js";
 import { place } from "./places.js";
 import { read, written } from "./address.js";
 
-const PAUSE = 120; // milliseconds between two pictures
+const PAUSE = 200; // milliseconds between two pictures
 const SPREAD = 100; // seeds from one click to the next
 
 export class Small {
