@@ -12,7 +12,7 @@ NORMED = (*PLAIN, "advantage_norm")
 
 @dataclass(frozen=True)
 class TrainHere:
-    """Ten agents without a trick against ten with it, on the same seeds."""
+    """Agents without a trick against as many with it, on the same seeds: ten each, or `agents` of the numbers."""
 
     says: str
     """What one sees in most starts."""
