@@ -35,7 +35,7 @@ def curves_figure(study: Study, design: Design, path: Path) -> list[Path]:
     notes = {
         tricks: f"no episode ended in {count} seeds: mean of the others" for tricks, count in silent.items() if count
     }
-    own = "each at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
+    own = "each arm at its own learning rate" if study.runs.tuned.eq("").all() else "learning rates not tuned for this"
     words = _words(
         study, design, told, own, "episode return", "pointwise 95% bootstrap\ninterval of the mean over seeds"
     )
