@@ -101,8 +101,8 @@ diff(switched([name for name in PPO.on if name != "advantage_norm"]), PPO)
 
 # %% [markdown] tags=["two-hours"]
 # No need to edit it yet. `planted(standardize=better_half)` swaps one function that the loop calls for another, as long
-# as the `with` block lasts. Then a check that is skipped too often: **does the switch do anything?** A flag that is
-# read nowhere has "no detectable effect," too.
+# as the `with` block lasts. (It also takes the place of what is compiled, so compare scores, not seconds.) Then a check
+# that is skipped too often: **does the switch do anything?** A flag that is read nowhere has "no detectable effect," too.
 
 # %% tags=["two-hours"]
 short = Config("CartPole-v1", seeds=2, steps=5_000, lr=0.003)

@@ -202,11 +202,13 @@ def in_words(table: pd.DataFrame) -> str:
     said += f" together take {speeds[few]:,.0f}: a run of {few} takes {cost:.1f} times as long as a run of one."
     if large:
         said += f" Beyond about 30, the total stays between {min(large):,.0f} and {max(large):,.0f}."
-    peers = table[table.who != "tricks"].sort_values("seeds").drop_duplicates("who", keep="last")
-    for row in peers.to_dict("records"):
-        warm_up = f", after {row['warm_up']:.0f} s of compiling" if row["who"] == "purejaxrl" else ""
-        name, rate = NAMES.get(row["who"], row["who"]), row["steps_per_second"]
-        said += f" {name} takes {rate:,.0f} with {_agents(row['seeds'])}{warm_up}."
+    peers = table[table.who != "tricks"].sort_values("seeds", kind="stable")
+    for who, rows in peers.groupby("who", sort=False):
+        ends = rows.iloc[[0, -1]].drop_duplicates("seeds").to_dict("records")
+        rates = " and ".join(f"{row['steps_per_second']:,.0f} with {_agents(row['seeds'])}" for row in ends)
+        name = "Without numba, the package" if who == "plain" else NAMES.get(str(who), str(who))
+        warm_up = f", after {rows.warm_up.min():.0f} to {rows.warm_up.max():.0f} s of compiling"
+        said += f" {name} takes {rates}{warm_up if who == 'purejaxrl' else ''}."
     return said
 
 

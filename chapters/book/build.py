@@ -30,7 +30,8 @@ PARTS = {  # the first chapter of each
 START, END = "<!-- map -->\n", "<!-- /map -->"
 THUMBNAIL = 240  # pixels wide
 TIMEOUT = 300  # seconds for a cell
-COMPILING = re.compile(r"(\w+: compiled for this CPU, once, in \d+ s\n)+")  # on stderr, where it was the first time
+# On stderr, where it was the first time.
+COMPILING = re.compile(r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n)+")
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
 FURTHER = "## Going further"  # the heading of what a first reading may leave out

@@ -56,6 +56,7 @@ def test_numbers_as_readers_see_them() -> None:
 
 
 def test_that_something_was_compiled_is_not_kept_and_what_a_cell_says_is() -> None:
-    assert build.COMPILING.fullmatch("compiled_rows: compiled for this CPU, once, in 2 s\n")
-    assert not build.COMPILING.fullmatch("compiled_rows: compiled for this CPU, once, in 2 s\nUserWarning\n")
+    before, after = "compiling for this CPU, once\n", "compiled_rows: compiled for this CPU, once, in 2 s\n"
+    assert all(build.COMPILING.fullmatch(said) for said in (before, after, before + after))
+    assert not build.COMPILING.fullmatch(f"{after}UserWarning\n")
     assert not build.COMPILING.fullmatch("")

@@ -1,11 +1,17 @@
-"""What numba keeps of a compiled function on the disk is used only while no file of such functions has changed."""
+"""What numba keeps of a compiled function on the disk is used only while no file of such functions has changed.
 
+What is compiled is announced, and what can't be says why.
+"""
+
+import importlib
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("numba")
+from tricks.fast import dispatch, kernels
 from tricks.fast.kernels import COMPILED, EDITION, FILES, edition
 
 MODULES = [".".join(("tricks", file.parent.name, file.stem)) for file in COMPILED]
@@ -31,3 +37,41 @@ def test_numba_keeps_compiled_functions_by_their_edition(module: str) -> None:
 def test_there_are_compiled_functions_in_both_rooms() -> None:
     assert {file.parent.name for file in COMPILED} == {"fast", "fused"}
     assert {file.name for file in FILES} > {"kernels.py", "formulas.py"}
+
+
+def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+
+    def twice(x: float) -> float:
+        return 2 * x
+
+    kernels.announce.cache_clear()
+    assert [kernels.kernel("f8(f8)")(twice)(k) for k in (1, 2)] == [2, 4]
+    assert capsys.readouterr().err == "compiling for this CPU, which only the first run has to do: 10 to 40 s\n"
+    kernels.announce.cache_clear()
+    twice.__qualname__ = twice.__name__
+    kernels.kernel("f8(f8)")(twice)
+    assert capsys.readouterr().err == ""
+
+
+def test_numba_s_own_switch_leaves_everything_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    source = Path(kernels.__file__).read_text(encoding="utf-8")
+    with pytest.raises(ImportError, match="NUMBA_DISABLE_JIT is set"):
+        exec(compile(source, kernels.__file__, "exec"), {"__file__": kernels.__file__, "__name__": "again"})
+
+
+def test_without_a_folder_to_keep_it_in_one_line_says_how_to_name_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(name: str) -> Any:
+        raise RuntimeError(f"cannot cache function {name!r}: no locator available for file '/x.py'")
+
+    monkeypatch.setattr(importlib, "import_module", failing)
+    dispatch._homeless.cache_clear()
+    assert [dispatch.loaded.__wrapped__(name) for name in ("compiled_rows", "compiled_layers")] == [None, None]
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "set NUMBA_CACHE_DIR to one that can be written" in said

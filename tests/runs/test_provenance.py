@@ -16,6 +16,7 @@ from ablations.analysis.studies import Done, about_runs
 from ablations.training.jobs import compute, parse_result
 from ablations.training.scores import scored
 from tricks import PPO, load, train, version
+from tricks.fast.dispatch import plain
 from tricks.runs import provenance
 from tricks.runs.about import write_about
 
@@ -103,6 +104,13 @@ def test_a_saved_run_says_what_it_was_made_with_and_keeps_it(nowhere: pytest.Mon
     said = provenance.in_one_line(made)
     assert said.startswith(f"{str(made['date'])[:10]}, tricks {made['tricks']}")
     assert said.endswith(f"python {made['python']}, on cpu")
+
+
+def test_a_run_in_which_nothing_was_compiled_names_no_numba() -> None:
+    assert provenance.provenance_of_a_run("cpu")["numba"] == provenance.provenance()["numba"]
+    assert provenance.provenance_of_a_run("cuda")["numba"] is None
+    with plain():
+        assert provenance.provenance_of_a_run("cpu")["numba"] is None
 
 
 def test_a_run_of_an_older_version_says_nothing(tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ def plain() -> Iterator[None]:
         _wanted = before
 
 
+def available() -> bool:
+    """Whether anything is compiled in this process."""
+    return wanted() and loaded("compiled_rows") is not None
+
+
 def gradients() -> Any:
     """What is compiled for the gradients of single layers and rows."""
     return loaded("compiled_gradients")
@@ -96,14 +101,23 @@ def loaded(module: str) -> ModuleType | None:
         found = importlib.import_module(path(module))
     except ImportError:
         return None
-    except Exception as error:  # this version of numba can't compile them
-        _say(module, f"not compiled ({type(error).__name__}), so PyTorch computes the plain formulas")
+    except Exception as error:  # there is no folder to keep them in, or this version of numba can't compile them
+        if "no locator" in str(error):
+            _homeless()
+        else:
+            _say(module, f"not compiled ({type(error).__name__}), so PyTorch computes the plain formulas")
         return None
     stats = [each.stats for each in vars(found).values() if hasattr(each, "stats")]
     seconds = time.perf_counter() - start
     if seconds >= 0.5 and any(each.cache_misses for each in stats):
         _say(module, f"compiled for this CPU, once, in {seconds:.0f} s")
     return found
+
+
+@cache
+def _homeless() -> None:
+    what = "not compiled, because numba finds no folder to keep it in: set NUMBA_CACHE_DIR to one that can be written."
+    print(f"{what} Until then, PyTorch computes the plain formulas, several times slower", file=sys.stderr, flush=True)
 
 
 def _say(module: str, what: str) -> None:

@@ -1,11 +1,16 @@
 """How numba compiles a function and keeps it on the disk."""
 
+import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
+
+if getattr(config, "DISABLE_JIT", False):
+    raise ImportError("NUMBA_DISABLE_JIT is set, so numba compiles nothing")
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILED = sorted(Path(__file__).parents[1].glob("*/compiled_*.py"))
@@ -32,6 +37,16 @@ def kernel(signature: str | list[str] | None = None, contract: bool = True) -> C
 
     def made(function: F) -> F:
         function.__qualname__ = f"{function.__name__}_{EDITION}"
+        kept = Path(njit(**options)(function).stats.cache_path)
+        if not any(kept.glob(f"*.{function.__qualname__}-*.nbi")):
+            announce()
         return cast(F, njit(signature, **options)(function))
 
     return made
+
+
+@cache
+def announce() -> None:
+    """Say, once in a process, that it is about to compile."""
+    said = "compiling for this CPU, which only the first run has to do: 10 to 40 s"
+    print(said, file=sys.stderr, flush=True)

@@ -104,7 +104,10 @@ learn.formulas = FORMULAS  # type: ignore[attr-defined]
 
 
 def usual(agent: Agent, tricks: Tricks, *optimizers: Adam) -> bool:
-    """Whether the compiled functions know these nets, this policy and these optimizers. (They know every flag.)"""
+    """Whether the compiled functions know these nets, this policy and these optimizers.
+
+    They know every flag, but `recurrent` has nets that are not dense, and `squash` a policy of its own.
+    """
     dense = all(type(net.body) is Dense and type(net.head) is Head for net in (agent.policy_net, agent.value_net))
     adams = all(type(each) is Adam for each in optimizers)
     limited = all(each.limit is None or getattr(each.limit, "func", None) is grad_clip.shorten for each in optimizers)

@@ -25,13 +25,17 @@ def provenance() -> dict[str, str | None]:
 def provenance_of_a_run(device: str) -> dict[str, str | bool | None]:
     """What run.json says beside the numbers: `provenance`, whether the checkout has changes, the date, the device.
 
-    dirty: whether tracked files differ from the commit; None if there is no commit. date: today's, UTC.
+    numba: its version; None where it compiles nothing, as on a GPU. dirty: whether tracked files differ from the
+    commit; None if there is no commit. date: today's, UTC.
     """
+    from tricks.fast.dispatch import available  # slow to load
+
+    made = provenance() | ({} if device == "cpu" and available() else {"numba": None})
     commit, gpu = provenance()["commit"], gpu_name(device)
     changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
     dirty = None if changes is None else bool(changes)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {**provenance(), "dirty": dirty, "date": date, "device": f"{device} ({gpu})" if gpu else device}
+    return {**made, "dirty": dirty, "date": date, "device": f"{device} ({gpu})" if gpu else device}
 
 
 def gpu_name(device: str) -> str | None:
