@@ -101,8 +101,8 @@ diff(switched([name for name in PPO.on if name != "advantage_norm"]), PPO)
 
 # %% [markdown] tags=["two-hours"]
 # No need to edit it yet. `planted(standardize=better_half)` swaps one function that the loop calls for another, as long
-# as the `with` block lasts. (It also takes the place of what is compiled, so compare scores, not seconds.) Then a check
-# that is skipped too often: **does the switch do anything?** A flag that is read nowhere has "no detectable effect," too.
+# as the `with` block lasts. Then a check that is skipped too often: **does the switch do anything?** A flag that is
+# read nowhere has "no detectable effect," too.
 
 # %% tags=["two-hours"]
 short = Config("CartPole-v1", seeds=2, steps=5_000, lr=0.003)
@@ -259,7 +259,8 @@ assert few > 1.3 * many
 #
 # ## What a fork would change
 #
-# `planted` is for trying. If the idea survives, make it a flag. In a fork you edit five places:
+# `planted` is for trying. (What you plant isn't compiled, so compare scores, not seconds.) If the idea survives, make it
+# a flag. In a fork you edit five places:
 #
 # | | file | what |
 # |---|---|---|

@@ -42,7 +42,7 @@ class Options:
     processes: int = 1
     """Number of identical processes to run at the same time; their speeds add up."""
     compile: bool = False
-    """Compile the tensor worlds; compile time is reported separately."""
+    """Compile the tensor worlds with torch.compile; compile time is reported separately."""
     plain: bool = False
     """Measure each stack without what numba compiles, too."""
     against: str = ""
@@ -202,8 +202,7 @@ def in_words(table: pd.DataFrame) -> str:
     said += f" together take {speeds[few]:,.0f}: a run of {few} takes {cost:.1f} times as long as a run of one."
     if large:
         said += f" Beyond about 30, the total stays between {min(large):,.0f} and {max(large):,.0f}."
-    peers = table[table.who != "tricks"].sort_values("seeds", kind="stable")
-    for who, rows in peers.groupby("who", sort=False):
+    for who, rows in table[table.who != "tricks"].sort_values("seeds", kind="stable").groupby("who", sort=False):
         ends = rows.iloc[[0, -1]].drop_duplicates("seeds").to_dict("records")
         rates = " and ".join(f"{row['steps_per_second']:,.0f} with {_agents(row['seeds'])}" for row in ends)
         name = "Without numba, the package" if who == "plain" else NAMES.get(str(who), str(who))
