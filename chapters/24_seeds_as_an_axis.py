@@ -224,7 +224,7 @@ assert apart == 0
 #
 # One agent after another: isn't that the loop that was so slow? What made it slow was starting each operation from
 # Python. The compiled form starts once, for all agents, all layers, and many steps of play, and one agent's numbers stay
-# in the processor's fastest memory while it works on them. So it beats `torch.bmm`, as you will see below.
+# in the processor's fastest memory while it works on them. So it beats `torch.bmm`, as you'll see below.
 #
 # For images, for a net of your own, on a GPU, and where numba is missing, PyTorch chooses the order. Then the last
 # digits differ, and in a longer run that can eventually flip an action. From then on the two curves part, as if you had

@@ -46,7 +46,7 @@ class Config(Checked):
     device: str = "cpu"
     """Device for the agents and the tensor worlds: cpu, cuda, cuda:1, ..."""
     compile: bool = False
-    """Compile a tensor world's rules with torch.compile, in about ten seconds. It slows CartPole's on a CPU."""
+    """Compile a tensor world's rules with torch.compile, in about ten seconds. It slows CartPole down on a CPU."""
     reward_sign: bool = False
     """Learn from the sign of the reward (−1, 0 or 1). The curve still reports the full score."""
     life_ends: bool = False

@@ -4,7 +4,6 @@ What is compiled is announced, and what can't be says why.
 """
 
 import importlib
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ def test_a_change_of_any_file_makes_another_edition(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_numba_keeps_compiled_functions_by_their_edition(module: str) -> None:
-    kept = [x for x in vars(import_module(module)).values() if hasattr(x, "stats") and x.stats.cache_path]
+    kept = [x for x in vars(importlib.import_module(module)).values() if hasattr(x, "stats") and x.stats.cache_path]
     assert kept
     assert all(x.py_func.__qualname__.endswith(f"_{EDITION}") for x in kept)
 
@@ -47,11 +46,14 @@ def test_what_is_about_to_be_compiled_is_announced_once_and_what_was_kept_is_not
     def twice(x: float) -> float:
         return 2 * x
 
+    def thrice(x: float) -> float:
+        return 3 * x
+
     kernels.announce.cache_clear()
-    assert [kernels.kernel("f8(f8)")(twice)(k) for k in (1, 2)] == [2, 4]
+    assert kernels.kernel("f8(f8)")(twice)(1) == 2
+    assert kernels.kernel("f8(f8)")(thrice)(1) == 3
     assert capsys.readouterr().err == "compiling for this CPU, which only the first run has to do: 10 to 40 s\n"
     kernels.announce.cache_clear()
-    twice.__qualname__ = twice.__name__
     kernels.kernel("f8(f8)")(twice)
     assert capsys.readouterr().err == ""
 
@@ -74,4 +76,4 @@ def test_without_a_folder_to_keep_it_in_one_line_says_how_to_name_one(
     assert [dispatch.loaded.__wrapped__(name) for name in ("compiled_rows", "compiled_layers")] == [None, None]
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "set NUMBA_CACHE_DIR to one that can be written" in said
+    assert "NUMBA_CACHE_DIR can name one" in said

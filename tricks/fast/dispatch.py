@@ -116,8 +116,8 @@ def loaded(module: str) -> ModuleType | None:
 
 @cache
 def _homeless() -> None:
-    what = "not compiled, because numba finds no folder to keep it in: set NUMBA_CACHE_DIR to one that can be written."
-    print(f"{what} Until then, PyTorch computes the plain formulas, several times slower", file=sys.stderr, flush=True)
+    why = "not compiled, because numba finds no folder for its cache; NUMBA_CACHE_DIR can name one"
+    print(f"{why}. PyTorch computes the plain formulas, which is slower", file=sys.stderr, flush=True)
 
 
 def _say(module: str, what: str) -> None:
