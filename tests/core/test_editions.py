@@ -4,6 +4,8 @@ What is compiled is announced, and what can't be says why.
 """
 
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +79,21 @@ def test_without_a_folder_to_keep_it_in_one_line_says_how_to_name_one(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "NUMBA_CACHE_DIR can name one" in said
+
+
+def test_what_was_replaced_at_the_first_training_and_put_back_is_compiled_again() -> None:
+    code = """
+from unittest.mock import patch
+from tricks import PPO, Config, train
+from tricks.core.adam import Adam
+
+step = Adam.step
+with patch.object(Adam, "step", lambda *given, **named: step(*given, **named)):
+    train(Config(seeds=1, steps=256, lanes=2, horizon=16), PPO)
+    from tricks.fused.learning import FORMULAS
+    assert not all(each.unchanged for each in FORMULAS)
+assert all(each.unchanged for each in FORMULAS)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "edited" not in done.stderr

@@ -188,7 +188,7 @@ class Player:
         return faults
 
 
-@faster("tricks.fused.playing")
+@faster("tricks.fused.playing", late=True)
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout:
     """Play whole episodes, back to back, until each active seed [S] has at least `rows` rows of experience.
 

@@ -19,19 +19,22 @@ R = TypeVar("R")
 _wanted = True
 
 
-def faster(module: str, name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+def faster(module: str, name: str = "", late: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
 
     The module is one of `tricks.fast`, or another, named with a dot. A formula also takes its plain form while a
-    function or constant that it reads is replaced, and if its text was edited.
+    function or constant that it reads is replaced, and if its text was edited. Another module is imported at once,
+    before anybody can replace what it stands for, unless it imports the formula's own module (`late`).
     """
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
         @cache
-        def form() -> Callable[P, R | None]:  # imported only now, because it may import the formula's module
+        def form() -> Callable[P, R | None]:
             found: Callable[P, R | None] = getattr(importlib.import_module(path(module)), name or formula.__name__)
             return found
 
+        if "." in module and not late:
+            form()
         names, known, noted = formula.__globals__, read(formula), note(formula, form)
 
         def unchanged() -> bool:

@@ -18,7 +18,7 @@ DIGESTS = {
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
-    "tricks.core.rollout.play_episodes": "044e20a17428",
+    "tricks.core.rollout.play_episodes": "5e6e9d845df6",
     "tricks.loop.learn": "a4daf54e11cf",
     "tricks.segments.play_segment": "c68164c70a0f",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
