@@ -136,10 +136,11 @@ def test_the_scale_of_the_rewards_does_not_matter() -> None:
     torch.testing.assert_close(small[:, 9:], large[:, 9:], rtol=1e-2, atol=1e-4)  # once the prior is outweighed
 
 
-def test_scaled_rewards_are_clipped_at_ten() -> None:
-    reward = torch.cat([0.01 * torch.ones(1, 999, 1), torch.full((1, 1, 1), 1e6)], 1).double()
+@pytest.mark.parametrize("sign", [1, -1])
+def test_scaled_rewards_are_clipped_at_ten(sign: int) -> None:
+    reward = torch.cat([0.01 * torch.ones(1, 999, 1), torch.full((1, 1, 1), sign * 1e6)], 1).double()
     done = torch.ones_like(reward).bool()
-    assert RewardScale(1, 1)(reward, done, done, GAMMA)[0, -1, 0] == 10
+    assert RewardScale(1, 1)(reward, done, done, GAMMA)[0, -1, 0] == sign * 10
 
 
 def test_curves_report_the_rewards_as_they_were() -> None:

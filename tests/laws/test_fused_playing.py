@@ -1,19 +1,23 @@
 """Rollouts in compiled calls are the same as row by row, to the last bit, and leave the same behind."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 import torch
 
 import tricks.fused.playing as playing
 from tricks import PPO, Config, train
+from tricks.core.moments import Moments
 from tricks.core.rollout import Player, Rollout, play_episodes
 from tricks.envs.make import make_env
 from tricks.envs.tensor import TensorEnv
+from tricks.fast.dispatch import loaded
 from tricks.loop import build_agent
 from tricks.segments import play_segment
+from tricks.state_norm import ObsStats
 
 pytest.importorskip("numba")
 CONFIG = Config("CartPole-v0", seeds=(3, 8, 5), lanes=5, horizon=70, hidden=(20, 9), steps=6000)
@@ -98,6 +102,37 @@ def test_whole_episodes_have_the_same_experience(world: str, rows: int, limit: i
             if name != "obs" and isinstance(column, torch.Tensor):
                 assert torch.equal(getattr(one, name)[one.valid], column[one.valid]), name
         assert torch.equal(one.obs, other.obs)
+
+
+def test_observations_are_clipped_in_the_same_places() -> None:
+    def actions() -> torch.Tensor:
+        env = make_env(CONFIG)
+        player, agent = Player(env, CONFIG.horizon), build_agent(env.spaces, CONFIG, replace(PPO, state_norm=True))
+        stats = cast(ObsStats, agent.obs_stats)
+        shape = stats.average.shape
+        mean = torch.tensor([1.0, -1.0, 0.0, 0.0]).expand(shape).double()  # so that one is far below, one far above
+        stats.moments = Moments(torch.ones_like(stats.rows), mean, torch.full(shape, 1e-5).double())
+        with torch.no_grad():
+            agent.policy_net.layers[0][0].mul_(0.02)  # so that tanh isn't flat there
+            agent.policy_net.head.weight.mul_(30)
+        assert {-10.0, 10.0} <= set(agent.standardized(env.now.obs).unique().tolist())
+        return play_segment(player, agent.policy, CONFIG.horizon, torch.ones(3, dtype=torch.bool)).action
+
+    mine = actions()
+    with row_by_row():
+        assert torch.equal(mine, actions())
+
+
+def test_an_action_is_chosen_as_pytorch_chooses_it_also_among_nan_and_infinities() -> None:
+    code, rng = loaded("tricks.fused.compiled_playing"), np.random.default_rng(0)
+    odd = np.array([np.nan, np.inf, -np.inf, 0, 1, 1, -1], np.float32)
+    for outputs in (1, 2, 3, 5):
+        logits, noise = (rng.choice(odd, (400, outputs)) for _ in range(2))
+        action = np.empty(400, np.int64)
+        with np.errstate(invalid="ignore"):
+            best = torch.from_numpy(logits + noise).argmax(-1)
+        cast(Any, code).choose(logits, noise, action)
+        assert torch.equal(torch.from_numpy(action), best)
 
 
 EPISODES = {"segments": False, "bootstrap": False}
