@@ -15,7 +15,7 @@ from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.nets import Body, Head, Layer
 from tricks.core.rollout import Batch, Rollout
-from tricks.core.seeds import draw, stream
+from tricks.core.seeds import Index, draw, stream
 from tricks.core.sequences import Sequences
 from tricks.errors import InputError
 from tricks.fast.recurrence import over_time
@@ -97,7 +97,7 @@ def as_sequences(batch: Batch, rollout: Rollout) -> Sequences:
     return Sequences(batch.obs, batch.valid, rollout.state)
 
 
-def whole_lanes(batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int) -> Iterable[Batch]:
+def whole_lanes(batch: Batch, seeds: Sequence[int], update: Index, epochs: int, count: int) -> Iterable[Batch]:
     """In each epoch, shuffle every seed's lanes and split them into `count` minibatches [S, T·L, ...].
 
     The numbers of lanes differ by at most one; where a minibatch has fewer, it has rows that are not valid instead.

@@ -1,6 +1,7 @@
 """Worlds as environments: all lanes of all seeds in one step."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.env import Step
+from tricks.core.owners import Owner, replaced
 from tricks.core.seeds import draw
 from tricks.core.spaces import Spaces
 from tricks.worlds.world import World, everything_legal
@@ -24,6 +26,13 @@ class TensorEnv:
     """
 
     resumable = True
+    OWNERS: ClassVar[dict[str, Owner]] = {
+        "state": "lane",  # of which an episode's end keeps the carried features
+        "age": "episode",
+        "resetting": "episode",
+        "resets": "seed",  # where the seed's stream is
+        "t": "seed",
+    }
     _state: Tensor
     _kept: int  # number of state features that a reset redraws
 
@@ -39,14 +48,14 @@ class TensorEnv:
         width = self.spaces.actions if self.spaces.discrete else 1
         self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool, device=self.device)
         self._limit = world.time_limit or torch.iinfo(torch.int32).max
-        self._resets = self._t = 0
-        self._begin(self._chances()[0])
+        self._resets = torch.zeros(len(self.seeds), dtype=torch.int64)  # [S]
+        self._begin(self._first_chances())
 
     def reset(self) -> Step:
         """Start a new episode in every lane; carried features keep their values."""
-        self._resets, self._t = self._resets + 1, 0
+        self._resets = self._resets + 1
         carried = self._state[..., self._kept :]
-        return self._begin(torch.cat([self._chances()[0][..., : self._kept], carried], -1))
+        return self._begin(torch.cat([self._first_chances()[..., : self._kept], carried], -1))
 
     def _begin(self, state: Tensor) -> Step:
         self._state, self._kept = state, state.shape[-1] - self.world.carried
@@ -81,40 +90,66 @@ class TensorEnv:
         return self.now
 
     def next_chances(self) -> tuple[Tensor, Tensor]:
-        """Move on to the next step's random numbers, see `_chances`."""
-        self._t += 1
-        return self._chances()
+        """Move on to the next step's random numbers.
+
+        These are reset states, whether or not a lane needs one, and the numbers of the step itself.
+        """
+        self._row += 1
+        if self._row == BLOCK:
+            self._draw(self._block + BLOCK, 0)
+        return self._fresh[self._row], self._chance[self._row]
 
     def close(self) -> None:
         """Nothing to close."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of every lane; the random numbers follow from the counts of steps and resets."""
+        """The state of every lane; the random numbers follow from the counts of steps and resets, [S] each."""
         lanes = {"state": self._state, "age": self._age, "resetting": self.now.resetting}
-        return lanes | {"resets": self._resets, "t": self._t}
+        return lanes | {"resets": self._resets, "t": self._block + self._row}
+
+    owned = state_dict
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._take(state)
+        row = int((state["t"] % BLOCK).min())
+        self._draw(state["t"] - row, row)
+
+    def restore(self, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
+        """Put rows in the place of what these seeds have; they draw no random numbers before `load_state_dict`."""
+        state = self.state_dict()
+        self._take(state | {name: replaced(state[name], seeds, x) for name, x in rows.items()})
+
+    def _take(self, state: dict[str, Any]) -> None:
         self._state, self._age, resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
-        self._resets, self._t = state["resets"], state["t"]
-        self._draw(self._t // BLOCK)
+        self._resets, self._block = state["resets"], state["t"] - self._row
         self.now = Step.first(*self._shown())._replace(resetting=resetting, over=resetting)
 
     def _shown(self) -> tuple[Tensor, Tensor]:
         legal = self.world.legal(self._state)
         return self.world.observe(self._state), self._all if legal is None else legal
 
-    def _chances(self) -> tuple[Tensor, Tensor]:
-        """Reset states for this step, whether or not a lane needs one, and the random numbers of the step itself."""
-        block, row = divmod(self._t, BLOCK)
-        if row == 0:
-            self._draw(block)
-        return self._fresh[row], self._chance[row]
+    def _first_chances(self) -> Tensor:
+        """The states in which all lanes begin after a reset."""
+        self._draw(torch.zeros_like(self._resets), 0)
+        return self._fresh[0]
 
-    def _draw(self, block: int) -> None:
-        """Draw the random numbers for one block of steps."""
+    def _draw(self, first: Tensor, row: int) -> None:
+        """Draw the random numbers of BLOCK steps, from the step `first` [S] of each seed on; `row` is the present one.
+
+        A seed's stream has them in blocks, and where it is within one, the steps are of two.
+        """
+        self._block, self._row = first, row
         resets = self.world.reset_chances
-        shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
-        drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+        shape = (BLOCK, self.lanes, resets + self.world.step_chances)
+        block, begin = first // BLOCK, (first % BLOCK).tolist()
+        parts = [
+            draw(self.seeds, self.purpose, self._resets, block + k, by=lambda rng: rng.random(shape, dtype=np.float32))
+            for k in range(1 + any(begin))
+        ]
+        drawn = parts[0]
+        if any(begin):
+            both = torch.cat(parts, 1)
+            drawn = torch.stack([both[k, i : i + BLOCK] for k, i in enumerate(begin)])
         chance = drawn.to(self.device, non_blocking=True)
         self._fresh = self.world.initial(chance[..., :resets]).unbind(1)
         self._chance = chance[..., resets:].unbind(1)

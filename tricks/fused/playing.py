@@ -130,7 +130,7 @@ class Game:
         if whole:
             length = int(rows.played.any(2).any(0).sum())
             rows, obs = Block(*(x[:, :length] for x in rows)), obs[:, : length + 1].contiguous()
-        self.player.rollouts += 1
+        self.player.rollouts = self.player.rollouts + 1
         valid = ~rows.resets & rows.played
         terminated = rows.terminated & valid
         truncated = rows.truncated & valid & ~terminated
