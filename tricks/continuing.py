@@ -93,8 +93,8 @@ class StartFrom(Checkpoints):
     """Lets a training start from the agents of a finished run: their weights and their statistics.
 
     `train(config, tricks, checkpoints=StartFrom(folder))`. The k-th seed starts from the k-th agent, with a new
-    optimizer and new episodes, in however many lanes. inner: the checkpoints that the training writes itself. Raises InputError if there is no such run, and,
-    when the training begins, if its agents are others than the task needs.
+    optimizer and new episodes, in however many lanes. inner: the checkpoints that the training writes itself. Raises
+    InputError if there is no such run, and, when the training begins, if its agents are others than the task needs.
     """
 
     def __init__(self, folder: str | Path, body: MakeBody | None = None, inner: Checkpoints | None = None) -> None:

@@ -23,7 +23,9 @@ def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Confi
         yield b
 
 
-def reused(memory: Memory, stats: ReturnStats, config: Config, update: Index, uses: int, purpose: str) -> Iterator[Batch]:
+def reused(
+    memory: Memory, stats: ReturnStats, config: Config, update: Index, uses: int, purpose: str
+) -> Iterator[Batch]:
     """Each epoch's minibatches [S, B, ...], of rows that have been used fewer than `uses` times, shuffled per seed.
 
     An epoch picks each row at random, with a probability that would make `uses` the average over the row's time in the

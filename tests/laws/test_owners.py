@@ -1,4 +1,4 @@
-"""Every state of a training belongs to the run, a seed, a lane or an episode; what is done with it follows from that."""
+"""Every state belongs to the run, a seed, a lane or an episode, and what is done with it follows from that."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -18,7 +18,7 @@ from tricks.core.nets import Body, Dense, Head, MakeBody, Net, checked
 from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
-from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, observations
+from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, goes_on, observations
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 from tricks.values import fitted, shown
@@ -131,8 +131,8 @@ class Agent(nn.Module):
         rows = rollout.obs.shape[:3]  # [S, T+1, N]
         obs = rollout.obs.flatten(1, 2)
         if rollout.state is not None:
-            valid = F.pad(rollout.valid, (0, 0, 0, 1)).flatten(1, 2)
-            obs = Sequences(obs, valid, rollout.state)  # type: ignore[assignment]
+            stays = F.pad(goes_on(rollout.valid, rollout.done), (0, 0, 0, 1)).flatten(1, 2)
+            obs = Sequences(obs, stays, rollout.state)  # type: ignore[assignment]
         value = denormalize(self.value(obs), self.return_stats.of(self.spaces.task(observations(obs)))).view(rows)
         return value[:, :-1], value[:, 1:]
 

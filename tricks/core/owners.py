@@ -1,8 +1,8 @@
 """Who owns which state of a training: the run, a seed, a lane, or an episode.
 
-Each part of a training names the owners of its state in OWNERS, where it makes it. What follows from that: a checkpoint
-saves everything; a seed that waits keeps what it, its lanes and its episodes own; what an episode owns begins anew where
-no episode can be resumed; and a training that starts from other agents takes what is their seeds'.
+Each part names the owners of its state in OWNERS, where it makes it. The rest follows: a checkpoint saves everything; a
+seed that waits keeps what it, its lanes and its episodes own; what an episode owns starts over where no episode can be
+resumed; and a training that starts from other agents takes what their seeds own.
 """
 
 from collections.abc import Iterable, Mapping

@@ -14,33 +14,36 @@ from tricks.core.sequences import Features, Sequences
 class RecurrentState:
     """The states of policy and value net in each lane of an environment, [S, N, 2, K]: zero before an episode.
 
-    first: the same before the first row of the rollout, once there is one.
+    first: the same before the first row of the rollout.
     """
 
-    OWNERS: ClassVar[dict[str, Owner]] = {"now": "episode"}
-    first: Tensor | None = None
+    OWNERS: ClassVar[dict[str, Owner]] = {"now": "episode", "first": "episode"}
 
     def __init__(self, agent: Agent, env: Env) -> None:
         self.agent, self.env = agent, env
         shape = len(agent.seeds), env.lanes, 2, agent.state_size
-        self.now = torch.zeros(shape, device=env.now.obs.device)
+        self.now = self.first = torch.zeros(shape, device=env.now.obs.device)
 
     def look(self) -> Features:
         """Features of the current observations, [S, N, H]; the states take these observations in."""
         step, policy, value = self.env.now, self.agent.policy_net, self.agent.value_net
-        begins = (step.terminated | step.truncated) & ~step.resetting  # an end without a reset: a lost life
-        self.now = self.now.masked_fill(begins.view(*begins.shape, 1, 1), 0)
-        if self.first is None:
-            self.first = self.now
-        lanes = Sequences(step.obs, torch.as_tensor(~step.resetting), self.now)
+        lanes = Sequences(step.obs, torch.as_tensor(~step.resetting), self.before())
         hidden, state = self.agent.through(policy, lanes)
         other = state if value.body is policy.body else self.agent.through(value, lanes)[1]
         self.now = torch.stack([state, other], 2)
         return Features(lanes, hidden)
 
+    def before(self) -> Tensor:
+        """The states before the current observations: zero also where a lost life has ended an episode, not the game.
+
+        Wherever else one has ended, the row that resets the lane still sees the state, for the value at the end.
+        """
+        begins = self.env.now.ended & torch.as_tensor(~self.env.now.resetting)
+        return self.now.masked_fill(begins.view(*begins.shape, 1, 1), 0)
+
     def end_rollout(self) -> Tensor:
         """Return the states before the first row of the rollout that ends here, [S, N, 2, K]."""
-        first, self.first = self.now if self.first is None else self.first, None
+        first, self.first = self.first, self.before()
         return first.clone()  # autograd takes no tensor that was made in inference mode
 
     def state_dict(self) -> dict[str, Any]:
@@ -48,4 +51,4 @@ class RecurrentState:
         return {"now": self.now}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.now = state["now"].to(self.now.device)
+        self.now = self.first = state["now"].to(self.now.device)

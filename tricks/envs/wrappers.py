@@ -40,7 +40,7 @@ class EnvWrapper:
         return self.env.resumable
 
     @property
-    def OWNERS(self) -> Mapping[str, Owner]:  # noqa: N802 - as a part names them
+    def OWNERS(self) -> Mapping[str, Owner]:
         return owners_of(self.env)
 
     def owned(self) -> dict[str, Tensor]:
