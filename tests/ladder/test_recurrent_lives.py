@@ -1,5 +1,6 @@
 """recurrent: where a lost life ends an episode, the memory ends with it, in play, in training and in evaluation."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tricks import PPO, Config, train
+from tricks.core.agent import Agent
 from tricks.core.env import Env
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Batch, Player
@@ -18,6 +20,7 @@ from tricks.envs.make import make_env
 from tricks.envs.wrappers import LifeEnds
 from tricks.loop import build_agent
 from tricks.recurrent import as_sequences
+from tricks.runs import film
 from tricks.segments import play_segment
 
 TRICKS = replace(PPO, recurrent=True)
@@ -105,3 +108,20 @@ def test_an_evaluation_forgets_with_a_life_too(monkeypatch: pytest.MonkeyPatch) 
     run.evaluate(3)
     assert sum(int(lost.sum()) for lost, _ in seen) >= 2 * 3 * 2
     assert not any(before[lost].any() for lost, before in seen)
+
+
+def test_so_does_an_agent_that_is_filmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("PIL", reason="the extra `play` is not installed")
+    run, begun, lives = train(CONFIG, TRICKS, env=Lives).only(1), list[bool](), list[int]()
+    act, env = Agent.act, Lives()
+
+    def noted(agent: Agent, obs: Any, legal: Any, rng: Any, begins: bool) -> np.ndarray:
+        begun.append(begins)
+        lives.append(env.lives)
+        return act(agent, obs, legal, rng, begins)
+
+    monkeypatch.setattr(Agent, "act", noted)
+    monkeypatch.setattr(film, "_drawn", lambda *_: np.zeros((2, 2, 3), np.uint8))
+    film.watch(run, env, greedy=False)
+    assert begun == [True, *(after < before for before, after in itertools.pairwise(lives))]
+    assert sum(begun) == 3
