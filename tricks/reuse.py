@@ -23,7 +23,7 @@ def old_log_prob(policy: Policy, family: Family, batch: Batch) -> Tensor:
 
 
 def minibatches(
-    batch: Batch, seeds: Sequence[int], update: Index, epochs: int, count: Index, purpose: str = "minibatch"
+    batch: Batch, seeds: Sequence[int], update: Index, epochs: int, count: int | Tensor, purpose: str = "minibatch"
 ) -> Iterable[Batch]:
     """In each epoch, shuffle every seed's valid rows and split them into `count` minibatches [S, B, ...]."""
     for epoch in range(epochs):
@@ -36,7 +36,7 @@ def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: Index
     return keys.to(valid.device).masked_fill(~valid, torch.inf)
 
 
-def deal(batch: Batch, keys: Tensor, rows: Tensor, count: Index) -> Iterator[Batch]:
+def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Iterator[Batch]:
     """Split the `rows` [S] rows with the smallest keys [S, B] into `count` minibatches [S, B', ...].
 
     Sizes differ by at most one row; seeds with fewer rows, or minibatches, are padded with rows whose valid is False.

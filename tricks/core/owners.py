@@ -30,13 +30,16 @@ def owners_of(part: Any) -> dict[str, Owner]:
 
 
 def owned(part: Any) -> dict[str, Tensor]:
-    """What seeds, lanes and episodes own of a part: its own `owned`, or the attributes of these names."""
+    """What seeds, lanes and episodes own of a part: its own `owned`, or the attributes of these names.
+
+    A count of each seed may also be a tuple of them.
+    """
     if isinstance(part, nn.Module):
         return dict(part.state_dict())
     if hasattr(part, "owned"):
         return dict(part.owned())
     found = {name: getattr(part, name) for name, owner in owners_of(part).items() if owner != "run"}
-    return {name: x for name, x in found.items() if isinstance(x, Tensor)}
+    return {name: torch.as_tensor(x) for name, x in found.items() if type(x) in (Tensor, tuple)}
 
 
 def restore(part: Any, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
@@ -49,7 +52,9 @@ def restore(part: Any, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
             state[name][seeds.to(x.device)] = x  # in place, because an optimizer holds the weights
     else:
         for name, x in rows.items():
-            setattr(part, name, replaced(getattr(part, name), seeds, x))
+            now = getattr(part, name)
+            new = replaced(torch.as_tensor(now), seeds, x)
+            setattr(part, name, tuple(new.tolist()) if type(now) is tuple else new)
 
 
 def replaced(x: Tensor, seeds: Tensor, rows: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from tricks.core.env import Env
 from tricks.core.faults import ENDLESS, find_faults, observed, without
 from tricks.core.owners import Owner
 from tricks.core.policies import DiagonalGaussian
-from tricks.core.seeds import draw
+from tricks.core.seeds import draw, later
 from tricks.core.sequences import Carried
 from tricks.errors import InputError
 from tricks.fast.dispatch import faster
@@ -104,7 +104,7 @@ class Player:
 
     def __init__(self, env: Env, block: int, purpose: str = "action", limit: int = Config.episode_limit) -> None:
         self.env, self.block, self.purpose, self.limit, self._row = env, block, purpose, limit, 0
-        self.rollouts = torch.zeros(len(env.seeds), dtype=torch.int64)  # [S]: where each seed's stream is
+        self.rollouts = (0,) * len(env.seeds)  # where the stream of each seed is
         self.family = env.spaces.family
         self.state: Carried | None = None
         self._rows: list[tuple[Tensor, ...]] = []
@@ -151,7 +151,7 @@ class Player:
         truncated = truncated & valid & ~terminated  # termination wins over a time limit on the same step
         faults, self._rows = self._named(found), []
         if last:
-            self.rollouts, self._row = self.rollouts + 1, 0
+            self.rollouts, self._row = later(self.rollouts), 0
         obs.masked_fill_(~observed(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
         spaces, logits, self._logits = self.env.spaces, self._logits, []
         std = DiagonalGaussian.std(torch.stack(logits, 1)) if logits else None
@@ -175,10 +175,10 @@ class Player:
 
     def state_dict(self) -> dict[str, Tensor]:
         """The state between two rollouts; each rollout draws fresh noise."""
-        return {"rollouts": self.rollouts}
+        return {"rollouts": torch.tensor(self.rollouts)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        self.rollouts = state["rollouts"]
+        self.rollouts = tuple(state["rollouts"].tolist())
 
     def _named(self, found: dict[int, tuple[str, str]]) -> dict[int, str]:
         """The faults by seed. Raises InputError if every seed has one."""

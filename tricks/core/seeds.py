@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-Index = int | Tensor  # the same for all seeds, or one for each, [S]
+Index = int | Sequence[int]  # the same for all seeds, or one for each
 PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "policy buffer", "value buffer")
 
 
@@ -21,9 +21,14 @@ def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
 
 def draw(seeds: Sequence[int], purpose: str, *index: Index, by: Callable[[np.random.Generator], np.ndarray]) -> Tensor:
     """One draw from each seed's own stream, stacked [S, ...]; `by` takes the generator."""
-    places = [i.tolist() if isinstance(i, Tensor) else [i] * len(seeds) for i in index]
+    places = [[i] * len(seeds) if isinstance(i, int) else i for i in index]
     streams = [stream(seed, purpose, *place) for seed, *place in zip(seeds, *places, strict=True)]
     return torch.from_numpy(np.stack([by(each) for each in streams]))
+
+
+def later(counts: Sequence[int], by: int = 1) -> tuple[int, ...]:
+    """The counts of all seeds, each that much higher."""
+    return tuple(count + by for count in counts)
 
 
 def argsort(keys: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Worlds as environments: all lanes of all seeds in one step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.env import Step
 from tricks.core.owners import Owner, replaced
-from tricks.core.seeds import draw
+from tricks.core.seeds import draw, later
 from tricks.core.spaces import Spaces
 from tricks.worlds.world import World, everything_legal
 
@@ -48,12 +48,12 @@ class TensorEnv:
         width = self.spaces.actions if self.spaces.discrete else 1
         self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool, device=self.device)
         self._limit = world.time_limit or torch.iinfo(torch.int32).max
-        self._resets = torch.zeros(len(self.seeds), dtype=torch.int64)  # [S]
+        self._resets = (0,) * len(self.seeds)  # so many each seed has had
         self._begin(self._first_chances())
 
     def reset(self) -> Step:
         """Start a new episode in every lane; carried features keep their values."""
-        self._resets = self._resets + 1
+        self._resets = later(self._resets)
         carried = self._state[..., self._kept :]
         return self._begin(torch.cat([self._first_chances()[..., : self._kept], carried], -1))
 
@@ -96,7 +96,7 @@ class TensorEnv:
         """
         self._row += 1
         if self._row == BLOCK:
-            self._draw(self._block + BLOCK, 0)
+            self._draw(later(self._first, BLOCK), 0)
         return self._fresh[self._row], self._chance[self._row]
 
     def close(self) -> None:
@@ -105,14 +105,15 @@ class TensorEnv:
     def state_dict(self) -> dict[str, Any]:
         """The state of every lane; the random numbers follow from the counts of steps and resets, [S] each."""
         lanes = {"state": self._state, "age": self._age, "resetting": self.now.resetting}
-        return lanes | {"resets": self._resets, "t": self._block + self._row}
+        counts = {"resets": self._resets, "t": later(self._first, self._row)}
+        return lanes | {name: torch.tensor(x) for name, x in counts.items()}
 
     owned = state_dict
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._take(state)
-        row = int((state["t"] % BLOCK).min())
-        self._draw(state["t"] - row, row)
+        row = min(later(self._first, self._row), key=lambda t: t % BLOCK) % BLOCK
+        self._draw(later(self._first, self._row - row), row)
 
     def restore(self, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
         """Put rows in the place of what these seeds have; they draw no random numbers before `load_state_dict`."""
@@ -121,7 +122,8 @@ class TensorEnv:
 
     def _take(self, state: dict[str, Any]) -> None:
         self._state, self._age, resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
-        self._resets, self._block = state["resets"], state["t"] - self._row
+        self._resets, t = tuple(state["resets"].tolist()), state["t"].tolist()
+        self._first = later(t, -self._row)
         self.now = Step.first(*self._shown())._replace(resetting=resetting, over=resetting)
 
     def _shown(self) -> tuple[Tensor, Tensor]:
@@ -130,26 +132,25 @@ class TensorEnv:
 
     def _first_chances(self) -> Tensor:
         """The states in which all lanes begin after a reset."""
-        self._draw(torch.zeros_like(self._resets), 0)
+        self._draw((0,) * len(self.seeds), 0)
         return self._fresh[0]
 
-    def _draw(self, first: Tensor, row: int) -> None:
-        """Draw the random numbers of BLOCK steps, from the step `first` [S] of each seed on; `row` is the present one.
+    def _draw(self, first: tuple[int, ...], row: int) -> None:
+        """Draw the random numbers of BLOCK steps, from the step `first` of each seed on; `row` is the present one.
 
         A seed's stream has them in blocks, and where it is within one, the steps are of two.
         """
-        self._block, self._row = first, row
+        self._first, self._row = first, row
         resets = self.world.reset_chances
         shape = (BLOCK, self.lanes, resets + self.world.step_chances)
-        block, begin = first // BLOCK, (first % BLOCK).tolist()
-        parts = [
-            draw(self.seeds, self.purpose, self._resets, block + k, by=lambda rng: rng.random(shape, dtype=np.float32))
-            for k in range(1 + any(begin))
-        ]
-        drawn = parts[0]
-        if any(begin):
-            both = torch.cat(parts, 1)
-            drawn = torch.stack([both[k, i : i + BLOCK] for k, i in enumerate(begin)])
+        drawn = self._blocks(shape, [t // BLOCK for t in first])
+        if any(begins := [t % BLOCK for t in first]):
+            both = torch.cat([drawn, self._blocks(shape, [t // BLOCK + 1 for t in first])], 1)
+            drawn = torch.stack([both[k, t : t + BLOCK] for k, t in enumerate(begins)])
         chance = drawn.to(self.device, non_blocking=True)
         self._fresh = self.world.initial(chance[..., :resets]).unbind(1)
         self._chance = chance[..., resets:].unbind(1)
+
+    def _blocks(self, shape: tuple[int, ...], blocks: Sequence[int]) -> Tensor:
+        """A block of the stream of each seed, [S, BLOCK, N, K]."""
+        return draw(self.seeds, self.purpose, self._resets, blocks, by=lambda rng: rng.random(shape, dtype=np.float32))

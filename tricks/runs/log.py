@@ -15,6 +15,7 @@ from tricks.core.agent import Agent
 from tricks.core.devices import find_device
 from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
+from tricks.core.seeds import later
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
 from tricks.runs.best import Best, State
@@ -51,7 +52,7 @@ class Log:
         size, device = len(self.seeds), find_device(config.device)
         self.steps = torch.zeros(size, dtype=torch.int64, device=device)
         self.active = torch.ones(size, dtype=torch.bool, device=device)
-        self.update = torch.zeros(size, dtype=torch.int64)  # [S]: how many each seed has had
+        self.update = (0,) * size  # how many each seed has had
         self.held: Tensor | None = None  # [S]: where schedules stay
         self.kept: Best | None = None  # the best agents so far, if an evaluation keeps them
         self.origin: dict[str, Any] = {}  # the attributes of the curve, see `Run`
@@ -106,7 +107,7 @@ class Log:
             faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
             columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
         columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
-        columns["update"] = self.update.to(taken.device)
+        columns["update"] = taken.new_tensor(self.update)
         table = torch.stack([columns[name].double() for name in COLUMNS], 1)
         self._rows.append(table[self.active].cpu().numpy())
         watched = [torch.stack(self._notes[name]).isfinite().all(0) for name in WATCHED if name in self._notes]
@@ -120,7 +121,7 @@ class Log:
             who = "the environment" if self.env == Config.env else self.env  # CartPole has no faults: it is another
             raise InputError(f"{who}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
-        self._notes, self._of, self.update = {}, {}, self.update + 1
+        self._notes, self._of, self.update = {}, {}, later(self.update)
 
     def latest(self) -> Rows:
         """The rows of the last update, one per seed that was active in it."""
@@ -158,7 +159,7 @@ class Log:
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
         rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
-        state = {"steps": self.steps, "active": self.active, "update": self.update}
+        state = {"steps": self.steps, "active": self.active, "update": torch.tensor(self.update)}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         state |= {} if self.held is None else {"held": self.held}
         state |= {} if self.kept is None else {"kept": self.kept._asdict()}
@@ -173,7 +174,7 @@ class Log:
         self.held = state["held"].to(device) if "held" in state else None
         self.kept = Best.of(state["kept"], device) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))
-        self.update, self._rows = state["update"], [state["rows"].numpy()]
+        self.update, self._rows = tuple(state["update"].tolist()), [state["rows"].numpy()]
         self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])
         self._before, self._start = state["seconds"], time.perf_counter()
         self._bar.n = self._bar.initial = int(self.steps.sum())
