@@ -91,7 +91,7 @@ def names(x: Any) -> Mapping[str, Any]:
 
 def statistics(layer: Any) -> dict[str, Any]:
     """The numbers of a layer, and of what it holds, whose names are those of statistics."""
-    found = {}
+    found = dict[str, Any]()
     for place, (path, x) in enumerate([("", layer), *within(layer)]):
         for pair in PAIRS:
             kinds = [re.compile(rf"(^|_)({words})(_|\d|$)", re.IGNORECASE) for words in pair]

@@ -34,6 +34,8 @@ class TensorEnv:
         "t": "seed",
     }
     _state: Tensor
+    _first: tuple[int, ...]  # where the block of random numbers at hand begins in each seed's stream
+    _row: int  # where the present step is in that block
     _kept: int  # number of state features that a reset redraws
 
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:

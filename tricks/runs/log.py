@@ -159,7 +159,7 @@ class Log:
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
         rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
-        state = {"steps": self.steps, "active": self.active, "update": torch.tensor(self.update)}
+        state: dict[str, Any] = {"steps": self.steps, "active": self.active, "update": torch.tensor(self.update)}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         state |= {} if self.held is None else {"held": self.held}
         state |= {} if self.kept is None else {"kept": self.kept._asdict()}
