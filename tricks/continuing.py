@@ -11,6 +11,7 @@ import torch
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
+from tricks.core.owners import owned, owners_of
 from tricks.errors import InputError
 from tricks.restore import load, resumed
 from tricks.runs.checkpoint import Checkpoints, Saved, read
@@ -92,8 +93,8 @@ class StartFrom(Checkpoints):
     """Lets a training start from the agents of a finished run: their weights and their statistics.
 
     `train(config, tricks, checkpoints=StartFrom(folder))`. The k-th seed starts from the k-th agent, with a new
-    optimizer. inner: the checkpoints that the training writes itself. Raises InputError if there is no such run, and,
-    when the training begins, if its agents are others than the task needs.
+    optimizer and new episodes, in however many lanes. inner: the checkpoints that the training writes itself. Raises
+    InputError if there is no such run, and, when the training begins, if its agents are others than the task needs.
     """
 
     def __init__(self, folder: str | Path, body: MakeBody | None = None, inner: Checkpoints | None = None) -> None:
@@ -101,7 +102,7 @@ class StartFrom(Checkpoints):
         self._agent = load(self.start, body=body).agent
 
     def begin(self, config: Config, tricks: Any, evaluation: Any = None, own: Sequence[str] = (), **parts: Any) -> None:
-        self._give(parts["agent"])
+        self.give(parts["agent"])
         parts["log"].origin = {"from": self.start.resolve().name}
         if self.inner is not None:
             self.inner.begin(config, tricks, evaluation, own, **parts)
@@ -114,8 +115,11 @@ class StartFrom(Checkpoints):
         if self.inner is not None:
             self.inner.end_update(steps)
 
-    def _give(self, agent: Any) -> None:
-        """Load the agents' state. Raises InputError if seeds, spaces, nets or statistics are not the same."""
+    def give(self, agent: Any) -> None:
+        """Give agents what the seeds of the finished run own. What its lanes and episodes own stays there.
+
+        Raises InputError if seeds, spaces, nets or statistics are not the same.
+        """
         mine, theirs = agent.spaces, self._agent.spaces
         where = f"cannot start from {self.start}"
         if len(agent.seeds) != len(self._agent.seeds):
@@ -123,7 +127,7 @@ class StartFrom(Checkpoints):
         if mine.sizes != theirs.sizes:
             ours, before = (f"observations {list(s.shape)} and {s.actions} actions" for s in (mine, theirs))
             raise InputError(f"{where}: its agents have {before}, and this task has {ours}")
-        given, needed = self._agent.state_dict(), agent.state_dict()
+        given, needed = ({k: x for k, x in owned(a).items() if owners_of(a)[k] == "seed"} for a in (self._agent, agent))
         for name in [*needed, *given]:
             if name not in given or name not in needed:
                 there = "it has no" if name not in given else "this training has no"
@@ -132,4 +136,4 @@ class StartFrom(Checkpoints):
                 shapes = f"{list(given[name].shape[1:])} there and {list(needed[name].shape[1:])} here"
                 options = "--recurrent-size and --recurrent-cell" if ".cell." in name else "--hidden"
                 raise InputError(f"{where}: {name} is {shapes}; train with the same {options}")
-        agent.load_state_dict(given)
+        agent.load_state_dict(agent.state_dict() | given)

@@ -19,6 +19,7 @@ from tricks.core.agent import Agent
 from tricks.core.env import Env, MakeEnv
 from tricks.core.moments import normalize
 from tricks.core.nets import MakeBody
+from tricks.core.owners import Waiting
 from tricks.core.per_seed import per_seed
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.reductions import mean
@@ -116,13 +117,10 @@ def train_in(
     if tricks.squash:
         player.family = agent.family
     optimizer = Adam(agent.parameters(), config.adam_eps)
-    if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
-        parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}
-        checkpoints.begin(config, tricks, evaluation, own(make, body), **parts)
+    parts = {"agent": agent, "optimizer": optimizer, "log": log, "player": player, "env": env}  # what has a state
     if tricks.recurrent:
         player.state = RecurrentState(agent, env)
-        if checkpoints:
-            checkpoints.add(state=player.state)
+        parts |= {"state": player.state}
     value_optimizer = optimizer
     if tricks.grad_clip:
         optimizer.limit = partial(shorten, max_norm=config.max_grad_norm)
@@ -130,17 +128,17 @@ def train_in(
         value_optimizer = Adam(agent.value_net.parameters(), config.adam_eps)
         if tricks.grad_clip:
             value_optimizer.limit = partial(shorten, max_norm=config.max_value_grad_norm)
-        if checkpoints:
-            checkpoints.add(value_optimizer=value_optimizer)
+        parts |= {"value_optimizer": value_optimizer}
     if tricks.ppg:
         memory = Memory(config.aux_every)
         if tricks.ppg_buffers:
             memory, policy_buffer = Memory(config.value_rollouts), Memory(config.policy_rollouts)
-            if checkpoints:
-                checkpoints.add(policy_buffer=policy_buffer)
+            parts |= {"policy_buffer": policy_buffer}
         phase = AuxiliaryPhase(agent, memory, config.adam_eps)
-        if checkpoints:
-            checkpoints.add(phase=phase)
+        parts |= {"memory": memory, "phase": phase.optimizer}
+    if checkpoints:  # register what a checkpoint saves; a resumed run restores it here
+        checkpoints.begin(config, tricks, evaluation, own(make, body), **parts)
+    waiting = Waiting(parts.values(), log.active)
 
     while log.active.any():
         learning_rate = log.progress.new_tensor(config.rates)  # [S]
@@ -185,13 +183,14 @@ def train_in(
                 errors = auxiliary_errors(agent, b, config)
                 loss = auxiliary_loss(errors, b.valid, config.clone_coef)
                 phase.optimizer.move(loss, learning_rate, log.active & b.valid.any(1))
-                log.note(auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
+                log.note(b.valid.any(1), auxiliary_loss=loss, clone_kl=mean(errors[1], b.valid))
 
         if tricks.state_norm:  # only now, so that the first minibatch's ratio is 1
             follow_observations_(agent, batch, config.obs_decay)
         if evaluation:
             log.note(eval_return=evaluation.after(rollout, config, agent, log, make))
         log.end_update(rollout)
+        waiting.end_update(log.active)
         if on_update:
             log.tell(on_update, agent)
         if checkpoints:

@@ -5,8 +5,8 @@ paper's code (openai/phasic-policy-gradient) clips none at all, CleanRL's ppg_pr
 One Adam, with the policy's learning rate, moves both nets in the phase, however many there are outside it.
 """
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -17,10 +17,11 @@ from tricks.core.adam import Adam
 from tricks.core.agent import Agent
 from tricks.core.moments import ReturnStats, denormalize, normalize
 from tricks.core.nets import Head, Net
+from tricks.core.owners import Owner, replaced
 from tricks.core.per_seed import per_seed
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
-from tricks.core.seeds import stream
+from tricks.core.seeds import Index, stream
 from tricks.ladder import Tricks
 from tricks.reuse import minibatches
 from tricks.value_clip import clipped_error
@@ -56,11 +57,14 @@ class Memory:
     S·rollouts·T·N rows.
     """
 
+    OWNERS: ClassVar[dict[str, Owner]] = {"rows": "seed", "filled": "seed", "length": "run"}
+
     def __init__(self, rollouts: int) -> None:
         self.rollouts, self.length = rollouts, 0  # length: rows of one rollout, T·N
         self.rows = Batch()
+        self.filled = torch.zeros(0, dtype=torch.int64)  # [S]: how many rollouts each seed has in it
 
-    def add(self, batch: Batch, stats: ReturnStats, update: int) -> None:
+    def add(self, batch: Batch, stats: ReturnStats, update: Index) -> None:
         """Add a rollout whose value and target are in units of `stats`, and drop the oldest one if full."""
         new = Batch(**batch.columns)
         # Without popart, the net's outputs n stay as they were when the statistics moved, so before this update's first
@@ -68,13 +72,30 @@ class Memory:
         # value_clip stays near the same n.
         new.value = denormalize(batch.value, stats.of(batch.task))
         new.target = denormalize(batch.target, stats.of(batch.task))
-        new.born = torch.full_like(batch.valid, update, dtype=torch.int64)
-        new.uses = torch.zeros_like(new.born)
-        self.length = batch.valid.shape[1]
-        kept = (self.rollouts - 1) * self.length
+        born = torch.as_tensor(update, device=batch.valid.device).view(-1, 1)
+        new.born = born.expand(batch.valid.shape)
+        new.uses = torch.zeros_like(batch.valid, dtype=torch.int64)
+        if not self.rows.columns:  # as large as it will be, with rows that do not count
+            self.length, self.filled = batch.valid.shape[1], torch.zeros(len(batch.valid), dtype=torch.int64)
+            self.rows = Batch(**{name: torch.cat([x] * self.rollouts, 1) for name, x in new.columns.items()})
+            self.rows.valid = torch.zeros_like(self.rows.valid)
+        index = self._after().to(batch.valid.device)  # [S, R]
         for name, column in new.columns.items():
-            old = self.rows.columns.get(name, column[:, :0]).to(column.device)  # loaded rows are on the host
-            setattr(self.rows, name, torch.cat([old[:, max(0, old.shape[1] - kept) :], column], 1))
+            both = torch.cat([self.rows.columns[name].to(column.device), column], 1)  # loaded rows are on the host
+            picked = both.flatten(0, 1).index_select(0, index.flatten())
+            setattr(self.rows, name, picked.view(*index.shape, *column.shape[2:]))
+        self.filled = (self.filled + 1).clamp(max=self.rollouts)
+
+    def _after(self) -> Tensor:
+        """Which of the memory's rows, and a new rollout's after them, are in it next: indices of S·(R+T·N) rows.
+
+        The rollout stands after those before it, or last, and then the first one goes.
+        """
+        size, full = self.rollouts * self.length, self.filled == self.rollouts
+        place = torch.arange(size) - ((self.filled - full.long()) * self.length).view(-1, 1)  # in the new rollout
+        old = (torch.arange(size) + self.length * full.view(-1, 1)).clamp(max=size - 1)
+        rows = torch.where((place >= 0) & (place < self.length), size + place, old)
+        return rows + torch.arange(len(rows)).view(-1, 1) * (size + self.length)
 
     def batch(self, stats: ReturnStats) -> Batch:
         """All rows, with value and target in units of `stats`."""
@@ -84,10 +105,20 @@ class Memory:
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        return {"length": self.length, "rows": self.rows.columns}
+        return {"length": self.length, "filled": self.filled, "rows": self.rows.columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.length, self.rows = state["length"], Batch(**state["rows"])
+        self.length, self.filled, self.rows = state["length"], state["filled"], Batch(**state["rows"])
+
+    def owned(self) -> dict[str, Tensor]:
+        """What the seeds own, see `core.owners`."""
+        return {"filled": self.filled, **self.rows.columns}
+
+    def restore(self, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
+        """Put rows in the place of what these seeds have."""
+        for name, x in rows.items():
+            place = self if name == "filled" else self.rows
+            setattr(place, name, replaced(getattr(place, name), seeds, x))
 
 
 class AuxiliaryPhase:
@@ -96,26 +127,21 @@ class AuxiliaryPhase:
     def __init__(self, agent: Agent, memory: Memory, adam_eps: PerSeed) -> None:
         self.memory, self.optimizer = memory, Adam(agent.parameters(), adam_eps)
 
-    def minibatches(self, agent: Agent, config: Config, update: int) -> Iterable[Batch]:
-        """The phase's minibatches, with π_old's logits as `old`; none unless N_π updates have passed.
+    def minibatches(self, agent: Agent, config: Config, update: Index) -> Iterable[Batch]:
+        """The phase's minibatches, with π_old's logits as `old`; no rows of a seed unless it had N_π updates.
 
         There are E_aux passes over the whole memory, in minibatches as large as those of the policy phase.
         """
-        if (update + 1) % config.aux_every:
+        due = (torch.as_tensor(update) + 1) % config.aux_every == 0  # [S]
+        if not due.any():
             return
         batch = self.memory.batch(agent.return_stats)
+        batch.valid = batch.valid & due.to(batch.valid.device).view(-1, 1)
         with torch.no_grad():
             parts = zip(batch.obs.split(CHUNK, 1), batch.legal.split(CHUNK, 1), strict=True)
             batch.old = torch.cat([agent.policy(*part) for part in parts], 1)
-        count = config.minibatches * batch.valid.shape[1] // self.memory.length
+        count = config.minibatches * self.memory.filled
         yield from minibatches(batch, config.seed_list, update, config.aux_epochs, count, "auxiliary")
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"memory": self.memory.state_dict(), "optimizer": self.optimizer.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.memory.load_state_dict(state["memory"])
-        self.optimizer.load_state_dict(state["optimizer"])
 
 
 def auxiliary_errors(agent: Agent, b: Batch, config: Config) -> tuple[Tensor, Tensor, Tensor]:

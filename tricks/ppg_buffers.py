@@ -9,11 +9,12 @@ from tricks.config import Config
 from tricks.core.moments import ReturnStats
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch
+from tricks.core.seeds import Index
 from tricks.ppg import Memory
 from tricks.reuse import deal, random_keys
 
 
-def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Config, update: int) -> Iterable[Batch]:
+def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Config, update: Index) -> Iterable[Batch]:
     """Minibatches from the policy buffer; each has one from the value buffer as its `value_rows`."""
     for_policy = reused(policy, stats, config, update, config.policy_uses, "policy buffer")
     for_value = reused(value, stats, config, update, config.value_uses, "value buffer")
@@ -22,7 +23,9 @@ def dealt_apart(policy: Memory, value: Memory, stats: ReturnStats, config: Confi
         yield b
 
 
-def reused(memory: Memory, stats: ReturnStats, config: Config, update: int, uses: int, purpose: str) -> Iterator[Batch]:
+def reused(
+    memory: Memory, stats: ReturnStats, config: Config, update: Index, uses: int, purpose: str
+) -> Iterator[Batch]:
     """Each epoch's minibatches [S, B, ...], of rows that have been used fewer than `uses` times, shuffled per seed.
 
     An epoch picks each row at random, with a probability that would make `uses` the average over the row's time in the
@@ -39,9 +42,10 @@ def reused(memory: Memory, stats: ReturnStats, config: Config, update: int, uses
         yield from deal(batch, keys.masked_fill(~taken, torch.inf), taken.sum(1), config.minibatches)
 
 
-def ages(b: Batch, update: int) -> dict[str, Tensor]:
+def ages(b: Batch, update: Index) -> dict[str, Tensor]:
     """Mean age, in updates, of the rows that the policy and the value net train on: [S] each."""
+    now = torch.as_tensor(update, device=b.valid.device).view(-1, 1)
     return {
-        "policy_age": mean((update - b.born).double(), b.valid),
-        "value_age": mean((update - b.value_rows.born).double(), b.value_rows.valid),
+        "policy_age": mean((now - b.born).double(), b.valid),
+        "value_age": mean((now - b.value_rows.born).double(), b.value_rows.valid),
     }

@@ -15,8 +15,8 @@ from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.nets import Body, Head, Layer
 from tricks.core.rollout import Batch, Rollout
-from tricks.core.seeds import draw, stream
-from tricks.core.sequences import Sequences
+from tricks.core.seeds import Index, draw, stream
+from tricks.core.sequences import Sequences, goes_on
 from tricks.errors import InputError
 from tricks.fast.recurrence import over_time
 from tricks.ladder import Tricks
@@ -86,18 +86,18 @@ class Recurrent(nn.Module):
         """The features h of all rows, [S, T·L, H], and the states after the last, [S, L, K]."""
         state, count = lanes.state[:, :, self.place], lanes.state.shape[1]
         given = self.cell.contribution(self.body(lanes.obs)).unflatten(1, (-1, count))  # [S, T, L, G·H]
-        goes_on = lanes.valid.unflatten(1, (-1, count)).unsqueeze(-1)
-        hidden, state = over_time(self.cell, given, goes_on, state)
+        stays = lanes.goes_on.unflatten(1, (-1, count)).unsqueeze(-1)
+        hidden, state = over_time(self.cell, given, stays, state)
         return hidden.flatten(1, 2), state
 
 
 def as_sequences(batch: Batch, rollout: Rollout) -> Sequences:
     """The observations of a batch as whole lanes, with the states before their first rows."""
     assert rollout.state is not None
-    return Sequences(batch.obs, batch.valid, rollout.state)
+    return Sequences(batch.obs, goes_on(rollout.valid, rollout.done).flatten(1, 2), rollout.state)
 
 
-def whole_lanes(batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int) -> Iterable[Batch]:
+def whole_lanes(batch: Batch, seeds: Sequence[int], update: Index, epochs: int, count: int) -> Iterable[Batch]:
     """In each epoch, shuffle every seed's lanes and split them into `count` minibatches [S, T·L, ...].
 
     The numbers of lanes differ by at most one; where a minibatch has fewer, it has rows that are not valid instead.
@@ -106,14 +106,15 @@ def whole_lanes(batch: Batch, seeds: Sequence[int], update: int, epochs: int, co
     assert isinstance(lanes, Sequences)
     everyone = torch.ones(lanes.state.shape[:2], dtype=torch.bool, device=lanes.state.device)  # [S, N]
     for epoch in range(epochs):
-        columns = {**batch.columns, "obs": lanes.obs}
+        columns = {**batch.columns, "obs": lanes.obs, "goes_on": lanes.goes_on}
         folded = {name: x.unflatten(1, (-1, everyone.shape[1])).transpose(1, 2) for name, x in columns.items()}
         folded |= {"state": lanes.state, "played": folded["valid"]}  # [S, N, T, ...], but for the state
         keys = random_keys(everyone, seeds, "minibatch", update, epoch)
         for dealt in deal(Batch(**folded), keys, everyone.sum(1), count):
             state, dealt.valid = dealt.state, dealt.played & dealt.valid.unsqueeze(-1)
             rows = {name: getattr(dealt, name).transpose(1, 2).flatten(1, 2) for name in columns}
-            yield Batch(**{**rows, "obs": Sequences(rows["obs"], rows["valid"], state)})
+            rows["obs"] = Sequences(rows["obs"], rows.pop("goes_on"), state)
+            yield Batch(**rows)
 
 
 def refuse_more_minibatches(config: Config, tricks: Tricks) -> None:

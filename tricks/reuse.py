@@ -8,7 +8,7 @@ from torch import Tensor
 from tricks.core.policies import Family
 from tricks.core.reductions import mean
 from tricks.core.rollout import Batch, Policy
-from tricks.core.seeds import argsort, draw
+from tricks.core.seeds import Index, argsort, draw
 
 
 def importance_ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
@@ -23,26 +23,28 @@ def old_log_prob(policy: Policy, family: Family, batch: Batch) -> Tensor:
 
 
 def minibatches(
-    batch: Batch, seeds: Sequence[int], update: int, epochs: int, count: int, purpose: str = "minibatch"
+    batch: Batch, seeds: Sequence[int], update: Index, epochs: int, count: int | Tensor, purpose: str = "minibatch"
 ) -> Iterable[Batch]:
     """In each epoch, shuffle every seed's valid rows and split them into `count` minibatches [S, B, ...]."""
     for epoch in range(epochs):
         yield from deal(batch, random_keys(batch.valid, seeds, purpose, update, epoch), batch.valid.sum(1), count)
 
 
-def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: int, epoch: int) -> Tensor:
+def random_keys(valid: Tensor, seeds: Sequence[int], purpose: str, update: Index, epoch: int) -> Tensor:
     """A random sort key for each row [S, B], ∞ where not valid: a shuffle depends only on the seed's own rows."""
     keys = draw(seeds, purpose, update, epoch, by=lambda rng: rng.random(valid.shape[1]))
     return keys.to(valid.device).masked_fill(~valid, torch.inf)
 
 
-def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int) -> Iterator[Batch]:
+def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Iterator[Batch]:
     """Split the `rows` [S] rows with the smallest keys [S, B] into `count` minibatches [S, B', ...].
 
-    Sizes differ by at most one row; seeds with fewer rows are padded with rows whose valid is False.
+    Sizes differ by at most one row; seeds with fewer rows, or minibatches, are padded with rows whose valid is False.
     """
-    width = max(1, -(-int(rows.max()) // count))  # a rollout may have no experience at all
-    bounds = torch.stack([rows * k // count for k in range(count + 1)]).unsqueeze(-1)  # [count+1, S, 1]
+    counts = torch.as_tensor(count, device=rows.device)
+    width = max(1, int((-(-rows // counts)).max()))  # a rollout may have no experience at all
+    steps = range(int(counts.max()) + 1)
+    bounds = torch.stack([(rows * k // counts).minimum(rows) for k in steps]).unsqueeze(-1)  # [count+1, S, 1]
     place = bounds[:-1] + torch.arange(width, device=rows.device)  # [count, S, B']
     dealt = place < bounds[1:]
     place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the padding repeats a real row

@@ -1,6 +1,6 @@
 """reward_scaling: rewards are divided by the running standard deviation of the discounted return."""
 
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from tricks.config import Config, PerSeed
 from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT
+from tricks.core.owners import Owner
 from tricks.core.per_seed import per_seed
 from tricks.core.returns import reward_to_go
 from tricks.core.rollout import Rollout
@@ -34,6 +35,7 @@ class RewardScale(nn.Module):
     The sum of rewards runs on from one rollout to the next, as far as its episode does.
     """
 
+    OWNERS: ClassVar[dict[str, Owner]] = {"sums": "episode", "moments": "seed", "std": "seed"}
     sums: Tensor  # [S, N]: each lane's discounted sum of the rewards so far in its episode
     moments: Tensor  # [S, 3]: count, mean, and sum of squared deviations of these sums
     std: Tensor  # [S]: what the last reward was divided by
@@ -43,10 +45,6 @@ class RewardScale(nn.Module):
         self.register_buffer("sums", torch.zeros(seeds, lanes, dtype=torch.float64))
         self.register_buffer("moments", torch.tensor([[PRIOR, 0, PRIOR]], dtype=torch.float64).repeat(seeds, 1))
         self.register_buffer("std", torch.ones(seeds, dtype=torch.float64))
-
-    def forget_open_episodes(self) -> None:
-        """Begin every lane's sum anew, because the environment could not resume in mid-episode."""
-        self.sums.zero_()
 
     def forward(self, reward: Tensor, done: Tensor, valid: Tensor, gamma: PerSeed) -> Tensor:
         """clip(r/σ, ±10) with the σ of each row's own time. reward, done, valid [S, T, N] -> [S, T, N]."""

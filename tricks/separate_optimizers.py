@@ -4,13 +4,14 @@ from collections.abc import Iterable
 
 from tricks.config import Config
 from tricks.core.rollout import Batch
+from tricks.core.seeds import Index
 from tricks.kl_stop import OF_POLICY
 from tricks.reuse import minibatches
 
 OF_VALUES = ("value_loss", "value_grad_norm")
 
 
-def in_turn(batch: Batch, config: Config, update: int) -> Iterable[Batch]:
+def in_turn(batch: Batch, config: Config, update: Index) -> Iterable[Batch]:
     """Minibatches for as many epochs as either net makes; each says which of the two takes a step on it."""
     longer = max(config.epochs, config.value_epochs)
     dealt = minibatches(batch, config.seed_list, update, longer, config.minibatches)

@@ -1,12 +1,13 @@
 """state_norm: observations are standardized with each seed's running mean and variance."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from torch import Tensor, nn
 
 from tricks.config import PerSeed
 from tricks.core.agent import Agent
 from tricks.core.moments import LIMIT, Moments
+from tricks.core.owners import Owner
 from tricks.core.per_seed import per_seed
 from tricks.core.rollout import Batch
 from tricks.core.sequences import observations
@@ -33,6 +34,7 @@ class ObsStats(nn.Module):
     Andrychowicz et al. 2020, arXiv:2006.05990, C64.
     """
 
+    OWNERS: ClassVar[dict[str, Owner]] = {"rows": "seed", "average": "seed", "squares": "seed"}
     rows: Tensor
     average: Tensor
     squares: Tensor

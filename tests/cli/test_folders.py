@@ -71,7 +71,7 @@ def after_rollouts(count: int, act: Callable[[], object]) -> Callable[[Player], 
     plain = Player.rollout
 
     def rollout(player: Player) -> Rollout:
-        if player.rollouts == count:
+        if player.rollouts[0] == count:
             act()
         return plain(player)
 

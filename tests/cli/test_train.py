@@ -79,7 +79,7 @@ def interrupted_after(rollouts: int) -> Callable[[Player], Rollout]:
     plain = Player.rollout
 
     def rollout(player: Player) -> Rollout:
-        if player.rollouts == rollouts:
+        if player.rollouts[0] == rollouts:
             raise KeyboardInterrupt
         return plain(player)
 

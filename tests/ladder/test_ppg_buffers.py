@@ -84,7 +84,7 @@ def test_a_net_learns_if_it_has_rows_whether_or_not_the_other_has(
     def dealt(*given: Any) -> Iterator[Batch]:
         *_, update, _, purpose = given
         for b in reused(*given):
-            b.valid = b.valid & (update == 0 or empty not in purpose)
+            b.valid = b.valid & (update == (0, 0) or empty not in purpose)
             yield b
 
     monkeypatch.setattr(ppg_buffers, "reused", dealt)

@@ -124,7 +124,7 @@ def test_an_end_cuts_the_memory_and_before_it_everything_counts() -> None:
     def hidden(change: int) -> Tensor:
         changed = obs.clone()
         changed[s, change, n] += 1
-        lanes = Sequences(changed.flatten(1, 2), rollout.valid.flatten(1, 2), batch_of(rollout).obs.state)
+        lanes = replace(batch_of(rollout).obs, obs=changed.flatten(1, 2))
         return agent.features(lanes).hidden.unflatten(1, (16, 4))[s, :, n]
 
     before = hidden(start) - agent.features(batch_of(rollout).obs).hidden.unflatten(1, (16, 4))[s, :, n]

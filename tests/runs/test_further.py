@@ -49,6 +49,16 @@ def test_schedules_run_over_the_whole_or_stay_at_their_end(tmp_path: Path) -> No
         assert rates[~old] == pytest.approx(going_on, rel=1e-5)
 
 
+def test_a_schedule_that_was_held_runs_over_the_whole_again_if_asked(tmp_path: Path) -> None:
+    further(finished(tmp_path, ANNEALED), 200, "end").save(tmp_path, overwrite=True)
+    curve = further(tmp_path, 400).curve
+    first = curve[curve.seed == 0]
+    before = first.step.shift(fill_value=0)
+    last = (before >= 600).to_numpy()
+    assert last.sum() >= 3
+    assert first.learning_rate.to_numpy()[last] == pytest.approx(1e-3 * (1 - before[last] / 1000), rel=1e-5)
+
+
 def test_it_can_be_trained_on_again_and_again(tmp_path: Path) -> None:
     finished(tmp_path)
     for total in (500, 600):
@@ -115,7 +125,7 @@ def test_a_training_starts_from_the_agents_of_another(tricks: Tricks, tmp_path: 
     ("numbers", "tricks", "message"),
     [
         ({"env": "Acrobot-v1"}, STEADY, r"its agents have observations \[4\] and 2 actions, and this task has"),
-        ({"seeds": 3}, STEADY, "it has 2 seeds, and this training 3"),
+        ({"seeds": 3, "lanes": 3}, STEADY, "it has 2 seeds, and this training 3"),
         ({"hidden": (4,)}, STEADY, r"is \[4, 8\] there and \[4, 4\] here; train with the same --hidden"),
         ({}, PPO, "this training has no obs_stats.rows; train with the same tricks"),
     ],

@@ -101,7 +101,7 @@ class Recording:
     def _batch_add(self, _: None, batch: Batch, **columns: Tensor) -> None:
         self._write(**{n: getattr(batch, n) for n in COLUMNS if n in columns})
 
-    def _log_note(self, _: None, log: Log, **diagnostics: Tensor) -> None:
+    def _log_note(self, _: None, log: Log, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         self._write(**{name: value for name, value in diagnostics.items() if name not in log.quiet})
 
     def _log_end_update(self) -> None:

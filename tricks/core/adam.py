@@ -1,12 +1,13 @@
 """Adam with a seed axis: each seed has its own learning rate and can be paused."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from tricks.config import PerSeed
+from tricks.core.owners import Owner
 from tricks.core.per_seed import per_seed
 from tricks.fast.dispatch import faster
 
@@ -29,6 +30,8 @@ class Adam:
 
     limit: Callable[[Tensor, Tensor], Tensor] | None = None
     """Shortens the gradients [S, P], given their norms [S], before each step; None leaves them as they are."""
+
+    OWNERS: ClassVar[dict[str, Owner]] = {"m": "seed", "v": "seed", "t": "seed"}
 
     def __init__(self, parameters: Iterable[Tensor], eps: PerSeed) -> None:
         self.parameters = list(parameters)

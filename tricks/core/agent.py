@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -15,20 +15,13 @@ from tricks.core.images import Joined, image_body
 from tricks.core.inputs import mask_array, obs_arrays, state_before
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import Body, Dense, Head, MakeBody, Net, checked
+from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
-from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, observations
+from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, goes_on, observations
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError
 from tricks.values import fitted, shown
-
-
-@runtime_checkable
-class AddsUp(Protocol):
-    """A part of an agent that adds something up within each episode."""
-
-    def forget_open_episodes(self) -> None:
-        """Start anew in every lane."""
 
 
 class Agent(nn.Module):
@@ -40,6 +33,7 @@ class Agent(nn.Module):
     its own.
     """
 
+    OWNERS: ClassVar[dict[str, Owner]] = {"return_mean": "seed", "return_variance": "seed"}
     return_mean: Tensor
     return_variance: Tensor
     mask: Callable[[Tensor, Tensor], Tensor] | None = None
@@ -137,8 +131,8 @@ class Agent(nn.Module):
         rows = rollout.obs.shape[:3]  # [S, T+1, N]
         obs = rollout.obs.flatten(1, 2)
         if rollout.state is not None:
-            valid = F.pad(rollout.valid, (0, 0, 0, 1)).flatten(1, 2)
-            obs = Sequences(obs, valid, rollout.state)  # type: ignore[assignment]
+            stays = F.pad(goes_on(rollout.valid, rollout.done), (0, 0, 0, 1)).flatten(1, 2)
+            obs = Sequences(obs, stays, rollout.state)  # type: ignore[assignment]
         value = denormalize(self.value(obs), self.return_stats.of(self.spaces.task(observations(obs)))).view(rows)
         return value[:, :-1], value[:, 1:]
 
@@ -178,12 +172,6 @@ class Agent(nn.Module):
             action = family.sample(logits, torch.from_numpy(noise))
         decoded = self.spaces.decode(family.played(action))
         return decoded.reshape((*rows, *decoded.shape[2:]))
-
-    def forget_open_episodes(self) -> None:
-        """Start anew what adds up within an episode, because the environment could not resume in mid-episode."""
-        for part in self.children():
-            if isinstance(part, AddsUp):
-                part.forget_open_episodes()
 
     def __getitem__(self, k: int) -> "Agent":
         """The k-th agent of the stack, as a copy."""

@@ -36,6 +36,11 @@ class Step(NamedTuple):
     score: Tensor  # [S, N] float64: the reward as the game counts it
     lives: Tensor | None = None  # [S, N] int64, where the environment counts them
 
+    @property
+    def ended(self) -> Tensor:
+        """Where the last step ended an episode, in whatever way: [S, N] bool."""
+        return self.terminated | self.truncated
+
     @classmethod
     def first(cls, obs: Tensor, legal: Tensor, lives: Tensor | None = None) -> "Step":
         """The Step right after a reset, with no reward yet."""

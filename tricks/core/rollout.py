@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -11,8 +11,9 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.env import Env
 from tricks.core.faults import ENDLESS, find_faults, observed, without
+from tricks.core.owners import Owner
 from tricks.core.policies import DiagonalGaussian
-from tricks.core.seeds import draw
+from tricks.core.seeds import draw, later
 from tricks.core.sequences import Carried
 from tricks.errors import InputError
 from tricks.fast.dispatch import faster
@@ -99,8 +100,11 @@ class Batch(SimpleNamespace):
 class Player:
     """Steps the lanes of an Env with a policy and records the rows. Noise is drawn one block of rows at a time."""
 
+    OWNERS: ClassVar[dict[str, Owner]] = {"rollouts": "seed"}
+
     def __init__(self, env: Env, block: int, purpose: str = "action", limit: int = Config.episode_limit) -> None:
-        self.env, self.block, self.purpose, self.limit, self.rollouts, self._row = env, block, purpose, limit, 0, 0
+        self.env, self.block, self.purpose, self.limit, self._row = env, block, purpose, limit, 0
+        self.rollouts = (0,) * len(env.seeds)  # where the stream of each seed is
         self.family = env.spaces.family
         self.state: Carried | None = None
         self._rows: list[tuple[Tensor, ...]] = []
@@ -147,7 +151,7 @@ class Player:
         truncated = truncated & valid & ~terminated  # termination wins over a time limit on the same step
         faults, self._rows = self._named(found), []
         if last:
-            self.rollouts, self._row = self.rollouts + 1, 0
+            self.rollouts, self._row = later(self.rollouts), 0
         obs.masked_fill_(~observed(valid).view(*obs.shape[:3], *(1,) * (obs.dim() - 3)), 0)
         spaces, logits, self._logits = self.env.spaces, self._logits, []
         std = DiagonalGaussian.std(torch.stack(logits, 1)) if logits else None
@@ -169,18 +173,18 @@ class Player:
         overlong: list[int] = (steps - earlier > self.limit).nonzero()[:, 0].unique().tolist()
         return overlong
 
-    def state_dict(self) -> dict[str, int]:
+    def state_dict(self) -> dict[str, Tensor]:
         """The state between two rollouts; each rollout draws fresh noise."""
-        return {"rollouts": self.rollouts}
+        return {"rollouts": torch.tensor(self.rollouts)}
 
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        self.rollouts = state["rollouts"]
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self.rollouts = tuple(state["rollouts"].tolist())
 
     def _named(self, found: dict[int, tuple[str, str]]) -> dict[int, str]:
         """The faults by seed. Raises InputError if every seed has one."""
         seeds = self.env.seeds
         faults = {
-            seeds[i]: f"{fault} (seed {seeds[i]}{f', {where} of rollout {self.rollouts}' if where else ''})"
+            seeds[i]: f"{fault} (seed {seeds[i]}{f', {where} of rollout {self.rollouts[i]}' if where else ''})"
             for i, (fault, where) in sorted(found.items())
         }
         if len(faults) == len(seeds):

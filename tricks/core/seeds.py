@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+Index = int | Sequence[int]  # the same for all seeds, or one for each
 PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "policy buffer", "value buffer")
 
 
@@ -18,9 +19,16 @@ def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(PURPOSES.index(purpose), *index)))
 
 
-def draw(seeds: Sequence[int], purpose: str, *index: int, by: Callable[[np.random.Generator], np.ndarray]) -> Tensor:
+def draw(seeds: Sequence[int], purpose: str, *index: Index, by: Callable[[np.random.Generator], np.ndarray]) -> Tensor:
     """One draw from each seed's own stream, stacked [S, ...]; `by` takes the generator."""
-    return torch.from_numpy(np.stack([by(stream(seed, purpose, *index)) for seed in seeds]))
+    places = [[i] * len(seeds) if isinstance(i, int) else i for i in index]
+    streams = [stream(seed, purpose, *place) for seed, *place in zip(seeds, *places, strict=True)]
+    return torch.from_numpy(np.stack([by(each) for each in streams]))
+
+
+def later(counts: Sequence[int], by: int = 1) -> tuple[int, ...]:
+    """The counts of all seeds, each that much higher."""
+    return tuple(count + by for count in counts)
 
 
 def argsort(keys: Tensor) -> Tensor:

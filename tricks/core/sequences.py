@@ -3,19 +3,26 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch.nn.functional as F
 from torch import Tensor
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """Rows of L whole lanes in the order of time, as recurrent nets take them: B = T·L.
-
-    Where a row is not valid, its lane is reset next, and its state begins anew.
-    """
+    """Rows of L whole lanes in the order of time, as recurrent nets take them: B = T·L."""
 
     obs: Tensor  # [S, T·L, ...]
-    valid: Tensor  # [S, T·L] bool
+    goes_on: Tensor  # [S, T·L] bool: where it is False, the state before the lane's next row is zero
     state: Tensor  # [S, L, 2, K]: the states of policy and value net before the first row
+
+
+def goes_on(valid: Tensor, done: Tensor) -> Tensor:
+    """Rows whose state the next row begins with: [S, T, N] each.
+
+    Not where the lane is reset next, which no valid row is, nor where an episode ends and the next row is the first of
+    another, as after a lost life.
+    """
+    return valid & ~(done & F.pad(valid[:, 1:], (0, 0, 0, 1)))
 
 
 Given = Tensor | Sequences  # observations, as nets take them

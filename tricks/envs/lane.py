@@ -14,6 +14,7 @@ from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
 from tricks.envs.ids import import_module_of
 from tricks.envs.masks import with_masks
+from tricks.envs.statistics import refuse_statistics
 from tricks.errors import InputError
 from tricks.wrapper_texts import wrapper_call
 
@@ -52,6 +53,7 @@ def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -
         env = with_rescaled_actions(env)
     if config.stack > 1:
         env = with_stacked_observations(env, config.stack)
+    refuse_statistics(env)
     return with_masks(Contract(env))
 
 

@@ -1,6 +1,7 @@
 """Worlds as environments: all lanes of all seeds in one step."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -9,7 +10,8 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.devices import find_device
 from tricks.core.env import Step
-from tricks.core.seeds import draw
+from tricks.core.owners import Owner, replaced
+from tricks.core.seeds import draw, later
 from tricks.core.spaces import Spaces
 from tricks.worlds.world import World, everything_legal
 
@@ -24,7 +26,16 @@ class TensorEnv:
     """
 
     resumable = True
+    OWNERS: ClassVar[dict[str, Owner]] = {
+        "state": "lane",  # of which an episode's end keeps the carried features
+        "age": "episode",
+        "resetting": "episode",
+        "resets": "seed",  # where the seed's stream is
+        "t": "seed",
+    }
     _state: Tensor
+    _first: tuple[int, ...]  # where the block of random numbers at hand begins in each seed's stream
+    _row: int  # where the present step is in that block
     _kept: int  # number of state features that a reset redraws
 
     def __init__(self, world: World, config: Config, purpose: str = "env") -> None:
@@ -39,14 +50,14 @@ class TensorEnv:
         width = self.spaces.actions if self.spaces.discrete else 1
         self._all = torch.ones(len(self.seeds), self.lanes, width, dtype=torch.bool, device=self.device)
         self._limit = world.time_limit or torch.iinfo(torch.int32).max
-        self._resets = self._t = 0
-        self._begin(self._chances()[0])
+        self._resets = (0,) * len(self.seeds)  # so many each seed has had
+        self._begin(self._first_chances())
 
     def reset(self) -> Step:
         """Start a new episode in every lane; carried features keep their values."""
-        self._resets, self._t = self._resets + 1, 0
+        self._resets = later(self._resets)
         carried = self._state[..., self._kept :]
-        return self._begin(torch.cat([self._chances()[0][..., : self._kept], carried], -1))
+        return self._begin(torch.cat([self._first_chances()[..., : self._kept], carried], -1))
 
     def _begin(self, state: Tensor) -> Step:
         self._state, self._kept = state, state.shape[-1] - self.world.carried
@@ -81,40 +92,67 @@ class TensorEnv:
         return self.now
 
     def next_chances(self) -> tuple[Tensor, Tensor]:
-        """Move on to the next step's random numbers, see `_chances`."""
-        self._t += 1
-        return self._chances()
+        """Move on to the next step's random numbers.
+
+        These are reset states, whether or not a lane needs one, and the numbers of the step itself.
+        """
+        self._row += 1
+        if self._row == BLOCK:
+            self._draw(later(self._first, BLOCK), 0)
+        return self._fresh[self._row], self._chance[self._row]
 
     def close(self) -> None:
         """Nothing to close."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of every lane; the random numbers follow from the counts of steps and resets."""
+        """The state of every lane; the random numbers follow from the counts of steps and resets, [S] each."""
         lanes = {"state": self._state, "age": self._age, "resetting": self.now.resetting}
-        return lanes | {"resets": self._resets, "t": self._t}
+        counts = {"resets": self._resets, "t": later(self._first, self._row)}
+        return lanes | {name: torch.tensor(x) for name, x in counts.items()}
+
+    owned = state_dict
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._take(state)
+        row = min(later(self._first, self._row), key=lambda t: t % BLOCK) % BLOCK
+        self._draw(later(self._first, self._row - row), row)
+
+    def restore(self, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
+        """Put rows in the place of what these seeds have; they draw no random numbers before `load_state_dict`."""
+        state = self.state_dict()
+        self._take(state | {name: replaced(state[name], seeds, x) for name, x in rows.items()})
+
+    def _take(self, state: dict[str, Any]) -> None:
         self._state, self._age, resetting = (state[name].to(self.device) for name in ("state", "age", "resetting"))
-        self._resets, self._t = state["resets"], state["t"]
-        self._draw(self._t // BLOCK)
+        self._resets, t = tuple(state["resets"].tolist()), state["t"].tolist()
+        self._first = later(t, -self._row)
         self.now = Step.first(*self._shown())._replace(resetting=resetting, over=resetting)
 
     def _shown(self) -> tuple[Tensor, Tensor]:
         legal = self.world.legal(self._state)
         return self.world.observe(self._state), self._all if legal is None else legal
 
-    def _chances(self) -> tuple[Tensor, Tensor]:
-        """Reset states for this step, whether or not a lane needs one, and the random numbers of the step itself."""
-        block, row = divmod(self._t, BLOCK)
-        if row == 0:
-            self._draw(block)
-        return self._fresh[row], self._chance[row]
+    def _first_chances(self) -> Tensor:
+        """The states in which all lanes begin after a reset."""
+        self._draw((0,) * len(self.seeds), 0)
+        return self._fresh[0]
 
-    def _draw(self, block: int) -> None:
-        """Draw the random numbers for one block of steps."""
+    def _draw(self, first: tuple[int, ...], row: int) -> None:
+        """Draw the random numbers of BLOCK steps, from the step `first` of each seed on; `row` is the present one.
+
+        A seed's stream has them in blocks, and where it is within one, the steps are of two.
+        """
+        self._first, self._row = first, row
         resets = self.world.reset_chances
-        shape, index = (BLOCK, self.lanes, resets + self.world.step_chances), (self._resets, block)
-        drawn = draw(self.seeds, self.purpose, *index, by=lambda rng: rng.random(shape, dtype=np.float32))
+        shape = (BLOCK, self.lanes, resets + self.world.step_chances)
+        drawn = self._blocks(shape, [t // BLOCK for t in first])
+        if any(begins := [t % BLOCK for t in first]):
+            both = torch.cat([drawn, self._blocks(shape, [t // BLOCK + 1 for t in first])], 1)
+            drawn = torch.stack([both[k, t : t + BLOCK] for k, t in enumerate(begins)])
         chance = drawn.to(self.device, non_blocking=True)
         self._fresh = self.world.initial(chance[..., :resets]).unbind(1)
         self._chance = chance[..., resets:].unbind(1)
+
+    def _blocks(self, shape: tuple[int, ...], blocks: Sequence[int]) -> Tensor:
+        """A block of the stream of each seed, [S, BLOCK, N, K]."""
+        return draw(self.seeds, self.purpose, self._resets, blocks, by=lambda rng: rng.random(shape, dtype=np.float32))

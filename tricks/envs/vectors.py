@@ -14,6 +14,7 @@ from tricks.envs.ids import NamedEnv, import_module_of
 from tricks.envs.lane import changes, make_lane
 from tricks.envs.masks import gives_masks
 from tricks.envs.processes import make_workers
+from tricks.envs.statistics import refuse_statistics
 from tricks.errors import InputError, in_words, said
 from tricks.flags import meant
 
@@ -34,6 +35,7 @@ def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
                 return make_games(config.env, lanes)
             if _has_vector_version(config.env):
                 env = gym.make_vec(config.env, num_envs=lanes)
+                refuse_statistics(env)
                 if env.metadata.get("autoreset_mode") == AutoresetMode.NEXT_STEP and not gives_masks(env):
                     return env
                 env.close()

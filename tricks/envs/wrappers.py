@@ -1,11 +1,13 @@
 """Environment wrappers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tricks.core.env import Env, Step
+from tricks.core.owners import Owner, owned, owners_of, restore
 from tricks.errors import InputError
 
 
@@ -36,6 +38,17 @@ class EnvWrapper:
     @property
     def resumable(self) -> bool:
         return self.env.resumable
+
+    @property
+    def OWNERS(self) -> Mapping[str, Owner]:
+        return owners_of(self.env)
+
+    def owned(self) -> dict[str, Tensor]:
+        return owned(self.env)
+
+    def restore(self, seeds: Tensor, rows: Mapping[str, Tensor]) -> None:
+        restore(self.env, seeds, rows)
+        self.now = self.seen(self.env.now)
 
     def state_dict(self) -> dict[str, Any]:
         return self.env.state_dict()

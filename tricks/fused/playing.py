@@ -14,7 +14,7 @@ from tricks.core.moments import LIMIT
 from tricks.core.nets import Dense, Head, Net
 from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Player, Policy, Rollout
-from tricks.core.seeds import draw
+from tricks.core.seeds import draw, later
 from tricks.envs.tensor import TensorEnv
 from tricks.fast.dispatch import compiled
 from tricks.fast.formulas import attributes
@@ -130,7 +130,7 @@ class Game:
         if whole:
             length = int(rows.played.any(2).any(0).sum())
             rows, obs = Block(*(x[:, :length] for x in rows)), obs[:, : length + 1].contiguous()
-        self.player.rollouts += 1
+        self.player.rollouts = later(self.player.rollouts)
         valid = ~rows.resets & rows.played
         terminated = rows.terminated & valid
         truncated = rows.truncated & valid & ~terminated

@@ -13,7 +13,7 @@ from tricks.reading.decide import Decide
 from tricks.reading.doors import DOORS, CloseDoors, closed_doors, without_unused
 from tricks.reading.listing import answers, pure
 from tricks.reading.parts import Definition, Part, defined, definitions
-from tricks.reading.rewriting import Facts, Rewritten, Without
+from tricks.reading.rewriting import Facts, Rewritten, Without, WithoutOwners
 
 SKELETON = "tricks.reading.skeleton"
 CORE = ("seeds", "reductions", "returns", "moments", "adam", "policies", "layers", "sequences", "nets", "images")
@@ -51,7 +51,7 @@ def decided(tricks: Tricks, config: Config, images: bool) -> Mapping[str, Part]:
     def part(name: str) -> Part:
         settled = _settled(name, facts)
         ours = settled.module == "tricks.loop" or settled.module.startswith(SKELETON)
-        return _changed(settled, [decide]) if ours else settled
+        return _changed(settled, [decide, WithoutOwners()]) if ours else settled
 
     named = [name for name, plain in _plain().items() if plain.module == "tricks.loop"]
     loop = {name: cst.ensure_type(part(name).node, cst.FunctionDef) for name in named if name not in WHOLE}

@@ -137,6 +137,16 @@ class Without(cst.CSTTransformer):
         return text(value) == self.fact or re.search(rf"\.{self.fact}\b", text(value)) is not None
 
 
+class WithoutOwners(cst.CSTTransformer):
+    """Takes from the loop the lines about who owns what: no seed of an export goes on after its budget."""
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+        owners = re.match(r"(parts|waiting)\b", text(original_node.body[0]))
+        return updated_node if owners is None else cst.RemoveFromParent()
+
+
 def _closed(items: list[Any]) -> list[Any]:
     """The items of a list, the last one without a comma."""
     return [*items[:-1], *(last.with_changes(comma=cst.MaybeSentinel.DEFAULT) for last in items[-1:])]

@@ -14,7 +14,7 @@ import msgspec
 from torch import Tensor
 
 from tricks.config import Config
-from tricks.core.agent import AddsUp
+from tricks.core.owners import forget_episodes
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.about import Own, asked
@@ -116,8 +116,8 @@ class Checkpoints:
                 except Exception as error:  # a state that does not fit can raise anything
                     advice = "another version of this package wrote it, or another body"
                     raise InputError(f"{path} has a part {name!r} that does not fit: {advice}") from error
-                if isinstance(part, AddsUp) and not self._parts["env"].resumable:
-                    part.forget_open_episodes()
+                if not self._parts["env"].resumable:
+                    forget_episodes(part)
 
     def end_update(self, steps: Tensor) -> None:
         """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed.

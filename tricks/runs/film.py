@@ -17,7 +17,7 @@ from tricks.core.extras import advice
 from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.atari import is_atari
+from tricks.envs.atari import fire, is_atari
 from tricks.envs.ids import NamedEnv, import_module_of
 from tricks.envs.lane import make_lane
 from tricks.errors import InputError, said
@@ -131,14 +131,19 @@ def watch(run: Run, env: gym.Env, greedy: bool) -> tuple[Film, float, int]:
     """
     rng = stream(run.config.seed_list[0], "evaluation")
     film, total, step, ended = Film(env.metadata.get("render_fps") or 30), 0.0, 0, False
+    fires = run.config.life_ends and run.env is None and is_atari(run.config.env)
+    press = int(fires and fire(run.config.env) is not None)  # rows of a life before it begins
     obs, info = env.reset(seed=int(rng.integers(2**31)))
     film.add(_drawn(run, env))
+    lives, since = info.get("lives", 0), press  # since: steps since a life was lost
     while not ended:
         if step == run.config.episode_limit:
             raise InputError(f"{run.config.env}: {ENDLESS.format(step)}")
         legal = info.get("action_mask") if run.tricks.action_mask else None
-        action = run.agent.act(obs, legal, None if greedy else rng, begins=step == 0)
+        action = run.agent.act(obs, legal, None if greedy else rng, begins=since <= press)
         obs, reward, terminated, truncated, info = env.step(action)
+        lost = run.config.life_ends and 0 < info.get("lives", 0) < lives
+        lives, since = info.get("lives", lives), 0 if lost else since + 1
         total, step, ended = total + float(reward), step + 1, terminated or truncated
         if ended or film.wants(step):
             film.add(_drawn(run, env))

@@ -3,7 +3,7 @@
 import inspect
 import time
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,9 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.core.agent import Agent
 from tricks.core.devices import find_device
+from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
+from tricks.core.seeds import later
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
 from tricks.runs.best import Best, State
@@ -39,20 +41,27 @@ def takes_two(listener: Listener) -> bool:
 class Log:
     """Counts steps, tallies episodes, averages diagnostics, and tracks which seeds have finished or diverged."""
 
+    OWNERS: ClassVar[dict[str, Owner]] = {
+        **dict.fromkeys(("steps", "active", "update", "held", "kept"), "seed"),
+        "open": "episode",
+        **dict.fromkeys(("rows", "diverged", "reasons", "origin", "seconds"), "run"),
+    }
+
     def __init__(self, config: Config) -> None:
         self.seeds, self.budget = config.seed_list, config.steps
         size, device = len(self.seeds), find_device(config.device)
         self.steps = torch.zeros(size, dtype=torch.int64, device=device)
         self.active = torch.ones(size, dtype=torch.bool, device=device)
-        self.update = 0
+        self.update = (0,) * size  # how many each seed has had
         self.held: Tensor | None = None  # [S]: where schedules stay
         self.kept: Best | None = None  # the best agents so far, if an evaluation keeps them
         self.origin: dict[str, Any] = {}  # the attributes of the curve, see `Run`
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self._notes: dict[str, list[Tensor]] = {}
+        self._of: dict[str, list[Tensor]] = {}  # [S]: the seeds that each note is of, if not of all
         self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
         self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
-        self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
+        self.open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
         self._bar = progress(size * self.budget)
 
@@ -66,8 +75,8 @@ class Log:
         """Wall-clock training time, not counting the time between an interruption and the resumption."""
         return self._before + time.perf_counter() - self._start
 
-    def note(self, **diagnostics: Tensor) -> None:
-        """Record diagnostics of one minibatch, [S] or, of K tasks, [S, K].
+    def note(self, of: Tensor | None = None, **diagnostics: Tensor) -> None:
+        """Record diagnostics of one minibatch, [S] or, of K tasks, [S, K]; of [S]: the seeds that it is of.
 
         The curve shows their mean over the update and over tasks (for max_ratio, the max). Under kl_stop, those of the
         policy are over the minibatches up to and including the one that stopped the seed.
@@ -79,6 +88,7 @@ class Log:
                 raise KeyError(f"no diagnostic {name!r}: name it in its trick's field in tricks/ladder.py")
             if name not in self.quiet:
                 self._notes.setdefault(name, []).append(value.detach())
+                self._of.setdefault(name, []).extend([] if of is None else [of])
 
     def end_update(self, rollout: Rollout) -> None:
         """Summarize the update's diagnostics and episodes in one row per active seed, and drop the seeds that diverged.
@@ -97,7 +107,7 @@ class Log:
             faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
             columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
         columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
-        columns["update"] = torch.full_like(taken, self.update)
+        columns["update"] = taken.new_tensor(self.update)
         table = torch.stack([columns[name].double() for name in COLUMNS], 1)
         self._rows.append(table[self.active].cpu().numpy())
         watched = [torch.stack(self._notes[name]).isfinite().all(0) for name in WATCHED if name in self._notes]
@@ -111,7 +121,7 @@ class Log:
             who = "the environment" if self.env == Config.env else self.env  # CartPole has no faults: it is another
             raise InputError(f"{who}: {self.reasons[self.seeds[0]]}")
         self.active = self.active & finite & (self.steps < self.budget)
-        self._notes, self.update = {}, self.update + 1
+        self._notes, self._of, self.update = {}, {}, later(self.update)
 
     def latest(self) -> Rows:
         """The rows of the last update, one per seed that was active in it."""
@@ -149,37 +159,35 @@ class Log:
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
         rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
-        state = {"steps": self.steps, "active": self.active, "update": self.update}
+        state: dict[str, Any] = {"steps": self.steps, "active": self.active, "update": torch.tensor(self.update)}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         state |= {} if self.held is None else {"held": self.held}
         state |= {} if self.kept is None else {"kept": self.kept._asdict()}
         state |= {"origin": self.origin} if self.origin else {}
-        return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
+        return state | {"rows": torch.from_numpy(rows), "open": self.open, "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["rows"].shape[1] != len(COLUMNS):
             raise InputError("the checkpoint's curve has other columns: another version of this package wrote it")
         device = self.steps.device
-        self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
+        self.steps, self.active, self.open = (state[name].to(device) for name in ("steps", "active", "open"))
         self.held = state["held"].to(device) if "held" in state else None
         self.kept = Best.of(state["kept"], device) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))
-        self.update, self._rows = state["update"], [state["rows"].numpy()]
+        self.update, self._rows = tuple(state["update"].tolist()), [state["rows"].numpy()]
         self.diverged, self.reasons = dict(state["diverged"]), dict(state["reasons"])
         self._before, self._start = state["seconds"], time.perf_counter()
         self._bar.n = self._bar.initial = int(self.steps.sum())
-
-    def forget_open_episodes(self) -> None:
-        """Reset every lane's running return and length, because its environment could not resume in mid-episode."""
-        self._open = torch.zeros_like(self._open)
 
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
         each = [note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]
         notes = torch.stack(each, 1).double()  # [S, M]
+        seen = torch.stack(self._of[name], 1) if self._of[name] else None  # [S, M]
         if "steps_taken" in self._notes and name in OF_POLICY and name != "steps_taken":
-            seen = reached(torch.stack(self._notes["steps_taken"])).mT  # [S, M]
+            seen = reached(torch.stack(self._notes["steps_taken"])).mT
+        if seen is not None:
             notes = notes.where(seen, 0)
             return notes.amax(1) if name == "max_ratio" else notes.sum(1) / seen.sum(1)
         return notes.amax(1) if name == "max_ratio" else notes.mean(1)
@@ -191,8 +199,8 @@ class Log:
         later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the lane's last end of a game
         unfinished = (tally * later.unsqueeze(-1)).sum(1)  # [S, N, 2]
         ended = done.any(1).unsqueeze(-1)
-        finished = torch.where(ended, self._open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
-        self._open = torch.where(ended, 0, self._open) + unfinished
+        finished = torch.where(ended, self.open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
+        self.open = torch.where(ended, 0, self.open) + unfinished
         count = done.flatten(1).sum(1)
         average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
         return {"episodes": count, "return": average[:, 0], "length": average[:, 1]}

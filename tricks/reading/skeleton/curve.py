@@ -21,7 +21,7 @@ class Log:
         if tricks.separate_optimizers:
             self.quiet: tuple[str, ...] = ()  # diagnostics that are not recorded for now
 
-    def note(self, **diagnostics: Tensor) -> None:
+    def note(self, of: Tensor | None = None, **diagnostics: Tensor) -> None:
         """Diagnostics [S] of one minibatch; the curve shows their mean over the update (of max_ratio, the max)."""
         if tricks.separate_optimizers:
             diagnostics = {name: x for name, x in diagnostics.items() if name not in self.quiet}

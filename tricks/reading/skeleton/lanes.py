@@ -69,6 +69,8 @@ class Lanes:
         """Begin a new episode in every lane."""
         first = [env.reset(seed=seed) for env, seed in zip(self.envs, seeds, strict=True)]
         self.raw, self.resetting = [obs for obs, _ in first], np.zeros((len(self.seeds), self.lanes), bool)
+        if tricks.recurrent:
+            self.ended = torch.from_numpy(self.resetting.copy())  # whose episode has ended, if only with a life
         if tricks.action_mask:
             self.infos = [info for _, info in first]
         if images:  # over: whose game has ended, as opposed to a life
@@ -114,6 +116,8 @@ class Lanes:
                 lost = self.life_ends & (self.lives[i] > 0) & (self.lives[i] < before[i]) & ~between[i]
                 terminated[i] |= torch.from_numpy(lost)  # some games show 0 lives for a few frames before they are over
                 self.resetting[i] |= lost & (self.press > 0)
+        if tricks.recurrent:
+            self.ended = terminated | truncated
         self.rows.append((obs, legal, action, reward, terminated, truncated, valid))
         if images:
             going = playing & ~torch.from_numpy(between)
