@@ -4,6 +4,7 @@ No file is ever executed: pickled objects are refused, and the module of an envi
 the caller names it.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -107,6 +108,8 @@ def load(
         raise
     except Exception as error:  # a state that does not fit can raise anything
         raise unusable(folder, f"{found.file}: {said(error)}", about.made_with) from error
+    if found.remark:
+        print(found.remark, file=sys.stderr)
     seconds = float("nan") if about.seconds is None else about.seconds
     ended = dict(about.diverged), dict(about.reasons), seconds
     return Run(config, tricks, agent, found.curve, *ended, best or None, make, body, about.made_with, found.last)

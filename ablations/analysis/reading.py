@@ -1,5 +1,6 @@
 """Stored results as tidy tables, wherever they come from: studies, comparisons, single runs."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -93,6 +94,8 @@ def of_comparison(folder: Path) -> Frames:
 def of_run(folder: Path) -> Frames:
     """A run of `python -m tricks train`, or an unfinished one as far as it is. Its arm is named as a study's."""
     found = contents(folder)
+    if found.remark:
+        print(found.remark, file=sys.stderr)
     config, curve, on, steps = found.config, found.curve, in_words(found.tricks), found.steps
     named = {"study": folder.name, "arm": short_name(on), "env": config.env}
     rates = pd.Series(config.rates, config.seed_list)

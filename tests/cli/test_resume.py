@@ -67,7 +67,8 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
     about, other = (json.loads((folder / "run.json").read_text()) for folder in (out, whole))
     assert about.pop("seconds") > 0 < other.pop("seconds")
     assert about.pop("made_with").pop("date") >= other.pop("made_with").pop("date")
-    assert about.pop("checksum") != other.pop("checksum")  # the only other difference
+    for each in (about, other):  # last.pt has these times, too
+        del each["checksum"], each["checksums"]["last.pt"]
     assert about == other
     same(load(out), load(whole))
 

@@ -187,11 +187,12 @@ def save(run: "Run", out: Path, overwrite: bool) -> None:
     try:
         with Patience():
             run.save(out, overwrite)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"; the run is complete and saved in {out}") from stop
+    try:
         draw_curve(run, out / "curve.png")
     except InputError as error:
         raise InputError(f"{error}; the run itself is saved in {out}") from error
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(f"; the run is complete and saved in {out}") from stop
     play = ["python", "-m", "tricks", "play", str(out), *["--env", run.config.env] * (":" in run.config.env)]
     print(f"wrote {out}; to watch an agent: {shlex.join(play)}")
 

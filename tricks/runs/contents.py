@@ -1,6 +1,5 @@
 """What is in a run's folder, read and checked: a finished run, or the checkpoint of an unfinished one."""
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -42,6 +41,8 @@ class Contents:
     """The budget, or how far an unfinished run is."""
     file: str = "agent.pt"
     """Where the tensors are."""
+    remark: str = ""
+    """What to tell whoever opens it, if it is unfinished."""
 
 
 def contents(folder: Path) -> Contents:
@@ -102,12 +103,11 @@ def _unfinished(folder: Path) -> Contents:
         )
         tensors = dict(parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
         last = partial(bytes, content)
-        return Contents(about, saved.config, saved.tricks, curve, tensors, last, saved.step, CHECKPOINT)
+        how_far = f"step {saved.step:,} of {saved.config.steps:,}"
+        remark = f"{folder} is unfinished, at {how_far}; it goes on with: {how_to_resume(folder)}"
+        return Contents(about, saved.config, saved.tricks, curve, tensors, last, saved.step, CHECKPOINT, remark)
 
-    read = _parsed(folder, CHECKPOINT, saved.parts, known, saved.made_with)
-    how_far = f"step {saved.step:,} of {saved.config.steps:,}"
-    print(f"{folder} is unfinished, at {how_far}; it goes on with: {how_to_resume(folder)}", file=sys.stderr)
-    return read
+    return _parsed(folder, CHECKPOINT, saved.parts, known, saved.made_with)
 
 
 def _read(folder: Path, name: str) -> bytes:
