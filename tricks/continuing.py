@@ -1,6 +1,7 @@
 """Train on: a finished run beyond its budget, or another task from a finished run's agents."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,13 +15,14 @@ from tricks.core.nets import MakeBody
 from tricks.core.owners import owned, owners_of
 from tricks.errors import InputError
 from tricks.restore import load, resumed
-from tricks.runs.checkpoint import Checkpoints, Saved, read
+from tricks.runs.checkpoint import Saved, read, refuse_unfinished
 from tricks.runs.files import as_path
 from tricks.runs.folder import LAST, clean_up
 from tricks.runs.learning_curve import COLUMNS
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
+from tricks.runs.state import State
 from tricks.values import checked
 
 Schedule = Literal["whole", "end"]
@@ -41,7 +43,7 @@ def further(
     Weights, statistics, the optimizer, and the random streams of each seed go on, and the curve is that of both. With
     schedule "whole", whatever anneals runs over the new budget, so it jumps back where the runs join; with "end", it
     stays where the last update had it. Seeds that diverged stay as they are. For env, body, wrap and on_update see
-    `resume`. Raises InputError like `resume`, and if the run kept no state because it wrote no checkpoints.
+    `resume`. Raises InputError like `resume`, and if the folder has no last.pt, as of a part of a run.
     """
     if steps < 1:
         raise InputError(f"steps must be at least 1, not {steps}")
@@ -52,6 +54,7 @@ def further(
         read(folder, LAST)  # says what is missing
     with hold(folder):
         clean_up(folder)
+        refuse_unfinished(folder)
         saved = read(folder, LAST)
         _refuse_other(folder, saved, env, body, wrap)
         return resumed(folder, longer(saved, steps, schedule), env, body, on_update, wrap)
@@ -86,10 +89,10 @@ def _refuse_other(folder: Path, saved: Saved, env: Any, body: MakeBody | None, w
     state = run.agent.state_dict()
     mine = {name: x.cpu() for name, x in saved.parts["agent"].items()}
     if mine.keys() != state.keys() or not all(torch.equal(x, state[name]) for name, x in mine.items()):
-        raise InputError(f"{folder / LAST} is of an earlier run in this folder; the present one wrote no checkpoints")
+        raise InputError(f"{folder / LAST} is of other agents than those of the run in this folder")
 
 
-class StartFrom(Checkpoints):
+class StartFrom(State):
     """Lets a training start from the agents of a finished run: their weights and their statistics.
 
     `train(config, tricks, checkpoints=StartFrom(folder))`. The k-th seed starts from the k-th agent, with a new
@@ -97,23 +100,29 @@ class StartFrom(Checkpoints):
     InputError if there is no such run, and, when the training begins, if its agents are others than the task needs.
     """
 
-    def __init__(self, folder: str | Path, body: MakeBody | None = None, inner: Checkpoints | None = None) -> None:
-        self.start, self.inner = as_path(folder), inner
+    def __init__(self, folder: str | Path, body: MakeBody | None = None, inner: State | None = None) -> None:
+        self.start, self.inner = as_path(folder), inner or State()
         self._agent = load(self.start, body=body).agent
 
     def begin(self, config: Config, tricks: Any, evaluation: Any = None, own: Sequence[str] = (), **parts: Any) -> None:
         self.give(parts["agent"])
         parts["log"].origin = {"from": self.start.resolve().name}
-        if self.inner is not None:
-            self.inner.begin(config, tricks, evaluation, own, **parts)
+        self.inner.begin(config, tricks, evaluation, own, **parts)
 
     def add(self, **parts: Any) -> None:
-        if self.inner is not None:
-            self.inner.add(**parts)
+        self.inner.add(**parts)
 
     def end_update(self, steps: torch.Tensor) -> None:
-        if self.inner is not None:
-            self.inner.end_update(steps)
+        self.inner.end_update(steps)
+
+    def give_way(self) -> None:
+        self.inner.give_way()
+
+    def patience(self) -> AbstractContextManager[Any]:
+        return self.inner.patience()
+
+    def now(self) -> Callable[[], bytes]:
+        return self.inner.now()
 
     def give(self, agent: Any) -> None:
         """Give agents what the seeds of the finished run own. What its lanes and episodes own stays there.

@@ -4,14 +4,12 @@ No file is ever executed: pickled objects are refused, and the module of an envi
 the caller names it.
 """
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
-import pandas as pd
 from torch import Tensor
 
 from tricks.config import Config
@@ -20,22 +18,18 @@ from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
 from tricks.envs.ids import NamedEnv
 from tricks.errors import InputError, said
-from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
-from tricks.runs.about import About, asked, check_curve, digest, read_about
 from tricks.runs.best import parted
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
-from tricks.runs.csv_tables import read_table
+from tricks.runs.contents import contents, unusable
 from tricks.runs.files import as_path
-from tricks.runs.folder import CHECKPOINT, clean_up, finished, found
+from tricks.runs.folder import clean_up
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run, Unnamed
-from tricks.runs.tensor_files import tensors_in
+from tricks.runs.versions import refuse_other_numbers
 from tricks.values import checked
 from tricks.wrapper_texts import wrapper_name, wrapper_texts
-
-T = TypeVar("T")
 
 
 @checked
@@ -72,6 +66,7 @@ def resumed(
     wrap: Sequence[str],
 ) -> Run:
     """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
+    refuse_other_numbers(f"the run in {folder}", saved.made_with)
     if "body" in saved.own and body is None:
         raise InputError(f"the run in {folder} was started with a custom body: {how_to_resume(folder)}")
     config, make = _named(folder, saved.config, "env" in saved.own, env, wrap)
@@ -85,22 +80,19 @@ def resumed(
 def load(
     path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | None = None, wrap: tuple[str, ...] = ()
 ) -> Run:
-    """Load the run that `Run.save` wrote to the folder `path`.
+    """Load the run that `Run.save` wrote to the folder `path`, or else what its checkpoint holds of an unfinished one.
 
-    A run trained with a custom `body` needs it again; a run trained in a custom `env` needs it only to play. So does a
-    run trained in an environment `module:Id`: pass that id as `env` to import the module. It may also name the module
-    that registers an id without one. Wrappers that are not Gymnasium's are named in the same way, by `wrap`. Raises
-    InputError if the run is missing or damaged, if its custom body is not given, or if `env` or `wrap` names another
-    environment or wrapper.
+    Of an unfinished run, a line on stderr says how far it is. A run trained with a custom `body` needs it again; a run
+    trained in a custom `env` needs it only to play. So does a run trained in an environment `module:Id`: pass that id
+    as `env` to import the module. It may also name the module that registers an id without one. Wrappers that are not
+    Gymnasium's are named in the same way, by `wrap`. Raises InputError if the run is missing, damaged, or of another
+    version, if its custom body is not given, or if `env` or `wrap` names another environment or wrapper.
     """
     folder = as_path(path)
     if folder.is_file():
         raise InputError(f"{folder} is a file; give the folder of the run")
-    if not finished(folder):
-        unfinished = (folder / CHECKPOINT).is_file()
-        hint = f"; it is unfinished, resume it with: {how_to_resume(folder)}" if unfinished else ""
-        raise InputError(f"no saved run in {folder}: there is no run.json{hint}")
-    about, config, tricks, curve, state = contents(folder)
+    found = contents(folder)
+    about, config, tricks, state = found.about, found.config, found.tricks, found.tensors
     if "body" in about.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
     config, make = _named(folder, config, "env" in about.own, env, wrap)
@@ -115,47 +107,12 @@ def load(
     except InputError:
         raise
     except Exception as error:  # a state that does not fit can raise anything
-        raise _damaged(folder, f"agent.pt: {said(error)}") from error
+        raise unusable(folder, f"{found.file}: {said(error)}", about.made_with) from error
+    if found.remark:
+        print(found.remark, file=sys.stderr)
     seconds = float("nan") if about.seconds is None else about.seconds
     ended = dict(about.diverged), dict(about.reasons), seconds
-    return Run(config, tricks, agent, curve, *ended, best or None, make, body, about.made_with)
-
-
-def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[str, Tensor]]:
-    """The files of a run, checked: what was trained, its curve, and its tensors. Raises InputError."""
-
-    def settings(content: bytes) -> tuple[About, Config, Tricks]:
-        about = read_about(content)
-        return about, *asked(about.config, about.tricks)
-
-    def curve_in(content: bytes) -> pd.DataFrame:
-        curve = read_table(BytesIO(content))
-        check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
-        curve.attrs = dict(about.origin.items())
-        return curve
-
-    about, config, tricks = _parsed(folder, "run.json", settings)
-    curve = _parsed(folder, "curve.csv", curve_in, about.checksums)
-    return about, config, tricks, curve, _parsed(folder, "agent.pt", tensors_in, about.checksums)
-
-
-def _parsed(folder: Path, name: str, parse: Callable[[bytes], T], checksums: dict[str, str] | None = None) -> T:
-    """What `parse` makes of a file of the run, whose content must match its checksum. Raises InputError."""
-    try:
-        content = found(folder, name).read_bytes()
-        if checksums is not None and checksums.get(name) != digest(content):
-            raise ValueError("it does not match its checksum")
-        return parse(content)
-    except FileNotFoundError as error:
-        raise _damaged(folder, f"there is no {name}") from error
-    except OSError as error:
-        raise InputError(f"cannot read {folder / name}: {error.strerror}") from error
-    except Exception as error:  # what a file holds can be wrong in any way
-        raise _damaged(folder, f"{name}: {said(error)}") from error
-
-
-def _damaged(folder: Path, reason: str) -> InputError:
-    return InputError(f"the run in {folder} is damaged: {reason}")
+    return Run(config, tricks, agent, found.curve, *ended, best or None, make, body, about.made_with, found.last)
 
 
 def _named(

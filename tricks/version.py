@@ -1,10 +1,11 @@
-"""What this project is called where packages are installed, its version, and what `--version` prints."""
+"""What this project is called where packages are installed, its versions, and what `--version` prints."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
 __version__ = "0.3.0"
 DISTRIBUTION = "ppo-tricks"
+ALGORITHM = 7  # raise it when a change to the library, or to a default, changes curves: old results then don't count
 BENEATH = ("torch", "numpy", "numba", "gymnasium")
 
 

@@ -1,5 +1,6 @@
 """Stored results as tidy tables, wherever they come from: studies, comparisons, single runs."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from ablations.design.flag_sets import in_words, numbers
 from ablations.training.scores import POINTS, area, late, on_grid
 from tricks.errors import InputError
 from tricks.ladder import PRESETS
-from tricks.restore import contents
+from tricks.runs.contents import contents
 from tricks.runs.csv_tables import read_table
+from tricks.runs.folder import CHECKPOINT
 
 SCORES = ("area", "late", "diverged")
 
@@ -52,7 +54,8 @@ def _reader(path: Path) -> Callable[[Path], Frames] | None:
         return of_study
     if (path / "runs.csv").is_file() and (path / "curves.csv.gz").is_file():
         return of_comparison
-    return of_run if (path / "run.json").is_file() and (path / "curve.csv").is_file() else None
+    stored = (path / "run.json").is_file() and (path / "curve.csv").is_file()
+    return of_run if stored or (path / CHECKPOINT).is_file() else None
 
 
 def of_study(path: Path) -> Frames:
@@ -89,13 +92,15 @@ def of_comparison(folder: Path) -> Frames:
 
 
 def of_run(folder: Path) -> Frames:
-    """A run of `python -m tricks train`. Its arm is named as a study's."""
-    about, config, tricks, curve, _ = contents(folder)
-    on = in_words(tricks)
+    """A run of `python -m tricks train`, or an unfinished one as far as it is. Its arm is named as a study's."""
+    found = contents(folder)
+    if found.remark:
+        print(found.remark, file=sys.stderr)
+    config, curve, on, steps = found.config, found.curve, in_words(found.tricks), found.steps
     named = {"study": folder.name, "arm": short_name(on), "env": config.env}
     rates = pd.Series(config.rates, config.seed_list)
-    runs = seed_scores(curve, config.steps, dict(about.diverged))
-    runs = runs.assign(**named, steps=config.steps, tricks=on, numbers=numbers(config), lr=runs.seed.map(rates))
+    runs = seed_scores(curve, steps, dict(found.about.diverged))
+    runs = runs.assign(**named, steps=steps, tricks=on, numbers=numbers(config), lr=runs.seed.map(rates))
     return Frames(runs, curve.assign(**named)[[*named, *curve.columns]])
 
 

@@ -20,11 +20,10 @@ from tricks.config import PerSeed
 from tricks.errors import InputError, in_words
 from tricks.runs.learning_curve import COLUMNS, DIAGNOSTICS
 from tricks.runs.provenance import VERSIONS, gpu_name, provenance
+from tricks.version import ALGORITHM
 
 if TYPE_CHECKING:
     from tricks import Run
-
-ALGORITHM = 7  # raise it when a change to the library, or to a default, changes curves: old results then don't count
 
 
 @dataclass(frozen=True)

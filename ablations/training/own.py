@@ -15,7 +15,7 @@ import cloudpickle
 
 from tricks.config import Config
 
-OURS = ("tricks", "ablations")  # packages whose code `jobs.ALGORITHM` stands for
+OURS = ("tricks", "ablations")  # packages whose code `version.ALGORITHM` stands for
 
 
 class Own:

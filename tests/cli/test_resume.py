@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,17 +55,20 @@ def test_a_command_that_was_stopped_goes_on_and_writes_the_same_files(
     process.send_signal(kill)
     _, said = process.communicate()
     if kill == signal.SIGINT:
-        assert said.splitlines()[-1] == f"interrupted; resume with: python -m tricks train --resume {out}"
+        assert re.fullmatch(
+            r"interrupted at step [\d,]+ of 8,000, which is saved; resume with: python -m tricks train --resume (.*)",
+            said.splitlines()[-1],
+        )
         assert process.returncode == 130
-    with pytest.raises(InputError, match=r"no run\.json; it is unfinished, resume it with: python -m tricks"):
-        load(out)
+    assert load(out).agent.state_dict().keys() == load(whole).agent.state_dict().keys()
     assert main(["train", "--resume", str(out)]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
     assert (out / "curve.csv").read_bytes() == (whole / "curve.csv").read_bytes()
     about, other = (json.loads((folder / "run.json").read_text()) for folder in (out, whole))
     assert about.pop("seconds") > 0 < other.pop("seconds")
     assert about.pop("made_with").pop("date") >= other.pop("made_with").pop("date")
-    assert about.pop("checksum") != other.pop("checksum")  # the only other difference
+    for each in (about, other):  # last.pt has these times, too
+        del each["checksum"], each["checksums"]["last.pt"]
     assert about == other
     same(load(out), load(whole))
 

@@ -99,16 +99,22 @@ def test_a_run_says_whose_agents_it_started_from_even_if_it_is_resumed(tmp_path:
 
 
 def test_a_run_without_its_state_does_not_go_on(tmp_path: Path) -> None:
-    train(CONFIG, STEADY).save(tmp_path / "a")
-    with pytest.raises(InputError, match=r"there is no last\.pt; only `train --checkpoint-every STEPS` writes one"):
+    finished(tmp_path / "a")
+    run = load(tmp_path / "a")
+    run.only(1).save(tmp_path / "a", overwrite=True)
+    assert not (tmp_path / "a" / LAST).exists()
+    with pytest.raises(InputError, match=r"an earlier version saved its run, or it is a part of one; --st"):
         further(tmp_path / "a", 100)
-    finished(tmp_path / "b")
-    train(CONFIG, PPO).save(tmp_path / "b", overwrite=True)
-    with pytest.raises(InputError, match=r"last\.pt is of an earlier run in this folder"):
-        further(tmp_path / "b", 100)
-    (tmp_path / "b" / LAST).write_bytes(b"nothing")
+    other = finished(tmp_path / "b", PPO) / LAST
+    (finished(tmp_path / "c") / LAST).write_bytes(other.read_bytes())
+    with pytest.raises(InputError, match=r"is damaged: last\.pt: it does not match its checksum"):
+        further(tmp_path / "c", 100)
+    (tmp_path / "c" / LAST).write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"last\.pt is damaged"):
-        further(tmp_path / "b", 100)
+        further(tmp_path / "c", 100)
+    replace(run, agent=train(replace(CONFIG, lr=0.01), STEADY).agent).save(tmp_path / "d")
+    with pytest.raises(InputError, match=r"last\.pt is of other agents than those of the run in this folder"):
+        further(tmp_path / "d", 100)
 
 
 @pytest.mark.parametrize("tricks", [STEADY, replace(STEADY, recurrent=True)], ids=["plain", "recurrent"])

@@ -78,6 +78,5 @@ def test_a_line_that_says_how_to_resume_names_all_that_it_takes(
     interrupted(cut, config, PPO, 1, monkeypatch)
     assert (cut / CHECKPOINT).is_file()
     command = f"python -m tricks train --resume {cut} --env carts:Mine-v0 --wrap carts:make_harder"
-    refuses(main, ["play", str(cut)], command)
     refuses(main, ["train", "ppo", "--out", str(cut)], command)
     assert main(command.split()[3:]) == 0

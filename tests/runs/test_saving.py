@@ -18,7 +18,7 @@ from tricks.runs import folder as folders
 from tricks.runs.files import HOST
 
 TINY = Config("ShortCartPole-v0", seeds=(3, 1), steps=60, lanes=2, horizon=16, hidden=(4,))
-FILES = ["agent.pt", "curve.csv", "run.json"]
+FILES = ["agent.pt", "curve.csv", "last.pt", "run.json"]
 
 
 @pytest.fixture(scope="module")

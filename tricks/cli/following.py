@@ -16,9 +16,9 @@ BOARD = "tb"  # TensorBoard's subfolder in the run's folder
 
 
 @contextmanager
-def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, resumable: bool) -> Iterator["Listener"]:
+def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool) -> Iterator["Listener"]:
     """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
-    from tricks.runs.checkpoint import resume_command
+    from tricks.runs.checkpoint import read, resume_command
     from tricks.runs.folder import CHECKPOINT
     from tricks.runs.listeners import CurveFile, TensorBoard
 
@@ -39,11 +39,11 @@ def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool, res
         try:
             yield tell
         except KeyboardInterrupt as stop:
-            if (folder / CHECKPOINT).is_file():
-                raise KeyboardInterrupt(f"; resume with: {resume_command(folder, env, wrap)}") from stop
-            if resumable:
+            if not (folder / CHECKPOINT).is_file():
                 raise KeyboardInterrupt(" before the first checkpoint") from stop
-            raise KeyboardInterrupt(f"; the curve so far is in {file.path}" if file.begun else "") from stop
+            saved, how = read(folder), resume_command(folder, env, wrap)
+            where = f"at step {saved.step:,} of {saved.config.steps:,}, which is saved"
+            raise KeyboardInterrupt(f" {where}; resume with: {how}") from stop
 
 
 @contextmanager

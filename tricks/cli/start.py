@@ -11,8 +11,7 @@ from types import FrameType
 
 from tricks.cli.streams import Output, as_output, open_missing
 from tricks.fast.allocator import keep_memory
-
-STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, a polite kill, a closed terminal; Windows has no SIGHUP
+from tricks.runs.signals import STOPPING
 
 
 def start(module: str) -> int:

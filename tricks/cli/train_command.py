@@ -18,9 +18,9 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 
 if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
-    from tricks.runs.checkpoint import Checkpoints
     from tricks.runs.evaluation import Evaluation
     from tricks.runs.run import Run
+    from tricks.runs.state import State
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,20 @@ class Output:
     """What to save, and what to measure during training."""
 
     out: Path | None = None
-    """Folder to save the run in: curve.csv grows during training; run.json, agent.pt and curve.png come at the end."""
+    """Folder to save the run in: curve.csv grows during training; run.json, agent.pt, last.pt, and curve.png come at
+    the end. On Ctrl-C, the training finishes its update and saves what --resume goes on from."""
     checkpoint_every: int | None = None
-    """Write checkpoint.pt to the folder each time a seed has taken this many more environment steps."""
+    """Write checkpoint.pt to the folder each time a seed has taken this many more environment steps, so that even
+    `kill -9` or a power failure costs no more than these."""
     overwrite: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
-    """Resume the run in this folder from its checkpoint, with its own settings. Takes no other options, except --env
-    with the run's own environment as module:Id, and --wrap with its own wrappers: these name the modules that may be
-    imported."""
+    """Resume the interrupted run in this folder from its checkpoint, with its own settings. Takes no other options,
+    except --env with the run's own environment as module:Id, and --wrap with its own wrappers: these name the modules
+    that may be imported."""
     continue_from: Path | None = None
     """--continue DIR: train the finished run in this folder for --steps more environment steps per seed, with its own
-    settings. It must have written checkpoints. Takes --steps, --schedule, and --env and --wrap as --resume does."""
+    settings. Takes --steps, --schedule, and --env and --wrap as --resume does."""
     schedule: str | None = None
     """With --continue: whether what anneals runs over the new whole budget, or stays at its end: whole (default) or
     end."""
@@ -120,24 +122,21 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
 def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "Run":
     """Train from scratch, with the requested checkpoints and evaluations, and save the run in the folder `out`."""
     from tricks.loop import train
-    from tricks.runs.checkpoint import Checkpoints, refuse_unfinished
+    from tricks.runs.checkpoint import Checkpoints
     from tricks.runs.files import as_path
-    from tricks.runs.folder import opened
 
-    out, every, evaluation = as_path(out), output.checkpoint_every, evaluation_of(output)
-    with opened(out, output.overwrite), ExitStack() as stack:  # what cannot be written should fail now, not at the end
-        refuse_unfinished(out)
-        checkpoints = None if every is None else Checkpoints(out, every, overwrite=output.overwrite)
-        if checkpoints is not None:
-            stack.callback(checkpoints.release)
-        with followed(out, config.env, config.wrap, output.tensorboard, resumable=every is not None) as listener:
+    out, evaluation = as_path(out), evaluation_of(output)
+    with ExitStack() as stack:
+        checkpoints = Checkpoints(out, output.checkpoint_every, overwrite=output.overwrite)
+        stack.callback(checkpoints.release)
+        with followed(out, config.env, config.wrap, output.tensorboard) as listener:
             start = started(output, checkpoints)
             run = train(config, tricks, checkpoints=start, on_update=listener, evaluation=evaluation)
         save(run, out, output.overwrite)
     return run
 
 
-def started(output: Output, checkpoints: "Checkpoints | None" = None) -> "Checkpoints | None":
+def started(output: Output, checkpoints: "State | None" = None) -> "State | None":
     """The checkpoints; with --start-from, they also give the agents their start."""
     from tricks.continuing import StartFrom
 
@@ -155,7 +154,7 @@ def trained_further(folder: Path, steps: int, schedule: str, env: str | None, wr
     folder = as_path(folder)
     before = read(folder, LAST).config
     with hold(folder):
-        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir()) as listener:
             run = further(folder, steps, schedule, env=env, on_update=listener, wrap=wrap)
         print(f"continued from {before.steps:,} to {run.config.steps:,} steps")
         save(run, folder, overwrite=True)
@@ -173,7 +172,7 @@ def resumed(folder: Path, env: str | None, wrap: tuple[str, ...]) -> "Run":
     if not folder.is_dir():
         read(folder)  # says what is missing
     with hold(folder):
-        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir(), resumable=True) as listener:
+        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir()) as listener:
             run = resume(folder, env=env, on_update=listener, wrap=wrap)
         save(run, folder, overwrite=True)
     return run
@@ -182,9 +181,14 @@ def resumed(folder: Path, env: str | None, wrap: tuple[str, ...]) -> "Run":
 def save(run: "Run", out: Path, overwrite: bool) -> None:
     """Print the summary, and save the run and its figure."""
     from tricks.runs.plot import draw_curve
+    from tricks.runs.signals import Patience
 
     print(summary(run))
-    run.save(out, overwrite)
+    try:
+        with Patience():
+            run.save(out, overwrite)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"; the run is complete and saved in {out}") from stop
     try:
         draw_curve(run, out / "curve.png")
     except InputError as error:

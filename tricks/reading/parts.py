@@ -116,12 +116,13 @@ def parsed(module: str) -> cst.Module:
 
 
 class Plain(cst.CSTTransformer):
-    """Functions without the decorator that lets a CPU compute them faster."""
+    """Functions without the decorators that let a CPU compute them faster, or a training go on."""
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> Any:
         call = updated_node.decorator
-        fast = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "faster"
-        return cst.RemoveFromParent() if fast else updated_node
+        name = call.func if isinstance(call, cst.Call) else call
+        gone = isinstance(name, cst.Name) and name.value in ("faster", "continuable")
+        return cst.RemoveFromParent() if gone else updated_node
 
 
 @cache

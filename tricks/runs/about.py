@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
@@ -19,6 +20,7 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks, switched
 from tricks.runs.learning_curve import COLUMNS, COUNTS
+from tricks.runs.versions import MadeWith
 
 Count = Annotated[int, Meta(ge=0)]
 Whole = Annotated[str, Meta(pattern=r"^u?int(8|16|32|64)$")]
@@ -115,7 +117,7 @@ class About(Struct, forbid_unknown_fields=True):
     checksum: str
     joined: list[Count] = []
     started_from: str = msgspec.field(default="", name="from")
-    made_with: dict[str, str | bool | None] = {}
+    made_with: MadeWith = {}
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -171,9 +173,15 @@ def write_about(about: Mapping[str, Any]) -> bytes:
 def read_about(content: bytes) -> About:
     """Parse run.json. Raises ValueError if it is not what `write_about` wrote."""
     about = msgspec.json.decode(content, type=About)
-    if digest(content.replace(about.checksum.encode(), b"", 1)) != about.checksum:
+    if not whole(content):
         raise ValueError("it does not match its checksum")
     return about
+
+
+def whole(content: bytes) -> bool:
+    """Whether this run.json, of any version, matches its checksum; the first versions wrote none."""
+    found = re.search(rb'"checksum": "([^"]*)"', content)
+    return found is None or digest(content.replace(found[1], b"", 1)) == found[1].decode(errors="replace")
 
 
 def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]:

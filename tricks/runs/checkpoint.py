@@ -1,28 +1,27 @@
 """Checkpoints: everything needed to resume training, in one file that is written atomically."""
 
-import json
 import shlex
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium as gym
-import msgspec
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.owners import forget_episodes
 from tricks.errors import InputError
 from tricks.ladder import Tricks
-from tricks.runs.about import Own, asked
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import as_path, remove_empty, write_whole
 from tricks.runs.folder import CHECKPOINT, LAST, finished, opened
 from tricks.runs.lock import take
-from tricks.runs.tensor_files import sealed, tensor_bytes, tensors_in, unsealed
+from tricks.runs.provenance import provenance_of_a_run
+from tricks.runs.signals import Patience
+from tricks.runs.state import Part, Saved, State, parse
+from tricks.runs.versions import wrote
 from tricks.values import checked
 from tricks.wrapper_texts import wrapper_name
 
@@ -30,55 +29,26 @@ SAFE = [name for name in gym.wrappers.__all__ if name != "RecordVideo"]  # which
 GYMNASIUMS = [f"gymnasium.wrappers:{name}" for name in SAFE]  # wrappers that are no stranger's
 
 
-@dataclass(frozen=True)
-class Saved:
-    """A checkpoint read from disk: the run's settings, and the state of its parts at `step`."""
-
-    config: Config
-    tricks: Tricks
-    every: int
-    step: int
-    parts: dict[str, Any]
-    evaluation: Evaluation | None
-    own: Own  # what was passed to `train` and is not in the file: env, body
-
-
-class About(msgspec.Struct, forbid_unknown_fields=True):
-    """What a checkpoint says about its run, as JSON."""
-
-    config: dict[str, Any]
-    tricks: list[str]
-    every: int
-    evaluation: Evaluation | None
-    own: Own
-
-
-class Part(Protocol):
-    """Training state that can be saved and restored, with PyTorch's method names."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Tensors and plain values."""
-
-    def load_state_dict(self, state: Any) -> Any:
-        """Restore the state that `state_dict` saved."""
-
-
-class Checkpoints:
+class Checkpoints(State):
     """Saves a run's state to `folder`/checkpoint.pt, each time a seed has taken `every` more environment steps.
 
-    Random streams need no saving: they are identified by the counts of updates, rollouts, steps and resets.
+    Without `every`, only a run that is stopped is saved: on Ctrl-C, SIGTERM or SIGHUP, the training finishes its update
+    and writes a checkpoint before it does what the signal asks for. A second signal doesn't wait for that.
     As long as this object exists, no other process can train in the folder. Raises InputError if another one does, if
     `every` is less than 1, if the folder cannot be written, if it holds the checkpoint of another unfinished run,
     which this one would overwrite, or if it holds a finished run and `overwrite` is off.
     """
 
     @checked
-    def __init__(self, folder: str | Path, every: int, saved: Saved | None = None, overwrite: bool = False) -> None:
+    def __init__(
+        self, folder: str | Path, every: int | None = None, saved: Saved | None = None, overwrite: bool = False
+    ) -> None:
+        super().__init__()
         self.folder, self.every = as_path(folder), every
         self._saved = saved  # the checkpoint to resume from
-        self._parts: dict[str, Any] = {}
         self._kept = 0 if saved is None else saved.step
-        if every < 1:
+        self._patience = Patience()
+        if every is not None and every < 1:
             raise InputError(f"checkpoints must be at least 1 step apart, not {every}")
         with opened(self.folder, overwrite or saved is not None) as new:
             if saved is None:
@@ -93,73 +63,89 @@ class Checkpoints:
         own: Sequence[str] = (),
         **parts: Any,
     ) -> None:
-        """Register the run's settings and its first parts, which include env and log; own: see `Saved`."""
-        config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
-        self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every, "own": own}
-        self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
-        self.add(**parts)
+        super().begin(config, tricks, evaluation, own, **parts)
+        self._about["made_with"] = provenance_of_a_run(config.device)
         if self._saved and not parts["env"].resumable:
-            print(f"{config.env} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
+            print(f"{parts['env'].id} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
 
     def add(self, **parts: Part) -> None:
         """Add parts to the checkpoint; in a resumed run, restore them."""
-        self._parts |= parts
+        super().add(**parts)
         if self._saved:
-            path = self.folder / CHECKPOINT
+            path, writer = self.folder / CHECKPOINT, wrote(self._saved.made_with)
             for name, part in parts.items():
                 if name not in self._saved.parts:
-                    raise InputError(f"{path} has no part {name!r}: another version of this package wrote it")
+                    raise InputError(f"{path} has no part {name!r}: {writer}")
                 try:
                     part.load_state_dict(self._saved.parts[name])
                 except InputError:
                     raise
                 except Exception as error:  # a state that does not fit can raise anything
-                    advice = "another version of this package wrote it, or another body"
-                    raise InputError(f"{path} has a part {name!r} that does not fit: {advice}") from error
+                    why = f"that does not fit: {writer}, or another body"
+                    raise InputError(f"{path} has a part {name!r} {why}") from error
                 if not self._parts["env"].resumable:
                     forget_episodes(part)
+
+    def patience(self) -> Patience:
+        return self._patience
 
     def end_update(self, steps: Tensor) -> None:
         """Write a checkpoint if one is due. steps [S]: environment steps taken by each seed.
 
-        After the last update, the state is also written to last.pt, from which `further` goes on. If a file cannot be
-        written, a line says so, the previous one stays, and the training goes on.
+        If it cannot be written, a line says so, the previous one stays, and the training goes on.
         """
-        step, log = int(steps.max()), self._parts.get("log")
-        names = [CHECKPOINT] if step // self.every > self._kept // self.every else []
-        names += [LAST] if log is not None and not log.active.any() else []
-        if names:
-            parts = {name: part.state_dict() for name, part in self._parts.items()}
-            content = sealed(tensor_bytes({"about": json.dumps(self._about), "step": step, "parts": parts}))
-        if CHECKPOINT in names:
+        if self._saved and (unknown := self._saved.parts.keys() - self._parts.keys()):
+            path, writer = self.folder / CHECKPOINT, wrote(self._saved.made_with)
+            raise InputError(f"{path} has an unknown part {min(unknown)!r}: {writer}")
+        step = int(steps.max())
+        if self.every is not None and step // self.every > self._kept // self.every:
             self._kept = step
-        for name in names:
-            try:
-                write_whole(self.folder / name, content)
-            except InputError as error:
-                print(f"{error}; the training goes on without this checkpoint", file=sys.stderr)
+            self._write("; the training goes on without this checkpoint")
+        self.give_way()
+
+    def give_way(self) -> None:
+        """If a signal asks the process to stop, write a checkpoint, and let it."""
+        if self._patience.waiting is not None:
+            self._write("")
+            self._patience.give_way()
+
+    def _write(self, consequence: str) -> None:
+        try:
+            write_whole(self.folder / CHECKPOINT, self.now()())
+        except InputError as error:
+            print(f"{error}{consequence}", file=sys.stderr)
 
 
 def read(folder: Path, name: str = CHECKPOINT) -> Saved:
-    """Read the checkpoint in `folder`, or its LAST. Raises InputError if there is none, or if it is damaged."""
+    """Read the checkpoint in `folder`, or its LAST.
+
+    Raises InputError if there is none, if it is damaged, or if it is of a version whose files differ from today's.
+    """
     path = folder / name
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        why = "only `train --checkpoint-every STEPS` writes one"
-        if finished(folder) and name == CHECKPOINT:
-            why = "its run is complete" + f"; --continue {folder} goes on" * (folder / LAST).is_file()
-        what = "resume" if name == CHECKPOINT else "continue"
-        raise InputError(f"nothing to {what} in {folder}: there is no {name}; {why}") from None
+        raise InputError(f"nothing to {_why_not(folder, name)}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        found = tensors_in(unsealed(content))
-        about = msgspec.json.decode(found["about"], type=About)
-        config, tricks = asked(about.config, about.tricks)
-        return Saved(config, tricks, about.every, int(found["step"]), dict(found["parts"]), about.evaluation, about.own)
-    except Exception as error:  # what a file holds can be wrong in any way
-        raise _damaged(path, error) from error
+    return parse(path, content)
+
+
+def _why_not(folder: Path, name: str) -> str:
+    """Which file is missing in the folder, and why."""
+    missing = f"in {folder}: there is no {name}; "
+    if name == CHECKPOINT:
+        why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
+        if finished(folder):
+            why = "its run is complete" + f"; --continue {folder} goes on" * (folder / LAST).is_file()
+        return f"resume {missing}{why}"
+    if (folder / CHECKPOINT).is_file():
+        return f"continue {missing}its run is unfinished, resume it with: {how_to_resume(folder)}"
+    if finished(folder):
+        return (
+            f"continue {missing}an earlier version saved its run, or it is a part of one; --start-from takes its agents"
+        )
+    return f"continue {missing}there is no run"
 
 
 def _leave(release: Callable[[], None], new: Sequence[Path]) -> None:
@@ -193,9 +179,3 @@ def refuse_unfinished(folder: Path) -> None:
             f"{folder} holds an unfinished run; resume it with: {how_to_resume(folder)}, "
             f"or remove {folder / CHECKPOINT}"
         )
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    known = isinstance(error, InputError | ValueError)
-    reason = (str(error) if known else f"{type(error).__name__}: {error}").splitlines()[0].split(". ")[0]
-    return InputError(f"{path} is damaged ({reason})")

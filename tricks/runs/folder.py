@@ -11,9 +11,9 @@ from tricks.errors import InputError
 from tricks.runs.files import make_folder, partial_path, probe, remove_empty, remove_partials, sync, write_whole
 from tricks.runs.lock import hold
 
-RUN = ("agent.pt", "curve.csv", "run.json")  # a finished run; the last one completes it
+LAST = "last.pt"  # the state at the end of a run: from it, the training can go on
+RUN = (LAST, "agent.pt", "curve.csv", "run.json")  # a finished run; the last one completes it
 CHECKPOINT = "checkpoint.pt"  # an unfinished one
-LAST = "last.pt"  # the state at the end of a run that wrote checkpoints: from it, the training can go on
 PICTURE = "curve.png"
 SAVED = ".saved"  # a finished run on its way into the folder
 
@@ -80,6 +80,9 @@ def put(folder: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
         finally:
             shutil.rmtree(part, ignore_errors=True)  # after success there is nothing to remove
         complete_save(folder)
+        if LAST not in files:  # the one there is of an earlier run; should it stay, nothing else fits it
+            with contextlib.suppress(OSError):
+                (folder / LAST).unlink()
 
 
 def complete_save(folder: Path) -> None:

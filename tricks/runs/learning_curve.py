@@ -1,5 +1,9 @@
 """The learning curve as a table: its columns, and the score at the end of training."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from tricks import ladder
@@ -18,6 +22,13 @@ DIAGNOSTICS = tuple(  # the others follow, in ladder order
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
+
+
+def as_curve(rows: np.ndarray, origin: Mapping[str, Any]) -> pd.DataFrame:
+    """Rows [R, COLUMNS] as a table, sorted by seed and update; origin: its attributes, see `Run`."""
+    curve = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COUNTS, int))
+    curve.attrs = dict(origin)
+    return curve.sort_values(["seed", "update"], ignore_index=True)
 
 
 def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:

@@ -19,7 +19,7 @@ from tricks.core.seeds import later
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
 from tricks.runs.best import Best, State
-from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
+from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX, as_curve
 from tricks.runs.progress import progress
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
@@ -151,10 +151,7 @@ class Log:
     def curve(self) -> pd.DataFrame:
         """All rows, sorted by seed and update."""
         self._bar.close()
-        curve = pd.DataFrame(np.concatenate(self._rows), columns=list(COLUMNS))
-        curve = curve.astype(dict.fromkeys(COUNTS, int))
-        curve.attrs = dict(self.origin.items())
-        return curve.sort_values(["seed", "update"], ignore_index=True)
+        return as_curve(np.concatenate(self._rows), self.origin)
 
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
@@ -168,7 +165,7 @@ class Log:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["rows"].shape[1] != len(COLUMNS):
-            raise InputError("the checkpoint's curve has other columns: another version of this package wrote it")
+            raise ValueError("its curve has other columns")
         device = self.steps.device
         self.steps, self.active, self.open = (state[name].to(device) for name in ("steps", "active", "open"))
         self.held = state["held"].to(device) if "held" in state else None

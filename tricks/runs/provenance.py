@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from tricks.version import BENEATH, __version__, installed
+from tricks.version import ALGORITHM, BENEATH, __version__, installed
 
 VERSIONS = ("tricks", *BENEATH, "python", "machine", "commit")  # the keys of `provenance`
 ROOT = Path(__file__).resolve().parents[2]  # of this package's repository, if there is one
@@ -22,11 +22,11 @@ def provenance() -> dict[str, str | None]:
     return found | {"python": platform.python_version(), "machine": platform.machine() or None, "commit": _commit()}
 
 
-def provenance_of_a_run(device: str) -> dict[str, str | bool | None]:
+def provenance_of_a_run(device: str) -> dict[str, str | bool | int | None]:
     """What run.json says beside the numbers: `provenance`, whether the checkout has changes, the date, the device.
 
-    numba: its version; None where it compiles nothing, as on a GPU. dirty: whether tracked files differ from the
-    commit; None if there is no commit. date: today's, UTC.
+    algorithm: see `version`. numba: its version; None where it compiles nothing, as on a GPU. dirty: whether tracked
+    files differ from the commit; None if there is no commit. date: today's, UTC.
     """
     from tricks.fast.dispatch import available  # slow to load
 
@@ -35,7 +35,8 @@ def provenance_of_a_run(device: str) -> dict[str, str | bool | None]:
     changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
     dirty = None if changes is None else bool(changes)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {**made, "dirty": dirty, "date": date, "device": f"{device} ({gpu})" if gpu else device}
+    where = f"{device} ({gpu})" if gpu else device
+    return {**made, "algorithm": ALGORITHM, "dirty": dirty, "date": date, "device": where}
 
 
 def gpu_name(device: str) -> str | None:
@@ -45,7 +46,7 @@ def gpu_name(device: str) -> str | None:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") and torch.cuda.is_available() else None
 
 
-def in_one_line(made: Mapping[str, str | bool | None]) -> str:
+def in_one_line(made: Mapping[str, str | bool | int | None]) -> str:
     """What a run was made with, for people: `2026-11-27, tricks 0.3.0 at commit 1a2b3c4, torch 2.8.0, ..., on cpu`."""
     commit = f" at commit {str(made['commit'])[:7]}" if made.get("commit") else ""
     changed = ", with changes" if made.get("dirty") else ""

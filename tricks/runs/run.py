@@ -1,7 +1,7 @@
 """A finished run: its curve and its agents, and saving them."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
@@ -21,7 +21,7 @@ from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
 from tricks.runs.best import State, named_best
 from tricks.runs.evaluation import play_games
 from tricks.runs.files import as_path
-from tricks.runs.folder import put
+from tricks.runs.folder import LAST, put
 from tricks.runs.learning_curve import late_return
 from tricks.runs.plot import curve_figure, draw_on, new_axes
 from tricks.runs.provenance import provenance_of_a_run
@@ -67,6 +67,7 @@ class Run:
     seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
     best: with `Evaluation(keep_best=True)`, each seed's weights and statistics at its best evaluation, see `at_best`.
     made_with: of a loaded run, what run.json says about versions, commit, date, and device; of an older one, nothing.
+    last: what makes the content of last.pt, the state from which `further` goes on; None of a part of a run.
     """
 
     config: Config
@@ -79,7 +80,8 @@ class Run:
     best: State | None = None
     env: MakeEnv | None = None
     body: MakeBody | None = None
-    made_with: Mapping[str, str | bool | None] | None = None
+    made_with: Mapping[str, str | bool | int | None] | None = None
+    last: Callable[[], bytes] | None = None
 
     def __post_init__(self) -> None:
         if self.env is not None and self.config.env == Config.env:  # no label was given: the class's name is better
@@ -87,7 +89,7 @@ class Run:
 
     @checked
     def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write run.json, curve.csv and agent.pt to the folder `path`, all or none, and remove its checkpoint.
+        """Write run.json, curve.csv, agent.pt and last.pt to the folder `path`, all or none; remove its checkpoint.
 
         A finished run that is already there is replaced only with `overwrite`. Raises InputError if the folder holds
         one, is in use by another process, or cannot be written. The run is not lost then: it is saved in a new
@@ -109,6 +111,7 @@ class Run:
             "agent.pt": tensor_bytes(dict(self.agent.state_dict()) | named_best(self.best or {})),
             "curve.csv": self.curve.to_csv(index=False, lineterminator="\n").encode(),
         }
+        files |= {} if self.last is None else {LAST: self.last()}
         about = {
             "config": asdict(self.config),
             "tricks": self.tricks.on,
@@ -170,7 +173,7 @@ class Run:
         curve = self.curve[self.curve.seed == seeds[k]]
         best = self.best and {name: x[k : k + 1] for name, x in self.best.items()}
         own = replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)
-        return replace(own, best=best)
+        return replace(own, best=best, last=self.last if len(seeds) == 1 else None)
 
     def at_best(self) -> "Run":
         """The run with each seed's best agent, by greedy evaluation, in place of its last one.
@@ -186,4 +189,4 @@ class Run:
             raise InputError(f"seed {never[0]} has no best agent, because it was never evaluated")
         agent = deepcopy(self.agent)
         agent.load_state_dict(self.best)
-        return replace(self, agent=agent)
+        return replace(self, agent=agent, last=None)

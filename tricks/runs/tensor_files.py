@@ -11,6 +11,7 @@ import torch
 from tricks.runs.about import digest
 
 SEAL = b"\ntricks sha256 "  # before the checksum, at the end of the file
+END = b"PK\5\6"  # begins the last 22 bytes of a PyTorch file
 
 
 def tensor_bytes(content: Any) -> bytes:
@@ -50,3 +51,8 @@ def unsealed(content: bytes) -> bytes:
     if digest(body).encode() != checksum:
         raise ValueError("it does not match its checksum")
     return body
+
+
+def seals_nothing(content: bytes) -> bool:
+    """Whether this is a whole PyTorch file without a checksum, as early versions wrote them."""
+    return content[-22:].startswith(END)
