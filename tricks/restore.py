@@ -18,7 +18,6 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
-from tricks.envs.ids import NamedEnv
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
@@ -167,10 +166,8 @@ def _named(
     module gets the one that `env` names. Raises InputError if `env` is another id, or `wrap` names wrappers that are
     not the run's.
     """
-    if own and isinstance(env, str):
-        env = NamedEnv(env)
     if isinstance(env, str):
-        if config.env not in (env, env.rpartition(":")[2]):
+        if not own and config.env not in (env, env.rpartition(":")[2]):
             raise InputError(f"the run in {folder} was trained in {config.env!r}, not in {env!r}")
         config = replace(config, env=env)
     wrap, used = wrapper_texts(wrap), [wrapper_name(name) for name in config.wrap]
