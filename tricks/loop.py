@@ -72,7 +72,7 @@ def train(
     InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported.
     """
     with closing(open_env(config, tricks, env, body, evaluation)) as opened:
-        return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
+        return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation).judged_by(evaluation)
 
 
 def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody | None = None) -> Agent:

@@ -111,7 +111,7 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
         ("Script-v0", "Environment `Script` doesn't exist"),  # what all ids end with is no likeness
         ("rooms:mak", "rooms has no class or function 'mak' and registers no such id (did you mean rooms:make?)"),
         ("rooms:SIZE", "it must be a class or function that makes an environment, not 3"),
-        ("rooms:needy", "missing a required argument: 'limit'; it takes (limit), each given as --env-arg name=value"),
+        ("rooms:needy", "missing a required argument: 'limit'; it takes (limit) as arguments of the environment, "),
         ("rooms:forgetful", "'rooms:forgetful' must make a gymnasium.Env, not None: does it return what it makes?"),
         ("rooms:three", "'rooms:three' must make a gymnasium.Env, not int"),
         ("rooms.nosuch:make", "No module named 'rooms.nosuch'; 'rooms' is not a package; it must be installed, or be "),

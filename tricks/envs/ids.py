@@ -31,7 +31,7 @@ def make_named(name: str, **args: Any) -> gym.Env:
     try:
         takes.bind(**args)
     except TypeError as error:
-        raise _unmade(name, f"{error}; it takes {takes}, each given as --env-arg name=value (env_args)") from None
+        raise _unmade(name, f"{error}; it takes {takes} as arguments of the environment, name=value") from None
     return make(**args)
 
 

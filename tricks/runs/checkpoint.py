@@ -49,7 +49,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
     config: dict[str, Any]
     tricks: list[str]
     every: int
-    evaluation: Evaluation | None
+    evaluation: dict[str, Any] | None
     own: Own
 
 
@@ -96,7 +96,7 @@ class Checkpoints:
         """Register the run's settings and its first parts, which include env and log; own: see `Saved`."""
         config = replace(config, env=parts["env"].id)  # of an environment of one's own, the name of its class
         self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every, "own": own}
-        self._about["evaluation"] = None if evaluation is None else asdict(evaluation)
+        self._about["evaluation"] = None if evaluation is None else evaluation.told()
         self.add(**parts)
         if self._saved and not parts["env"].resumable:
             print(f"{config.env} cannot resume in mid-episode: every lane starts a new one", file=sys.stderr)
@@ -157,7 +157,10 @@ def read(folder: Path, name: str = CHECKPOINT) -> Saved:
         found = tensors_in(unsealed(content))
         about = msgspec.json.decode(found["about"], type=About)
         config, tricks = asked(about.config, about.tricks)
-        return Saved(config, tricks, about.every, int(found["step"]), dict(found["parts"]), about.evaluation, about.own)
+        evaluation = about.evaluation and Evaluation.read(about.evaluation)
+        return Saved(
+            config, tricks, about.every, int(found["step"]), dict(found["parts"]), evaluation or None, about.own
+        )
     except Exception as error:  # what a file holds can be wrong in any way
         raise _damaged(path, error) from error
 
@@ -176,14 +179,21 @@ def how_to_resume(folder: Path) -> str:
         return resume_command(folder)
     if "body" in saved.own:
         return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) from Python"
-    return resume_command(folder, "module:Id" if "env" in saved.own else saved.config.env, saved.config.wrap)
+    env, told = "module:Id" if "env" in saved.own else saved.config.env, saved.evaluation
+    eval_env = "" if told is None else "module:Id" if told.make is not None else str(told.env)
+    return resume_command(folder, env, saved.config.wrap, eval_env)
 
 
-def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = ()) -> str:
-    """The shell command that resumes the run in the folder, in this environment and these wrappers."""
-    named = [f" --env {shlex.quote(env)}"] if ":" in env else []  # a module is imported only if it is named
-    named += [f" --wrap {shlex.quote(each)}" for each in wrap if wrapper_name(each) not in GYMNASIUMS]
-    return f"python -m tricks train --resume {shlex.quote(str(folder))}{''.join(named)}"
+def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = (), eval_env: str = "") -> str:
+    """The shell command that resumes the run in the folder, in these environments and wrappers."""
+    return shlex.join(["python", "-m", "tricks", "train", "--resume", str(folder), *naming(env, wrap, eval_env)])
+
+
+def naming(env: str, wrap: Sequence[str], eval_env: str = "") -> list[str]:
+    """The options that name these, so far as they have modules that are imported only if they are named."""
+    options = {"--env": env, "--eval-env": eval_env}
+    found = [word for option, name in options.items() if ":" in name for word in (option, name)]
+    return [*found, *(word for each in wrap if wrapper_name(each) not in GYMNASIUMS for word in ("--wrap", each))]
 
 
 def refuse_unfinished(folder: Path) -> None:

@@ -19,7 +19,7 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
 from tricks.runs.best import State, named_best
-from tricks.runs.evaluation import play_games
+from tricks.runs.evaluation import Evaluation, play_games
 from tricks.runs.files import as_path
 from tricks.runs.folder import put
 from tricks.runs.learning_curve import late_return
@@ -67,6 +67,7 @@ class Run:
     seconds: wall-clock training time. env, body: the custom ones passed to `train`, if any.
     best: with `Evaluation(keep_best=True)`, each seed's weights and statistics at its best evaluation, see `at_best`.
     made_with: of a loaded run, what run.json says about versions, commit, date, and device; of an older one, nothing.
+    evaluation: as it was passed to `train`; with an environment of its own, `evaluate` plays in that.
     """
 
     config: Config
@@ -80,6 +81,7 @@ class Run:
     env: MakeEnv | None = None
     body: MakeBody | None = None
     made_with: Mapping[str, str | bool | None] | None = None
+    evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
         if self.env is not None and self.config.env == Config.env:  # no label was given: the class's name is better
@@ -121,6 +123,7 @@ class Run:
             "checksums": {name: digest(content) for name, content in files.items()},
         }
         made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
+        about |= {} if self.evaluation is None else {"evaluation": self.evaluation.told()}
         origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
         return files | {"run.json": write_about(about | origin | {"made_with": dict(made)})}
 
@@ -147,12 +150,13 @@ class Run:
     def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
         """Scores of whole games with sampled or greedy actions and all statistics frozen: [S, episodes].
 
-        Raises InputError if a seed's environment fails.
+        They are played where the run's evaluations were. Raises InputError if a seed's environment fails.
         """
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
-        config = replace(self.config, device="cpu", compile=False)
-        scores, failed = play_games(config, self.agent, episodes, greedy, make=self.env)
+        place = self.as_evaluated()
+        config = replace(place.config, device="cpu", compile=False)
+        scores, failed = play_games(config, self.agent, episodes, greedy, make=place.env)
         if failed:
             raise InputError(next(iter(failed.values())))
         return np.asarray(scores)
@@ -171,6 +175,17 @@ class Run:
         best = self.best and {name: x[k : k + 1] for name, x in self.best.items()}
         own = replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)
         return replace(own, best=best)
+
+    def judged_by(self, evaluation: Evaluation | None) -> "Run":
+        """The run of a training with these evaluations."""
+        return replace(self, evaluation=evaluation)
+
+    def as_evaluated(self) -> "Run":
+        """The run in the environment of its evaluations, if that is one of their own."""
+        if self.evaluation is None or not self.evaluation.apart:
+            return self
+        config, make = self.evaluation.place(self.config, self.env)
+        return replace(self, config=config, env=make, evaluation=None)
 
     def at_best(self) -> "Run":
         """The run with each seed's best agent, by greedy evaluation, in place of its last one.
