@@ -46,7 +46,7 @@ from tricks.runs.checkpoint import Checkpoints
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
 from tricks.runs.opening import open_env
-from tricks.runs.run import Run, own
+from tricks.runs.run import Run, judged, own
 from tricks.segments import play_segment
 from tricks.separate_optimizers import idle, in_turn, turns
 from tricks.shared_trunk import share_trunk_
@@ -57,6 +57,7 @@ from tricks.values import checked
 
 
 @checked
+@judged
 def train(
     config: Config,
     tricks: Tricks,
@@ -72,7 +73,7 @@ def train(
     InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported.
     """
     with closing(open_env(config, tricks, env, body, evaluation)) as opened:
-        return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation).judged_by(evaluation)
+        return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
 
 
 def build_agent(spaces: Spaces, config: Config, tricks: Tricks, body: MakeBody | None = None) -> Agent:

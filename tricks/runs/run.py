@@ -1,12 +1,14 @@
 """A finished run: its curve and its agents, and saving them."""
 
+import inspect
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -31,6 +33,8 @@ from tricks.values import checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+P = ParamSpec("P")
 
 
 def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
@@ -176,10 +180,6 @@ class Run:
         own = replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)
         return replace(own, best=best)
 
-    def judged_by(self, evaluation: Evaluation | None) -> "Run":
-        """The run of a training with these evaluations."""
-        return replace(self, evaluation=evaluation)
-
     def as_evaluated(self) -> "Run":
         """The run in the environment of its evaluations, if that is one of their own."""
         if self.evaluation is None or not self.evaluation.apart:
@@ -202,3 +202,15 @@ class Run:
         agent = deepcopy(self.agent)
         agent.load_state_dict(self.best)
         return replace(self, agent=agent)
+
+
+def judged(train: Callable[P, Run]) -> Callable[P, Run]:
+    """Let the run of a training know the `evaluation` that the training was given."""
+    signature = inspect.signature(train)
+
+    @wraps(train)
+    def trained(*args: P.args, **kwargs: P.kwargs) -> Run:
+        evaluation = signature.bind(*args, **kwargs).arguments.get("evaluation")
+        return replace(train(*args, **kwargs), evaluation=evaluation)
+
+    return trained
