@@ -32,6 +32,11 @@ def forgetful():
     make()
 def three():
     return 3
+only = Endless()
+def one():
+    return only
+def several():
+    return gym.vector.SyncVectorEnv([Endless])
 gym.register("Room-v0", entry_point=Endless, max_episode_steps=5)
 """
 
@@ -114,6 +119,7 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
         ("rooms:needy", "missing a required argument: 'limit'; it takes (limit) as arguments of the environment, "),
         ("rooms:forgetful", "'rooms:forgetful' must make a gymnasium.Env, not None: does it return what it makes?"),
         ("rooms:three", "'rooms:three' must make a gymnasium.Env, not int"),
+        ("rooms:several", "not SyncVectorEnv; each lane is one environment, and --lanes says how many"),
         ("rooms.nosuch:make", "No module named 'rooms.nosuch'; 'rooms' is not a package; it must be installed, or be "),
         ("leaving:make", "'leaving:make': SystemExit: 3, in leaving.py, line 2"),
         ("lacking:make", "ModuleNotFoundError: No module named 'no_such_package', in lacking.py, line 1"),
@@ -153,6 +159,12 @@ def test_the_class_of_this_name_comes_before_an_id_without_its_version_and_after
     with pytest.raises(InputError, match=r"got an unexpected keyword argument 'x'; it takes \(limit=5\)"):
         make_named("rooms:make", x=1)
     assert isinstance(make_named("rooms:make", limit=2), gym.wrappers.TimeLimit)
+
+
+@pytest.mark.usefixtures("_modules")
+def test_a_function_by_name_must_make_a_new_one_for_each_lane() -> None:
+    with pytest.raises(InputError, match="made the same Endless object for two lanes"):
+        make_env(Config(env="rooms:one", seeds=1, lanes=2))
 
 
 @pytest.mark.usefixtures("_modules")

@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import FrameStackObservation, RescaleAction, TransformObservation
 
 from tricks.config import Config
@@ -61,8 +62,9 @@ def make_checked(make: MakeEnv, args: dict[str, Any], name: str = "env=") -> gym
     if not isinstance(env, gym.Env):
         old = any(kind.__module__.split(".")[0] == "gym" for kind in type(env).__mro__)
         hint = "; shimmy turns environments of the package gym into it (pip install shimmy)" if old else ""
-        what = "None: does it return what it makes?" if env is None else type(env).__name__ + hint
-        raise InputError(f"{name} must make a gymnasium.Env, not {what}")
+        hint = "; each lane is one environment, and --lanes says how many" if isinstance(env, VectorEnv) else hint
+        what = "None: does it return what it makes?" if env is None else type(env).__name__
+        raise InputError(f"{name} must make a gymnasium.Env, not {what}{hint}")
     return env
 
 
