@@ -169,10 +169,10 @@ def test_a_function_by_name_must_make_a_new_one_for_each_lane() -> None:
 
 @pytest.mark.usefixtures("_modules")
 def test_arguments_of_a_run_reach_no_function_of_a_library(tmp_path: Path) -> None:
-    for name, args in {
-        "os:system": {"command": f"touch {tmp_path / 'here'}"},
-        "gymnasium:make": {"id": "broken_one:Any-v0"},
+    for name, arg in {
+        "os:system": f"command=touch {tmp_path / 'here'}",
+        "gymnasium:make": "id=broken_one:Any-v0",
     }.items():
         with pytest.raises(InputError, match="this function makes no environment"):
-            make_env(Config(env=name, env_args=args, seeds=1, lanes=1))
+            make_env(Config(env=name, env_args=(arg,), seeds=1, lanes=1))
     assert not (tmp_path / "here").exists()

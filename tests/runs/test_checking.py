@@ -189,9 +189,9 @@ def test_an_environment_must_be_named(arguments: list[str], refuses: Callable[..
 
 
 def test_what_is_outside_of_a_space_is_found_in_it() -> None:
-    box = spaces.Box(np.float32([0, -np.inf]), np.float32([1, 5]))
-    assert outside(box, np.float32([1, -1e30])) == ""
-    assert outside(box, np.float64([1 + 1e-7, 5])) == ""  # rounding
+    box = spaces.Box(np.array([0, -np.inf], np.float32), np.array([1, 5], np.float32))
+    assert outside(box, np.array([1, -1e30])) == ""
+    assert outside(box, [1 + 1e-7, 5]) == ""  # rounding
     assert outside(box, [0.5, 5.1]) == "at [1] is 5.1, above 5"
     assert outside(box, [-0.1, 5]) == "at [0] is -0.1, below 0"
     assert outside(box, [np.inf, 0]) == "at [0] is inf, not finite"

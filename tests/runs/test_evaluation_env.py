@@ -68,17 +68,17 @@ def test_evaluations_are_where_they_are_asked_for_and_change_nothing_that_is_lea
     plain, apart = train(CONFIG, PPO), train(CONFIG, PPO, evaluation=OFTEN)
     assert apart.curve["eval_return"].dropna().unique().tolist() == [50]
     assert apart.evaluate(2).tolist() == [[50, 50]] * 2
-    learned = [run.curve.drop(columns="eval_return") for run in (plain, apart)]
-    pd.testing.assert_frame_equal(*learned, check_exact=True)
+    before, after = (run.curve.drop(columns="eval_return") for run in (plain, apart))
+    pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
 def test_an_environment_of_their_own_takes_none_of_the_trainings_arguments_but_every_wrapper() -> None:
-    paid = replace(CONFIG, env_args={"pay": 3})
+    paid = replace(CONFIG, env_args=("pay=3",))
     assert judged(paid) == 15
     assert judged(paid, env="rooms:EvalRoom-v0") == 5
     assert judged(paid, env="rooms:EvalRoom-v0", env_args={"pay": 4}) == 20
-    assert judged(paid, env_args={"pay": 4}) == 20  # alone, they change the training's
-    assert judged(replace(paid, env_args={"pay": 3, "low": -2}), env_args={"pay": 4}) == 20
+    assert judged(paid, env_args=("pay=4",)) == 20  # alone, they change the training's
+    assert judged(replace(paid, env_args=("pay=3", "low=-2")), env_args=("pay=4",)) == 20
     assert judged(replace(paid, wrap=("gymnasium.wrappers:TimeLimit(2)",)), env="rooms:make") == 20
     assert judged(replace(CONFIG, backend="processes"), env="rooms:make") == 50
 
@@ -87,38 +87,38 @@ def test_a_function_will_do_and_its_arguments_are_given_to_it() -> None:
     from rooms import Room, make  # type: ignore[import-not-found]
 
     assert judged(env=make) == 50
-    assert judged(env=lambda pay: Room(pay), env_args={"pay": 6}) == 30
-    run = train(CONFIG, PPO, env=Room, evaluation=Evaluation(50, 2, env_args={"pay": 7}))
+    assert judged(env=lambda pay: Room(pay), env_args=("pay=6",)) == 30
+    run = train(CONFIG, PPO, env=Room, evaluation=Evaluation(50, 2, env_args=("pay=7",)))
     assert run.evaluate(1).tolist() == [[35], [35]]
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("arg", "said"),
     [
-        ({"size": 4}, r"has the observation space Box\(-1.0, 1.0, \(4,\), float32\), and that of the training, "),
-        ({"actions": 3}, r"EvalRoom-v0, has the action space Discrete\(3\), and that of .* Discrete\(2\); it must be"),
-        ({"start": 1}, r"has the action space Discrete\(2, start=1\)"),
-        ({"box": 1}, "has the action space Box"),
-        ({"tasks": 2}, "has the number of tasks 2, and that of the training, .*, 1"),
-        ({"nonsense": 2}, "in evaluations: cannot make the environment 'rooms:EvalRoom-v0': .*'nonsense'"),
+        ("size=4", r"has the observation space Box\(-1.0, 1.0, \(4,\), float32\), and that of the training, "),
+        ("actions=3", r"EvalRoom-v0, has the action space Discrete\(3\), and that of .* Discrete\(2\); it must be"),
+        ("start=1", r"has the action space Discrete\(2, start=1\)"),
+        ("box=1", "has the action space Box"),
+        ("tasks=2", "has the number of tasks 2, and that of the training, .*, 1"),
+        ("nonsense=2", "in evaluations: cannot make the environment 'rooms:EvalRoom-v0': .*'nonsense'"),
     ],
 )
-def test_other_spaces_are_refused_before_the_training_by_what_differs(args: dict[str, int], said: str) -> None:
+def test_other_spaces_are_refused_before_the_training_by_what_differs(arg: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        train(CONFIG, PPO, evaluation=replace(OFTEN, env="rooms:EvalRoom-v0", env_args=args))
+        train(CONFIG, PPO, evaluation=replace(OFTEN, env="rooms:EvalRoom-v0", env_args=(arg,)))
     assert "\n" not in str(caught.value)
 
 
 def test_the_bounds_of_actions_count_and_those_of_observations_do_not() -> None:
-    box = replace(CONFIG, env_args={"box": 1})
+    box = replace(CONFIG, env_args=("box=1",))
     with pytest.raises(InputError, match="action space"):
-        train(box, PPO, evaluation=Evaluation(50, 2, env_args={"box": 2}))
-    assert judged(replace(box, rescale_actions=True), env_args={"box": 2}) == 5
-    assert judged(env_args={"low": -2}) == 5
+        train(box, PPO, evaluation=Evaluation(50, 2, env_args=("box=2",)))
+    assert judged(replace(box, rescale_actions=True), env_args=("box=2",)) == 5
+    assert judged(env_args=("low=-2",)) == 5
 
 
 def test_masks_are_needed_there_too() -> None:
-    config, masked = replace(CONFIG, env_args={"masks": True}), replace(PPO, action_mask=True)
+    config, masked = replace(CONFIG, env_args=("masks=True",)), replace(PPO, action_mask=True)
     with pytest.raises(InputError, match="action_mask needs"):
         train(config, masked, evaluation=OFTEN)
 
@@ -164,7 +164,7 @@ def test_a_function_has_to_be_given_again(tmp_path: Path) -> None:
 
 def test_it_is_resumed_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = replace(CONFIG, env="CartPole-v1", wrap=("gymnasium.wrappers:TimeLimit(6)",))
-    own = Evaluation(50, 2, env="CartPole-v1", env_args={"sutton_barto_reward": True})
+    own = Evaluation(50, 2, env="CartPole-v1", env_args=("sutton_barto_reward=True",))
     run = train(config, PPO, evaluation=own, checkpoints=Checkpoints(tmp_path, 50))
     run.save(tmp_path)
     assert set(run.curve["eval_return"].dropna()) <= {0.0, -1.0}

@@ -1,7 +1,7 @@
 """Look at an environment without training in it: does it keep to Gymnasium's interface, and what is in it?"""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -86,7 +86,7 @@ class Watched(gym.Wrapper):
 def outside(space: gym.Space[Any], x: Any) -> str:
     """Where an element is not in its space: `at 'goal' [1] is 2.0, above 1.0`; empty if it is."""
     if isinstance(space, gym.spaces.Dict | gym.spaces.Tuple):
-        parts = space.spaces.items() if isinstance(x, Mapping) else enumerate(space.spaces)
+        parts = space.spaces.items() if isinstance(space, gym.spaces.Dict) else enumerate(space.spaces)
         faults = ((key, outside(part, x[key])) for key, part in parts)
         return next((f"at {key!r} {fault}" for key, fault in faults if fault), "")
     if not isinstance(space, Box):
