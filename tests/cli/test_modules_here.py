@@ -54,6 +54,15 @@ def test_only_what_is_named_is_found(word: str, folder: Path) -> None:
     assert found not in sys.meta_path
 
 
+@pytest.mark.parametrize("words", [["play", "runs/x", "--gif", "a.gif"], ["train", "--device", "cuda:1"], ["C:\\x"]])
+def test_where_nothing_is_named_the_folder_counts_for_nothing(words: list[str], folder: Path) -> None:
+    with modules_here(words):
+        for finder in sys.meta_path:
+            if isinstance(finder, Here):
+                assert finder.names == set()
+                assert finder.find_spec("rooms") is None
+
+
 def test_a_file_with_a_librarys_name_breaks_no_command(folder: Path) -> None:
     for name in ("torch", "random", "numpy", "envpool", "tricks"):
         (folder / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")

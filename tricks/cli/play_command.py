@@ -38,8 +38,8 @@ class Playing:
     episode_limit: int | None = None
     """Longest episode allowed, in steps. Default: the limit that the run was trained with."""
     env: str | None = None
-    """The run's own environment as module:Id: names the module that may be imported, and that registers the id. For a
-    run of `train(env=...)`, the module's class or function that makes it will do, too: module:name."""
+    """The run's own environment as module:Id or module:function: names the module that may be imported, and that
+    registers the id. For a run of `train(env=...)`, name what makes its environment."""
     eval_env: str | None = None
     """The same for the environment that its evaluations have of their own. The agent plays there, unless only --env is
     given."""
