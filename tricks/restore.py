@@ -129,7 +129,7 @@ def load(
     evaluation = named_evaluation(folder, config, told, eval_env, wrap)
     seconds = float("nan") if about.seconds is None else about.seconds
     ended = dict(about.diverged), dict(about.reasons), seconds
-    return Run(config, tricks, agent, curve, *ended, best or None, make, body, about.made_with, evaluation)
+    return Run(config, tricks, agent, curve, *ended, best or None, make, body, about.made_with, evaluation=evaluation)
 
 
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:

@@ -79,6 +79,8 @@ Python = room(draw=lambda self: np.float32([random.random()] * 3))
 Unseeded = lambda: OfItsOwn(None)
 Masked = room(info=lambda self: {"action_mask": np.array([1, 0])})
 Stuck = room(info=lambda self: {"action_mask": np.array([1, 1]) * (self.t != 2)})
+Forgetful = room(info=lambda self: {"action_mask": np.array([1, 1])} if self.t == 0 else {})
+Unclosed = room(close=lambda self: 1 / 0)
 OneMask = room(info=lambda self: {"action_mask": np.array([1])})
 Endless = last(terminated=False)
 Chance = room(step=lambda self, action: (Room.step(self, action)[0], time.time(), self.t >= 5, False, {}))
@@ -129,6 +131,7 @@ def _rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("OfItsOwn", "two resets with the same seed differ"),
         ("Unseeded", "two resets with the same seed differ"),
         ("Stuck", "the action mask leaves no legal action"),
+        ("Forgetful", "reset() gives 'action_mask' in its info, and step() doesn't: then every action counts as legal"),
         ("OneMask", 'info["action_mask"] has shape (1,), not (2,)'),
         ("Room --wrap checked_rooms:louder", "the observation of reset() at ["),
         ("Wide --wrap checked_rooms:scaling", "the action that reaches Changed at ["),
@@ -163,6 +166,7 @@ def test_a_fault_is_one_line(arguments: str, said: str, refuses: Callable[..., N
         ("checked_rooms:limited", ["random games: 12 of 7 steps each; 12 ended by a time limit"]),
         ("checked_rooms:Endless", ["random games: none ended in ", "reward: 1 per step"]),
         ("checked_rooms:Masked", ["action masks: yes"]),
+        ("checked_rooms:Unclosed", ["can be trained in"]),
         ("checked_rooms:Alike", ["all lanes begin alike, which is right only if every episode does"]),
         ("checked_rooms:Chance", ["steps: the same seed and actions lead to different ones"]),
         ("checked_rooms:Wide --rescale-actions", ["actions: Box(-1.0, 1.0, (2,), float32)"]),

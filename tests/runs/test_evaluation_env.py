@@ -198,6 +198,7 @@ def test_commands_take_it_and_play_in_it(
     apart = ["--eval-env", "rooms:make", "--eval-env-arg", "pay=2"]
     for option, value in (("--eval-env", "rooms:make"), ("--eval-env-arg", "pay=2")):
         refuses(main, [*train_it, option, value], f"{option} needs --eval-every, the steps between two evaluations")
+    refuses(main, [*train_it, "--eval-every", "50", "--eval-env", ""], "--eval-env is empty")
     refuses(main, [*train_it, *apart[2:], "--eval-env-arg", "pay=3", "--eval-every", "50"], "pay is given twice")
     run = str(tmp_path / "run")
     saved = ["--keep-best", "--checkpoint-every", "100", "--out", run]

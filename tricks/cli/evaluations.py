@@ -21,7 +21,7 @@ class Evaluations:
     Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""
     eval_episodes: int = 10
     """Number of full episodes per seed in each evaluation."""
-    eval_env: str = ""
+    eval_env: str | None = None
     """Another environment to play them in, named as in --env, with the same spaces; `play` then plays in it, too. It
     takes no --env-arg, and every other option of the training, such as --wrap."""
     eval_env_args: tuple[str, ...] = ()
@@ -34,8 +34,11 @@ class Evaluations:
         """The requested evaluations, or None. Raises InputError for options that need --eval-every."""
         from tricks.runs.evaluation import Evaluation
 
+        if self.eval_env == "":
+            raise InputError("--eval-env is empty; it takes an environment, named as in --env")
         if self.eval_every is not None:
-            return Evaluation(self.eval_every, self.eval_episodes, self.keep_best, self.eval_env, self.eval_env_args)
+            env = self.eval_env or ""
+            return Evaluation(self.eval_every, self.eval_episodes, self.keep_best, env, self.eval_env_args)
         for name in ("keep_best", "eval_env", "eval_env_args", "eval_episodes"):
             if getattr(self, name) != getattr(Evaluations, name):
                 option = switch(name.replace("env_args", "env_arg"))

@@ -197,4 +197,4 @@ def named_env(arguments: list[str], config: Config, output: Output, mode: str, *
     for other in (*rung, *(option for option in options if option not in (mode, *able, *NAMING, "--quiet"))):
         why = ": annealing runs over the original steps" if other == "--steps" else ""
         raise InputError(f"{mode} continues the run with its own settings; it takes no {other}{why}")
-    return Named(config.env if "--env" in options else None, config.wrap, output.eval_env or None)
+    return Named(config.env if "--env" in options else None, config.wrap, output.eval_env)

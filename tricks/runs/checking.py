@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,8 @@ from tricks.envs.contract import Contract
 from tricks.envs.ids import make_named
 from tricks.envs.lane import CHANGES, make_lane
 from tricks.envs.make import make_env
-from tricks.errors import InputError
+from tricks.envs.masks import KEY
+from tricks.errors import InputError, in_words
 from tricks.ladder import PPO
 from tricks.runs.opening import lane_kind, open_env
 from tricks.runs.random_games import PATIENCE, Games, at_random
@@ -60,11 +61,14 @@ def watched(config: Config) -> gym.Env:
 
 
 class Watched(gym.Wrapper):
-    """Raises InputError for an observation, or an action, that is not in its space."""
+    """Raises InputError for an observation, or an action, that is not in its space, and for a mask that is left out."""
+
+    _masked = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)
         self._look("reset()", obs)
+        self._masked = KEY in info
         return obs, info
 
     def step(self, action: Any) -> Any:
@@ -73,9 +77,13 @@ class Watched(gym.Wrapper):
             raise InputError(
                 f"the action that reaches {type(self.unwrapped).__name__} {fault}, and its space is {space}"
             )
-        obs, *outcome = self.env.step(action)
+        obs, reward, terminated, truncated, info = self.env.step(action)
         self._look("step()", obs)
-        return obs, *outcome
+        if self._masked and KEY not in info and not terminated and not truncated:
+            raise InputError(
+                f"reset() gives {KEY!r} in its info, and step() doesn't: then every action counts as legal"
+            )
+        return obs, reward, terminated, truncated, info
 
     def _look(self, call: str, obs: Any) -> None:
         if fault := outside(self.env.observation_space, obs):
@@ -143,9 +151,14 @@ def seen(spaces: Spaces) -> str:
 
 def repeated(config: Config) -> None:
     """Raise InputError if the environment, without any wrapper, begins in two ways from one seed."""
-    with closing(make_named(config.env, **config.env_kwargs)) as env:
+    try:
+        env = make_named(config.env, **config.env_kwargs)
         bare = Contract(env.unwrapped)
         starts = [bare.reset(seed=7)[0] for _ in range(2)]
+    except (Exception, SystemExit) as error:  # an environment can raise anything
+        raise InputError(f"{config.env}: {in_words(error)}") from error
+    with suppress(Exception, SystemExit):  # said before, of the lanes
+        env.close()
     if not data_equivalence(*starts):
         raise _random(config.env)
 
