@@ -1,4 +1,4 @@
-"""python -m tricks train|play|list|listing|diff, or the script `tricks`."""
+"""python -m tricks train|check|play|list|listing|diff, or the script `tricks`."""
 
 import sys
 

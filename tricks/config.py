@@ -24,8 +24,8 @@ class Config(Checked):
     """
 
     env: str = "CartPole-v1"
-    """Any Gymnasium id, or module:Id. Observations are Box, Discrete, MultiDiscrete, MultiBinary, or Dict and Tuple of
-    these; actions are Discrete, MultiDiscrete, MultiBinary or Box."""
+    """Any Gymnasium id, module:Id, or module:name of a class or function that makes it. Observations are Box, Discrete,
+    MultiDiscrete, MultiBinary, or Dict and Tuple of these; actions are Discrete, MultiDiscrete, MultiBinary or Box."""
     backend: str = "auto"
     """What steps the environment: gymnasium, processes (the same ids, one worker process per lane), envpool
     (EnvPool's ids; needs the extra `envpool`), tensor (this project's worlds), or auto (tensor if the id is one of

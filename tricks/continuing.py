@@ -37,13 +37,14 @@ def further(
     body: MakeBody | None = None,
     on_update: Listener | None = None,
     wrap: tuple[str, ...] = (),
+    eval_env: MakeEnv | str | None = None,
 ) -> Run:
     """Train the finished run in `folder` for so many more environment steps per seed.
 
     Weights, statistics, the optimizer, and the random streams of each seed go on, and the curve is that of both. With
     schedule "whole", whatever anneals runs over the new budget, so it jumps back where the runs join; with "end", it
-    stays where the last update had it. Seeds that diverged stay as they are. For env, body, wrap and on_update see
-    `resume`. Raises InputError like `resume`, and if the folder has no last.pt, as of a part of a run.
+    stays where the last update had it. Seeds that diverged stay as they are. For env, body, wrap, eval_env and
+    on_update see `resume`. Raises InputError like `resume`, and if the folder has no last.pt, as of a part of a run.
     """
     if steps < 1:
         raise InputError(f"steps must be at least 1, not {steps}")
@@ -56,8 +57,8 @@ def further(
         clean_up(folder)
         refuse_unfinished(folder)
         saved = read(folder, LAST)
-        _refuse_other(folder, saved, env, body, wrap)
-        return resumed(folder, longer(saved, steps, schedule), env, body, on_update, wrap)
+        _refuse_other(folder, saved, load(folder, env, body, wrap, eval_env))
+        return resumed(folder, longer(saved, steps, schedule), env, body, on_update, wrap, eval_env)
 
 
 def longer(saved: Saved, steps: int, schedule: str) -> Saved:
@@ -83,9 +84,8 @@ def _last_progress(rows: np.ndarray, config: Config) -> torch.Tensor:
     return torch.tensor(before, dtype=torch.float64).float() / config.steps
 
 
-def _refuse_other(folder: Path, saved: Saved, env: Any, body: MakeBody | None, wrap: tuple[str, ...]) -> None:
+def _refuse_other(folder: Path, saved: Saved, run: Run) -> None:
     """Raise InputError unless this is the state of the finished run in the folder."""
-    run = load(folder, env, body, wrap)
     state = run.agent.state_dict()
     mine = {name: x.cpu() for name, x in saved.parts["agent"].items()}
     if mine.keys() != state.keys() or not all(torch.equal(x, state[name]) for name, x in mine.items()):

@@ -46,7 +46,7 @@ from tricks.reward_scaling import add_reward_scale_, scale_rewards_
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
 from tricks.runs.opening import open_env
-from tricks.runs.run import Run, own
+from tricks.runs.run import Run, judged, own
 from tricks.runs.state import State, continuable
 from tricks.segments import play_segment
 from tricks.separate_optimizers import idle, in_turn, turns
@@ -58,6 +58,7 @@ from tricks.values import checked
 
 
 @checked
+@judged
 def train(
     config: Config,
     tricks: Tricks,

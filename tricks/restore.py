@@ -16,20 +16,20 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.core.spaces import Spaces
-from tricks.envs.ids import NamedEnv
 from tricks.errors import InputError, said
 from tricks.loop import build_agent, train
 from tricks.runs.best import parted
-from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
+from tricks.runs.checkpoint import Checkpoints, Saved, how_to_resume, read
 from tricks.runs.contents import contents, unusable
+from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import as_path
 from tricks.runs.folder import clean_up
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
+from tricks.runs.naming import named, named_evaluation
 from tricks.runs.run import Run, Unnamed
 from tricks.runs.versions import refuse_other_numbers
 from tricks.values import checked
-from tricks.wrapper_texts import wrapper_name, wrapper_texts
 
 
 @checked
@@ -39,22 +39,24 @@ def resume(
     body: MakeBody | None = None,
     on_update: Listener | None = None,
     wrap: tuple[str, ...] = (),
+    eval_env: MakeEnv | str | None = None,
 ) -> Run:
     """Resume the run in `folder` from its checkpoint, train it to the end, and keep writing checkpoints.
 
     In a tensor world, the curve is bit-for-bit that of an uninterrupted run on the same machine. Other environments
     start new episodes, and a message says so. The configuration does not change: the annealing runs over the whole
     budget, and evaluations continue. Pass the same `env` or `body` again if the run started with one; if it trains in
-    an environment `module:Id`, pass that id as `env`, and its wrappers as `wrap` if they are not Gymnasium's. on_update
-    is called as in `train`. Raises InputError if there is no checkpoint, if it is damaged, if env, body or wrap is
-    missing, or if another process trains in the folder.
+    an environment `module:Id`, pass that id as `env`, and its wrappers as `wrap` if they are not Gymnasium's. The same
+    holds of `eval_env`, if its evaluations have an environment of their own. on_update is called as in `train`. Raises
+    InputError if there is no checkpoint, if it is damaged, if env, body, wrap or eval_env is missing, or if another
+    process trains in the folder.
     """
     folder = as_path(folder)
     if not folder.is_dir():
         read(folder)  # says what is missing
     with hold(folder):
         clean_up(folder)
-        return resumed(folder, read(folder), env, body, on_update, wrap)
+        return resumed(folder, read(folder), env, body, on_update, wrap, eval_env)
 
 
 def resumed(
@@ -64,29 +66,37 @@ def resumed(
     body: MakeBody | None,
     on_update: Listener | None,
     wrap: Sequence[str],
+    eval_env: MakeEnv | str | None,
 ) -> Run:
     """Train on from a saved state, in its folder. Raises InputError as `resume` does."""
     refuse_other_numbers(f"the run in {folder}", saved.made_with)
     if "body" in saved.own and body is None:
         raise InputError(f"the run in {folder} was started with a custom body: {how_to_resume(folder)}")
-    config, make = _named(folder, saved.config, "env" in saved.own, env, wrap)
-    if isinstance(make, Unnamed):
-        make()
+    config, make = named(folder, saved.config, "env" in saved.own, env, wrap)
+    evaluation = named_evaluation(folder, config, saved.evaluation, eval_env, wrap)
+    for each in (make, evaluation and evaluation.make):
+        if isinstance(each, Unnamed):
+            each()
     checkpoints = Checkpoints(folder, saved.every, saved)
-    return train(config, saved.tricks, make, body, checkpoints, on_update, saved.evaluation)
+    return train(config, saved.tricks, make, body, checkpoints, on_update, evaluation)
 
 
 @checked
 def load(
-    path: str | Path, env: MakeEnv | str | None = None, body: MakeBody | None = None, wrap: tuple[str, ...] = ()
+    path: str | Path,
+    env: MakeEnv | str | None = None,
+    body: MakeBody | None = None,
+    wrap: tuple[str, ...] = (),
+    eval_env: MakeEnv | str | None = None,
 ) -> Run:
     """Load the run that `Run.save` wrote to the folder `path`, or else what its checkpoint holds of an unfinished one.
 
     Of an unfinished run, a line on stderr says how far it is. A run trained with a custom `body` needs it again; a run
     trained in a custom `env` needs it only to play. So does a run trained in an environment `module:Id`: pass that id
     as `env` to import the module. It may also name the module that registers an id without one. Wrappers that are not
-    Gymnasium's are named in the same way, by `wrap`. Raises InputError if the run is missing, damaged, or of another
-    version, if its custom body is not given, or if `env` or `wrap` names another environment or wrapper.
+    Gymnasium's are named in the same way, by `wrap`, and an environment that evaluations have of their own by
+    `eval_env`. Raises InputError if the run is missing, damaged, or of another version, if its custom body is not
+    given, or if env, wrap or eval_env names another environment or wrapper.
     """
     folder = as_path(path)
     if folder.is_file():
@@ -95,7 +105,7 @@ def load(
     about, config, tricks, state = found.about, found.config, found.tricks, found.tensors
     if "body" in about.own and body is None:
         raise InputError(f"the run in {folder} was trained with a custom body: load({str(folder)!r}, body=...)")
-    config, make = _named(folder, config, "env" in about.own, env, wrap)
+    config, make = named(folder, config, "env" in about.own, env, wrap)
     observation, action = about.gym_spaces()
     try:
         spaces = Spaces(config.env, observation, action, about.spaces.tasks, config.as_vector)
@@ -110,48 +120,18 @@ def load(
         raise unusable(folder, f"{found.file}: {said(error)}", about.made_with) from error
     if found.remark:
         print(found.remark, file=sys.stderr)
+    told = None if about.evaluation is None else Evaluation.read(about.evaluation)
+    evaluation = named_evaluation(folder, config, told, eval_env, wrap)
     seconds = float("nan") if about.seconds is None else about.seconds
     ended = dict(about.diverged), dict(about.reasons), seconds
-    return Run(config, tricks, agent, found.curve, *ended, best or None, make, body, about.made_with, found.last)
+    more = make, body, about.made_with, found.last
+    return Run(config, tricks, agent, found.curve, *ended, best or None, *more, evaluation=evaluation)
 
 
-def _named(
-    folder: Path, config: Config, own: bool, env: MakeEnv | str | None, wrap: Sequence[str]
-) -> tuple[Config, MakeEnv | None]:
-    """The run's config, and what makes its environment; None: its id does.
-
-    own: whether the run was trained in a custom environment, which `env` may name. Of any other run, an id without a
-    module gets the one that `env` names. Raises InputError if `env` is another id, or `wrap` names wrappers that are
-    not the run's.
-    """
-    if own and isinstance(env, str):
-        env = NamedEnv(env)
-    if isinstance(env, str):
-        if config.env not in (env, env.rpartition(":")[2]):
-            raise InputError(f"the run in {folder} was trained in {config.env!r}, not in {env!r}")
-        config = replace(config, env=env)
-    wrap, used = wrapper_texts(wrap), [wrapper_name(name) for name in config.wrap]
-    if other := [name for name in wrap if name not in (*config.wrap, *used)]:
-        raise InputError(f"the run in {folder} was not trained with the wrapper {other[0]}")
-    unnamed = env is None and (own or ":" in config.env)
-    foreign = [name for name in used if name not in (*map(wrapper_name, wrap), *GYMNASIUMS)]
-    if not unnamed and not foreign:
-        return config, None if isinstance(env, str) else env
-    name = "module:Id" if own else repr(config.env)
-    parts = [f"in {'an environment of your own' if own else name}"] * unnamed
-    options, calls = [f"--env {name}"] * unnamed, [f"env={'...' if own else name}"] * unnamed
-    parts += [f"with the wrapper {each}" for each in foreign]
-    options += [f"--wrap {each}" for each in foreign]
-    calls += [f"wrap={foreign}"] * bool(foreign)
-    message = (
-        f"the run in {folder} was trained {' and '.join(parts)}, whose module is imported only if you name it: "
-        f"add {' '.join(options)} ({', '.join(calls)} in Python)"
-    )
-    if own and unnamed:
-        message += "; instead of an Id, the name of the class or function that makes it will do"
-    if foreign and callable(env):
-        raise InputError(message)
-    return config, Unnamed(message, own)
+def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:
+    """The run where its agents are to play: where its evaluations were, or, if only `env` is named, its training."""
+    run = load(folder, env=env, wrap=wrap, eval_env=eval_env)
+    return run.as_evaluated() if env is None or eval_env is not None else replace(run, evaluation=None)
 
 
 def _check_sizes(config: Config, spaces: Spaces, state: dict[str, Tensor], own_body: bool) -> None:

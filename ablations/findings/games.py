@@ -22,7 +22,7 @@ from ablations.training.rates import FIXED
 from ablations.training.scores import scored
 from ablations.training.store import name_of, prepare
 from tricks.errors import InputError
-from tricks.restore import load
+from tricks.restore import load_to_play
 from tricks.runs.files import as_path
 from tricks.runs.folder import clean_up
 from tricks.runs.provenance import provenance
@@ -43,6 +43,9 @@ class Options:
     """The agents take their most likely actions instead of sampling."""
     env: str | None = None
     """The run's own environment as module:Id: names the module that may be imported."""
+    eval_env: str | None = None
+    """The same for the environment that its evaluations have of their own. The games are played there, unless only
+    --env is given."""
     wrap: tuple[str, ...] = ()
     """The run's own wrappers, module:Wrapper each: name the modules that may be imported."""
     out: Path = Path("runs/ablations")
@@ -59,7 +62,7 @@ def main(chosen: Options, command: str) -> int:
         raise InputError(f"--games must be at least {FEWEST} for an interval, not {chosen.games}")
     folder = as_path(chosen.run[0])
     clean_up(folder)
-    run = load(folder, env=chosen.env, wrap=chosen.wrap)
+    run = load_to_play(folder, chosen.env, chosen.eval_env, chosen.wrap)
     prepare(chosen.out)
     players = run if chosen.seed is None else run.only(chosen.seed)
     made = trained(run, players, chosen, folder.resolve().name, command)

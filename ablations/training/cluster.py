@@ -1,7 +1,7 @@
 """Jobs on a Dask cluster: `dask scheduler` on one machine, `dask worker ADDRESS --nthreads 1` on as many as you like.
 
-Workers need this package but no shared disk, because they return results as text. If a worker is killed, Dask runs its
-job elsewhere.
+Workers need this package but no shared disk, because they return results as text, and because they are sent the file of
+an environment `module:Id` or `module:function` of the user's. If a worker is killed, Dask runs its job elsewhere.
 """
 
 import asyncio
@@ -14,8 +14,9 @@ from itertools import islice
 from typing import Any
 
 from ablations.training.jobs import Finished, Job, compute, parse_result
+from ablations.training.own import files_of
 from tricks.core.extras import extra
-from tricks.errors import InputError
+from tricks.errors import InputError, in_words
 from tricks.fast.allocator import keep_memory
 
 AHEAD = 10_000  # jobs that the scheduler knows at a time, which keeps it small and thousands of cores busy
@@ -30,6 +31,7 @@ def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finish
     if not jobs:
         return
     with _client(address) as client:
+        _send_files(client, files_of(job.config for job in jobs))
         waiting, running = iter(jobs), extra("cluster", "distributed").as_completed(loop=client.loop)
         known: dict[Any, Job] = {}
 
@@ -43,6 +45,15 @@ def on_cluster(jobs: Sequence[Job], address: str) -> Generator[tuple[Job, Finish
             job = known.pop(future)
             yield job, _outcome(future, job, address)
             send(1)
+
+
+def _send_files(client: Any, files: Sequence[str]) -> None:
+    """Let every worker, also one that comes later, import these modules. Raises InputError if one cannot."""
+    for file in files:
+        try:
+            client.upload_file(file)
+        except Exception as error:  # whatever the module raises there
+            raise InputError(f"the workers cannot import {file}: {in_words(error)}") from error
 
 
 def _train(job: Job) -> Finished:

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
@@ -85,9 +85,21 @@ def _unpickled(pickled: bytes, fingerprint: str) -> Own:
 
 def own_of(config: Config, **functions: Any) -> Own | None:
     """The user's part of a job; None if there is none: everything is ours, Gymnasium's or another package's."""
-    modules = [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
+    modules = modules_of(config)
     given = {name: each for name, each in functions.items() if each}
     return Own(**given, modules=modules) if given or any(map(_module_file, modules)) else None
+
+
+def modules_of(config: Config) -> list[str]:
+    """The modules that the names of an environment and of its wrappers bring."""
+    return [name.partition(":")[0] for name in (config.env, *config.wrap) if ":" in name]
+
+
+def files_of(configs: Iterable[Config]) -> list[str]:
+    """The user's own modules, each in a single file, that the environments of these configs need."""
+    names = {name for config in configs for name in modules_of(config) if "." not in name}
+    files = (_module_file(name) for name in sorted(names))
+    return [file for file in files if file is not None and Path(file).stem != "__init__"]
 
 
 def _file(function: Callable[..., Any]) -> str | None:

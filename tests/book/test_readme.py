@@ -34,6 +34,7 @@ from ablations.training.plan import plans
 from chapters.book.grading.grade import GradeOptions
 from chapters.book.site.staging import documentation
 from tricks import PPO, Config, Tricks, diff
+from tricks.cli.check_command import Checking
 from tricks.cli.export_command import File
 from tricks.cli.main import main
 from tricks.cli.parsing import parse
@@ -171,7 +172,7 @@ def test_the_ablation_commands_ask_for_something_that_is_there(command: str) -> 
 def test_every_option_on_a_page_is_an_option() -> None:
     known = [
         f
-        for group in (Tricks, Config, File, Output, Playing, Saving, GradeOptions, *KINDS.values())
+        for group in (Tricks, Config, File, Output, Playing, Saving, Checking, GradeOptions, *KINDS.values())
         for f in fields(group)
     ]
     names = {f.name for f in known} | {f"no_{f.name}" for f in known if isinstance(f.default, bool)}

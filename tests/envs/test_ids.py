@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 
 from tricks import PPO, Config, InputError, train
-from tricks.envs.ids import _call_plugins
+from tricks.envs.ids import _call_plugins, make_named
 from tricks.envs.make import make_env
 from tricks.runs.film import make_playable
 
@@ -14,6 +14,30 @@ MODULE = """
 import gymnasium as gym
 from support.probes import Endless
 gym.register("Brought-v0", entry_point=Endless, max_episode_steps=5)
+"""
+
+FUNCTIONS = """
+import gymnasium as gym
+from support.probes import Endless
+SIZE = 3
+class Room(Endless):
+    pass
+class Rooms:
+    make = staticmethod(lambda limit=5: gym.wrappers.TimeLimit(Endless(), limit))
+def make(limit=5):
+    return gym.wrappers.TimeLimit(Endless(), limit)
+def needy(limit):
+    return make(limit)
+def forgetful():
+    make()
+def three():
+    return 3
+only = Endless()
+def one():
+    return only
+def several():
+    return gym.vector.SyncVectorEnv([Endless])
+gym.register("Room-v0", entry_point=Endless, max_episode_steps=5)
 """
 
 CALLED = """
@@ -35,6 +59,9 @@ def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "calling-1.dist-info" / "entry_points.txt").write_text(
         "[gymnasium.envs]\n__root__ = calling.games:register\nRoom = calling.games:register\n"
     )
+    (tmp_path / "rooms.py").write_text(FUNCTIONS)
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(3)")
+    (tmp_path / "lacking.py").write_text("import no_such_package")
     (tmp_path / "broken_one.py").write_text('raise ValueError("no such\\nmap")')
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -87,6 +114,21 @@ def test_a_package_may_register_its_ids_by_a_function_that_its_metadata_names(id
         ("bringing:Brought-v7", "(did you mean bringing:Brought-v0?)"),
         ("Cartpole-v1", "Did you mean: `CartPole`?"),
         ("Script-v0", "Environment `Script` doesn't exist"),  # what all ids end with is no likeness
+        ("rooms:mak", "rooms has no class or function 'mak' and registers no such id (did you mean rooms:make?)"),
+        ("rooms:SIZE", "it must be a class or function that makes an environment, not 3"),
+        ("rooms:needy", "missing a required argument: 'limit'; it takes (limit) as arguments of the environment, "),
+        ("rooms:forgetful", "'rooms:forgetful' must make a gymnasium.Env, not None: does it return what it makes?"),
+        ("rooms:three", "'rooms:three' must make a gymnasium.Env, not int"),
+        ("rooms:several", "not SyncVectorEnv; each lane is one environment, and --lanes says how many"),
+        ("rooms.nosuch:make", "No module named 'rooms.nosuch'; 'rooms' is not a package; it must be installed, or be "),
+        ("leaving:make", "'leaving:make': SystemExit: 3, in leaving.py, line 2"),
+        ("lacking:make", "ModuleNotFoundError: No module named 'no_such_package', in lacking.py, line 1"),
+        ("./rooms.py:make", "name a module, not a file: rooms:make"),
+        ("rooms:", "write module:Id or module:function, such as rooms:make"),
+        ("a:b:c", "write module:Id or module:function, such as rooms:make"),
+        ("random:make", "if random is a file of yours, give it another name"),
+        ("os:system", "this function makes no environment"),
+        ("gymnasium:make", "this function makes no environment"),
     ],
 )
 def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: str) -> None:
@@ -95,3 +137,42 @@ def test_what_is_wrong_with_an_id_is_one_line(id: str, message: str, backend: st
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).lower().count("did you mean") <= 1
+
+
+@pytest.mark.usefixtures("_modules")
+@pytest.mark.parametrize("backend", ["auto", "processes"])
+@pytest.mark.parametrize(
+    "name", ["rooms:make", "rooms:Rooms.make", "gymnasium.envs.classic_control:CartPoleEnv", "rooms:Room-v0"]
+)
+def test_a_class_or_function_is_named_like_an_id(name: str, backend: str) -> None:
+    config = Config(env=name, backend=backend, seeds=1, lanes=2, steps=40, horizon=10, hidden=(4,))
+    run = train(config, PPO)
+    assert run.config.env == name
+    assert "CartPole" in name or run.curve["return"].unique().tolist() == [5]
+
+
+@pytest.mark.usefixtures("_modules")
+def test_the_class_of_this_name_comes_before_an_id_without_its_version_and_after_one_with_it() -> None:
+    env = make_named("rooms:Room")
+    assert type(env).__name__ == "Room"
+    assert type(make_named("rooms:Room-v0").unwrapped).__name__ == "Endless"
+    with pytest.raises(InputError, match=r"got an unexpected keyword argument 'x'; it takes \(limit=5\)"):
+        make_named("rooms:make", x=1)
+    assert isinstance(make_named("rooms:make", limit=2), gym.wrappers.TimeLimit)
+
+
+@pytest.mark.usefixtures("_modules")
+def test_a_function_by_name_must_make_a_new_one_for_each_lane() -> None:
+    with pytest.raises(InputError, match="made the same Endless object for two lanes"):
+        make_env(Config(env="rooms:one", seeds=1, lanes=2))
+
+
+@pytest.mark.usefixtures("_modules")
+def test_arguments_of_a_run_reach_no_function_of_a_library(tmp_path: Path) -> None:
+    for name, arg in {
+        "os:system": f"command=touch {tmp_path / 'here'}",
+        "gymnasium:make": "id=broken_one:Any-v0",
+    }.items():
+        with pytest.raises(InputError, match="this function makes no environment"):
+            make_env(Config(env=name, env_args=(arg,), seeds=1, lanes=1))
+    assert not (tmp_path / "here").exists()

@@ -9,7 +9,7 @@ import gymnasium as gym
 import pytest
 from support.training import interrupted
 
-from tricks import PPO, Checkpoints, Config, load, train
+from tricks import PPO, Checkpoints, Config, InputError, load, train
 from tricks.cli.main import main
 from tricks.runs.folder import CHECKPOINT
 
@@ -22,6 +22,9 @@ class Cart(CartPoleEnv):
 
 def make():
     return gym.wrappers.TimeLimit(Cart(), 9)
+
+def drawn(render_mode=None):
+    return gym.wrappers.TimeLimit(Cart(render_mode=render_mode), 9)
 
 gym.register("Mine-v0", Cart, max_episode_steps=9)
 """
@@ -58,6 +61,30 @@ def test_a_class_is_drawn_if_it_can_be(folder: Path) -> None:
     pytest.importorskip("pygame")
     assert main(["play", str(folder), "--env", "carts:Mine-v0", "--episodes", "1"]) == 0
     assert (folder / "play.gif").is_file()
+
+
+def test_a_training_in_a_function_by_name_is_saved_with_it_and_imports_it_only_if_named(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ["--seeds", "1", "--steps", "200", "--lanes", "2", "--horizon", "50", "--hidden", "4"]
+    run, kept = str(tmp_path / "named"), ["--checkpoint-every", "100"]
+    assert main(["train", "ppo", "--env", "carts:drawn", *small, *kept, "--out", run]) == 0
+    assert f"play {run} --env carts:drawn" in capsys.readouterr().out
+    monkeypatch.delitem(sys.modules, "carts")
+    assert load(run).config.env == "carts:drawn"
+    with pytest.raises(InputError, match="add --env 'carts:drawn'"):
+        load(run).evaluate(1)
+    assert main(["play", run, "--env", "carts:make", "--no-gif"]) == 2  # not the run's own
+    assert "carts" not in sys.modules
+    assert load(run, env="carts:drawn").evaluate(2).max() <= 9
+    assert main(["train", "--continue", run, "--steps", "100", "--env", "carts:drawn"]) == 0
+
+
+@pytest.mark.parametrize(("name", "can"), [("carts:drawn", True), ("carts:make", False)])
+def test_a_function_that_takes_a_render_mode_is_drawn(name: str, can: bool, folder: Path) -> None:
+    pytest.importorskip("pygame")
+    assert main(["play", str(folder), "--env", name, "--episodes", "1"]) == 0
+    assert (folder / "play.gif").is_file() == can
 
 
 def test_without_a_name_the_message_says_what_to_add(folder: Path, refuses: Callable[..., None]) -> None:

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,7 +19,9 @@ class Power(BaseException):
     """It went off."""
 
 
-def interrupted(folder: Path, config: Config, tricks: Tricks, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted(
+    folder: Path, config: Config, tricks: Tricks, after: int, monkeypatch: pytest.MonkeyPatch, **asked: Any
+) -> None:
     """Train, with a checkpoint every 200 steps, until `after` of them are written."""
     count = itertools.count(1)
 
@@ -30,7 +33,7 @@ def interrupted(folder: Path, config: Config, tricks: Tricks, after: int, monkey
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "write_whole", write)
         with pytest.raises(Power):
-            train(config, tricks, checkpoints=Checkpoints(folder, 200))
+            train(config, tricks, checkpoints=Checkpoints(folder, 200), **asked)
 
 
 def same(one: Run, other: Run) -> None:

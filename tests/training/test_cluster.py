@@ -54,6 +54,21 @@ def test_results_equal_local_ones_although_a_worker_is_killed_and_a_job_fails(tm
     assert [content(here, job) for job in JOBS] == [content(there, job) for job in JOBS]
 
 
+def test_workers_are_sent_the_module_of_an_environment(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "import gymnasium as gym\ndef make():\n    return gym.make('CartPole-v1', max_episode_steps=9)"
+    (tmp_path / "sent_rooms.py").write_text(code)
+    (tmp_path / "sent_badly.py").write_text("import sys\nif 'distributed.worker' in sys.modules: 1 / 0")
+    monkeypatch.syspath_prepend(str(tmp_path))  # of this process alone
+    job = Job(replace(TINY, env="sent_rooms:make"), REINFORCE)
+    ((_, outcome),) = on_cluster([job], cluster.scheduler_address)
+    assert (outcome.error, outcome.text[:1]) == ("", "#")
+    bad = Job(replace(TINY, env="sent_badly:make"), REINFORCE)
+    with pytest.raises(InputError, match=r"the workers cannot import .*sent_badly\.py: .*division by zero"):
+        list(on_cluster([bad], cluster.scheduler_address))
+
+
 def test_what_is_queued_is_dropped_when_the_run_is_left(cluster: Any) -> None:
     outcomes = on_cluster(
         [replace(JOB, config=replace(TINY, seeds=(k,))) for k in range(50)], cluster.scheduler_address

@@ -2,10 +2,10 @@
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tricks.errors import InputError
 
@@ -13,10 +13,19 @@ if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help doe
     from tricks.runs.log import Listener, Rows
 
 BOARD = "tb"  # TensorBoard's subfolder in the run's folder
+NAMING = ("--env", "--wrap", "--eval-env")  # options that name modules that may be imported
+
+
+class Named(NamedTuple):
+    """What a command names of a run, for `resume` and `further`."""
+
+    env: str | None
+    wrap: tuple[str, ...]
+    eval_env: str | None
 
 
 @contextmanager
-def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool) -> Iterator["Listener"]:
+def followed(folder: Path, named: Named, tensorboard: bool) -> Iterator["Listener"]:
     """The listener that writes a run to its folder during training; on Ctrl-C, the message says what was saved."""
     from tricks.runs.checkpoint import read, resume_command
     from tricks.runs.folder import CHECKPOINT
@@ -41,7 +50,7 @@ def followed(folder: Path, env: str, wrap: Sequence[str], tensorboard: bool) -> 
         except KeyboardInterrupt as stop:
             if not (folder / CHECKPOINT).is_file():
                 raise KeyboardInterrupt(" before the first checkpoint") from stop
-            saved, how = read(folder), resume_command(folder, env, wrap)
+            saved, how = read(folder), resume_command(folder, named.env or "", named.wrap, named.eval_env or "")
             where = f"at step {saved.step:,} of {saved.config.steps:,}, which is saved"
             raise KeyboardInterrupt(f" {where}; resume with: {how}") from stop
 

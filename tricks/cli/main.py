@@ -1,4 +1,4 @@
-"""The commands of `python -m tricks train|play|save-policy|list|listing|diff|export`."""
+"""The commands of `python -m tricks train|check|play|save-policy|list|listing|diff|export`."""
 
 import sys
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ USAGE = """usage: python -m tricks COMMAND ...
 
   train [RUNG] [--FLAG | --no-FLAG] [options]   train agents and print a summary; --out saves the run
   train --resume DIR                            resume a run that wrote checkpoints (--checkpoint-every)
+  check ENV [options]                           look at an environment for a few seconds, without training
   play DIR [options]                            evaluate a saved agent and film one episode
   save-policy DIR --out FILE [options]          write one agent as a plain torch module or as ONNX
   list                                          print the ladder: what each flag adds and needs
@@ -52,6 +53,12 @@ def _train(arguments: list[str]) -> None:
     from tricks.cli.train_command import train
 
     train(arguments)
+
+
+def _check(arguments: list[str]) -> None:
+    from tricks.cli.check_command import check
+
+    check(arguments)
 
 
 def _play(arguments: list[str]) -> None:
@@ -102,4 +109,5 @@ COMMANDS = {
     "listing": _listing,
     "diff": _diff,
     "export": _export,
+    "check": _check,
 }

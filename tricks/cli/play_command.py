@@ -38,8 +38,11 @@ class Playing:
     episode_limit: int | None = None
     """Longest episode allowed, in steps. Default: the limit that the run was trained with."""
     env: str | None = None
-    """The run's own environment as module:Id: names the module that may be imported, and that registers the id. For a
-    run of `train(env=...)`, the module's class or function that makes it will do, too: module:name."""
+    """The run's own environment as module:Id or module:function: names the module that may be imported, and that
+    registers the id. For a run of `train(env=...)`, name what makes its environment."""
+    eval_env: str | None = None
+    """The same for the environment that its evaluations have of their own. The agent plays there, unless only --env is
+    given."""
     wrap: tuple[str, ...] = ()
     """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
 
@@ -54,7 +57,7 @@ def play_saved(arguments: list[str]) -> None:
     quiet = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
     os.environ.update(quiet)  # pygame draws to memory: no display, no banner
     warnings.filterwarnings("ignore", module="gymnasium")
-    from tricks.restore import load
+    from tricks.restore import load_to_play
     from tricks.runs.files import as_path
     from tricks.runs.film import picture
     from tricks.runs.folder import clean_up
@@ -62,7 +65,7 @@ def play_saved(arguments: list[str]) -> None:
 
     folder = as_path(asked.folder)
     clean_up(folder)
-    run = load(folder, env=asked.env, wrap=asked.wrap).only(asked.seed)
+    run = load_to_play(folder, asked.env, asked.eval_env, asked.wrap).only(asked.seed)
     run = run.at_best() if asked.best else run
     if asked.episode_limit is not None:
         run = replace(run, config=replace(run.config, episode_limit=asked.episode_limit))

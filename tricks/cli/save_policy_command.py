@@ -27,8 +27,8 @@ class Saving:
     noise: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Let an ONNX graph take the noise of its actions as an input; without it, actions are the most likely ones."""
     env: str | None = None
-    """The run's own environment as module:Id: names the module that may be imported, and that registers the id. For a
-    run of `train(env=...)`, the module's class or function that makes it will do, too: module:name."""
+    """The run's own environment as module:Id or module:function: names the module that may be imported, and that
+    registers the id. For a run of `train(env=...)`, name what makes its environment."""
     wrap: tuple[str, ...] = ()
     """The run's own wrappers, module:Wrapper each: name the modules that may be imported. Gymnasium's always may."""
 

@@ -22,7 +22,11 @@ NO_NUMBER = re.compile(  # what Python says of a value that is no number, and ty
     r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (?P<one>.*)"
     r"|no type matching (?P<types>[INTFLOAone{}|\[\]. ]+) could be instantiated from \[(?P<all>.*)\]"
 )
-REPEATED = {"--env-arg": "--env-args", "--wrap": "--wrap"}  # options that may be given again and again: their field
+REPEATED = {  # options that may be given again and again: their field
+    "--env-arg": "--env-args",
+    "--eval-env-arg": "--eval-env-args",
+    "--wrap": "--wrap",
+}
 
 
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:

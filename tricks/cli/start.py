@@ -2,16 +2,20 @@
 
 import errno
 import os
+import re
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType
 
 from tricks.cli.streams import Output, as_output, open_missing
 from tricks.fast.allocator import keep_memory
 from tricks.runs.signals import STOPPING
+
+NAMED = re.compile(r"(?<![\w.])([^\W\d]\w*)(?:\.\w+)*:[^\W\d]")  # the first part of rooms:Room-v0 and rooms.large:make
 
 
 def start(module: str) -> int:
@@ -22,7 +26,7 @@ def start(module: str) -> int:
     """
     keep_memory()
     os.environ["MPLBACKEND"] = "Agg"  # figures are files here; a notebook's or a display's backend may not exist
-    with safe_output() as output, stoppable() as received:
+    with safe_output() as output, stoppable() as received, modules_here(sys.argv[1:]):
         try:
             status = int(import_module(module).main())
         except SystemExit as stop:  # --help
@@ -38,6 +42,40 @@ def start(module: str) -> int:
             print(f"error: cannot write the output: {failure.strerror}", file=sys.stderr)
             status = status or 2
         return status
+
+
+@contextmanager
+def modules_here(arguments: Sequence[str]) -> Iterator[None]:
+    """Let the modules that the arguments name (`rooms:make`) be in the current folder, as for `python -m`.
+
+    A script, `tricks`, does not look there. Python's own modules and installed ones come first, and the folder counts
+    only once a module that is named was found in it: then at the end of sys.path, for what that module imports itself.
+    """
+    finder, before = Here({name for word in arguments for name in NAMED.findall(word)}), list(sys.path)
+    if not sys.flags.safe_path:
+        sys.meta_path.append(finder)  # the last one, which is asked for what no other finds
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+        with suppress(ValueError):
+            sys.meta_path.remove(finder)
+
+
+class Here:
+    """Finds the modules of these names in the current folder."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name not in self.names:
+            return None
+        with suppress(FileNotFoundError):  # the folder itself may be gone
+            folder = os.getcwd()
+            if PathFinder.find_spec(name, [folder]) and folder not in sys.path:
+                sys.path.append(folder)
+        return PathFinder.find_spec(name)
 
 
 @contextmanager

@@ -6,6 +6,12 @@ if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help doe
     from tricks.runs.run import Run
 
 
+def _where(run: "Run") -> str:
+    """` in Room-v0 size=3`, of evaluations with an environment of their own."""
+    config = run.as_evaluated().config
+    return "" if config is run.config else f" in {' '.join([config.env, *config.env_args])}"
+
+
 def summary(run: "Run") -> str:
     """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean.
 
@@ -34,7 +40,9 @@ def summary(run: "Run") -> str:
     lines += [f"{line}; --as-vector takes it as a vector" for line in run.agent.spaces.seen]
     judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
     if len(judged):
-        lines.append(f"mean return of the last greedy evaluation: {over(judged.reindex(run.config.seed_list))}")
+        lines.append(
+            f"mean return of the last greedy evaluation{_where(run)}: {over(judged.reindex(run.config.seed_list))}"
+        )
     if run.best is not None:
         best = run.curve.groupby("seed")["eval_return"].max().reindex(run.config.seed_list)
         lines.append(f"mean return of each agent's best one: {over(best)}; as the best of several, a little too good")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from tricks.cli.following import BOARD, followed, quietly
+from tricks.cli.evaluations import Evaluations
+from tricks.cli.following import BOARD, NAMING, Named, followed, quietly
 from tricks.cli.parsing import parse
 from tricks.cli.summary import summary
 from tricks.config import Config
@@ -18,13 +19,12 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 
 if TYPE_CHECKING:  # whatever needs torch is imported on use, so that --help does not wait for it
-    from tricks.runs.evaluation import Evaluation
     from tricks.runs.run import Run
     from tricks.runs.state import State
 
 
 @dataclass(frozen=True)
-class Output:
+class Output(Evaluations):
     """What to save, and what to measure during training."""
 
     out: Path | None = None
@@ -37,11 +37,11 @@ class Output:
     """Replace a finished run in the folder of --out. It stays until the first update of the new one."""
     resume: Path | None = None
     """Resume the interrupted run in this folder from its checkpoint, with its own settings. Takes no other options,
-    except --env with the run's own environment as module:Id, and --wrap with its own wrappers: these name the modules
-    that may be imported."""
+    except --env with the run's own environment as module:Id, --wrap with its own wrappers, and --eval-env with its
+    evaluations' environment: these name the modules that may be imported."""
     continue_from: Path | None = None
     """--continue DIR: train the finished run in this folder for --steps more environment steps per seed, with its own
-    settings. Takes --steps, --schedule, and --env and --wrap as --resume does."""
+    settings. Takes --steps, --schedule, and what --resume takes."""
     schedule: str | None = None
     """With --continue: whether what anneals runs over the new whole budget, or stays at its end: whole (default) or
     end."""
@@ -49,13 +49,6 @@ class Output:
     """Start from the agents of the finished run in this folder, their weights and statistics, one for each seed. The
     task must have the same observations and actions, and the nets and statistics, such as
     those of state_norm, must be of the same kinds."""
-    eval_every: int | None = None
-    """Play greedy episodes, with all statistics frozen, each time a seed has taken this many more environment steps.
-    Their mean return is the curve's column eval_return. They don't count as steps and don't affect training."""
-    eval_episodes: int = 10
-    """Number of full episodes per seed in each evaluation."""
-    keep_best: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Also keep each seed's agent at its best evaluation (needs --eval-every); `play --best` plays it."""
     tensorboard: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also log the curve for TensorBoard, in the subfolder tb of the run's folder (needs the extra `tensorboard`)."""
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -76,12 +69,12 @@ def _train(given: list[str], tricks: Tricks, config: Config, output: Output) -> 
     if output.schedule is not None and output.continue_from is None:
         raise InputError("--schedule needs --continue, the folder of a finished run")
     if output.continue_from is not None:
-        env = named_env(given, config, "--continue", "--continue-from", "--steps", "--schedule")
+        env = named_env(given, config, output, "--continue", "--continue-from", "--steps", "--schedule")
         if not {"--steps"} & {word.split("=")[0] for word in given}:
             raise InputError("--continue needs --steps, how many more environment steps each seed takes")
-        run = trained_further(output.continue_from, config.steps, output.schedule or "whole", env, config.wrap)
+        run = trained_further(output.continue_from, config.steps, output.schedule or "whole", env)
     elif output.resume is not None:
-        run = resumed(output.resume, named_env(given, config, "--resume"), config.wrap)
+        run = resumed(output.resume, named_env(given, config, output, "--resume"))
     elif output.out is not None:
         run = trained_into(output.out, config, tricks, output)
     else:
@@ -112,7 +105,7 @@ def trained(config: Config, tricks: Tricks, output: Output) -> "Run":
     }.items():
         if asked:
             raise InputError(f"{option} needs --out, the folder to write into")
-    evaluation = evaluation_of(output)
+    evaluation = output.asked()
     run = train(config, tricks, checkpoints=started(output), evaluation=evaluation)
     print(summary(run))
     print("nothing was saved; --out DIR saves a run")
@@ -125,11 +118,12 @@ def trained_into(out: Path, config: Config, tricks: Tricks, output: Output) -> "
     from tricks.runs.checkpoint import Checkpoints
     from tricks.runs.files import as_path
 
-    out, evaluation = as_path(out), evaluation_of(output)
+    out, evaluation = as_path(out), output.asked()
     with ExitStack() as stack:
         checkpoints = Checkpoints(out, output.checkpoint_every, overwrite=output.overwrite)
         stack.callback(checkpoints.release)
-        with followed(out, config.env, config.wrap, output.tensorboard) as listener:
+        own = Named(config.env, config.wrap, output.eval_env)
+        with followed(out, own, output.tensorboard) as listener:
             start = started(output, checkpoints)
             run = train(config, tricks, checkpoints=start, on_update=listener, evaluation=evaluation)
         save(run, out, output.overwrite)
@@ -143,7 +137,7 @@ def started(output: Output, checkpoints: "State | None" = None) -> "State | None
     return checkpoints if output.start_from is None else StartFrom(output.start_from, inner=checkpoints)
 
 
-def trained_further(folder: Path, steps: int, schedule: str, env: str | None, wrap: tuple[str, ...]) -> "Run":
+def trained_further(folder: Path, steps: int, schedule: str, named: Named) -> "Run":
     """Train the finished run in the folder for so many more steps, and save it there."""
     from tricks.continuing import further
     from tricks.runs.checkpoint import read
@@ -154,14 +148,14 @@ def trained_further(folder: Path, steps: int, schedule: str, env: str | None, wr
     folder = as_path(folder)
     before = read(folder, LAST).config
     with hold(folder):
-        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir()) as listener:
-            run = further(folder, steps, schedule, env=env, on_update=listener, wrap=wrap)
+        with followed(folder, named, tensorboard=(folder / BOARD).is_dir()) as listener:
+            run = further(folder, steps, schedule, on_update=listener, **named._asdict())
         print(f"continued from {before.steps:,} to {run.config.steps:,} steps")
         save(run, folder, overwrite=True)
     return run
 
 
-def resumed(folder: Path, env: str | None, wrap: tuple[str, ...]) -> "Run":
+def resumed(folder: Path, named: Named) -> "Run":
     """Resume the run in the folder, keep writing its curve and TensorBoard logs, and save it."""
     from tricks.restore import resume
     from tricks.runs.checkpoint import read
@@ -172,14 +166,15 @@ def resumed(folder: Path, env: str | None, wrap: tuple[str, ...]) -> "Run":
     if not folder.is_dir():
         read(folder)  # says what is missing
     with hold(folder):
-        with followed(folder, env or "", wrap, tensorboard=(folder / BOARD).is_dir()) as listener:
-            run = resume(folder, env=env, on_update=listener, wrap=wrap)
+        with followed(folder, named, tensorboard=(folder / BOARD).is_dir()) as listener:
+            run = resume(folder, on_update=listener, **named._asdict())
         save(run, folder, overwrite=True)
     return run
 
 
 def save(run: "Run", out: Path, overwrite: bool) -> None:
     """Print the summary, and save the run and its figure."""
+    from tricks.runs.checkpoint import naming
     from tricks.runs.plot import draw_curve
     from tricks.runs.signals import Patience
 
@@ -193,28 +188,17 @@ def save(run: "Run", out: Path, overwrite: bool) -> None:
         draw_curve(run, out / "curve.png")
     except InputError as error:
         raise InputError(f"{error}; the run itself is saved in {out}") from error
-    play = ["python", "-m", "tricks", "play", str(out), *["--env", run.config.env] * (":" in run.config.env)]
+    apart = "" if run.evaluation is None else str(run.evaluation.env)  # there it plays
+    named = naming("" if apart else run.config.env, run.config.wrap, apart)
+    play = ["python", "-m", "tricks", "play", str(out), *named]
     print(f"wrote {out}; to watch an agent: {shlex.join(play)}")
 
 
-def evaluation_of(output: Output) -> "Evaluation | None":
-    """The requested evaluations, or None."""
-    from tricks.runs.evaluation import Evaluation
-
-    if output.eval_every is not None:
-        return Evaluation(output.eval_every, output.eval_episodes, output.keep_best)
-    if output.keep_best:
-        raise InputError("--keep-best needs --eval-every, the steps between two evaluations")
-    if output.eval_episodes != Output.eval_episodes:
-        raise InputError("--eval-episodes needs --eval-every, the steps between two evaluations")
-    return None
-
-
-def named_env(arguments: list[str], config: Config, mode: str, *able: str) -> str | None:
-    """The --env given with --resume or --continue, if any. Raises InputError for an argument that these don't take."""
+def named_env(arguments: list[str], config: Config, output: Output, mode: str, *able: str) -> Named:
+    """What is named with --resume or --continue. Raises InputError for an argument that these don't take."""
     options = [argument.split("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")]
     rung = [] if arguments[0].startswith("-") else [f"rung {arguments[0]!r}"]
-    for other in (*rung, *(option for option in options if option not in (mode, *able, "--env", "--wrap", "--quiet"))):
+    for other in (*rung, *(option for option in options if option not in (mode, *able, *NAMING, "--quiet"))):
         why = ": annealing runs over the original steps" if other == "--steps" else ""
         raise InputError(f"{mode} continues the run with its own settings; it takes no {other}{why}")
-    return config.env if "--env" in options else None
+    return Named(config.env if "--env" in options else None, config.wrap, output.eval_env)

@@ -41,8 +41,8 @@ class GymnasiumEnv:
             for _ in self.seeds:
                 self._envs.append(make_vec(config, make))
             first = self._envs[0]
+            self._claimed = claimed(self._envs)
             if make is not None:
-                self._claimed = claimed(self._envs)
                 self.id = name_of(config.env, first)
             tasks = (first.metadata or {}).get("tasks", 1)
             kinds = first.single_observation_space, first.single_action_space

@@ -1,10 +1,12 @@
 """One lane: an environment with the arguments and the wrappers that the config asks for."""
 
 import importlib
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import FrameStackObservation, RescaleAction, TransformObservation
 
 from tricks.config import Config
@@ -12,7 +14,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
-from tricks.envs.ids import import_module_of
+from tricks.envs.ids import make_named
 from tricks.envs.masks import with_masks
 from tricks.envs.statistics import refuse_statistics
 from tricks.errors import InputError
@@ -45,8 +47,7 @@ def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -
     elif is_atari(config.env):
         env = make_game(config.env, life_ends=film and config.life_ends, **args)
     else:
-        import_module_of(config.env)
-        env = gym.make(config.env, disable_env_checker=True, **args)  # Contract checks it
+        env = make_checked(partial(make_named, config.env), args, repr(config.env))
     for name in config.wrap:
         env = wrapped(env, name)
     if config.rescale_actions:
@@ -57,13 +58,15 @@ def make_lane(config: Config, make: MakeEnv | None = None, film: bool = False) -
     return with_masks(Contract(env))
 
 
-def make_checked(make: MakeEnv, args: dict[str, Any]) -> gym.Env:
-    """Call `make` and return its environment. Raises InputError if it is not a gymnasium.Env."""
+def make_checked(make: MakeEnv, args: dict[str, Any], name: str = "env=") -> gym.Env:
+    """Call `make` and return its environment. Raises InputError, with the name, if it is not a gymnasium.Env."""
     env = make(**args)
     if not isinstance(env, gym.Env):
         old = any(kind.__module__.split(".")[0] == "gym" for kind in type(env).__mro__)
         hint = "; shimmy turns environments of the package gym into it (pip install shimmy)" if old else ""
-        raise InputError(f"env= must make a gymnasium.Env, not {type(env).__name__}{hint}")
+        hint = "; each lane is one environment, and --lanes says how many" if isinstance(env, VectorEnv) else hint
+        what = "None: does it return what it makes?" if env is None else type(env).__name__
+        raise InputError(f"{name} must make a gymnasium.Env, not {what}{hint}")
     return env
 
 

@@ -10,7 +10,7 @@ from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
 from tricks.envs.atari import is_atari, make_games
-from tricks.envs.ids import NamedEnv, import_module_of
+from tricks.envs.ids import import_module_of, maker_of
 from tricks.envs.lane import changes, make_lane
 from tricks.envs.masks import gives_masks
 from tricks.envs.processes import make_workers
@@ -44,14 +44,16 @@ def make_vec(config: Config, make: MakeEnv | None = None) -> VectorEnv:
         raise
     except (Exception, SystemExit) as error:  # constructors and imports can raise anything
         reason = in_words(error) if isinstance(error, SystemExit) else advice(error)
-        named = make.name if isinstance(make, NamedEnv) else config.env if make is None else ""
+        named = config.env if make is None else ""
         what, hint = (repr(named), _hint(named, error)) if named else ("that env= makes", "")
         reason = reason.rstrip(".") if hint else reason
         raise InputError(f"cannot make the environment {what}: {reason}{hint}") from error
 
 
 def _has_vector_version(id: str) -> bool:
-    """Whether an id, after the import of its module, has a class of its own for many lanes."""
+    """Whether the name is that of an id that, after the import of its module, has a class of its own for many lanes."""
+    if maker_of(id):
+        return False
     name = import_module_of(id)
     namespace, plain, version = parse_env_id(name)
     if version is None:  # as for Gymnasium, the highest

@@ -19,6 +19,7 @@ from tricks.core.plain_spaces import from_plain, to_plain
 from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks, switched
+from tricks.runs.evaluation import Evaluation
 from tricks.runs.learning_curve import COLUMNS, COUNTS
 from tricks.runs.versions import MadeWith
 
@@ -118,6 +119,11 @@ class About(Struct, forbid_unknown_fields=True):
     joined: list[Count] = []
     started_from: str = msgspec.field(default="", name="from")
     made_with: MadeWith = {}
+    evaluation: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.evaluation is not None:
+            Evaluation.read(self.evaluation)  # refuses what is none
 
     @property
     def origin(self) -> dict[str, Any]:

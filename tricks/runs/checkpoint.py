@@ -162,14 +162,21 @@ def how_to_resume(folder: Path) -> str:
         return resume_command(folder)
     if "body" in saved.own:
         return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) from Python"
-    return resume_command(folder, "module:Id" if "env" in saved.own else saved.config.env, saved.config.wrap)
+    env, told = "module:Id" if "env" in saved.own else saved.config.env, saved.evaluation
+    eval_env = "" if told is None else "module:Id" if told.make is not None else str(told.env)
+    return resume_command(folder, env, saved.config.wrap, eval_env)
 
 
-def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = ()) -> str:
-    """The shell command that resumes the run in the folder, in this environment and these wrappers."""
-    named = [f" --env {shlex.quote(env)}"] if ":" in env else []  # a module is imported only if it is named
-    named += [f" --wrap {shlex.quote(each)}" for each in wrap if wrapper_name(each) not in GYMNASIUMS]
-    return f"python -m tricks train --resume {shlex.quote(str(folder))}{''.join(named)}"
+def resume_command(folder: Path, env: str = "", wrap: Sequence[str] = (), eval_env: str = "") -> str:
+    """The shell command that resumes the run in the folder, in these environments and wrappers."""
+    return shlex.join(["python", "-m", "tricks", "train", "--resume", str(folder), *naming(env, wrap, eval_env)])
+
+
+def naming(env: str, wrap: Sequence[str], eval_env: str = "") -> list[str]:
+    """The options that name these, so far as they have modules that are imported only if they are named."""
+    options = {"--env": env, "--eval-env": eval_env}
+    found = [word for option, name in options.items() if ":" in name for word in (option, name)]
+    return [*found, *(word for each in wrap if wrapper_name(each) not in GYMNASIUMS for word in ("--wrap", each))]
 
 
 def refuse_unfinished(folder: Path) -> None:

@@ -100,6 +100,7 @@ def _unfinished(folder: Path) -> Contents:
             checksums={},
             checksum="",
             made_with=saved.made_with,
+            evaluation=saved.evaluation and saved.evaluation.told(),
         )
         tensors = dict(parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
         last = partial(bytes, content)

@@ -2,25 +2,28 @@
 
 import contextlib
 import sys
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, NoReturn, Self
 
 import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.agent import Agent
-from tricks.core.env import MakeEnv
+from tricks.core.env import Env, MakeEnv
 from tricks.core.policies import deterministic
 from tricks.core.recurrent_state import RecurrentState
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.spaces import Spaces
+from tricks.env_args import as_texts, as_values
 from tricks.envs.make import make_env
 from tricks.errors import InputError
 from tricks.runs.best import beginning
 from tricks.runs.log import Log
 from tricks.runs.sizes import Need, refuse_too_large, rollout_bytes
-from tricks.values import Checked
+from tricks.values import Checked, fitted
 
 
 @dataclass(frozen=True)
@@ -29,19 +32,76 @@ class Evaluation(Checked):
 
     Each evaluation plays `episodes` full games per seed. It has its own random numbers, the same ones every time, so
     it affects neither training nor the other seeds' evaluations. keep_best: keep each seed's weights and statistics at
-    its highest score so far, for `Run.at_best`. Raises InputError if either number is less than 1.
+    its highest score so far, for `Run.at_best`.
+
+    env: an environment for evaluations alone, named as in `Config` or a function that makes it, with env_args as its
+    arguments. Without env, evaluations are in the training's environment, and env_args change arguments of that.
+    Wrappers and all other numbers of `Config` are those of the training. make: not for users, who pass it as env.
+    Raises InputError if either number is less than 1.
     """
 
     every: int
     episodes: int = 10
     keep_best: bool = False
+    env: str | MakeEnv = ""
+    env_args: tuple[str, ...] = ()
+    make: MakeEnv | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "env_args", as_texts(self.env_args))
         super().__post_init__()
+        if not isinstance(self.env, str):  # then a name for it, in messages and files
+            name = getattr(self.env, "__name__", type(self.env).__name__)
+            object.__setattr__(self, "make", self.env)
+            object.__setattr__(self, "env", name if name.isidentifier() else "own environment")  # not of a lambda
         if self.every < 1:
             raise InputError(f"evaluations must be at least 1 step apart, not {self.every}")
         if self.episodes < 1:
             raise InputError(f"an evaluation needs at least 1 episode, not {self.episodes}")
+
+    def told(self) -> dict[str, Any]:
+        """What a file says of it; own: whether env is but the name of a function that made it."""
+        plain = asdict(replace(self, make=None))
+        del plain["make"]
+        return plain | {"own": self.make is not None and getattr(self.make, "custom", True)}
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> Self:
+        """What `told` gave; without the function, which is no part of a file. Raises InputError or TypeError."""
+        given = dict(told)
+        own = fitted("own", bool, given.pop("own", False))
+        return cls(**given, make=_not_in_the_file if own else None)
+
+    @property
+    def apart(self) -> bool:
+        """Whether evaluations are in an environment of their own."""
+        return bool(self.env or self.env_args)
+
+    def place(self, config: Config, make: MakeEnv | None) -> tuple[Config, MakeEnv | None]:
+        """The config of the evaluations' environment, and the function that makes it; None: its name does."""
+        if not self.env:
+            return replace(config, env_args=as_texts(config.env_kwargs | as_values(self.env_args))), make
+        return replace(config, env=str(self.env), env_args=self.env_args), self.make
+
+    def open(self, config: Config, spaces: Spaces, make: MakeEnv | None) -> Env:
+        """Evaluations' own environment, with one lane. Raises InputError if its spaces are not the training's."""
+        config, make = self.place(config, make)
+        try:
+            env = make_env(replace(config.only(0), lanes=1, compile=False), "evaluation", make)
+        except InputError as error:
+            raise InputError(f"in evaluations: {error}") from error
+        pairs = {
+            "observation space": (spaces.observation, env.spaces.observation, _seen(spaces) == _seen(env.spaces)),
+            "action space": (spaces.action, env.spaces.action, spaces.action == env.spaces.action),
+            "number of tasks": (spaces.tasks, env.spaces.tasks, spaces.tasks == env.spaces.tasks),
+        }
+        for what, (here, there, same) in pairs.items():
+            if not same:
+                env.close()
+                values = f"{there}, and that of the training, {spaces.env}, {here}"
+                said = f"the evaluations' environment, {env.id}, has the {what} {values}; it must be the same"
+                raise InputError(" ".join(said.split()))
+        return env
 
     def after(self, rollout: Rollout, config: Config, agent: Agent, log: Log, make: MakeEnv | None = None) -> Tensor:
         """Mean score of each seed whose evaluation is due after `rollout`, NaN for the others: [S].
@@ -59,7 +119,8 @@ class Evaluation(Checked):
         due = (steps + rollout.valid.flatten(1).sum(1)) // self.every > steps // self.every
         if not due.any():
             return torch.full_like(steps, torch.nan, dtype=torch.float64)
-        fresh = replace(config, compile=False)  # a short-lived environment is not worth compiling
+        place, make = self.place(config, make)
+        fresh = replace(place, compile=False)  # a short-lived environment is not worth compiling
         try:
             scores, failed = play_games(fresh, agent, self.episodes, greedy=True, playing=due, make=make)
         except InputError as error:
@@ -68,6 +129,16 @@ class Evaluation(Checked):
         for reason in failed.values():
             print(f"an evaluation failed: {reason}", file=sys.stderr)
         return scores.mean(1).masked_fill(~due, torch.nan)
+
+
+def _seen(spaces: Spaces) -> list[object]:
+    """How a net sees observations: all of their space but the bounds of vectors, which differ between backends."""
+    leaves = [(leaf, isinstance(leaf.space, Discrete | MultiDiscrete)) for leaf in spaces.leaves]
+    return [(x.path, x.shape, x.axes, x.axes and x.brightest, whole and str(x.space)) for x, whole in leaves]
+
+
+def _not_in_the_file(**args: object) -> NoReturn:
+    raise InputError("this run was evaluated in an environment of your own, which its file does not hold")
 
 
 def play_needs(config: Config, games: int, spaces: Spaces | None = None, option: str = "episodes") -> list[Need]:

@@ -1,10 +1,10 @@
 """Watch a saved agent: an animated GIF of one episode."""
 
 import contextlib
+import inspect
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import gymnasium as gym
@@ -18,7 +18,7 @@ from tricks.core.faults import ENDLESS
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
 from tricks.envs.atari import fire, is_atari
-from tricks.envs.ids import NamedEnv, import_module_of
+from tricks.envs.ids import import_module_of, maker_of
 from tricks.envs.lane import make_lane
 from tricks.errors import InputError, said
 from tricks.runs.files import write_whole
@@ -57,22 +57,26 @@ def _undrawable(run: Run, error: Exception) -> InputError:
 def make_playable(config: Config, make: MakeEnv | None = None) -> gym.Env | None:
     """The environment with rendering on and the agent's own observations; None if it cannot be rendered.
 
-    An environment from a function of the user's can be if its render_mode is rgb_array.
+    One from a function of the user's can be if its render_mode is rgb_array, or if config.env names a function that
+    takes that as an argument.
     """
-    if make is not None:
-        own = make_lane(config, make)
-        if isinstance(make, NamedEnv) and own.render_mode is None and "rgb_array" in _modes(own):
-            own.close()
-            own = make_lane(config, partial(make, render_mode="rgb_array"))
-        return own if own.render_mode == "rgb_array" else None
-    if not is_atari(config.env):
-        if import_module_of(config.env) not in gym.registry:
-            return None
-        env = gym.make(config.env, disable_env_checker=True, **config.env_kwargs)
+    named = make is None and not is_atari(config.env)
+    if named and maker_of(config.env) is None and import_module_of(config.env) not in gym.registry:
+        return None
+    env = make_lane(config, make, film=make is None and not named)
+    if named and env.render_mode is None and "rgb_array" in _modes(env) and _takes_mode(config.env):
         env.close()
-        if "rgb_array" not in _modes(env):
-            return None
-    return make_lane(config, film=True)
+        env = make_lane(config, film=True)
+    if env.render_mode == "rgb_array":
+        return env
+    env.close()
+    return None
+
+
+def _takes_mode(name: str) -> bool:
+    """Whether the environment of this name takes the argument render_mode, as every id does."""
+    make = maker_of(name)
+    return make is None or {"render_mode", "kwargs"} & set(inspect.signature(make).parameters) != set()
 
 
 def _modes(env: gym.Env) -> Sequence[str]:

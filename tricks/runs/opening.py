@@ -1,6 +1,7 @@
 """What happens before a run takes its memory: impossible numbers and sizes are refused, and long waits announced."""
 
 import sys
+from contextlib import closing
 
 import gymnasium as gym
 
@@ -63,6 +64,10 @@ def open_env(
         found = needs(config, tricks, env.spaces, own_body=body is not None)
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
+            if evaluation.apart:
+                with closing(evaluation.open(config, env.spaces, make)) as other:
+                    if tricks.action_mask:
+                        need_masks(other)
         refuse(found, config)
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)

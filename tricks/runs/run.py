@@ -1,12 +1,14 @@
 """A finished run: its curve and its agents, and saving them."""
 
+import inspect
 import tempfile
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.about import ORIGIN, Own, digest, plain_spaces, write_about
 from tricks.runs.best import State, named_best
-from tricks.runs.evaluation import play_games
+from tricks.runs.evaluation import Evaluation, play_games
 from tricks.runs.files import as_path
 from tricks.runs.folder import LAST, put
 from tricks.runs.learning_curve import late_return
@@ -31,6 +33,8 @@ from tricks.values import checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+P = ParamSpec("P")
 
 
 def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
@@ -68,6 +72,7 @@ class Run:
     best: with `Evaluation(keep_best=True)`, each seed's weights and statistics at its best evaluation, see `at_best`.
     made_with: of a loaded run, what run.json says about versions, commit, date, and device; of an older one, nothing.
     last: what makes the content of last.pt, the state from which `further` goes on; None of a part of a run.
+    evaluation: as it was passed to `train`; with an environment of its own, `evaluate` plays in that.
     """
 
     config: Config
@@ -82,6 +87,7 @@ class Run:
     body: MakeBody | None = None
     made_with: Mapping[str, str | bool | int | None] | None = None
     last: Callable[[], bytes] | None = None
+    evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
         if self.env is not None and self.config.env == Config.env:  # no label was given: the class's name is better
@@ -124,6 +130,7 @@ class Run:
             "checksums": {name: digest(content) for name, content in files.items()},
         }
         made = provenance_of_a_run(self.config.device) if self.made_with is None else self.made_with
+        about |= {} if self.evaluation is None else {"evaluation": self.evaluation.told()}
         origin = {name: each for name, each in self.curve.attrs.items() if name in ORIGIN}
         return files | {"run.json": write_about(about | origin | {"made_with": dict(made)})}
 
@@ -150,12 +157,13 @@ class Run:
     def evaluate(self, episodes: int = 10, greedy: bool = False) -> np.ndarray:
         """Scores of whole games with sampled or greedy actions and all statistics frozen: [S, episodes].
 
-        Raises InputError if a seed's environment fails.
+        They are played where the run's evaluations were. Raises InputError if a seed's environment fails.
         """
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}")
-        config = replace(self.config, device="cpu", compile=False)
-        scores, failed = play_games(config, self.agent, episodes, greedy, make=self.env)
+        place = self.as_evaluated()
+        config = replace(place.config, device="cpu", compile=False)
+        scores, failed = play_games(config, self.agent, episodes, greedy, make=place.env)
         if failed:
             raise InputError(next(iter(failed.values())))
         return np.asarray(scores)
@@ -175,6 +183,13 @@ class Run:
         own = replace(self, config=config, agent=self.agent[k], curve=curve, diverged=diverged, reasons=reasons)
         return replace(own, best=best, last=self.last if len(seeds) == 1 else None)
 
+    def as_evaluated(self) -> "Run":
+        """The run in the environment of its evaluations, if that is one of their own."""
+        if self.evaluation is None or not self.evaluation.apart:
+            return self
+        config, make = self.evaluation.place(self.config, self.env)
+        return replace(self, config=config, env=make, evaluation=None)
+
     def at_best(self) -> "Run":
         """The run with each seed's best agent, by greedy evaluation, in place of its last one.
 
@@ -190,3 +205,15 @@ class Run:
         agent = deepcopy(self.agent)
         agent.load_state_dict(self.best)
         return replace(self, agent=agent, last=None)
+
+
+def judged(train: Callable[P, Run]) -> Callable[P, Run]:
+    """Let the run of a training know the `evaluation` that the training was given."""
+    signature = inspect.signature(train)
+
+    @wraps(train)
+    def trained(*args: P.args, **kwargs: P.kwargs) -> Run:
+        evaluation = signature.bind(*args, **kwargs).arguments.get("evaluation")
+        return replace(train(*args, **kwargs), evaluation=evaluation)
+
+    return trained

@@ -45,7 +45,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
     config: dict[str, Any]
     tricks: list[str]
     every: int | None
-    evaluation: Evaluation | None
+    evaluation: dict[str, Any] | None
     own: Own
     spaces: Both
     made_with: MadeWith
@@ -86,7 +86,7 @@ class State:
         env = parts["env"]
         config = replace(config, env=env.id)  # of an environment of one's own, the name of its class
         self._about = {"config": asdict(config), "tricks": tricks.on, "every": self.every, "own": own}
-        self._about |= {"evaluation": evaluation and asdict(evaluation), "spaces": plain_spaces(env.spaces)}
+        self._about |= {"evaluation": evaluation and evaluation.told(), "spaces": plain_spaces(env.spaces)}
         self.add(**parts)
 
     def add(self, **parts: Part) -> None:
@@ -123,7 +123,8 @@ def parse(path: Path, content: bytes) -> Saved:
         made = made_with(found["about"])
         about = msgspec.json.decode(found["about"], type=About)
         config, tricks = asked(about.config, about.tricks)
-        how = about.evaluation, about.own, about.spaces, about.made_with
+        evaluation = None if about.evaluation is None else Evaluation.read(about.evaluation)
+        how = evaluation, about.own, about.spaces, about.made_with
         return Saved(config, tricks, about.every, int(found["step"]), dict(found["parts"]), *how)
     except Exception as error:  # what a file holds can be wrong in any way
         known = isinstance(error, InputError | ValueError)
