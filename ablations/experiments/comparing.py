@@ -13,6 +13,7 @@ from ablations.analysis.choosing import means_chosen
 from ablations.analysis.compared import Frames, compared_arms, differences_by_rate, margin_of
 from ablations.design.arms import Arm
 from ablations.design.flag_sets import in_words, numbers
+from ablations.design.own_file import replaced_in_words
 from ablations.experiments.requests import Request, jobs_of, name_of_request, reference_first, settings_of
 from ablations.report.comparison_page import Compared, write_comparison
 from ablations.training.jobs import Job
@@ -119,6 +120,7 @@ def _frames(arms: Sequence[Arm], jobs: Sequence[Sequence[Job]], store: Store) ->
             assert result is not None
             about: dict[str, Any] = {"env": config.env, "steps": config.steps, "tricks": in_words(arm.tricks)}
             about |= {"numbers": numbers(config), "lr": config.rates[0]}
+            about |= {"replaced": replaced_in_words(dict(arm.functions))} if arm.functions else {}
             own = scores.table(config.seed_list).rename(columns={"score": "area"}).rename_axis("seed").reset_index()
             rows.append(own.assign(arm=arm.name, **about)[["arm", "seed", *about, "area", "late", "diverged"]])
             curves.append(result.curve.assign(arm=arm.name)[["arm", *result.curve.columns]])

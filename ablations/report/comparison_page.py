@@ -15,6 +15,7 @@ from ablations.analysis.effects import HELPS, HURTS, NOTHING
 from ablations.analysis.factors import effects_of
 from ablations.analysis.stats import FEWEST
 from ablations.design.arms import Arm, Design
+from ablations.design.own_file import replaced_in_words
 from ablations.figures import style
 from ablations.figures.saving import save
 from ablations.figures.tidy import by_rate_figure, figure, on_grids, rows_behind
@@ -63,7 +64,9 @@ class Compared:
         on = {arm.name: {*arm.tricks.on} for arm in self.arms}
         pairs = dict(zip(self.table.arm, self.table.against, strict=True))
         by = {name: own ^ on[pairs[name]] for name, own in on.items() if pairs[name]}
+        own_code = {arm.name for arm in self.arms if arm.functions}
         found = {name: style.COLORS[next(iter(own))] for name, own in by.items() if len(own) == 1}
+        found = {name: color for name, color in found.items() if not own_code & {name, pairs[name]}}
         return {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
 
     @property
@@ -74,10 +77,15 @@ class Compared:
         return [_sentence(row, alike=areas[row["arm"]] == areas[row["against"]]) for row in rows]
 
     @property
+    def replacements(self) -> list[str]:
+        """Which of our functions give way in which arm, and to what, a sentence each."""
+        return [f"{arm.name}: {replaced_in_words(dict(arm.functions))}." for arm in self.arms if arm.functions]
+
+    @property
     def brief(self) -> str:
         """What the terminal shows: the table, and what it means."""
         effects = [] if self.main_effects is None else [_main(self.main_effects), ""]
-        return "\n".join([table_text(self.table), "", *effects, *self.sentences])
+        return "\n".join([table_text(self.table), "", *effects, *self.replacements, *self.sentences])
 
     @cached_property
     def main_effects(self) -> pd.DataFrame | None:
@@ -115,7 +123,7 @@ def _section(found: Compared, name: str, pictures: Sequence[Path], seconds: floa
     parts += [f"{seeds} seeds per arm, {found.config.steps:,} steps per seed; {found.rates}.{reference}"]
     dropped = found.design.dropped if found.design else ()
     parts += [f"Dropped: {plain(arm)} ({plain(reason)})." for arm, reason in dropped]
-    parts += [table_text(found.table), *(plain(said) for said in found.sentences)]
+    parts += [table_text(found.table), *map(plain, [*found.replacements, *found.sentences])]
     parts += [picture(TITLES[path.stem], name, path.name) for path in pictures]
     if found.by_rate is not None and found.by_rate.difference.notna().any():
         parts += ["### Differences at each learning rate", _by_rate(found.by_rate)]
