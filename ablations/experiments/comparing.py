@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import means_chosen
-from ablations.analysis.compared import Frames, compared_arms, differences_by_rate, margin_of
+from ablations.analysis.compared import Frames, compared_arms, differences_by_rate, margin_of, span_of
 from ablations.design.arms import Arm
 from ablations.design.flag_sets import in_words, numbers
 from ablations.design.own_file import replaced_in_words
@@ -68,7 +68,7 @@ def answer(
     made = Compared(
         asked.config,
         tuple(asked.arms),
-        compared_arms(runs, against, choosing, _margin(asked, env)),
+        compared_arms(runs, against, choosing, _margin(asked, env), span_of("" if env else asked.config.env, curves)),
         runs,
         curves,
         differences_by_rate(areas, against) if areas else None,

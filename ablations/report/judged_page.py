@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.compared import moved
-from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
+from ablations.analysis.effects import CANNOT, HELPS, HURTS, NOTHING, UNKNOWN
 from ablations.analysis.estimates import LEVEL, holm
 from ablations.analysis.outcomes import outcomes, trial_table
 from ablations.analysis.stats import FEWEST
@@ -17,7 +17,8 @@ from ablations.analysis.studies import Study
 from ablations.figures import style
 from ablations.figures.judged import Effects, judged_figure
 from ablations.figures.saving import save
-from ablations.report.comparison_page import Compared, enough
+from ablations.report.compared_words import enough
+from ablations.report.comparison_page import Compared
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
 from ablations.report.trials_section import trials_text
@@ -71,6 +72,8 @@ class Judged:
             return f"{self.trick} {row['verdict']}: {more}, p = {row['p_holm']:.2g}."
         if row["verdict"] == NOTHING:
             return f"{self.trick} does practically nothing: the difference is within the margin."
+        if CANNOT in row["verdict"]:
+            return row["verdict"].replace(CANNOT, f"{CANNOT} what {self.trick} does") + "."
         if not row["verdict"]:
             return f"{more}, but an interval needs {FEWEST} seeds, not {row['seeds']}.{would_do}"
         return f"unknown whether {self.trick} matters; {more} can be luck with {row['seeds']} seeds.{would_do}"
@@ -158,7 +161,8 @@ MEANS = (
 HOW = """*Area* is a seed's mean return over training. A difference is {}, with Welch's 95% interval, \
 which includes the noise of choosing the two learning rates; *p* is corrected by Holm's method for the number of \
 environments. At a single rate, differences are of the tuning seeds and not corrected. In an environment whose scale \
-is known, an interval within a twentieth of it counts as *practically nothing*."""
+is known, an interval within a twentieth of it counts as *practically nothing*, if the arms learned something and are \
+not near the ceiling."""
 
 
 def _table(found: Judged) -> str:
