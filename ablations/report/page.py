@@ -155,7 +155,8 @@ from Welch's t. Those of differences in area include the noise of choosing the t
 the tuning seeds are known.
 
 **Verdicts.** A trick *helps* or *hurts* if its difference is detected. It does *practically nothing* if the interval \
-lies within ±0.05. Otherwise its effect is *unknown*: these seeds cannot tell.
+lies within ±0.05. Otherwise its effect is *unknown*: these seeds cannot tell. Where no arm has learned much (no area \
+above 0.15) or all are near the ceiling (no area below 0.9), a small difference says nothing, so none is called so.
 
 **Learning rates.** Unless its table says otherwise, each arm runs at the best rate of a grid, chosen on seeds that \
 are not reported. Whole episodes make larger batches than \
