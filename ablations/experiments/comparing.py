@@ -76,7 +76,7 @@ def answer(
         command,
         asked.design,
     )
-    return write_comparison(made, out, name_of_request(asked), time.perf_counter() - start)
+    return write_comparison(made, out, name_of_request(asked, settings, out), time.perf_counter() - start)
 
 
 def tuned(settings: Sequence[Job], asked: Request, store: Store, workers: int) -> list[dict[float, Tried]]:

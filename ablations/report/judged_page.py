@@ -22,7 +22,7 @@ from ablations.report.comparison_page import Compared
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
 from ablations.report.trials_section import trials_text
-from ablations.training.store import as_file_name, name_of
+from ablations.training.store import as_file_name, digest, name_of
 from tricks.ladder import COLORS, NEEDS
 from tricks.runs.files import make_folder, write_whole
 
@@ -87,7 +87,8 @@ def write_judged(
     base: what the trick is in or added to, in words. worlds: studies with the trick's trials, if it has some.
     """
     made = _together(trick, found, worlds)
-    name = as_file_name(name_of("judge", trick, base, first=0))
+    answers = [each.files[0].parent.name for each in found]  # which hold all that tells one question from another
+    name = as_file_name(name_of("judge", trick, base, digest(answers), first=0))
     folder = out / name
     make_folder(folder)
     effects = {env: Effects(_row(made.table, env), _rates(each)) for env, each in made.comparisons.items()}

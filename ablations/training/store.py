@@ -7,10 +7,12 @@ is a hash of what was trained, so any command that needs the same job finds its 
 import contextlib
 import hashlib
 import itertools
+import json
 import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from ablations.training.jobs import Job, Result, parse_result
 from ablations.training.score_index import Index, Stamp
@@ -116,6 +118,11 @@ def name_of(*parts: str, first: int) -> str:
         start = name.encode()[: LONGEST - 17].decode(errors="ignore")
         name = f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return name + (f"_from{first}" if first else "")
+
+
+def digest(question: Any) -> str:
+    """Eight digits that tell a question from others in the name of its folder. question: as plain values."""
+    return hashlib.sha256(json.dumps(question, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
 def as_file_name(text: str) -> str:
