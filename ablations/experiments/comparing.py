@@ -16,6 +16,7 @@ from ablations.design.flag_sets import in_words, numbers
 from ablations.design.own_file import replaced_in_words
 from ablations.experiments.requests import Request, jobs_of, name_of_request, reference_first, settings_of
 from ablations.report.comparison_page import Compared, write_comparison
+from ablations.training import jobs as current
 from ablations.training.jobs import Job
 from ablations.training.store import Store, prepare
 from ablations.training.tuning import Tried, searched, still_wanted
@@ -123,6 +124,7 @@ def _frames(arms: Sequence[Arm], jobs: Sequence[Sequence[Job]], store: Store) ->
             about |= {"replaced": replaced_in_words(dict(arm.functions))} if arm.functions else {}
             own = scores.table(config.seed_list).rename(columns={"score": "area"}).rename_axis("seed").reset_index()
             rows.append(own.assign(arm=arm.name, **about)[["arm", "seed", *about, "area", "late", "diverged"]])
+            rows[-1]["algorithm"] = current.ALGORITHM
             curves.append(result.curve.assign(arm=arm.name)[["arm", *result.curve.columns]])
     curve = pd.concat(curves, ignore_index=True)
     return Frames(pd.concat(rows, ignore_index=True), curve.dropna(axis=1, how="all"))
