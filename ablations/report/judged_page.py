@@ -142,8 +142,6 @@ def _page(found: Judged, base: str, name: str, comparisons: Sequence[Compared], 
     first = comparisons[0]
     seeds = int(found.table.seeds.max())
     parts = [f"# Does {plain(found.trick)} matter in {plain(base)}?"]
-    if found.trick not in NEEDS:
-        parts = [f"# What changes in {plain(base)} with {plain(found.trick)}?"]
     parts += [f"{seeds} seeds per arm; {first.rates}.", _table(found), *map(plain, found.sentences)]
     parts += [picture("Effects by environment and learning rate", name, "effects.png")]
     if len(found.moved):
