@@ -5,13 +5,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from support.studies import study
 
 from ablations import Arm
+from ablations.analysis.study_files import load, refuse_another, refuse_others, save
 from ablations.design.arms import Design
+from ablations.design.designs import ladder
 from ablations.experiments.requests import Request, name_of_request, settings_of
 from ablations.training import jobs
-from tricks import PPO, REINFORCE, Config
+from ablations.training.plan import plans
+from ablations.training.questions import asked_of, refuse_other_answer
+from ablations.training.rates import FIXED, Rate
+from ablations.training.what import What
+from tricks import PPO, REINFORCE, Config, InputError
 
 CONFIG = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)
 CARTPOLE = replace(CONFIG, env="CartPole-v1")
@@ -86,3 +94,82 @@ def test_a_function_whose_file_changed_is_another_one(tmp_path: Path, monkeypatc
         file.write_text(f"def mine(ratio, advantage, clip_range):\n    return ratio * {factor}\n")
         names.append(name_of(PLAIN._replace(arms=with_function(function_from(f"{file}:mine"))), tmp_path))
     assert names[0] == names[2] != names[1]
+
+
+def stored(folder: Path) -> Path:
+    return save(study(ladder(["baseline"]), lambda _: 0, seeds=8), folder)[1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"env": "Acrobot-v1"}, "holds another study, on CartPole-v1 with 100,000 steps"),
+        ({"steps": 7}, "holds another study, on CartPole-v1 with 100,000 steps"),
+        ({"gamma": 0.5}, "with the usual numbers"),
+        ({"wrap": ("gymnasium.wrappers:FlattenObservation",)}, "with the usual numbers"),
+        ({"env_args": {"x": 1}}, "with the usual numbers"),
+        ({"device": "cuda"}, "device cpu"),
+    ],
+)
+def test_a_study_of_one_name_and_another_question_is_not_replaced(
+    changed: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = stored(tmp_path)
+    refuse_another(path, Config())
+    with pytest.raises(InputError, match=said):
+        refuse_another(path, replace(Config(), **changed))
+
+
+def test_a_study_at_other_rates_or_of_other_code_is_not_replaced(tmp_path: Path) -> None:
+    path = stored(tmp_path)  # at a rate of 0.02
+    job, tuned, fixed = jobs.Job(Config(), REINFORCE), Rate(0.02), Rate(0.5, FIXED)
+    refuse_others(path, {job: tuned})
+    refuse_others(path, {job: fixed})  # which the study's name says
+    refuse_others(tmp_path / "nothing", {job: Rate(0.03)})
+    with pytest.raises(InputError, match=r"reinforce on CartPole-v1 at learning rate 0\.02, which is 0\.03 now"):
+        refuse_others(path, {job: Rate(0.03)})
+    made = load(path)
+    noted = made.about["made with"] | {"own code": ["1a2b"]}
+    save(replace(made, about=made.about | {"made with": noted}), tmp_path)
+    with pytest.raises(InputError, match="made with another version of your module"):
+        refuse_others(path, {job: tuned})
+
+
+def test_a_module_of_one_s_own_counts_in_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a change of its file, no finished job and no stored study stands for it."""
+    home = tmp_path / "mine_of_folders.py"
+    home.write_text(
+        "import gymnasium as gym\n\ngym.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config, keys = Config("mine_of_folders:Mine-v0"), []
+    for line in ("", "# changed\n"):
+        home.write_text(home.read_text() + line)
+        (plan,) = plans(What(env=config.env, tricks="baseline", steps=64), "1")
+        asked = asked_of(config, REINFORCE, [jobs.job_of(config, REINFORCE)])
+        keys.append((next(iter(plan.jobs)).key, jobs.job_of(config, REINFORCE).key, asked["own_code"]))
+    assert all(before != after for before, after in zip(*keys, strict=True))
+    assert jobs.job_of(Config(), REINFORCE).own is None
+
+
+def test_a_table_of_agents_gives_way_to_the_same_question_only(tmp_path: Path) -> None:
+    path, config = tmp_path / "x.sweep.csv", replace(CONFIG, steps=64)
+    asked = asked_of(config, PPO, [jobs.Job(config, PPO)])
+    refuse_other_answer(path, asked)
+    pd.DataFrame([{"score": 1.0, **asked}]).to_csv(path, index=False)
+    refuse_other_answer(path, asked)
+    for name, other in {
+        "env": asked_of(replace(config, env="tricks_Corridor-v0"), PPO, []),
+        "steps": asked_of(replace(config, steps=65), PPO, []),
+        "flags": asked_of(config, REINFORCE, []),
+        "numbers": asked_of(replace(config, gamma=0.5), PPO, []),
+        "device": asked_of(replace(config, device="cuda:1"), PPO, []),
+        "algorithm": asked | {"algorithm": jobs.ALGORITHM + 1},
+        "own code": asked | {"own_code": "1a2b"},
+    }.items():
+        with pytest.raises(InputError, match=f"holds other results, with {name} .*, where this one has .*; choose"):
+            refuse_other_answer(path, other)
+    pd.DataFrame([{"score": 1.0, "env": config.env}]).to_csv(path, index=False)
+    refuse_other_answer(path, asked)  # an older table, which does not say more
+    path.write_bytes(b"\xff\xfe")
+    refuse_other_answer(path, asked)
