@@ -113,7 +113,8 @@ def _report(arguments: list[str]) -> int:
     studies = load_all(source)
     questions = [] if chosen.from_results else page.questions_in(source)
     if not [*studies, *questions]:
-        raise InputError(f"no run files (*{SUFFIX}) in {source}; `python -m ablations run` writes them")
+        where = source if source.is_dir() else f"{source}, which is no folder"
+        raise InputError(f"no run files (*{SUFFIX}) in {where}; `python -m ablations run` writes them")
     if chosen.from_results and (mine := [*out.glob(f"*{SUFFIX}")]):
         raise InputError(
             f"{out} holds runs of your own ({mine[0].name}), whose report this would replace; choose another --out"

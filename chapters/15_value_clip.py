@@ -323,12 +323,13 @@ for name, arm in (("without", replace(clipped, value_clip=False)), ("with", clip
     print(f"Pendulum-v1, alone, {name:7} rate {rate:g}, normalized area {score:+.2f}")
 assert score < -0.1 and set(found.table.env[found.table.detected < 0]) == {"CartPole-v1", "Pendulum-v1"}
 kind = found.table[found.table.question.str.startswith("taken out")].set_index("env").verdict
-assert (kind[["Acrobot-v1", "Pendulum-v1", "Taxi-v4"]] == "practically nothing").all()
+assert (kind[["Acrobot-v1", "Pendulum-v1"]] == "practically nothing").all()
+assert kind["Taxi-v4"] == "cannot tell here: all arms are near the ceiling"
 
 # %% [markdown]
 # On CartPole the full set is better off without the clip, on two sets of 30 seeds. We don't know why: values are
-# normalized there, which is the clip's kindest setting. On Acrobot, Pendulum, and Taxi, where values are normalized,
-# too, it does practically nothing. The red cell for Pendulum, alone, says little: without PPO's clip, neither arm
+# normalized there, which is the clip's kindest setting. On Acrobot and Pendulum, where values are normalized, too,
+# it does practically nothing, and on Taxi, where all arms are near the ceiling, nothing can be told. The red cell for Pendulum, alone, says little: without PPO's clip, neither arm
 # learns anything. Tuning left the arm without value clipping at a rate of 0.00001, where it stays a random policy, and
 # the other at 1, where it does worse than that.
 

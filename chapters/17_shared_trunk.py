@@ -382,7 +382,8 @@ for name in ("Bricks", "Treasure", "Squadron", "BricksByRow"):
     score = games[f"tricks/{name}-v0"]
     print(f"{name}: mean score {score['ppo']:.1f} with two nets, {score['+ shared_trunk']:.1f} with one trunk")
 assert raw.verdict["tricks/Bricks-v0"] == "hurts" and raw.difference["tricks/Bricks-v0"] > -0.1
-assert raw.verdict[["tricks/Treasure-v0", "tricks/Squadron-v0"]].eq("practically nothing").all()
+assert raw.verdict["tricks/Squadron-v0"] == "practically nothing"
+assert raw.verdict["tricks/Treasure-v0"] == "cannot tell here: no arm learned much"
 assert raw.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk"] < 0.35 * score["ppo"]
 
 # %% [markdown]
@@ -394,8 +395,8 @@ assert raw.verdict["tricks/BricksByRow-v0"] == "hurts" and score["+ shared_trunk
 evidence("shared_trunk")
 
 # %% [markdown]
-# On pixels, sharing is usual. In Bricks it costs about 15% of the score, and in Treasure and Squadron it makes
-# practically no difference. (In Treasure that means little: PPO itself averages 3.5 there, where the ceiling is 64.) A
+# On pixels, sharing is usual. In Bricks it costs about 15% of the score, and in Squadron it makes practically no
+# difference. (Treasure can't tell: PPO itself averages 3.5 there, where the ceiling is 64, and so does its twin.) A
 # picture of 10 × 10 cells may just be too easy to see. In `BricksByRow` it costs more than two thirds of the score. The
 # rules are those of Bricks, only the points are larger: most likely it's the scale again, but `return_norm` wasn't
 # tried here. ([Separate optimizers](09_grad_clip.ipynb), which can keep a value loss from starving the policy, are no

@@ -179,9 +179,10 @@ Markdown(markdown(company))
 #
 # A number is an effect that was detected, and confirmed on other seeds: blue helps, red hurts. A small
 # circle means *practically nothing*: the whole interval lies within ±0.05. A blank cell means *unknown*. These two are
-# opposites: a circle is an effect that we know to be small; a blank cell is one that these seeds can't pin down. A
-# dash: no illegal actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups.
-# Pendulum has γ = 0.9, the others 0.99.)
+# opposites: a circle is an effect that we know to be small; a blank cell is one that these seeds can't pin down, or that
+# would be small whatever the trick does, because no arm learned much or all are near the ceiling. A dash: no illegal
+# actions to mask. (In the full set, `baseline`, `reuse`, `clip`, and `return_norm` stand for groups. Pendulum has
+# γ = 0.9, the others 0.99.)
 
 # %% tags=["hide-input"]
 every = all_effects().copy()

@@ -42,8 +42,9 @@ def scores_by_rate(study: Study, tricks: Tricks) -> ByRate:
 def effects_by_rate(study: Study, design: Design) -> pd.DataFrame:
     """One row per comparison and column: each rate of the grid, `over all` of them, and `own best`.
 
-    trick, label, at, difference, low, high (95%, Welch), p, seeds. `own best` is the effect of `effects`, on the
-    reported seeds; the others are of the tuning seeds. Comparisons with an arm that lacks a rate are left out.
+    trick, label, at, without, with, difference, low, high (95%, Welch), p, seeds. `own best` is the effect of
+    `effects`, on the reported seeds; the others are of the tuning seeds. Comparisons with an arm that lacks a rate are
+    left out.
     """
     rows: list[dict[str, Any]] = []
     own = effects(study, design)
@@ -56,8 +57,12 @@ def effects_by_rate(study: Study, design: Design) -> pd.DataFrame:
         found[OVER_ALL] = over_all(without, having)
         counts = dict.fromkeys(found, len(having[GRID[0]])) | {AT_BEST: int(best.seeds.iloc[0])}
         found[AT_BEST] = Estimate(*(float(best[name].iloc[0]) for name in ("difference", "low", "high", "p")))
+        means = {f"{lr:g}": (without[lr].mean(), having[lr].mean()) for lr in GRID}
+        means[OVER_ALL] = tuple(np.mean([arm[lr].mean() for lr in GRID]) for arm in (without, having))
+        means[AT_BEST] = best.without.iloc[0], best["with"].iloc[0]
         for at, each in found.items():
             rows.append({"design": design.name, "env": study.env, "trick": pair.trick, "label": pair.label, "at": at})
+            rows[-1] |= dict(zip(("without", "with"), means[at], strict=True))
             rows[-1] |= {"difference": each.mean, "low": each.low, "high": each.high, "p": each.p, "seeds": counts[at]}
     return pd.DataFrame(rows)
 

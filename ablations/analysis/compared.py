@@ -1,12 +1,12 @@
 """Arms against a reference: what each scores, how far it is from the reference, and what can be said about that."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.effects import HELPS, HURTS, MARGIN, NOTHING, UNKNOWN
+from ablations.analysis.effects import HELPS, HURTS, MARGIN, verdict
 from ablations.analysis.estimates import LEVEL, Estimate, Z, holm, unpaired
 from ablations.analysis.scales import SCALES
 from ablations.analysis.stats import FEWEST, improvement, interval, iqm
@@ -25,21 +25,27 @@ class Frames(NamedTuple):
     """Rows of arm, seed, step, return, and what else was kept, such as diagnostics."""
 
 
+Span = tuple[float, float]  # the areas of a random policy and of the best possible; NaN if not known
+NO_SPAN = (np.nan, np.nan)
 Against = str | Mapping[str, str]  # the reference of all arms, or of each arm that has one
 
 
 def compared_arms(
-    runs: pd.DataFrame, against: Against, choosing: Mapping[str, float] | None = None, margin: float | None = None
+    runs: pd.DataFrame,
+    against: Against,
+    choosing: Mapping[str, float] | None = None,
+    margin: float | None = None,
+    span: Span = NO_SPAN,
 ) -> pd.DataFrame:
     """One row per arm: its rate and scores, in units of return, and its difference in area from its reference's.
 
     runs: a row per arm and seed with `arm, seed, lr, area, late, diverged`. choosing: of arms whose learning rate was
-    chosen, the variance of their mean area over that choice. margin: a difference that is certainly smaller counts as
-    practically nothing; None: no difference does. Arms come in their order in `runs`, the reference of all first.
+    chosen, the variance of their mean area over that choice. margin, span: see `verdict`. Arms come in their order in
+    `runs`, the reference of all first.
 
     area, iqm and late have their 95% intervals over seeds (expanded bootstrap). difference, low, high and p are
     Welch's, with the variance of choosing both rates. p_holm is corrected for the number of arms by Holm's method, and
-    decides the verdict: helps, hurts, practically nothing, unknown; empty with fewer than FEWEST seeds. would_do is the
+    decides the verdict, see `verdict`; empty with fewer than FEWEST seeds. would_do is the
     number of seeds per arm that would detect the difference seen in four of five tries, NaN if it was detected.
     """
     choosing = choosing or {}
@@ -57,7 +63,9 @@ def compared_arms(
         enough.append(would_do(mine, base, len(pairs)))
     frame = frame.assign(**dict(zip(("difference", "low", "high", "p"), np.array(found).T, strict=True)), better=better)
     frame["p_holm"] = holm(frame.p.to_numpy())
-    frame["verdict"] = [_verdict(row, margin) for row in frame.to_dict("records")]
+    base_areas = frame.against.map(frame.set_index("arm").area)
+    rows = frame.assign(**{"without": base_areas, "with": frame.area}).to_dict("records")
+    frame["verdict"] = [verdict(row, margin, span) for row in rows]
     frame["would_do"] = enough
     frame.loc[frame.verdict.isin([HELPS, HURTS]), "would_do"] = np.nan
     return frame
@@ -78,14 +86,6 @@ def _scores(name: str, runs: pd.DataFrame) -> dict[str, object]:
         low, high = interval(values, statistic)
         row |= {key: float(statistic(values)), f"{key}_low": float(low), f"{key}_high": float(high)}
     return row | {"diverged": int(runs.diverged.notna().sum()), "seeds": len(runs)}
-
-
-def _verdict(row: Mapping[Any, Any], margin: float | None) -> str:
-    if np.isnan(row["p_holm"]):
-        return ""
-    if row["p_holm"] < LEVEL:
-        return HELPS if row["difference"] > 0 else HURTS
-    return NOTHING if margin is not None and -margin < row["low"] and row["high"] < margin else UNKNOWN
 
 
 def would_do(having: np.ndarray, without: np.ndarray, tests: int = 1) -> float:
@@ -110,6 +110,14 @@ def margin_of(env: str) -> float | None:
     """MARGIN of the way from a random policy to the ceiling, in units of return; None where there is no such scale."""
     scale = SCALES.get(env)
     return None if scale is None else MARGIN * (scale.ceiling - scale.random)
+
+
+def span_of(env: str, curves: pd.DataFrame) -> Span:
+    """From a random policy to the ceiling; where that is not known, from the arms' first returns, without a ceiling."""
+    if env in SCALES:
+        return SCALES[env].random, SCALES[env].ceiling
+    first = curves.dropna(subset="return").groupby(["arm", "seed"], sort=False)["return"].first()
+    return float(first.mean()), np.nan
 
 
 Areas = Mapping[float, Sequence[float]]  # a rate -> one area per tuning seed

@@ -1,5 +1,6 @@
 """What each trick does: the scores of every run, and the differences between arms."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,11 @@ from ablations.design.flag_sets import flags
 from tricks.ladder import Tricks
 
 HELPS, HURTS, NOTHING, UNKNOWN = "helps", "hurts", "practically nothing", "unknown"  # verdicts
+CANNOT = "cannot tell here"
+NOT_LEARNED, AT_CEILING = f"{CANNOT}: no arm learned much", f"{CANNOT}: all arms are near the ceiling"
 MARGIN = 0.05  # of normalized area: a trick that certainly does less does practically nothing
+LEARNED = 3  # margins above a random policy: below, a difference of a margin is a third of all that was learned
+HEADROOM = 2  # margins below the ceiling: an area has to lose something while learning, so few ever get nearer
 
 
 def scores(study: Study, tricks: Tricks) -> pd.DataFrame:
@@ -61,16 +66,48 @@ def effects(study: Study, design: Design) -> pd.DataFrame:
         return frame
     frame["p_holm"] = holm(frame.p.to_numpy())
     frame["detected"] = np.where(frame.p_holm < LEVEL, np.sign(frame.difference), 0).astype(int)
-    undecided = np.where(frame.low.isna(), "", np.where(certainly_small(frame), NOTHING, UNKNOWN))
-    frame["verdict"] = np.select([frame.detected > 0, frame.detected < 0], [HELPS, HURTS], undecided)
+    margin = MARGIN if study.env in SCALES else None
+    frame["verdict"] = [verdict(row, margin) for row in frame.to_dict("records")]
     again = study.again
     confirmed = second_try(frame.detected, lambda k: _row(again, design, rows[k][0]) if again else None)
     return pd.concat([frame, confirmed], axis=1)
 
 
+def verdict(row: Mapping[Any, Any], margin: float | None, span: tuple[float, float] = (0.0, 1.0)) -> str:
+    """What can be said of a difference: the one place where that is decided.
+
+    row: difference, low, high, p_holm, and the mean areas `without` and `with`. margin: a difference that is certainly
+    smaller counts as practically nothing; None: none does. span: the areas of a random policy and of the best possible.
+    """
+    if np.isnan(row["low"]):
+        return ""
+    if row["p_holm"] < LEVEL:
+        return HELPS if row["difference"] > 0 else HURTS
+    if margin is None or not (-margin < row["low"] and row["high"] < margin):
+        return UNKNOWN
+    return out_of_room(row["without"], row["with"], margin, span) or NOTHING
+
+
+def out_of_room(without: float, having: float, margin: float, span: tuple[float, float] = (0.0, 1.0)) -> str:
+    """Why a small difference between two arms says nothing; empty if it does. See `verdict`.
+
+    Where neither arm has learned much, there is hardly anything to lose, and near the ceiling hardly anything to gain:
+    the difference is small there whatever the trick does.
+    """
+    if max(without, having) < span[0] + LEARNED * margin:
+        return NOT_LEARNED
+    return AT_CEILING if min(without, having) > span[1] - HEADROOM * margin else ""
+
+
 def certainly_small(frame: pd.DataFrame) -> pd.Series:
     """Which rows have an interval within ±MARGIN, in an environment with a scale."""
     return frame.low.gt(-MARGIN) & frame.high.lt(MARGIN) & frame.env.isin(list(SCALES))
+
+
+def has_room(frame: pd.DataFrame) -> pd.Series:
+    """In which rows a small difference says something, see `out_of_room`."""
+    pairs = zip(frame.without, frame["with"], strict=True)
+    return pd.Series([not out_of_room(*pair, MARGIN) for pair in pairs], frame.index, dtype=bool)
 
 
 def detected_arms(study: Study) -> frozenset[Tricks]:

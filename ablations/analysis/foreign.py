@@ -36,7 +36,9 @@ def curves_of(path: Path, columns: Columns) -> pd.DataFrame:
     """
     runs = _runs(path)
     if not runs:
-        raise InputError(f"{path} holds no monitor file, no event file and no CSV")
+        raise InputError(
+            f"{path} holds no monitor file, no event file and no CSV, and no study, comparison or run of ours"
+        )
     parts, seeds = [], 0
     for files in runs:
         part = _run(files, columns)

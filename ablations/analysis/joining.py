@@ -1,6 +1,6 @@
 """Studies of one folder that belong together: of different seeds, or trials of different tricks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -8,6 +8,7 @@ import pandas as pd
 
 from ablations.analysis.studies import COLUMNS, Study
 from ablations.training.rates import FIXED
+from tricks.errors import InputError
 
 
 def merged(studies: Sequence[Study]) -> list[Study]:
@@ -53,10 +54,21 @@ def _at_one_rate(study: Study) -> bool:
     return bool(tuned.groupby(COLUMNS[:4]).lr.nunique().le(1).all())
 
 
-def _stepped_by(study: Study) -> tuple[list[str] | None, list[str]]:
-    """The backends and the kinds of device of its runs; results of others are never mixed with them."""
+def refuse_mixed(found: Iterable[tuple[str, str]]) -> None:
+    """Raise InputError if results are of different algorithms: what is put together has to come from one.
+
+    found: names and the `ALGORITHM` of each; empty where it was not noted.
+    """
+    by = dict(reversed([(algorithm, name) for name, algorithm in found]))  # of each, the first
+    if len(by) > 1:
+        said = [f"{name} is by {f'ALGORITHM {k}' if k else 'an older ALGORITHM'}" for k, name in by.items()]
+        raise InputError(f"{' and '.join(said)}: they are never put together; keep them in different folders")
+
+
+def _stepped_by(study: Study) -> tuple[list[str] | None, list[str], str]:
+    """The backends and the kinds of device of its runs, and their algorithm; others' are never mixed with them."""
     made = study.about["made with"]
-    return made.get("backend"), made.get("device", ["cpu"])
+    return made.get("backend"), made.get("device", ["cpu"]), study.algorithm
 
 
 def _continues(one: Study, other: Study) -> bool:

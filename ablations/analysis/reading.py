@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.compared import Frames
+from ablations.analysis.joining import refuse_mixed
 from ablations.analysis.studies import SHARES
 from ablations.analysis.study_files import REINFORCE, SUFFIX, load
 from ablations.design.flag_sets import in_words, numbers
@@ -43,7 +44,14 @@ def stored_in(path: Path) -> list[Path]:
 
 
 def together(parts: Sequence[Frames]) -> Frames:
-    """Several tables as one; columns that one of them lacks are NaN there."""
+    """Several tables as one; columns that one of them lacks are NaN there.
+
+    Raises InputError if studies and comparisons are of different algorithms. Single runs and others' go with all.
+    """
+    noted = [part.runs.dropna(subset="algorithm") for part in parts if "algorithm" in part.runs]
+    refuse_mixed(
+        (str(row.study), str(row.algorithm)) for part in noted for row in part.drop_duplicates("study").itertuples()
+    )
     runs, curves = (pd.concat([part[k] for part in parts], ignore_index=True) for k in (0, 1))
     return Frames(runs, curves)
 
@@ -72,7 +80,9 @@ def of_study(path: Path) -> Frames:
     curves["step"] = (curves.steps * curves.share.str.rstrip("%").astype(int) / POINTS).round().astype(int)
     order = ["study", "arm", "env", "numbers", "lr", "seed", "step", "return"]
     curves = curves[order].sort_values(order[:-1], kind="stable", ignore_index=True)
-    return Frames(runs[["study", "arm", "seed", "env", "steps", "tricks", "numbers", "lr", "tuned", *SCORES]], curves)
+    runs = runs.assign(algorithm=study.algorithm if study.kind != "games" else None)
+    kept = ["study", "arm", "seed", "env", "steps", "tricks", "numbers", "lr", "tuned", *SCORES, "algorithm"]
+    return Frames(runs[kept], curves)
 
 
 def short_name(tricks: str) -> str:
@@ -88,6 +98,8 @@ def short_name(tricks: str) -> str:
 def of_comparison(folder: Path) -> Frames:
     """What `compare` wrote."""
     parts = [_table(folder / name).assign(study=folder.name) for name in ("runs.csv", "curves.csv.gz")]
+    noted = parts[0].algorithm.astype(str) if "algorithm" in parts[0] else ""
+    parts[0] = parts[0].assign(algorithm=noted)
     return Frames(*(part[["study", *part.columns.drop("study")]] for part in parts))
 
 

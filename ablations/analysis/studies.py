@@ -16,6 +16,7 @@ import pandas as pd
 from ablations.design.arms import Design
 from ablations.design.flag_sets import flags, numbers
 from ablations.design.story import subject
+from ablations.training import jobs
 from ablations.training.jobs import Count, Job
 from ablations.training.scores import POINTS, Scored
 from ablations.training.store import Store
@@ -96,6 +97,11 @@ class Study:
         first, end = self.about["seeds"]
         return end - first
 
+    @property
+    def algorithm(self) -> str:
+        """The `ALGORITHM` of its jobs; empty if it was not noted, as before it was."""
+        return ", ".join(self.about["made with"].get("algorithm", ()))
+
     def of(self, tricks: Tricks) -> pd.DataFrame:
         """The runs of one arm, one row per seed; empty if there are none."""
         return self._arms.get(flags(tricks), self.runs.iloc[:0])
@@ -138,23 +144,28 @@ def study_of(plan: "Plan", store: Store, command: str) -> Study:
     """The finished part of a plan. Raises InputError if nothing is finished."""
     read = ((job, rate, store.scored(job)) for job, rate in plan.jobs.items())
     done = [Done(job, rate.reservation, result) for job, rate, result in read if result is not None]
-    about = about_runs(command, done, plan.seeds)
+    about = about_runs(command, done, plan.seeds, jobs.ALGORITHM)
     about["left out"] = plan.left_out
     reported = {seed for arm in plan.arms for seed in plan.seeds_of(arm)}
     return Study(plan.name, plan.designs, gather(done, reported), about)
 
 
-def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int]) -> About:
-    """The command that made the runs of these seeds, the time they took in total, and the versions behind them."""
+def about_runs(command: str, done: Sequence[Done], seeds: Sequence[int], algorithm: int | None = None) -> About:
+    """The command that made the runs of these seeds, the time they took in total, and the versions behind them.
+
+    algorithm: the `ALGORITHM` of the jobs; None: of runs that are no jobs.
+    """
     found = {key: sorted({said for each in done if (said := each.result.made_with[key])}) for key in VERSIONS}
     where = {"backend": sorted({each.job.config.backend for each in done})}
     where["device"] = sorted({each.job.device for each in done})
+    where["own code"] = sorted({each.job.own.fingerprint for each in done if each.job.own})
+    where["algorithm"] = [] if algorithm is None else [str(algorithm)]
     gpus = sorted({said for each in done if (said := each.result.made_with.get("gpu"))})
     return {
         "command": command,
         "seconds": round(sum(each.result.seconds for each in done), 1),
         "steps": sum(each.result.steps for each in done),
-        "made with": found | where | ({"gpu": gpus} if gpus else {}),
+        "made with": found | {key: some for key, some in where.items() if some} | ({"gpu": gpus} if gpus else {}),
         "seeds": [min(seeds), max(seeds) + 1],
     }
 

@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NotRequired
@@ -10,12 +10,15 @@ from typing import NotRequired
 import numpy as np
 import pandas as pd
 
-from ablations.analysis.joining import gathered, merged
+from ablations.analysis.joining import gathered, merged, refuse_mixed
 from ablations.analysis.stored_designs import Named, StoredDesign, as_design, as_stored
 from ablations.analysis.studies import COLUMNS, SHARES, About, Study
-from ablations.design.flag_sets import numbers
+from ablations.design.flag_sets import flags, in_words, numbers
 from ablations.design.registry import position
-from ablations.training.jobs import kind
+from ablations.training import jobs
+from ablations.training.jobs import Job, kind
+from ablations.training.rates import FIXED, Rate
+from ablations.training.store import set_aside
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.config import Config
 from tricks.errors import InputError
@@ -39,12 +42,17 @@ class StudyHeader(About):
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
     """Write `<name>.runs.csv.gz`. Returns the study as it will be read back, with five digits, and the path.
 
-    An existing file with more seeds is kept, and a printed line says so.
+    An existing file with more seeds is kept, and so is one of another algorithm, under another name; a printed line
+    says so.
     """
     about = study.about | {"designs": [as_stored(design) for design in study.designs]}
     text = tagged(about, study.runs.assign(tricks=study.runs.tricks.replace("", REINFORCE)), digits=5)
     path = folder / f"{study.name}{SUFFIX}"
     before = load_if_whole(path)
+    if before and before.algorithm != study.algorithm:
+        by = before.algorithm or "-older"
+        print(f"kept {path}, which is of another ALGORITHM, as {set_aside(path, f'algorithm{by}-kept').name}")
+        before = None
     first, end = before.about["seeds"] if before else study.about["seeds"]
     if end > study.about["seeds"][1]:
         print(f"kept {path}, which has seeds {first} to {end - 1}")
@@ -62,13 +70,17 @@ def save_again(again: Study, first: Study, folder: Path) -> Study:
 
 
 def refuse_another(path: Path, config: Config, arms: Sequence[Tricks] | None = None) -> None:
-    """Raise InputError if the file holds a study of the same name with other numbers, another backend, or more arms.
+    """Raise InputError if the file holds another study of the same name: one that a new one would replace.
 
-    arms: of the new study; None if they do not matter.
+    That is one in another environment, with other numbers, on another backend, or with more arms. One of another
+    algorithm is no obstacle, see `save`. arms: of the new study; None if they do not matter.
     """
     before = load_if_whole(path)
-    if before is None:
+    if before is None or (before.algorithm and before.algorithm != str(jobs.ALGORITHM)):
         return
+    if (before.env, before.steps) != (config.env, config.steps):
+        where = f"on {before.env} with {before.steps:,} steps"
+        raise InputError(f"{path} holds another study, {where}; choose another --out")
     own, made_with = before.runs.numbers.iloc[0], before.about["made with"]
     backends, devices = made_with.get("backend", [config.backend]), made_with.get("device", ["cpu"])
     if (own, backends, devices) != (numbers(config), [config.backend], [kind(config.device)]):
@@ -78,6 +90,27 @@ def refuse_another(path: Path, config: Config, arms: Sequence[Tricks] | None = N
     lost = {arm.tricks for design in before.designs for arm in design.arms}.difference(arms or ())
     if arms is not None and lost:
         raise InputError(f"{path} holds another study, with arms that this one lacks; choose another --out")
+
+
+def refuse_others(path: Path, rated: Mapping[Job, Rate]) -> None:
+    """Raise InputError if the file has an arm at another rate than these jobs, with other code of the user's, or lost.
+
+    For files of several settings; and what `refuse_another` does not see.
+    """
+    before = load_if_whole(path)
+    if before is None or (before.algorithm and before.algorithm != str(jobs.ALGORITHM)):
+        return
+    code = sorted({job.own.fingerprint for job in rated if job.own})
+    if code != before.about["made with"].get("own code", code):
+        raise InputError(f"{path} was made with another version of your module; choose another --out")
+    stored = before.runs[before.runs.tuned.ne(FIXED)].drop_duplicates([*COLUMNS[:4]])
+    rates = {(row.env, row.steps, row.numbers, row.tricks): row.lr for row in stored.itertuples()}
+    for job, rate in rated.items():
+        config = job.config
+        lr = rates.get((config.env, config.steps, numbers(config), flags(job.tricks)), rate.value)
+        if rate.reservation != FIXED and not np.isclose(lr, rate.value, rtol=1e-4):
+            there = f"{in_words(job.tricks)} on {config.env} at learning rate {lr:g}, which is {rate.value:g} now"
+            raise InputError(f"{path} holds {there}; choose another --out")
 
 
 def load_if_whole(path: Path) -> Study | None:
@@ -156,9 +189,10 @@ def load_all(folder: Path) -> list[Study]:
     What confirms a study is its `again`, if no seed of it is among the study's own, and no rate was chosen anew in
     between: if seeds 0 to 9 were tried again on 10 to 19, and these have joined the study since, they confirm nothing.
 
-    Raises InputError if a file is damaged.
+    Raises InputError if a file is damaged, or if they are of different algorithms.
     """
     every = [load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    refuse_mixed((study.name, study.algorithm) for study in every if study.kind != "games")
     again = {study.about["confirms"]: study for study in every if "confirms" in study.about}
     studies = merged([study for study in every if "confirms" not in study.about])
     studies = [replace(study, again=_elsewhere(study, again.get(study.name))) for study in studies]

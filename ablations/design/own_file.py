@@ -1,8 +1,9 @@
-"""Functions from a file of the user's: `my.py:three_arms`."""
+"""Functions from a file of the user's: `my.py:three_arms`; and how those that replace ours are put in words."""
 
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,18 @@ def function_from(text: str) -> Callable[..., Any]:
     if not callable(found):
         raise InputError(f"{place} has no function {name!r}")
     return found  # type: ignore[no-any-return]
+
+
+def replaced_in_words(functions: Mapping[str, Callable[..., Any]]) -> str:
+    """`Adam replaced by mine.py:sgd`: which of our functions give way, and to what."""
+    return " and ".join(f"{name} replaced by {_place(function)}" for name, function in functions.items())
+
+
+def _place(function: Callable[..., Any]) -> str:
+    """A function as `function_from` takes it, without the folder; by its name alone where it has no file."""
+    code = inspect.unwrap(getattr(function, "func", function))
+    name = getattr(code, "__name__", type(code).__name__)
+    try:
+        return f"{Path(inspect.getfile(code)).name}:{name}"
+    except (TypeError, OSError):
+        return str(name)

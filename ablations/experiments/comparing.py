@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.choosing import means_chosen
-from ablations.analysis.compared import Frames, compared_arms, differences_by_rate, margin_of
+from ablations.analysis.compared import Frames, compared_arms, differences_by_rate, margin_of, span_of
 from ablations.design.arms import Arm
 from ablations.design.flag_sets import in_words, numbers
+from ablations.design.own_file import replaced_in_words
 from ablations.experiments.requests import Request, jobs_of, name_of_request, reference_first, settings_of
 from ablations.report.comparison_page import Compared, write_comparison
+from ablations.training import jobs as current
 from ablations.training.jobs import Job
 from ablations.training.store import Store, prepare
 from ablations.training.tuning import Tried, searched, still_wanted
@@ -67,7 +69,7 @@ def answer(
     made = Compared(
         asked.config,
         tuple(asked.arms),
-        compared_arms(runs, against, choosing, _margin(asked, env)),
+        compared_arms(runs, against, choosing, _margin(asked, env), span_of("" if env else asked.config.env, curves)),
         runs,
         curves,
         differences_by_rate(areas, against) if areas else None,
@@ -75,7 +77,7 @@ def answer(
         command,
         asked.design,
     )
-    return write_comparison(made, out, name_of_request(asked), time.perf_counter() - start)
+    return write_comparison(made, out, name_of_request(asked, settings, out), time.perf_counter() - start)
 
 
 def tuned(settings: Sequence[Job], asked: Request, store: Store, workers: int) -> list[dict[float, Tried]]:
@@ -119,8 +121,10 @@ def _frames(arms: Sequence[Arm], jobs: Sequence[Sequence[Job]], store: Store) ->
             assert result is not None
             about: dict[str, Any] = {"env": config.env, "steps": config.steps, "tricks": in_words(arm.tricks)}
             about |= {"numbers": numbers(config), "lr": config.rates[0]}
+            about |= {"replaced": replaced_in_words(dict(arm.functions))} if arm.functions else {}
             own = scores.table(config.seed_list).rename(columns={"score": "area"}).rename_axis("seed").reset_index()
             rows.append(own.assign(arm=arm.name, **about)[["arm", "seed", *about, "area", "late", "diverged"]])
+            rows[-1]["algorithm"] = current.ALGORITHM
             curves.append(result.curve.assign(arm=arm.name)[["arm", *result.curve.columns]])
     curve = pd.concat(curves, ignore_index=True)
     return Frames(pd.concat(rows, ignore_index=True), curve.dropna(axis=1, how="all"))

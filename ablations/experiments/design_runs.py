@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from ablations.analysis.effects import detected_arms
 from ablations.analysis.studies import Study, study_of
-from ablations.analysis.study_files import SUFFIX, refuse_another, save, save_again
+from ablations.analysis.study_files import SUFFIX, refuse_another, refuse_others, save, save_again
 from ablations.design.flag_sets import flags, in_words
 from ablations.report import page
 from ablations.report.sentences import spoken
-from ablations.training.jobs import Job
+from ablations.training.jobs import Job, job_of
 from ablations.training.plan import Plan, plans
 from ablations.training.rate_table import FINALISTS, target, use
 from ablations.training.rates import best_rate
@@ -57,6 +57,7 @@ def main(chosen: Options, command: str) -> int:
     made = plans(chosen, chosen.seeds)
     for plan in made:
         refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config, plan.arms)
+        refuse_others(chosen.out / f"{plan.name}{SUFFIX}", plan.jobs)
     store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
     jobs = [job for plan in made for job in plan.jobs]
     left = [job for job in jobs if not store.has(job)]
@@ -154,7 +155,7 @@ def choose_rates(chosen: TuneOptions) -> int:
     settings = [(plan, tricks) for plan in free if not plan.fixed for tricks in plan.arms]
     if not settings:
         raise InputError(f"the suite {chosen.suite} has fixed learning rates")
-    store, arms, each = Store(chosen.out / "jobs"), [Job(p.config, t) for p, t in settings], chosen.seeds_per_rate
+    store, arms, each = Store(chosen.out / "jobs"), [job_of(p.config, t) for p, t in settings], chosen.seeds_per_rate
     prepare(chosen.out)
     scores = tune(arms, store, workers, each)
     print(

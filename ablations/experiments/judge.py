@@ -9,7 +9,7 @@ from ablations.analysis.study_files import RESULTS, SUFFIX, load
 from ablations.design.arm_texts import arm_from, arms_of, refuse_unfit
 from ablations.design.arms import Arm
 from ablations.design.around import with_it, without_it
-from ablations.design.own_file import function_from
+from ablations.design.own_file import function_from, replaced_in_words
 from ablations.experiments import quoted
 from ablations.experiments.comparing import answer, best, tuned
 from ablations.experiments.quoted import OUT, checked_rates, parsed
@@ -68,10 +68,18 @@ def judge(
         for config in configs
     ]
     said = base.name if isinstance(base, Arm) else str(base)
-    return _judged(trick or ", ".join(functions or {}), said, asked, Path(out), workers)
+    return _judged(trick, functions or {}, said, asked, Path(out), workers)
 
 
-def _judged(name: str, base: str, asked: Sequence[Request], out: Path, workers: int, command: str = "") -> Judged:
+def _judged(
+    trick: str,
+    functions: Mapping[str, Callable[..., Any]],
+    base: str,
+    asked: Sequence[Request],
+    out: Path,
+    workers: int,
+    command: str = "",
+) -> Judged:
     """Check everything, say how long it will take, train what is missing, and write the results."""
     if not asked:
         raise InputError("no environment was named")
@@ -82,8 +90,8 @@ def _judged(name: str, base: str, asked: Sequence[Request], out: Path, workers: 
     with_them = f" with {processes} worker{'s' * (processes > 1)}"
     print(f"about {spoken(left)}{with_them}" if left else "everything is trained already", flush=True)
     found = [answer(request, out, workers, command=command) for request in asked]
-    trials = [load(WORLDS)] if name in NEEDS and WORLDS.exists() else []
-    return write_judged(name, base, found, trials, out, command)
+    trials = [load(WORLDS)] if trick in NEEDS and WORLDS.exists() else []
+    return write_judged(trick or replaced_in_words(functions), base, found, trials, out, command)
 
 
 def _arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) -> list[Arm]:
@@ -93,16 +101,18 @@ def _arms(trick: str, arm: Arm, functions: Mapping[str, Callable[..., Any]]) -> 
     if functions:
         for name in functions:
             home(name)
-        return [arm, Arm(f"{arm.name} with my {', '.join(functions)}", arm.tricks, arm.numbers, functions)]
+        own = dict(arm.functions) | dict(functions)
+        return [arm, Arm(f"{arm.name} with {replaced_in_words(functions)}", arm.tricks, arm.numbers, own)]
     check_known([trick])
     if trick in arm.tricks.on:
         pair = without_it(arm.tricks, trick)
         gone = ", ".join([trick, *pair.label.others])
-        return [Arm(f"{arm.name} without {gone}", pair.without, arm.numbers), arm]
+        return [Arm(f"{arm.name} without {gone}", pair.without, arm.numbers, arm.functions), arm]
     pair = with_it(arm.tricks, trick, arm.tricks.on)
     needed = "".join(f" + {name}" for name in pair.label.others)
     names = f"{arm.name}{needed}", f"{arm.name}{needed} + {trick}"
-    return [Arm(name, on, arm.numbers) for name, on in zip(names, (pair.without, pair.having), strict=True)]
+    pairs = zip(names, (pair.without, pair.having), strict=True)
+    return [Arm(name, on, arm.numbers, arm.functions) for name, on in pairs]
 
 
 def _seconds(asked: Request, out: Path, workers: int) -> float:
@@ -149,6 +159,6 @@ def main(arguments: Sequence[str], command: str) -> int:
     if own.env:
         configs = [replace(line.config, env=env.strip()) for env in own.env.split(",")]
     asked = [Request(arms, config, line.seeds, "", line.rates, own.rate_seeds, own.margin) for config in configs]
-    found = _judged(name, own.base, asked, own.out, own.workers, command)
+    found = _judged("" if replaces else name, functions, own.base, asked, own.out, own.workers, command)
     print(f"\n{found.brief}\n\nwrote {found.files[0]}, and {len(found.files) - 1} other files in its folder")
     return 0

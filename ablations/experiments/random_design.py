@@ -17,7 +17,8 @@ from ablations.design.choice import tricks_named, usable
 from ablations.design.draws import PER_SET, RANGES, VALUES, WHOLE, Drawn, drawn
 from ablations.report.tables import markdown
 from ablations.training.gpus import Device
-from ablations.training.jobs import Job
+from ablations.training.jobs import job_of
+from ablations.training.questions import asked_of, refuse_other_answer
 from ablations.training.store import Store, as_file_name, name_of, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -69,7 +70,14 @@ def main(chosen: Options, command: str) -> int:
     every = [each._replace(config=replace(each.config, **held)) for each in drawn(base, names, chosen.draws // PER_SET)]
     store = Store(chosen.out / "jobs")
     prepare(chosen.out)
-    jobs = [Job(each.config, each.tricks) for each in every]
+    jobs = [job_of(each.config, each.tricks) for each in every]
+    given = " ".join(f"{name}={value}" for name, value in held.items())
+    steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
+    picked = "-".join(names) if chosen.tricks else ""
+    name = name_of("random", chosen.env.replace("/", "_"), f"{chosen.draws}draws", picked, steps, given, first=0)
+    name = as_file_name(name)
+    about = asked_of(replace(base, **held), switched(closed(names)), jobs)
+    refuse_other_answer(chosen.out / f"{name}{AGENTS}", about)
     done = sum(store.has(job) for job in jobs)
     print(f"{chosen.draws:,} agents in {len(jobs)} jobs, {done} of them done before", flush=True)
     failed = run_jobs(jobs, store, workers, chosen.scheduler)
@@ -77,13 +85,7 @@ def main(chosen: Options, command: str) -> int:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
     runs = agents_of(every, names, store)
     varied = [name for name in (*names, *RANGES, *VALUES, *WHOLE) if name not in held]
-    given = " ".join(f"{name}={value}" for name, value in held.items())
-    steps = "" if chosen.steps == Config.steps else f"{chosen.steps}steps"
-    picked = "-".join(names) if chosen.tricks else ""
-    name = name_of("random", chosen.env.replace("/", "_"), f"{chosen.draws}draws", picked, steps, given, first=0)
-    name = as_file_name(name)
-    about = {"env": chosen.env, "steps": chosen.steps, "command": command, **provenance()}
-    agents = runs.assign(**about).to_csv(index=False, float_format="%.6g")
+    agents = runs.assign(**about, command=command, **provenance()).to_csv(index=False, float_format="%.6g")
     write_whole(chosen.out / f"{name}{AGENTS}", gzip.compress(agents.encode(), mtime=0))
     table = choices(runs.assign(score=runs.score.fillna(runs.score.min())), varied)
     write_whole(chosen.out / f"{name}{CHOICES}", table.to_csv(index=False, float_format="%.6g"))
@@ -98,7 +100,7 @@ def agents_of(every: Sequence[Drawn], names: Sequence[str], store: Store) -> pd.
     """One row per agent: its set, its seed, its flags and numbers, its scores, and when it diverged."""
     columns: dict[str, list[Any]] = {}
     for k, (tricks, config) in enumerate(every):
-        found = store.scored(Job(config, tricks))
+        found = store.scored(job_of(config, tricks))
         assert found is not None
         seeds = config.seed_list
         own: dict[str, Any] = {"set": [k] * len(seeds), "seed": seeds}

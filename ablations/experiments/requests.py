@@ -1,9 +1,9 @@
 """A comparison to be made: its arms, checked, and the jobs that train them."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ablations.analysis.compared import Against
 from ablations.design.arm_texts import idle_switch, refuse_unfit
@@ -12,13 +12,14 @@ from ablations.design.flag_sets import numbers
 from ablations.training.jobs import Job
 from ablations.training.own import own_of
 from ablations.training.seed_ranges import FIRST_TUNING_SEED
-from ablations.training.store import as_file_name, name_of
+from ablations.training.store import as_file_name, digest, name_of
 from ablations.training.tuning import SEEDS_PER_RATE
 from tricks import Config
 from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.replaced import home
+from tricks.runs.csv_tables import read_table
 
 SEEDS_PER_JOB = 10  # about as fast as one alone, and more seeds later leave these as they are
 
@@ -90,13 +91,34 @@ def jobs_of(setting: Job, rate: float, seeds: Sequence[int]) -> list[Job]:
     return [setting.at(tuple(seeds[k : k + SEEDS_PER_JOB]), rate) for k in range(0, len(seeds), SEEDS_PER_JOB)]
 
 
-def name_of_request(asked: Request) -> str:
-    """The name of its folder: `compare_CartPole-v1_ppo_vs_ppo_--no-gae`, with what is not the default."""
-    arms = "_vs_".join(arm.name for arm in asked.arms)
-    if asked.design:
-        whole = repr([(arm.tricks.on, arm.numbers, arm.name) for arm in asked.arms])
-        arms = f"{asked.design.name}_{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+def name_of_request(asked: Request, settings: Sequence[Job], out: Path) -> str:
+    """The name of its folder in `out`: `compare_CartPole-v1_ppo_vs_ppo_--no-gae_1a2b3c4d`, with what is no default.
+
+    Another question has another name, since its digest is in it, and one with more seeds has the same. settings: of
+    `settings_of`. If the folder has seeds that are not asked for now, these get a folder of their own.
+    """
+    arms = asked.design.name if asked.design else "_vs_".join(arm.name for arm in asked.arms)
     rates = "tuned" if asked.rates is None else "-".join(f"{lr:g}" for lr in asked.rates)
     steps = f"{asked.config.steps}steps" if asked.config.steps != Config.steps else ""
-    parts = (arms, numbers(asked.config), rates and f"rates-{rates}", steps)
-    return as_file_name(name_of("compare", asked.config.env, *parts, first=min(asked.seeds)))
+    parts = (arms, numbers(asked.config), rates and f"rates-{rates}", steps, digest(_question(asked, settings)))
+    name = as_file_name(name_of("compare", asked.config.env, *parts, first=min(asked.seeds)))
+    if _seeds_in(out / name) <= {*asked.seeds}:
+        return name
+    return f"{name}_{len(asked.seeds)}seeds-{digest(asked.seeds)}"
+
+
+def _question(asked: Request, settings: Sequence[Job]) -> dict[str, Any]:
+    """All that the answer depends on, but for the seeds, as plain values."""
+    each = [(arm.name, job.at((0,), job.config.lr).what) for arm, job in zip(asked.arms, settings, strict=True)]
+    about: dict[str, Any] = {"arms": each, "against": asked.against or asked.arms[0].name, "margin": asked.margin}
+    if asked.rates != ():
+        about |= {"rates": asked.rates, "rate_seeds": asked.rate_seeds}
+    return about | ({"design": [asked.design.name, asked.design.dropped]} if asked.design else {})
+
+
+def _seeds_in(folder: Path) -> set[int]:
+    """The seeds of the comparison in this folder; none if there is none, or it is damaged."""
+    try:
+        return {int(seed) for seed in read_table(folder / "runs.csv").seed}
+    except (OSError, ValueError, AttributeError):
+        return set()

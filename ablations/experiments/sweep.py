@@ -13,11 +13,12 @@ import tyro
 from ablations.analysis.sweeps import fixed, means, varied
 from ablations.design.arm_texts import arm_from, refuse_idle
 from ablations.design.choice import idle, missing_for
-from ablations.design.flag_sets import flags, numbers
+from ablations.design.flag_sets import numbers
 from ablations.design.grids import Stack, parse, stacks
 from ablations.report.sweep_words import in_words
 from ablations.training.gpus import Device
-from ablations.training.jobs import Job
+from ablations.training.jobs import job_of
+from ablations.training.questions import asked_of, refuse_other_answer
 from ablations.training.store import Store, as_file_name, name_of, prepare
 from ablations.training.workers import run_jobs, worker_count
 from tricks.config import Config
@@ -92,9 +93,10 @@ def main(chosen: Options, command: str) -> int:
     parts = (f"sweep_{chosen.rung}", chosen.env.replace("/", "_"), "-".join(shown), steps, given)
     name = as_file_name(name_of(*parts, first=0))
     path = chosen.out / name
-    refuse_other_sweep(path.with_name(f"{name}.sweep.csv"), grid, chosen.seeds)
+    jobs = [job_of(stack.config, tricks) for stack in every]
+    made = asked_of(base, tricks, jobs) | {"rung": chosen.rung}
+    refuse_other_sweep(path.with_name(f"{name}.sweep.csv"), grid, chosen.seeds, made)
     prepare(chosen.out)
-    jobs = [Job(stack.config, tricks) for stack in every]
     what = f"{combinations} combinations × {chosen.seeds} seeds × {chosen.steps:,} steps"
     print(f"{what}, in {len(jobs)} jobs", flush=True)
     failed = run_jobs(jobs, store, workers)
@@ -105,15 +107,7 @@ def main(chosen: Options, command: str) -> int:
     runs = runs[[*grid, *runs.columns.difference([*grid], sort=False)]]
     if means(runs, [*grid]).isna().all():
         raise InputError(f"no combination has a score: in each, some agent ended no episode in {chosen.steps:,} steps")
-    made: dict[str, Any] = {
-        "env": chosen.env,
-        "steps": chosen.steps,
-        "rung": chosen.rung,
-        "flags": flags(tricks),
-        "numbers": numbers(base),
-        "command": command,
-    }
-    runs = runs.assign(**made, **provenance())
+    runs = runs.assign(**made, command=command, **provenance())
     write_whole(path.with_name(f"{name}.sweep.csv"), runs.to_csv(index=False, float_format="%.6g"))
     text = in_words(runs)
     write_whole(path.with_name(f"{name}.md"), text + "\n")
@@ -126,8 +120,12 @@ def main(chosen: Options, command: str) -> int:
     return 0
 
 
-def refuse_other_sweep(path: Path, grid: Mapping[str, Sequence[float]], seeds: int) -> None:
-    """Raise InputError if the file holds a sweep of the same numbers with values or seeds that this one lacks."""
+def refuse_other_sweep(path: Path, grid: Mapping[str, Sequence[float]], seeds: int, made: Mapping[str, Any]) -> None:
+    """Raise InputError if the file holds a sweep of the same numbers with values or seeds that this one lacks.
+
+    Or one that answers another question. made: see `asked_of`.
+    """
+    refuse_other_answer(path, made)
     try:
         before = read_table(path)
         gone = [name for name, values in grid.items() if not set(before[name]) <= {float(f"{x:.6g}") for x in values}]
@@ -154,7 +152,7 @@ def asked(chosen: Options, tricks: Tricks) -> dict[str, tuple[float, ...]]:
 
 def rows(stack: Stack, tricks: Tricks, store: Store) -> pd.DataFrame:
     """One row per agent of a stack: its numbers, its seed, its scores, and when it diverged."""
-    found = store.scored(Job(stack.config, tricks))
+    found = store.scored(job_of(stack.config, tricks))
     assert found is not None
     seeds = stack.config.seed_list
     own = found.table(seeds)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from ablations.analysis.outcomes import outcome, trial_table
 from ablations.analysis.studies import Done, Study, about_runs, gather
-from ablations.analysis.study_files import save, save_again
+from ablations.analysis.study_files import SUFFIX, refuse_others, save, save_again
 from ablations.design.choice import tricks_named
 from ablations.design.registry import TRIALS
 from ablations.design.trial import Dose, Trial
 from ablations.report.trials_section import write_trials
+from ablations.training import jobs as current
 from ablations.training.gpus import Device
 from ablations.training.jobs import Job
 from ablations.training.rate_table import use
@@ -66,7 +67,9 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
         tune([Job(config, arm) for config, arm in untuned], store, workers)
     chosen_tricks = dict.fromkeys(trial.trick for trial in trials) if chosen.tricks else ()
     name = name_of("worlds", "-".join(chosen_tricks), chosen.env.replace("/", "_"), first=seeds[0])
-    study, path = save(trained({t: t.doses for t in trials}, seeds, store, workers, command, name), chosen.out)
+    doses = {trial: trial.doses for trial in trials}
+    refuse_others(chosen.out / f"{name}{SUFFIX}", rated(doses, seeds))
+    study, path = save(trained(doses, seeds, store, workers, command, name), chosen.out)
     if chosen.confirm:
         found = [each for trial in trials if (each := outcome(trial, study.runs))]
         seen = [each.trial for each, sign in zip(found, trial_table(found).seen, strict=True) if sign]
@@ -79,25 +82,31 @@ def main(chosen: Options, seeds: Sequence[int], workers: int, command: str) -> i
     return 0
 
 
-def trained(
-    doses: Mapping[Trial, Sequence[Dose]], seeds: Sequence[int], store: Store, workers: int, command: str, name: str
-) -> Study:
-    """Train both arms of each trial at these doses, unless they are stored. Raises InputError if a job fails."""
-    rated: dict[Job, Rate] = {}
+def rated(doses: Mapping[Trial, Sequence[Dose]], seeds: Sequence[int]) -> dict[Job, Rate]:
+    """The jobs of both arms of each trial at these doses, each with its learning rate."""
+    found: dict[Job, Rate] = {}
     for trial, some in doses.items():
         for dose in some:
             for arm in (trial.without, trial.having):
                 for job, rate in _jobs(trial, dose, arm, seeds):
-                    if job not in rated or rated[job].reservation == FIXED:  # one that another trial chose was tuned
-                        rated[job] = rate
-    jobs = list(rated)
+                    if job not in found or found[job].reservation == FIXED:  # one that another trial chose was tuned
+                        found[job] = rate
+    return found
+
+
+def trained(
+    doses: Mapping[Trial, Sequence[Dose]], seeds: Sequence[int], store: Store, workers: int, command: str, name: str
+) -> Study:
+    """Train both arms of each trial at these doses, unless they are stored. Raises InputError if a job fails."""
+    asked = rated(doses, seeds)
+    jobs = list(asked)
     done = sum(store.has(job) for job in jobs)
     print(f"{len(doses)} trials, {len(seeds)} seeds: {len(jobs)} jobs, {done} of them done before", flush=True)
     failed = run_jobs(jobs, store, workers)
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} jobs failed: {next(iter(failed.values()))}")
-    results = [Done(job, rate.reservation, result) for job, rate in rated.items() if (result := store.scored(job))]
-    return Study(name, (), gather(results, seeds), about_runs(command, results, seeds))
+    results = [Done(job, rate.reservation, result) for job, rate in asked.items() if (result := store.scored(job))]
+    return Study(name, (), gather(results, seeds), about_runs(command, results, seeds, current.ALGORITHM))
 
 
 def picked(names: str, env: str = "") -> list[Trial]:

@@ -15,7 +15,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from ablations.analysis.effects import MARGIN, certainly_small
+from ablations.analysis.effects import MARGIN, certainly_small, has_room
 from ablations.analysis.estimates import LEVEL
 from ablations.analysis.scales import SCALES
 from ablations.figures import style
@@ -27,7 +27,7 @@ HATCH = "////"
 ABOUT_ZERO = "≈ 0"
 KEY = (  # to what `told_apart` tells apart
     f"A number without hatching is detected (false discovery rate 5%, over all cells). {ABOUT_ZERO}: not detected, and "
-    f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more"
+    f"within ±{MARGIN:g} at 95%. Hatched: not detected, and may be more, or would be small whatever the trick does"
 )
 LEVELS = 41  # of the key to the colors: few enough that a file with 256 colors has all of them
 
@@ -147,12 +147,12 @@ def told_apart(effects: pd.DataFrame) -> pd.DataFrame:
     """The effects with p_fdr, `small`, and `hatched`.
 
     An effect that is not detected, at a false discovery rate of 5% over all rows, is small if its interval lies within
-    ±MARGIN, and hatched otherwise. So is an effect that other seeds did not show again.
+    ±MARGIN and the arms have room for more, and hatched otherwise. So is an effect that other seeds did not show again.
     """
     p_fdr = discovered(effects.p.to_numpy())
     unsure = ~(p_fdr < LEVEL)
     refuted = effects.get("confirmed", pd.Series(np.nan, effects.index)).eq(0)
-    small = unsure & certainly_small(effects) & ~refuted
+    small = unsure & certainly_small(effects) & has_room(effects) & ~refuted
     return effects.assign(p_fdr=p_fdr, small=small, hatched=(unsure | refuted) & ~small)
 
 

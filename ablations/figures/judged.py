@@ -24,8 +24,11 @@ class Effects(NamedTuple):
     """Rows of `lr, difference, low, high`; may be empty."""
 
 
-def judged_figure(found: Mapping[str, Effects], said: str, color: str) -> Figure:
-    """One panel per environment: differences in area with their 95% intervals. said: the title."""
+def judged_figure(found: Mapping[str, Effects], said: str, color: str, sides: tuple[str, str]) -> Figure:
+    """One panel per environment: differences in area with their 95% intervals. said: the title.
+
+    sides: the two arms in words; the difference is the second minus the first.
+    """
     style.use()
     width = min(style.WIDTH, max(5.0, 3.6 * len(found)))
     figure, axes = plt.subplots(1, len(found), figsize=(width, HEIGHT), layout="constrained", squeeze=False)
@@ -46,7 +49,7 @@ def judged_figure(found: Mapping[str, Effects], said: str, color: str) -> Figure
         axis.set_xticks(range(len(rows)), names)
         axis.set_xlim(-0.5, len(rows) - 0.5)
         axis.set_title(env, loc="left", size=10)
-    axes[0, 0].set_ylabel("difference in area (return)\nwith − without")
+    axes[0, 0].set_ylabel(f"difference in area (return)\n{sides[1]} − {sides[0]}")
     figure.supxlabel("learning rate of both arms; colored: each arm at its own best", size=9)
     title(figure, said)
     return figure

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ablations.analysis.effects import MARGIN
+from ablations.analysis.effects import AT_CEILING, MARGIN, NOT_LEARNED
 from ablations.figures.style import signed
 from ablations.report.markup import plain
 from ablations.report.tables import markdown
@@ -52,11 +52,11 @@ CLAIMS = (
 
 
 def verdict_on(says: int, effect: dict[Any, Any]) -> str:
-    """Whether an effect agrees with a claim: `can't tell` if it is neither detected nor certainly small.
+    """Whether an effect agrees with a claim: `can't tell` if it is neither detected nor certainly small with room.
 
     effect: a row of `effects`. One that is detected and certainly small agrees with its sign, and with "does little".
     """
-    small = effect["low"] > -MARGIN and effect["high"] < MARGIN
+    small = effect["low"] > -MARGIN and effect["high"] < MARGIN and effect["verdict"] not in (NOT_LEARNED, AT_CEILING)
     if says == 0 and small:
         return AGREES
     if effect["detected"]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN, effects
+from ablations.analysis.effects import HELPS, HURTS, NOTHING, effects
 from ablations.analysis.studies import Study
 from ablations.design.arms import Design
 from ablations.design.story import story_of
@@ -59,14 +59,14 @@ def _based(study: Study, design: Design) -> pd.DataFrame:
 def robot(study: Study, design: Design) -> str:
     """What each trick does in or on top of a preset on a robot, by verdict."""
     frame = effects(study, design)
-    kinds = {verdict: frame[frame.verdict == verdict] for verdict in (HELPS, HURTS, NOTHING, UNKNOWN)}
+    kinds = {verdict: frame[frame.verdict == verdict] for verdict in (HELPS, HURTS, NOTHING)}
     rate = ", all at its learning rate" if set(study.runs.tuned) == {FIXED} else ""
     around = story_of(design).around
     return (
         f"In or on top of `{around}` on {plain(study.env)} ({study.seeds} seeds, {study.steps:,} steps{rate}), "
         f"{_sized(kinds[HELPS])} help, {_sized(kinds[HURTS])} hurt, "
         f"{listed([f'`{trick}`' for trick in kinds[NOTHING].trick])} do practically nothing, and of the other "
-        f"{len(kinds[UNKNOWN])} we can't tell."
+        f"{len(frame) - sum(map(len, kinds.values()))} we can't tell."
     )
 
 

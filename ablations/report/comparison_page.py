@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ablations.analysis.compared import MANY
-from ablations.analysis.effects import HELPS, HURTS, NOTHING
 from ablations.analysis.factors import effects_of
 from ablations.analysis.stats import FEWEST
 from ablations.design.arms import Arm, Design
+from ablations.design.own_file import replaced_in_words
 from ablations.figures import style
 from ablations.figures.saving import save
 from ablations.figures.tidy import by_rate_figure, figure, on_grids, rows_behind
+from ablations.report.compared_words import number, sentence
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
 from tricks.config import Config
@@ -63,7 +63,9 @@ class Compared:
         on = {arm.name: {*arm.tricks.on} for arm in self.arms}
         pairs = dict(zip(self.table.arm, self.table.against, strict=True))
         by = {name: own ^ on[pairs[name]] for name, own in on.items() if pairs[name]}
+        own_code = {arm.name for arm in self.arms if arm.functions}
         found = {name: style.COLORS[next(iter(own))] for name, own in by.items() if len(own) == 1}
+        found = {name: color for name, color in found.items() if not own_code & {name, pairs[name]}}
         return {name: color for name, color in found.items() if [*found.values()].count(color) == 1}
 
     @property
@@ -71,13 +73,18 @@ class Compared:
         """What can be said of each arm against its reference, a sentence each."""
         areas = {name: [*own.area] for name, own in self.runs.groupby("arm")}
         rows = [row for row in self.table.to_dict("records") if row["against"]]
-        return [_sentence(row, alike=areas[row["arm"]] == areas[row["against"]]) for row in rows]
+        return [sentence(row, alike=areas[row["arm"]] == areas[row["against"]]) for row in rows]
+
+    @property
+    def replacements(self) -> list[str]:
+        """Which of our functions give way in which arm, and to what, a sentence each."""
+        return [f"{arm.name}: {replaced_in_words(dict(arm.functions))}." for arm in self.arms if arm.functions]
 
     @property
     def brief(self) -> str:
         """What the terminal shows: the table, and what it means."""
         effects = [] if self.main_effects is None else [_main(self.main_effects), ""]
-        return "\n".join([table_text(self.table), "", *effects, *self.sentences])
+        return "\n".join([table_text(self.table), "", *effects, *self.replacements, *self.sentences])
 
     @cached_property
     def main_effects(self) -> pd.DataFrame | None:
@@ -115,7 +122,7 @@ def _section(found: Compared, name: str, pictures: Sequence[Path], seconds: floa
     parts += [f"{seeds} seeds per arm, {found.config.steps:,} steps per seed; {found.rates}.{reference}"]
     dropped = found.design.dropped if found.design else ()
     parts += [f"Dropped: {plain(arm)} ({plain(reason)})." for arm, reason in dropped]
-    parts += [table_text(found.table), *(plain(said) for said in found.sentences)]
+    parts += [table_text(found.table), *map(plain, [*found.replacements, *found.sentences])]
     parts += [picture(TITLES[path.stem], name, path.name) for path in pictures]
     if found.by_rate is not None and found.by_rate.difference.notna().any():
         parts += ["### Differences at each learning rate", _by_rate(found.by_rate)]
@@ -135,8 +142,8 @@ HOW = """*Area* is a seed's mean return over training, *IQM* the mean of the mid
 *last 10%* the mean return of the episodes that ended in the last tenth of the budget, each with its 95% interval over \
 seeds (expanded percentile bootstrap). A *difference* is in area, from the reference, with Welch's 95% interval; where \
 rates were chosen, it includes the noise of choosing. *p* is corrected by Holm's method for the number of arms; an \
-effect *helps* or *hurts* where p < 0.05. It does *practically nothing* where its interval lies within the margin, and \
-is *unknown* otherwise."""
+effect *helps* or *hurts* where p < 0.05. It does *practically nothing* where its interval lies within the margin, if \
+the arms learned something and are not near the ceiling; otherwise it is *unknown*, or nothing can be told there."""
 
 
 def table_text(table: pd.DataFrame) -> str:
@@ -161,14 +168,14 @@ def table_text(table: pd.DataFrame) -> str:
         cells = [plain(row["arm"]), *[str(row["seeds"])] * counted, *[f"{row['lr']:g}".replace("nan", "–")] * rated]
         cells += [plain(row["against"]) or "–"] * several
         cells += [_spanned(row, key, f"{key}_low", f"{key}_high") for key in ("area", "iqm", "late")]
-        cells += [_spanned(row, "difference", "low", "high", "+"), _number(row["p_holm"], 2), row["verdict"] or "–"]
+        cells += [_spanned(row, "difference", "low", "high", "+"), number(row["p_holm"], 2), row["verdict"] or "–"]
         lines.append((*cells, *[f"{row['diverged']} of {row['seeds']}"] * diverged))
     return markdown(lines)
 
 
 def _main(frame: pd.DataFrame) -> str:
     rows = frame.to_dict("records")
-    cells = [(row["trick"], _spanned(row, "effect", "low", "high", "+"), _number(row["p_holm"], 2)) for row in rows]
+    cells = [(row["trick"], _spanned(row, "effect", "low", "high", "+"), number(row["p_holm"], 2)) for row in rows]
     return markdown([("trick", "effect", "p"), *cells])
 
 
@@ -184,34 +191,5 @@ def _by_rate(frame: pd.DataFrame) -> str:
 def _spanned(row: dict[Any, Any], name: str, low: str, high: str, sign: str = "") -> str:
     """`12.3 [10.1, 14.5]`, without the interval if there is none."""
     known = row[low] == row[low]
-    span = f" [{_number(row[low], sign=sign)}, {_number(row[high], sign=sign)}]" if known else ""
-    return f"{_number(row[name], sign=sign)}{span}"
-
-
-def _number(value: float, digits: int = 4, sign: str = "") -> str:
-    return "–" if value != value else f"{value:{sign}.{digits}g}".replace("-", "−")
-
-
-def enough(seeds: float) -> str:
-    """How many seeds would do, as a sentence with a space before it; empty if that is not known (NaN)."""
-    if seeds != seeds:
-        return ""
-    count = f"About {float(f'{seeds:.2g}'):,.0f}" if seeds <= MANY else f"More than {MANY:,}"
-    return f" {count} seeds per arm would detect a difference like that in four of five tries."
-
-
-def _sentence(row: dict[Any, Any], alike: bool) -> str:
-    """What can be said of an arm. alike: whether every seed has the same area as with the reference."""
-    name, seeds, reference = row["arm"], int(row["seeds"]), row["against"]
-    if row["difference"] != row["difference"]:
-        return f"{name} cannot be compared to {reference}: in some seed no episode ended."
-    if alike:
-        return f"{name} changes no score: every seed has the same area as with {reference}."
-    more = f"{_number(abs(row['difference']), 3)} {'more' if row['difference'] > 0 else 'less'} area than {reference}"
-    if row["verdict"] in (HELPS, HURTS):
-        return f"{name} {row['verdict']}: {more}, p = {_number(row['p_holm'], 2)}."
-    if row["verdict"] == NOTHING:
-        return f"{name} does practically nothing: its area is within the margin of that of {reference}."
-    if seeds < FEWEST:
-        return f"{name} has {more}, but an interval needs {FEWEST} seeds, not {seeds}.{enough(row['would_do'])}"
-    return f"{name}: unknown; {more} can be luck with {seeds} seeds.{enough(row['would_do'])}"
+    span = f" [{number(row[low], sign=sign)}, {number(row[high], sign=sign)}]" if known else ""
+    return f"{number(row[name], sign=sign)}{span}"

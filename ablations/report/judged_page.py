@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.analysis.compared import moved
-from ablations.analysis.effects import HELPS, HURTS, NOTHING, UNKNOWN
+from ablations.analysis.effects import CANNOT, HELPS, HURTS, NOTHING, UNKNOWN
 from ablations.analysis.estimates import LEVEL, holm
 from ablations.analysis.outcomes import outcomes, trial_table
 from ablations.analysis.stats import FEWEST
@@ -17,12 +17,13 @@ from ablations.analysis.studies import Study
 from ablations.figures import style
 from ablations.figures.judged import Effects, judged_figure
 from ablations.figures.saving import save
-from ablations.report.comparison_page import Compared, enough
+from ablations.report.compared_words import enough
+from ablations.report.comparison_page import Compared
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
 from ablations.report.trials_section import trials_text
-from ablations.training.store import as_file_name, name_of
-from tricks.ladder import COLORS
+from ablations.training.store import as_file_name, digest, name_of
+from tricks.ladder import COLORS, NEEDS
 from tricks.runs.files import make_folder, write_whole
 
 SECTION = "verdict.md"
@@ -34,9 +35,10 @@ class Judged:
     """What `judge` found."""
 
     trick: str
+    """What is judged: a flag, or `Adam replaced by mine.py:sgd`."""
     table: pd.DataFrame
-    """A row per environment: env, without, with (mean areas), lr_without, lr_with, difference, low, high, p, p_holm,
-    verdict, seeds."""
+    """A row per environment: judged (the same), env, without, with (mean areas), lr_without, lr_with, difference, low,
+    high, p, p_holm, verdict, seeds."""
     moved: pd.DataFrame
     """The diagnostics that differ, by environment, see `moved`."""
     comparisons: dict[str, Compared]
@@ -48,7 +50,12 @@ class Judged:
     @property
     def brief(self) -> str:
         """What the terminal shows."""
-        return "\n\n".join([_table(self.table), *self.sentences])
+        return "\n\n".join([_table(self), *self.sentences])
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The two arms, in words: `with` a function leaves open which, ours or the one that replaces it."""
+        return ("without", "with") if self.trick in NEEDS else ("ours", "replaced")
 
     @property
     def sentences(self) -> list[str]:
@@ -56,7 +63,8 @@ class Judged:
         return [f"{row['env']}: {self._sentence(row)}" for row in self.table.to_dict("records")]
 
     def _sentence(self, row: dict[Any, Any]) -> str:
-        more = f"{abs(row['difference']):.3g} {'more' if row['difference'] > 0 else 'less'} area with it"
+        more = f"{abs(row['difference']):.3g} {'more' if row['difference'] > 0 else 'less'} area with "
+        more += "it" if self.trick in NEEDS else "the replacement"
         would_do = enough(self.comparisons[row["env"]].table.would_do.iloc[-1])
         if row["difference"] != row["difference"]:
             return "nothing can be said: in some seed no episode ended."
@@ -64,6 +72,8 @@ class Judged:
             return f"{self.trick} {row['verdict']}: {more}, p = {row['p_holm']:.2g}."
         if row["verdict"] == NOTHING:
             return f"{self.trick} does practically nothing: the difference is within the margin."
+        if CANNOT in row["verdict"]:
+            return row["verdict"].replace(CANNOT, f"{CANNOT} what {self.trick} does") + "."
         if not row["verdict"]:
             return f"{more}, but an interval needs {FEWEST} seeds, not {row['seeds']}.{would_do}"
         return f"unknown whether {self.trick} matters; {more} can be luck with {row['seeds']} seeds.{would_do}"
@@ -77,12 +87,13 @@ def write_judged(
     base: what the trick is in or added to, in words. worlds: studies with the trick's trials, if it has some.
     """
     made = _together(trick, found, worlds)
-    name = as_file_name(name_of("judge", trick, base, first=0))
+    answers = [each.files[0].parent.name for each in found]  # which hold all that tells one question from another
+    name = as_file_name(name_of("judge", trick, base, digest(answers), first=0))
     folder = out / name
     make_folder(folder)
     effects = {env: Effects(_row(made.table, env), _rates(each)) for env, each in made.comparisons.items()}
     pictures = save(
-        judged_figure(effects, f"What {trick} does in {base}", COLORS.get(trick, style.INK)),
+        judged_figure(effects, f"What {trick} does in {base}", COLORS.get(trick, style.INK), made.sides),
         folder / "effects",
         made.table,
     )
@@ -101,7 +112,7 @@ def _together(trick: str, found: Sequence[Compared], worlds: Sequence[Study]) ->
         without, having = each.table.to_dict("records")
         differing.append(moved(each.curves, *(arm.name for arm in each.arms)).assign(env=each.env))
         rows.append(
-            {"env": each.env, "without": without["area"], "with": having["area"]}
+            {"judged": trick, "env": each.env, "without": without["area"], "with": having["area"]}
             | {"lr_without": without["lr"], "lr_with": having["lr"]}
             | {name: having[name] for name in ("difference", "low", "high", "p", "verdict", "seeds")}
         )
@@ -131,13 +142,13 @@ def _page(found: Judged, base: str, name: str, comparisons: Sequence[Compared], 
     first = comparisons[0]
     seeds = int(found.table.seeds.max())
     parts = [f"# Does {plain(found.trick)} matter in {plain(base)}?"]
-    parts += [f"{seeds} seeds per arm; {first.rates}.", _table(found.table), *map(plain, found.sentences)]
+    parts += [f"{seeds} seeds per arm; {first.rates}.", _table(found), *map(plain, found.sentences)]
     parts += [picture("Effects by environment and learning rate", name, "effects.png")]
     if len(found.moved):
-        parts += ["## The diagnostics that it moves", _moved_text(found.moved), MEANS]
+        parts += ["## The diagnostics that it moves", _moved_text(found), MEANS]
     if found.trials is not None:
         parts += ["## In the worlds made for it", trials_text(found.trials)]
-    parts += ["## How to read this", HOW]
+    parts += ["## How to read this", HOW.format(f"{found.sides[1]} minus {found.sides[0]}")]
     made = [f"`{each.files[0].parent.name}`" for each in comparisons if each.files]
     parts += [f"Curves and scores of each environment are in {', '.join(made)}."]
     return "\n\n".join([*parts, *[f"Made by {code(command)}."] * bool(command)])
@@ -146,15 +157,16 @@ def _page(found: Judged, base: str, name: str, comparisons: Sequence[Compared], 
 MEANS = (
     "Each is the mean over a run's updates; shown are those that differ after Holm's correction, the clearest first."
 )
-HOW = """*Area* is a seed's mean return over training. A difference is with minus without, with Welch's 95% interval, \
+HOW = """*Area* is a seed's mean return over training. A difference is {}, with Welch's 95% interval, \
 which includes the noise of choosing the two learning rates; *p* is corrected by Holm's method for the number of \
 environments. At a single rate, differences are of the tuning seeds and not corrected. In an environment whose scale \
-is known, an interval within a twentieth of it counts as *practically nothing*."""
+is known, an interval within a twentieth of it counts as *practically nothing*, if the arms learned something and are \
+not near the ceiling."""
 
 
-def _table(table: pd.DataFrame) -> str:
-    lines: list[tuple[str, ...]] = [("environment", "without", "with", "rates", "difference", "p", "verdict")]
-    for row in table.to_dict("records"):
+def _table(found: Judged) -> str:
+    lines: list[tuple[str, ...]] = [("environment", *found.sides, "rates", "difference", "p", "verdict")]
+    for row in found.table.to_dict("records"):
         span = f" [{row['low']:+.4g}, {row['high']:+.4g}]" if row["low"] == row["low"] else ""
         rates = f"{row['lr_without']:g}, {row['lr_with']:g}"
         cells = [f"{row['without']:.4g}", f"{row['with']:.4g}", rates, f"{row['difference']:+.4g}{span}"]
@@ -163,9 +175,9 @@ def _table(table: pd.DataFrame) -> str:
     return markdown(lines)
 
 
-def _moved_text(frame: pd.DataFrame) -> str:
-    lines: list[tuple[Any, ...]] = [("environment", "diagnostic", "without", "with", "p")]
-    for env, own in frame.groupby("env", sort=False):
+def _moved_text(found: Judged) -> str:
+    lines: list[tuple[Any, ...]] = [("environment", "diagnostic", *found.sides, "p")]
+    for env, own in found.moved.groupby("env", sort=False):
         for row in own.head(SHOWN).to_dict("records"):
             cells = (f"{row[each]:.3g}".replace("-", "−") for each in ("without", "with"))
             lines.append((plain(env), code(row["diagnostic"]), *cells, f"{row['p_holm']:.1g}".replace("-", "−")))

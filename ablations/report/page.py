@@ -24,6 +24,7 @@ from ablations.report.markup import as_html, code, plain
 from ablations.report.trials_section import write_trials
 from ablations.training.pools import deaf_children, start_worker, whole_pool
 from ablations.training.rate_table import own, use
+from tricks.errors import InputError, in_words
 from tricks.runs.files import write_whole
 
 PLACES = {"ladder": ("heatmap", ""), "beyond": ("heatmap_beyond", "beyond the ladder")}  # a heat map, and where it is
@@ -100,10 +101,18 @@ def _write(studies: Sequence[Study], folder: Path, again: str, brief: bool, ques
 
 
 def questions_in(folder: Path) -> list[str]:
-    """The sections that `compare` and `judge` have written into their own folders in this one."""
+    """The sections that `compare` and `judge` have written into their own folders in this one. InputError: damaged."""
     found = [path for name in (COMPARISON, VERDICT) for path in sorted(folder.glob(f"*/{name}"))]
-    texts = [path.read_text(encoding="utf-8").strip() for path in found]
+    texts = [text for path in found if (text := _text(path))]
     return [re.sub("^(#+ )", r"#\1", text, flags=re.MULTILINE) if text.startswith("# ") else text for text in texts]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        remedy = "the command that made it can write it again from its finished jobs"
+        raise InputError(f"{path} is damaged or no page of ours: {in_words(error)}; {remedy}") from error
 
 
 def _sections(studies: Sequence[Study], folder: Path, brief: bool) -> list[Section]:
@@ -155,7 +164,8 @@ from Welch's t. Those of differences in area include the noise of choosing the t
 the tuning seeds are known.
 
 **Verdicts.** A trick *helps* or *hurts* if its difference is detected. It does *practically nothing* if the interval \
-lies within ±0.05. Otherwise its effect is *unknown*: these seeds cannot tell.
+lies within ±0.05. Otherwise its effect is *unknown*: these seeds cannot tell. Where no arm has learned much (no area \
+above 0.15) or all are near the ceiling (no area below 0.9), a small difference says nothing, so none is called so.
 
 **Learning rates.** Unless its table says otherwise, each arm runs at the best rate of a grid, chosen on seeds that \
 are not reported. Whole episodes make larger batches than \

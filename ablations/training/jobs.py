@@ -13,7 +13,7 @@ import pandas as pd
 
 from ablations.design.flag_sets import as_trained
 from ablations.training.curve_checks import fault
-from ablations.training.own import Own
+from ablations.training.own import Own, own_of
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
 from tricks.config import PerSeed
@@ -63,7 +63,17 @@ class Job:
 
     @property
     def key(self) -> str:
-        return hashlib.sha256(json.dumps(self.what, sort_keys=True).encode()).hexdigest()[:16]
+        return self.key_by(ALGORITHM)
+
+    def key_by(self, algorithm: int) -> str:
+        """The key that it has, or had, by the library that this number of `ALGORITHM` stands for."""
+        text = json.dumps(self.what | {"algorithm": algorithm}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def job_of(config: Config, tricks: Tricks) -> Job:
+    """The job that trains these, with the user's module if one makes the environment: its text counts, too."""
+    return Job(config, tricks, own_of(config))
 
 
 def kind(device: str) -> str:

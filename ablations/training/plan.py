@@ -12,7 +12,7 @@ from ablations.design.choice import tricks_named, usable, usable_beyond
 from ablations.design.designs import DESIGNS
 from ablations.design.registry import SUITES
 from ablations.design.suites import Setting, Suite
-from ablations.training.jobs import Job
+from ablations.training.jobs import Job, job_of
 from ablations.training.rates import FIXED, NOT_TUNED, Rate, best_rate, refuse_tuned_on
 from ablations.training.seed_ranges import blocks, further, parse_seeds
 from ablations.training.store import as_file_name, name_of
@@ -50,7 +50,7 @@ class Plan:
     def jobs(self) -> dict[Job, Rate]:
         """The jobs, each with its learning rate."""
         return {
-            Job(replace(self.config, seeds=block, lr=rate.value), tricks): rate
+            job_of(replace(self.config, seeds=block, lr=rate.value), tricks): rate
             for tricks, rate in self.rates.items()
             for block in blocks(self.seeds_of(tricks))
         }

@@ -10,11 +10,12 @@ Elsewhere, read it with `pandas.read_csv(path, comment="#")`.
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
 
+from ablations.training import jobs
 from ablations.training.store import remove_partials
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.errors import InputError
@@ -34,6 +35,7 @@ class TableHeader(TypedDict):
 
     rows: int
     sha256: str
+    algorithm: NotRequired[int]  # the `ALGORITHM` whose scores they are; of some tables nobody noted it
 
 
 own: list[Path] = []  # the user's table, if there is one
@@ -64,9 +66,9 @@ def replaced_by(fresh: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The rows of one file; none if it does not exist."""
+    """The rows of one file; none if it does not exist. Raises InputError if it is of another algorithm, or damaged."""
     try:
-        return _parsed(path.read_bytes().decode())
+        algorithm, scores = _parsed(path.read_bytes().decode())
     except FileNotFoundError:
         return pd.DataFrame(columns=COLUMNS)
     except OSError as error:
@@ -74,6 +76,10 @@ def read_table(path: Path) -> pd.DataFrame:
     except ValueError as error:
         remedy = "restore it, or remove it and tune again"
         raise InputError(f"{path} is damaged or not a table of learning rates: {error}; {remedy}") from error
+    if algorithm not in (None, jobs.ALGORITHM):
+        now = f"and this version's is {jobs.ALGORITHM}; tune again, into another --rates-file"
+        raise InputError(f"{path} holds learning rates that ALGORITHM {algorithm} chose, {now}")
+    return scores
 
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:
@@ -98,12 +104,21 @@ def store_table(scores: pd.DataFrame) -> None:
     path = target()
     remove_partials(path.parent)
     scores = scores.sort_values(KEY)
-    write_whole(path, tagged({"rows": len(scores)}, scores, digits=None))
+    noted = {} if _is_of_several(path) else {"algorithm": jobs.ALGORITHM}
+    write_whole(path, tagged({"rows": len(scores)} | noted, scores, digits=None))
     table.cache_clear()
 
 
-def _parsed(text: str) -> pd.DataFrame:
-    """The rows of the table's text. Raises ValueError if it is not whole, or a row cannot be."""
+def _is_of_several(path: Path) -> bool:
+    """Whether a table has rows from before algorithms were noted, as the package's own does."""
+    try:
+        return _parsed(path.read_bytes().decode())[0] is None
+    except (OSError, ValueError):
+        return False
+
+
+def _parsed(text: str) -> tuple[int | None, pd.DataFrame]:
+    """The algorithm and the rows of the table's text. Raises ValueError if it is not whole, or a row cannot be."""
     reading = {"dtype": TEXTS, "keep_default_na": False, "na_values": EMPTY}
     about, scores = untagged(text, TableHeader, **reading)
     if reason := _fault(scores):
@@ -111,7 +126,7 @@ def _parsed(text: str) -> pd.DataFrame:
     if len(scores) != about["rows"]:
         raise ValueError("rows are missing")
     check_sum(text, about["sha256"])
-    return scores
+    return about.get("algorithm"), scores
 
 
 def _fault(scores: pd.DataFrame) -> str:

@@ -7,11 +7,14 @@ is a hash of what was trained, so any command that needs the same job finds its 
 import contextlib
 import hashlib
 import itertools
+import json
 import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+from ablations.training import jobs
 from ablations.training.jobs import Job, Result, parse_result
 from ablations.training.score_index import Index, Stamp
 from ablations.training.scores import Scored, scored
@@ -20,6 +23,7 @@ from tricks.runs.files import HOST, alive, make_folder, partial_path, write_whol
 
 LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 
+YOUNGER = 20  # versions of a folder that was last used with a later library
 LONGEST = 140  # bytes of a name: a file's may have 255, and suffixes, the machine and the process are added
 
 
@@ -56,7 +60,7 @@ class Store:
         except ValueError as error:
             if self.look_only:
                 return None
-            aside = _set_aside(path)
+            aside = set_aside(path, "damaged")
             print(f"{path} is damaged and will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
@@ -75,6 +79,12 @@ class Store:
         """Whether the job has a whole result."""
         stamp = self._stamp(job.key)
         return stamp is not None and (self._index.has(job.key, stamp) or self.scored(job) is not None)
+
+    def other_algorithm(self, job: Job) -> int | None:
+        """The `ALGORITHM` of a stored result of this job, if it is by another than this library's."""
+        now = jobs.ALGORITHM
+        numbers = (k for k in range(now + YOUNGER) if k != now)
+        return next((k for k in numbers if self._stamp(job.key_by(k)) is not None), None)
 
     def put(self, job: Job, text: str) -> None:
         """Write the text of a result atomically: readers see the whole file or none, even after a crash."""
@@ -118,6 +128,11 @@ def name_of(*parts: str, first: int) -> str:
     return name + (f"_from{first}" if first else "")
 
 
+def digest(question: Any) -> str:
+    """Eight digits that tell a question from others in the name of its folder. question: as plain values."""
+    return hashlib.sha256(json.dumps(question, sort_keys=True, default=str).encode()).hexdigest()[:8]
+
+
 def as_file_name(text: str) -> str:
     """The text with `_` for whatever a file's name should not have."""
     return "".join(c if c.isalnum() or c in "._+-=," else "_" for c in text)
@@ -143,9 +158,9 @@ def remove_partials(folder: Path) -> None:
                 path.unlink()
 
 
-def _set_aside(path: Path) -> Path:
-    """Rename a file to the first free one of .damaged, .damaged2, ... Raises InputError if that fails."""
-    names = (path.with_suffix(f".damaged{count if count > 1 else ''}") for count in itertools.count(1))
+def set_aside(path: Path, why: str) -> Path:
+    """Rename a file to the first free one of .<why>, .<why>2, ... Raises InputError if that fails."""
+    names = (path.with_suffix(f".{why}{count if count > 1 else ''}") for count in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     try:
         os.replace(path, aside)

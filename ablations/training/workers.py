@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from ablations.training import jobs as current
 from ablations.training.gpus import gpu_count, turns
 from ablations.training.jobs import Finished, Job, compute
 from ablations.training.pools import deaf_children, pool_of, start_worker
@@ -69,6 +70,10 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: int, scheduler: str = "
     """
     jobs = list(dict.fromkeys(jobs))
     missing = longest_first([job for job in jobs if not store.has(job)])
+    if others := [k for job in missing if (k := store.other_algorithm(job)) is not None]:
+        by = ", ".join(map(str, sorted({*others})))
+        why = f"their stored results are by ALGORITHM {by}, and this version's is {current.ALGORITHM}"
+        print(f"trained anew, because {why}: {len(others)} of {len(jobs)} jobs", flush=True)
     total, left = (sum(budget(job) for job in some) for some in (jobs, missing))
     failed: dict[Job, str] = {}
     if not scheduler:

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -35,7 +34,8 @@ from tricks.ladder import NEEDS
 CAPTION = (
     "*Difference: with minus without, in normalized area under the curve (0 is a random policy, 1 the ceiling). The "
     "verdict is corrected for the number of tricks in the design (Holm). Practically nothing: less than 0.05, for all "
-    "we know. Unknown: these seeds cannot tell. Again: the same on other seeds. In worlds made for a trick (italics): "
+    "we know. Unknown: these seeds cannot tell. Cannot tell here: no arm learned much, or all are near the ceiling, so "
+    "any effect would be small. Again: the same on other seeds. In worlds made for a trick (italics): "
     "from without to with, in the world's own units, corrected for the number of trials.*"
 )
 WITH = "with it, beside without"
@@ -81,8 +81,8 @@ class Evidence:
         """All effects at a glance: questions by environments, robots, and the worlds made for the trick."""
         rows = self.table.to_dict("records")
         usual = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] != "continuous"}
-        robots = {("", row["env"]): _seen(row) for row in rows if row["subject"] == "continuous"}
-        worlds = {("", row["place"]): _seen(row) for row in self.worlds.to_dict("records")}
+        robots = {(row["kind"], row["env"]): _seen(row) for row in rows if row["subject"] == "continuous"}
+        worlds = {(WITH, row["place"]): _seen(row) for row in self.worlds.to_dict("records")}
         return strip([Panel(AREA, usual, LIMIT), Panel(ROBOTS, robots, LIMIT), Panel(MADE, worlds, None)])
 
     def verdicts(self) -> str:
@@ -144,8 +144,7 @@ def evidence(trick: str) -> Evidence:
     table = pd.concat(frames)
     order = {study.env: k for k, study in enumerate(stored[::-1])}
     table = table.assign(place=-table.env.map(order)).sort_values(["place", "rank"]).reset_index(drop=True)
-    said = np.where(table.confirmed.eq(0), table.verdict + ", but not again", table.verdict)
-    table = table.assign(verdict=said)[
+    table = table.assign(verdict=_unless_refuted(table.verdict, table.confirmed))[
         [
             "env",
             "subject",
@@ -166,8 +165,14 @@ def evidence(trick: str) -> Evidence:
     if len(worlds):
         worlds["place"] = [place(*row) for row in zip(worlds.world, worlds.numbers, worlds.rate, strict=True)]
         nothing = worlds.predicted.eq(0) & worlds.outcome.eq(AS_PREDICTED)
-        worlds["verdict"] = np.where(nothing, NOTHING, worlds.seen.map(VERDICTS))
+        said = worlds.seen.map(VERDICTS).mask(nothing, NOTHING)
+        worlds["verdict"] = _unless_refuted(said, worlds.confirmed)
     return Evidence(trick, table, worlds)
+
+
+def _unless_refuted(verdict: pd.Series, confirmed: pd.Series) -> pd.Series:
+    """The verdict, with what other seeds said where they did not confirm it."""
+    return verdict.mask(confirmed.eq(0), verdict + ", but not again")
 
 
 def _outcomes(trick: str) -> list[Outcome]:

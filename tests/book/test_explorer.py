@@ -15,11 +15,11 @@ from ablations.analysis.studies import SHARES
 from ablations.design.designs import ladder
 from chapters.book.lines import legal_sets, read, resolved, tree
 from chapters.book.results import studies
-from chapters.book.site.explorer import _arm, _environment
+from chapters.book.site.explorer import _arm, _effects, _environment
 from chapters.book.site.growing import body
 from tricks import EVERY, PPG, REINFORCE, Config, InputError, Tricks
 from tricks.cli.parsing import parse
-from tricks.ladder import named, switched
+from tricks.ladder import NEEDS, named, switched
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 CHOOSE = """
@@ -121,3 +121,12 @@ def test_a_tree_is_the_question_that_splits_the_samples() -> None:
     assert tree(flags, flags[:, 1]) == ["reuse", False, True]
     assert tree(flags, flags[:, 0] & ~flags[:, 1]) == ["baseline", False, ["reuse", True, False]]
     assert tree(flags, np.ones(4, dtype=bool)) is True
+
+
+def test_only_what_was_not_refuted_on_other_seeds_is_blue_or_red() -> None:
+    shown = [row for name in NEEDS for row in _effects(name)]
+    refuted = [row for row in shown if row["verdict"].endswith("but not again")]
+    assert refuted
+    assert {row["seen"] for row in refuted} == {"unknown"}
+    colored = {"helps": "helps", "hurts": "hurts", "practically nothing": "nothing"}
+    assert all(row["seen"] == colored.get(row["verdict"], "unknown") for row in shown)

@@ -96,6 +96,16 @@ def test_masked_choices_have_probability_zero_in_their_component_and_gradients_s
     assert logits.grad[..., ~legal].abs().max() == 0
 
 
+@pytest.mark.parametrize("low", [-500.0, -1e6, -1e20])
+def test_what_a_smaller_component_lacks_is_never_chosen_however_low_its_logits_are(low: float) -> None:
+    family, logits = multi_categorical((1, 3)), torch.full((1, 1, 4), low, dtype=torch.float64)
+    action = torch.zeros(1, 1, 2, dtype=torch.int64)
+    assert family.log_prob(logits, action).item() == pytest.approx(-np.log(3))
+    assert family.entropy(logits).item() == pytest.approx(np.log(3))
+    assert family.sample(logits, torch.zeros_like(logits)).tolist() == [[[0, 0]]]
+    assert family.mode(logits).tolist() == [[[0, 0]]]
+
+
 def test_actions_come_in_the_environment_s_own_format() -> None:
     square = Spaces("x", BOX, MultiDiscrete(np.array([[2, 3], [4, 1]]), start=np.array([[0, 5], [-1, 0]])))
     assert (square.actions, square.components) == (10, (2, 3, 4, 1))

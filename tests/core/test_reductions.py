@@ -1,8 +1,11 @@
 """Means within a seed, over its valid rows."""
 
+from contextlib import nullcontext
+
 import torch
 
 from tricks.core.reductions import mean
+from tricks.fast.dispatch import plain
 
 
 def test_a_mean_is_over_the_valid_rows_and_zero_where_there_are_none() -> None:
@@ -18,3 +21,21 @@ def test_a_mask_that_changes_in_place_counts_as_it_is_now() -> None:
             assert mean(x, valid).item() == 2
             valid[0, 2] = True
             torch.testing.assert_close(mean(x, valid), torch.tensor([104 / 3]))
+
+
+def test_a_gradient_that_is_not_finite_reaches_filler_rows_as_in_the_formula() -> None:
+    """∞ · 0 is NaN, and −1 · 0 is −0: a seed whose loss overflows is found out by any of its rows."""
+    valid = torch.tensor([[True, False, True], [False, False, False]]).repeat(3, 1)
+    grad = torch.tensor([1.0, -1.0, torch.inf, -torch.inf, torch.nan, -2.0])
+    found = []
+    for context in (nullcontext(), plain()):
+        x = torch.ones(6, 3, requires_grad=True)
+        with context:
+            mean(x, valid).backward(grad)
+        assert x.grad is not None
+        found.append(x.grad)
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=0, equal_nan=True)
+    assert (
+        found[0].signbit().where(found[0].isfinite(), False).equal(found[1].signbit().where(found[1].isfinite(), False))
+    )
+    assert found[0][2].isnan().tolist() == [False, True, False]

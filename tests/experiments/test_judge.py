@@ -3,17 +3,27 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ablations import cli, holm, judge
+from ablations import Arm, cli, holm, judge
 from ablations.analysis.compared import moved
+from ablations.analysis.effects import AT_CEILING, HELPS, HURTS, NOT_LEARNED, NOTHING, UNKNOWN
 from ablations.design.arm_texts import arm_from
 from ablations.experiments import judge as module
-from tricks import Config, InputError
+from ablations.figures.judged import Effects, judged_figure
+from ablations.report.judged_page import Judged
+from tricks import PPO, Config, InputError
+from tricks.gae import gae
+
+
+def slow(*given: Any) -> Any:
+    return gae(*given)
+
 
 SMALL = Config("tricks/Corridor-v0", steps=320, lanes=2, horizon=16, minibatches=2)
 OTHER = replace(SMALL, env="tricks/NoisyChain-v0")
@@ -60,7 +70,16 @@ def test_the_shell_judges_a_function_from_a_file(tmp_path: Path, capsys: pytest.
     said = capsys.readouterr().out
     assert "| tricks/Corridor-v0 |" in said
     (page,) = tmp_path.glob("judge_*/verdict.md")
-    assert page.read_text().startswith("# Does clipped_surrogate matter in ppo?\n")
+    title, text = page.read_text().split("\n", 1)
+    judged = "clipped_surrogate replaced by mine.py:nothing"
+    assert title == f"# Does {judged} matter in ppo?"
+    assert "A difference is replaced minus ours" in text
+    (table,) = tmp_path.glob("judge_*/table.csv")
+    assert pd.read_csv(table).judged.tolist() == [judged]
+    for told in (said, text):
+        assert re.search(r"\| environment +\| ours +\| replaced +\|", told)
+        assert judged in told.split("tricks/Corridor-v0: ")[1].split("\n")[0]
+        assert not re.search(r"clipped_surrogate (helps|hurts|does|matters)", told)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +104,47 @@ def test_what_cannot_be_judged_is_refused_in_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_a_function_named_like_a_trick_is_not_taken_for_it(tmp_path: Path) -> None:
+    found = judge(functions={"gae": slow}, configs=[SMALL], out=tmp_path, **{**QUICK, "rates": ()})
+    assert found.trick == "gae replaced by test_judge.py:slow"
+    assert found.trials is None
+    arms = found.comparisons[SMALL.env].table.arm.tolist()
+    assert arms == ["ppo", "ppo with gae replaced by test_judge.py:slow"]
+    assert found.files[0].parent.name.startswith("judge_gae_replaced_by_test_judge.py_slow_ppo_")
+    assert "gae replaced by test_judge.py:slow" in found.sentences[0]
+
+
+@pytest.mark.parametrize("verdict", [HELPS, HURTS, NOTHING, UNKNOWN, "", NOT_LEARNED, AT_CEILING])
+def test_every_sentence_names_the_replacement_and_which_arm_has_it(verdict: str) -> None:
+    row = {"env": "E", "difference": -27.8, "p_holm": 0.01, "verdict": verdict, "seeds": 5}
+    compared: Any = SimpleNamespace(table=pd.DataFrame({"would_do": [9.0]}))
+    name = "Adam replaced by mine.py:sgd"
+    said = Judged(name, pd.DataFrame([row]), pd.DataFrame(), {"E": compared}).sentences[0]
+    assert name in said or said.startswith("E: 27.8 less area with the replacement")
+    assert not re.search(r"area with it|Adam (helps|hurts|does|matters)", said)
+    if verdict == HURTS:
+        assert said.startswith(f"E: {name} hurts: 27.8 less area with the replacement")
+    flag = Judged("gae", pd.DataFrame([row]), pd.DataFrame(), {"E": compared}).sentences[0]
+    assert "replace" not in flag
+
+
+def test_the_figure_says_which_side_is_which() -> None:
+    best = {"difference": 1.0, "low": 0.0, "high": 2.0}
+    rates = pd.DataFrame(columns=["lr", "difference", "low", "high"])
+    figure = judged_figure({"E": Effects(best, rates)}, "What a does in b", "#000000", ("ours", "replaced"))
+    assert figure.axes[0].get_ylabel().endswith("replaced − ours")
+
+
+def test_a_base_keeps_the_functions_that_it_has() -> None:
+    base = Arm("mine", PPO, functions={"gae": slow})
+    for arms in (
+        module._arms("clip", base, {}),
+        module._arms("popart", base, {}),
+        module._arms("", base, {"Adam": slow}),
+    ):
+        assert all(dict(arm.functions)["gae"] is slow for arm in arms)
 
 
 def test_from_python_a_flag_or_functions_not_both() -> None:

@@ -6,8 +6,10 @@ import torch
 from tricks.core.moments import ReturnStats, denormalize
 from tricks.core.nets import Net, mlp
 from tricks.core.seeds import stream
-from tricks.popart import preserve_outputs_, renormalize
+from tricks.popart import preserve_outputs_, renormalize, with_a_scale
 from tricks.return_norm import move_stats
+
+F64 = torch.float64
 
 
 def outputs(net: Net, obs: torch.Tensor, stats: ReturnStats) -> torch.Tensor:
@@ -40,3 +42,11 @@ def test_before_the_first_batch_there_is_nothing_to_preserve() -> None:
     torch.testing.assert_close(net(obs).squeeze(-1).detach()[0], raw[0], rtol=1e-12, atol=0)
     torch.testing.assert_close(outputs(net, obs, new)[1], before[1], rtol=1e-5, atol=0)
     torch.testing.assert_close(renormalize(raw, old, new), net(obs).squeeze(-1).detach(), rtol=1e-5, atol=1e-9)
+
+
+def test_a_scale_that_is_tiny_is_a_scale() -> None:
+    """Returns of a millionth have σ² of 1e-12: only 0 means that no batch has come yet."""
+    old = ReturnStats(torch.tensor([2e-6, 0], dtype=F64), torch.tensor([1e-12, 0], dtype=F64))
+    new = ReturnStats(torch.tensor([3e-6, 5], dtype=F64), torch.tensor([4e-12, 4], dtype=F64))
+    assert with_a_scale(old, new).mean.tolist() == [2e-6, 5]
+    assert with_a_scale(old, new).variance.tolist() == [1e-12, 4]

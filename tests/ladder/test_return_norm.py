@@ -50,6 +50,12 @@ def test_the_first_batch_is_all_that_is_known_and_the_second_one_moves_it() -> N
     assert (second.mean.item(), second.variance.item()) == (0.75 * 4 + 0.25 * 8, 0.75 * 9.5 + 0.25 * 0.75 * 16)
 
 
+def test_a_variance_that_is_tiny_is_mixed_like_any_other() -> None:
+    moved = move_stats(stats(2e-6, 1e-12), torch.full((1, 4, 1), 6e-6), ALL, beta=0.25)
+    assert moved.mean.item() == pytest.approx(3e-6)
+    assert moved.variance.item() == pytest.approx(0.75e-12 + 0.25 * 0.75 * 16e-12)
+
+
 def test_a_seed_or_a_task_without_rows_waits_for_its_own_first_batch() -> None:
     zero = torch.zeros(2, 2, dtype=torch.float64)  # [S, K]
     target = torch.tensor([[1.0, 3.0, 5.0, 5.0]] * 2).view(2, 4, 1)

@@ -20,5 +20,6 @@ def effect(
         "difference": difference,
     }
     row |= {"low": difference - 0.1, "high": difference + 0.1, "p": p, "p_holm": p, "detected": detected}
+    row |= {"without": 0.5, "with": 0.5 + difference}
     row |= {"verdict": "unknown", "seeds": 9, "tuned": "", "choosing": np.nan}
     return row | dict.fromkeys(("again", "again_low", "again_high", "confirmed"), np.nan)

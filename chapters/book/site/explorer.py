@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from ablations import SCALES, Study, area, flags, interval, rows_of
-from chapters.book.evidence import evidence
+from chapters.book.evidence import NOTHING, evidence
 from chapters.book.results import beyond, studies
 from tricks import Tricks
 from tricks.ladder import EXCLUDES, NEEDS, PRESETS, rungs
 
 FACTS = {f.name: f.metadata for f in fields(Tricks)}
 EVERY = 5  # of the hundred points of a curve, every fifth is enough for a small picture
+LOOKS = {"helps": "helps", "hurts": "hurts", NOTHING: "nothing"}  # verdicts; all others look unknown
 PAGE = """# The explorer
 
 *Check tricks and see what the loop becomes, which command trains it, and what the stored runs say about it.*
@@ -94,8 +95,10 @@ def _rates(study: Study, name: str) -> list[list[float]]:
 
 
 def _effects(name: str) -> list[dict[str, Any]]:
+    """The trick's stored effects; `seen`: how each is shown, in color only what no other seeds spoke against."""
     kept = ["env", "kind", "difference", "low", "high", "verdict", "seeds"]
     rows: pd.DataFrame = evidence(name).table[kept].round(4)
+    rows = rows.assign(seen=rows.verdict.map(LOOKS).fillna("unknown"))
     return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
 
 

@@ -48,7 +48,7 @@
     said,
     element("figure", { class: "mechanism", style: "--color: #0079A8" }, runs),
     element("h2", {}, "What each of these tricks does"),
-    element("p", {}, "Blue: helps. Red: hurts. Upright: practically nothing. Gray italics: unknown. Point at a number for its interval."),
+    element("p", {}, "Blue: helps. Red: hurts. Upright: practically nothing. Gray italics: unknown, or not seen again on other seeds. Point at a number for its verdict and interval."),
     table,
     element("h2", {}, "The loop with these flags"),
     element("div", { class: "highlight" }, code),
@@ -172,7 +172,7 @@
         const line = row([name, kind, ...cells.map((e) => (e ? signed(e.difference) : ""))]);
         cells.forEach((effect, k) => {
           if (!effect) return;
-          line.children[k + 2].className = `seen-${effect.verdict.split(" ")[0].replace(",", "")}`;
+          line.children[k + 2].className = `seen-${effect.seen}`;
           line.children[k + 2].title = `${effect.verdict}: ${effect.low} to ${effect.high}, ${effect.seeds} seeds`;
         });
         body.append(line);
