@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,8 @@ def _call(case: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return _numbers(value.detach().numpy()) if value.numel() <= 12 else f"tensor {list(value.shape)}"
+    if isinstance(value, partial):
+        return f"{value.func.__name__}({_call(value.keywords)})"
     return getattr(value, "__name__", None) or repr(value)
 
 
