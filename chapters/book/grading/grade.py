@@ -149,15 +149,19 @@ def handed_in(paths: Sequence[Path]) -> tuple[list[HandedIn], list[str]]:
             inside = [each for each in files if each.suffix.lower() == ".ipynb"]
             if not inside:
                 raise InputError(f"there is no notebook in {path}")
-            shown = {each: (each if len(paths) > 1 else each.relative_to(path)).as_posix() for each in files}
+            shown = {each: _shown(each if len(paths) > 1 else each.relative_to(path)) for each in files}
             passed += [shown[each] for each in files if each not in inside]
             for each in inside:
                 found.setdefault(each.resolve(), (shown[each], each, False))
         elif path.is_file():
-            found[path.resolve()] = (str(path), path, True)
+            found[path.resolve()] = (_shown(path), path, True)
         else:
             raise InputError(f"there is no file {path}")
     return list(found.values()), passed
+
+
+def _shown(path: Path) -> str:
+    return path.as_posix().encode(errors="backslashreplace").decode()  # a file's name can be no text
 
 
 def _hidden(path: Path) -> bool:
@@ -186,14 +190,14 @@ def sheet(shown: str, path: Path, limits: Limits, digest: str = "") -> Sheet:
     try:
         submission = read(path)
         graded = tuple(_graded(submission, asked, limits) for asked in exercises(submission.name))
-        return Sheet(shown, submission.name, graded, "", submission.written.get(None, ""), digest)
+        return Sheet(shown, submission.name, graded, "", submission.written(None), digest)
     except Exception as error:
         return Sheet(shown, "", (), str(error) if isinstance(error, InputError) else in_words(error), "", digest)
 
 
 def _graded(submission: Submission, asked: Asked, limits: Limits) -> Graded:
     if not asked.check:
-        written = submission.written.get(asked, "")
+        written = submission.written(asked)
         words = len(written.split())
         told = f"{words} word{'s' * (words != 1)} to read" if words else "nothing written"
         return Graded(asked.label, asked.kind, None, BY_HAND if words else UNANSWERED.status, told, written=written)

@@ -90,12 +90,12 @@ def judge(code: Sequence[tuple[int, str]], asked: Asked, limits: Limits) -> Verd
         seconds = f"{limits.seconds:g} second{'s' * (limits.seconds != 1)}"
         return Verdict("stopped", f"it took longer than {seconds} and was stopped")
     try:
-        return verdict(check, asked, cases, json.loads(text))
+        return verdict(check, asked, json.loads(text), cases)
     except Exception:  # no reply, or not one of `answering`: nothing that a student's code sends ends this process
         return Verdict("stopped", f"its process ended without an answer ({status})")
 
 
-def verdict(check: Exercise, asked: Asked, cases: Sequence[Case], reply: dict[str, Any]) -> Verdict:
+def verdict(check: Exercise, asked: Asked, reply: dict[str, Any], cases: Sequence[Case] = ()) -> Verdict:
     """What the exercise says of a reply, as it would have said of the function itself."""
     if "missing" in reply:
         return Verdict("missing", f"the notebook has neither {asked.check}(...) nor a function {asked.answer}")
@@ -103,7 +103,7 @@ def verdict(check: Exercise, asked: Asked, cases: Sequence[Case], reply: dict[st
         return Verdict("fails", str(reply["fault"]))
     given, uses = list(reply["results"]), tuple(map(str, reply["uses"]))
     outcomes = iter(given)
-    said = check.judged(str(reply["name"]), cases, lambda _: _outcome(next(outcomes)))
+    said = check.judged(str(reply["name"]), cases or check.cases, lambda _: _outcome(next(outcomes)))
     status = "right" if said.startswith("Right") else "wrong"
     if any("raised" in each for each in given):
         status = "fails"

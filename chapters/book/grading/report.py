@@ -123,7 +123,7 @@ def _replace(path: Path, text: str) -> None:
 class Report(msgspec.Struct):
     """What is read back of the grades of an earlier run."""
 
-    limits: dict[str, float]
+    limits: dict[str, float | bool]
     notebooks: list[Sheet]
 
 

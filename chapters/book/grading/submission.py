@@ -62,13 +62,16 @@ class Submission:
         about = [text for _, text in self.code if re.search(rf"\b({asked.check}|{asked.answer})\b", text)]
         return all(bare(text) in given for text in about) and any(f"def {asked.answer}(" in text for text in about)
 
-    @cached_property
-    def written(self) -> dict[Asked | None, str]:
-        """What the notebook did not say when it was handed out, by the exercise that it belongs to.
+    def written(self, asked: Asked | None) -> str:
+        """What was written below an exercise that the notebook did not say when it was handed out; outside, for None.
 
         A cell that was handed out belongs where it did then, wherever it is now; one of the student's own to the
         exercise that its first line names or, if it names none, to that of the cell above it.
         """
+        return self._written.get(asked, "")
+
+    @cached_property
+    def _written(self) -> dict[Asked | None, str]:
         whole, without = (
             lines([cell.text for cell in cells(self.name)]),
             lines([cell.without for cell in cells(self.name)]),
@@ -94,7 +97,7 @@ class Submission:
         if heading and int(heading[1]) in by_number:
             return by_number[int(heading[1])], True
         by_id, by_text = _handed_out(self.name)
-        if handed := (by_id.get(cell.id) if ASKS in cell.id else None) or by_text.get(_flat(text)):
+        if handed := (by_id.get(cell.id) if ASKS in cell.id else None) or by_text.get(bare(text, cell.cell_type)):
             return handed.asked, True
         if (handed := by_id.get(cell.id)) and handed.kind == cell.cell_type:
             return handed.asked, True
@@ -105,17 +108,13 @@ class Submission:
 @cache
 def _handed_out(name: str) -> tuple[dict[str, Handed], dict[str, Handed]]:
     """The cells of a notebook by their ids and by their texts."""
-    by_text = {_flat(text): cell for cell in cells(name) for text in (cell.text, cell.without) if _flat(text)}
-    return {cell.id: cell for cell in cells(name)}, by_text
+    by_text = {bare(text, cell.kind): cell for cell in cells(name) for text in (cell.text, cell.without)}
+    return {cell.id: cell for cell in cells(name)}, {text: cell for text, cell in by_text.items() if text}
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.split())
-
-
-def bare(code: str) -> str:
-    """Code without spaces and comments, to see whether two cells are the same."""
-    return re.sub(r"#.*|\s+", "", code)
+def bare(text: str, kind: str = "code") -> str:
+    """A cell's text without spaces and comments, to see whether two are the same."""
+    return re.sub(r"\s+", "", re.sub(r"#.*", "", text) if kind == "code" else HIDDEN.sub("", text))
 
 
 def read(path: Path) -> Submission:
@@ -139,7 +138,7 @@ def read(path: Path) -> Submission:
 def _name(path: Path, given: list[Cell]) -> str:
     """The chapter or stop by its cells' ids or, if those are gone, by their texts, or by the file's name."""
     ids = Counter(cell.id.rpartition("-")[0] for cell in given)
-    texts = {_flat(cell.text) for cell in given}
+    texts = {bare(cell.text, cell.cell_type) for cell in given}
     for shared in (ids.__getitem__, lambda name: len(texts & _handed_out(name)[1].keys())):
         best = max(known(), key=shared)
         if shared(best):
