@@ -120,7 +120,12 @@ def test_moved_cells_and_lost_headings_keep_an_answer_where_it_belongs(tmp_path:
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The labels of exercises that were judged, without running any."""
     found: list[str] = []
-    monkeypatch.setattr(grade, "judge", lambda code, asked, _: found.append(asked.label) or Verdict("right", "yes."))
+
+    def right(_: object, asked: Asked, __: object) -> Verdict:
+        found.append(asked.label)
+        return Verdict("right", "yes.")
+
+    monkeypatch.setattr(grade, "judge", right)
     return found
 
 
@@ -178,6 +183,7 @@ def test_whatever_is_wrong_with_a_notebook_is_a_row_and_ends_nothing(
         "typed": b'{"cells": [{"cell_type": 3}]}',
         "other": b'{"cells": [{"cell_type": "code", "source": "1 + 1"}]}',
         "number": json.dumps({"cells": [cell]}).encode(),
+        "03_clip": json.dumps({"cells": [cell | {"source": "**Exercise 2: think.** x\n" * 100_000}]}).encode(),
     }
     for name, content in strange.items():
         (folder / f"{name}.ipynb").write_bytes(content)
@@ -193,7 +199,7 @@ def test_whatever_is_wrong_with_a_notebook_is_a_row_and_ends_nothing(
     shown = capsys.readouterr().out
     rows = json.loads((folder / "grades.json").read_text(encoding="utf-8"))["notebooks"]
     found = {Path(each["notebook"]).stem: each for each in rows}
-    assert {name for name, each in found.items() if each["error"]} == {*strange, "enormous"}
+    assert {name for name, each in found.items() if each["error"]} == {*strange, "enormous"} - {"03_clip"}
     assert "notebook format 3" in found["old"]["error"]
     assert {found[name]["points"] for name in ("ada", "bob", "eve", "UPPER")} == {1}
     assert "script.py" in shown.split("doesn't end in .ipynb")[1]

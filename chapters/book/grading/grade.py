@@ -4,7 +4,7 @@ import hashlib
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
@@ -49,13 +49,13 @@ class GradeOptions:
 def main(chosen: GradeOptions) -> int:
     """Grade notebooks and print the grades. Returns the exit status. Raises InputError for bad input."""
     _refuse(chosen)
-    found, passed = handed_in(chosen.notebooks)
+    own = [chosen.out, chosen.out.with_suffix(".json")] if chosen.out else []
+    found, passed = handed_in(chosen.notebooks, own)
     for _, path, alone in found:
         if alone:
             read(path)  # what a person named must be a notebook
     sheets, seed = load(chosen.out) if chosen.out else ({}, None)
     seed = next((each for each in (chosen.seed, seed) if each is not None), secrets.randbelow(10**6))
-    own = [chosen.out, chosen.out.with_suffix(".json")] if chosen.out else []
     limits = Limits(chosen.seconds, chosen.memory * MB, seed, (*(path for _, path, _ in found), *own))
     _grade(found, sheets, limits, chosen)
     if len(sheets) > 1:
@@ -112,7 +112,9 @@ def _sorted(sheets: dict[str, Sheet]) -> list[Sheet]:
     return [sheets[name] for name in sorted(sheets)]
 
 
-def in_turn(todo: Sequence[HandedIn], digests: dict[str, str], limits: Limits, workers: int) -> Iterator[Sheet]:
+def in_turn(
+    todo: Sequence[HandedIn], digests: dict[str, str], limits: Limits, workers: int
+) -> Generator[Sheet, None, None]:
     """Grade notebooks, several at a time, and hand each over when it is done. What is left ends with this generator."""
     pool = ThreadPoolExecutor(workers)
     try:
@@ -135,8 +137,8 @@ def said(limits: Limits) -> str:
     return f"for {limits.seconds:g} seconds at most, {memory}, {network}, and {files}"
 
 
-def handed_in(paths: Sequence[Path]) -> tuple[list[HandedIn], list[str]]:
-    """Each notebook, once, and the names of a folder's other files.
+def handed_in(paths: Sequence[Path], own: Sequence[Path] = ()) -> tuple[list[HandedIn], list[str]]:
+    """Each notebook, once, and the names of a folder's other files but for our own.
 
     Raises InputError if there is none.
     """
@@ -150,11 +152,12 @@ def handed_in(paths: Sequence[Path]) -> tuple[list[HandedIn], list[str]]:
             if not inside:
                 raise InputError(f"there is no notebook in {path}")
             shown = {each: _shown(each if len(paths) > 1 else each.relative_to(path)) for each in files}
-            passed += [shown[each] for each in files if each not in inside]
+            ours = [each.absolute() for each in own]
+            passed += [shown[each] for each in files if each not in inside and each.absolute() not in ours]
             for each in inside:
-                found.setdefault(each.resolve(), (shown[each], each, False))
+                found.setdefault(each.absolute(), (shown[each], each, False))
         elif path.is_file():
-            found[path.resolve()] = (_shown(path), path, True)
+            found[path.absolute()] = (_shown(path), path, True)
         else:
             raise InputError(f"there is no file {path}")
     return list(found.values()), passed
@@ -165,7 +168,7 @@ def _shown(path: Path) -> str:
 
 
 def _hidden(path: Path) -> bool:
-    return any(part.startswith((".", "__")) for part in path.parts)
+    return any(part.startswith(".") or part in ("__MACOSX", "__pycache__") for part in path.parts)
 
 
 def digest(path: Path, limits: Limits) -> str:

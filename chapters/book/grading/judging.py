@@ -28,10 +28,12 @@ from chapters.book.grading.answering import OWN
 from chapters.book.grading.asked import Asked
 from chapters.book.grading.copying import ROOT, SYSTEM, copy_packages, libraries, readable
 from chapters.book.grading.fence import TOO_LONG
+from chapters.book.grading.submission import cut
 from chapters.book.grading.wire import decoded, encoded
 
 START = 120  # seconds for Python and the libraries to start
 LONGEST = 8_000_000  # bytes of a reply
+SAID = 2000  # characters of a verdict
 DRAWN = 10  # cases at random
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
 APART = ("unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "--kill-child")
@@ -100,16 +102,16 @@ def verdict(check: Exercise, asked: Asked, reply: dict[str, Any], cases: Sequenc
     if "missing" in reply:
         return Verdict("missing", f"the notebook has neither {asked.check}(...) nor a function {asked.answer}")
     if "fault" in reply:
-        return Verdict("fails", str(reply["fault"]))
+        return Verdict("fails", cut(str(reply["fault"]), SAID))
     given, uses = list(reply["results"]), tuple(map(str, reply["uses"]))
     outcomes = iter(given)
-    said = check.judged(str(reply["name"]), cases or check.cases, lambda _: _outcome(next(outcomes)))
+    said = check.judged(cut(str(reply["name"]), 80), cases or check.cases, lambda _: _outcome(next(outcomes)))
     status = "right" if said.startswith("Right") else "wrong"
     if any("raised" in each for each in given):
         status = "fails"
     elif all("nothing" in each["result"] for each in given):
         return UNANSWERED
-    return Verdict(status, said.removeprefix("Not yet: ").removeprefix("Right, "), uses)
+    return Verdict(status, cut(said.removeprefix("Not yet: ").removeprefix("Right, "), SAID), uses)
 
 
 def _outcome(result: dict[str, Any]) -> Outcome:

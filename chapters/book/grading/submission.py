@@ -12,12 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from chapters.book.build import ASKS
 from chapters.book.grading.asked import HEADING, Asked, Handed, cells, exercises, known, lines
 from chapters.book.handout import ANSWER
 from tricks.errors import InputError, said
 
 LARGEST = 64  # MB; a chapter with all its output takes less than 2
+WRITTEN = 50_000  # characters that a person may be asked to read
 NAMED = re.compile(r"\W*(?:\w+\W+){0,3}?exercise\W{1,3}(?:\d{1,2}\.)?(\d{1,2})\b", re.IGNORECASE)  # in a first line
 TOP = re.compile(r"\[!\[Open in |# @title Set-up")  # the two cells that a stored notebook has and its script lacks
 HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -72,11 +72,9 @@ class Submission:
 
     @cached_property
     def _written(self) -> dict[Asked | None, str]:
-        whole, without = (
-            lines([cell.text for cell in cells(self.name)]),
-            lines([cell.without for cell in cells(self.name)]),
-        )
-        asked, found = None, dict[Asked | None, str]()
+        whole = lines([cell.text for cell in cells(self.name)])
+        without = lines([cell.without for cell in cells(self.name)])
+        asked, found = None, dict[Asked | None, list[str]]()
         for cell in self.cells:
             starts = [0, *(place.start() for place in HEADING.finditer(cell.text) if place.start()), len(cell.text)]
             for start, end in pairwise(starts):
@@ -86,23 +84,25 @@ class Submission:
                 own = [line.rstrip() for line in HIDDEN.sub("", text).splitlines() if line.strip() not in known]
                 if cell.cell_type == "code" and handed:  # a note in the chapter's own code is no answer
                     own = [line for line in own if not line.lstrip().startswith("#")]
-                if own and not TOP.match(text):
-                    found[asked] = "\n".join(filter(None, [found.get(asked), *own]))
-        return found
+                if not TOP.match(text):
+                    found.setdefault(asked, []).extend(own)
+        return {asked: cut("\n".join(own), WRITTEN) for asked, own in found.items()}
+
+    @cached_property
+    def _by_number(self) -> dict[int, Asked]:
+        return {each.number: each for each in reversed(exercises(self.name))}
 
     def _place(self, cell: Cell, text: str, before: Asked | None) -> tuple[Asked | None, bool]:
         """The exercise that a text belongs to, and whether it was handed out."""
-        by_number = {each.number: each for each in reversed(exercises(self.name))}
         heading = HEADING.match(text)
-        if heading and int(heading[1]) in by_number:
-            return by_number[int(heading[1])], True
+        if heading and int(heading[1]) in self._by_number:
+            return self._by_number[int(heading[1])], True
         by_id, by_text = _handed_out(self.name)
-        if handed := (by_id.get(cell.id) if ASKS in cell.id else None) or by_text.get(bare(text, cell.cell_type)):
-            return handed.asked, True
-        if (handed := by_id.get(cell.id)) and handed.kind == cell.cell_type:
+        handed = by_text.get(bare(text, cell.cell_type)) or by_id.get(cell.id)
+        if handed and handed.kind == cell.cell_type:
             return handed.asked, True
         named = NAMED.match(text[:200])
-        return (by_number.get(int(named[1]), before) if named else before), False
+        return (self._by_number.get(int(named[1]), before) if named else before), False
 
 
 @cache
@@ -115,6 +115,11 @@ def _handed_out(name: str) -> tuple[dict[str, Handed], dict[str, Handed]]:
 def bare(text: str, kind: str = "code") -> str:
     """A cell's text without spaces and comments, to see whether two are the same."""
     return re.sub(r"\s+", "", re.sub(r"#.*", "", text) if kind == "code" else HIDDEN.sub("", text))
+
+
+def cut(text: str, most: int) -> str:
+    """A text, or its beginning and how much there is more."""
+    return text if len(text) <= most else f"{text[:most]} ... and {len(text) - most} characters more"
 
 
 def read(path: Path) -> Submission:
