@@ -14,10 +14,9 @@ from support.submissions import CHECK, RIGHT, WRONG, cells, handed_in
 from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names
 from chapters.book.grading.answering import answered
-from chapters.book.grading.asked import exercises, known
+from chapters.book.grading.asked import exercises
 from chapters.book.grading.grade import plain
 from chapters.book.grading.judging import Limits, Verdict, apart, judge, verdict
-from chapters.book.grading.submission import read
 from chapters.exercises.clip import check_surrogate
 from tricks.cli.shell import guarded
 from tricks.errors import InputError
@@ -48,15 +47,6 @@ def test_every_check_of_every_chapter_is_asked_for_once() -> None:
         for each in filter(lambda each: each.check, asked):
             module = __import__(f"chapters.exercises.{each.module}", fromlist=[each.check])
             assert getattr(module, each.check).cases
-
-
-@pytest.mark.parametrize("name", known())
-def test_a_notebook_as_it_is_handed_out_is_recognized_and_has_nothing_written(name: str) -> None:
-    submission = read(CHAPTERS / f"{name}.ipynb")
-    assert submission.name == name
-    for asked in exercises(name):
-        if not asked.check:
-            assert submission.written(asked) == ""
 
 
 def test_the_first_word_of_a_verdict_is_the_exercises_own() -> None:
