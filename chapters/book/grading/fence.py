@@ -17,8 +17,8 @@ from typing import Any
 TOO_LONG = 124  # the exit status of an answer that used up its time on the processor
 OTHERS = ("subprocess.", "os.exec", "os.fork", "os.kill", "os.posix_spawn", "os.spawn", "os.startfile", "os.system")
 NETWORK = ("socket.bind", "socket.connect", "socket.getaddrinfo", "socket.send")
-CHANGES = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink")
-CHANGES += ("os.truncate", "os.utime", "os.setxattr", "os.removexattr")
+CHANGING = ("chmod", "chown", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
+CHANGES = [f"os.{name}" for name in CHANGING]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 RULESET, RULE, RESTRICT = 444, 445, 446  # Landlock's calls, the same on every processor
 RUN, READ = 0b1, 0b1100  # what Landlock calls the right to run a file, and to read and list

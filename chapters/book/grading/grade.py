@@ -20,6 +20,7 @@ from chapters.book.grading.judging import STOP, UNANSWERED, Limits, apart, exerc
 from chapters.book.grading.report import Graded, Sheet, as_text, load, plain, save, table
 from chapters.book.grading.submission import Submission, read
 from tricks.errors import InputError, in_words
+from tricks.version import __version__
 
 MB = 1_000_000
 BY_HAND = "by hand"
@@ -173,8 +174,7 @@ def _hidden(path: Path) -> bool:
 
 def digest(path: Path, limits: Limits) -> str:
     """Of a notebook, and of what it is judged by: the exercises, the cases, the limits. Empty if it cannot be read."""
-    sources = [*CHAPTERS.glob("*.py"), *CHAPTERS.glob("exercises/*.py"), *CHAPTERS.glob("book/**/*.py")]
-    given = f"{limits.seconds} {limits.memory} {limits.seed} {judged_by(tuple(sorted(sources)))}"
+    given = f"{limits.seconds} {limits.memory} {limits.seed} {judged_by()}"
     try:
         with path.open("rb") as file:
             return hashlib.sha256(hashlib.file_digest(file, "sha256").digest() + given.encode()).hexdigest()[:16]
@@ -183,9 +183,11 @@ def digest(path: Path, limits: Limits) -> str:
 
 
 @cache
-def judged_by(sources: tuple[Path, ...]) -> str:
-    """A digest of these files."""
-    return hashlib.sha256(b"".join(each.read_bytes() for each in sources)).hexdigest()
+def judged_by() -> str:
+    """The version of the library, and a digest of the chapters, the exercises, and what grades them."""
+    folders = (CHAPTERS, CHAPTERS / "exercises", Path(__file__).parents[1], Path(__file__).parent)
+    sources = sorted(path for folder in folders for path in folder.glob("*.py"))
+    return __version__ + hashlib.sha256(b"".join(each.read_bytes() for each in sources)).hexdigest()
 
 
 def sheet(shown: str, path: Path, limits: Limits, digest: str = "") -> Sheet:
@@ -194,8 +196,10 @@ def sheet(shown: str, path: Path, limits: Limits, digest: str = "") -> Sheet:
         submission = read(path)
         graded = tuple(_graded(submission, asked, limits) for asked in exercises(submission.name))
         return Sheet(shown, submission.name, graded, "", submission.written(None), digest)
+    except InputError as error:
+        return Sheet(shown, "", (), str(error), "", digest)
     except Exception as error:
-        return Sheet(shown, "", (), str(error) if isinstance(error, InputError) else in_words(error), "", digest)
+        return Sheet(shown, "", (), in_words(error))  # without a digest: it may be graded the next time
 
 
 def _graded(submission: Submission, asked: Asked, limits: Limits) -> Graded:

@@ -63,6 +63,8 @@ def as_text(graded: Sheet) -> str:
         uses = f" [uses {', '.join(each.uses)}]" if each.uses else ""
         told = plain(f"{each.status}: {each.said}{uses}")
         lines.append(f"  {each.exercise:5} {each.kind:16} {counted:8} {told}")
+    if words := len(graded.elsewhere.split()):
+        lines.append(f"  and {words} word{'s' * (words != 1)} outside of the exercises, which --out x.json has")
     return "\n".join(lines) + "\n"
 
 
