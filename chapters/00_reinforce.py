@@ -404,7 +404,8 @@ check_returns(my_returns)
 # $g$ grows from about 1.5 to about 49 for the best machine, and its gradient of 0.56 drowns in that.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This version of the rewards-to-go runs, and its shapes are right. Below, `planted`
 # trains the library's loop with it.
 

@@ -396,7 +396,8 @@ check_best_baseline(my_best_baseline)
 # all.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** A value net outputs one column per seed, so its shape is `[B, 1]`. The function below
 # computes the value loss from it. It runs, and the loss falls.
 

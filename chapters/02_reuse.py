@@ -384,7 +384,8 @@ check_estimate(my_estimate)
 # to stay close.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** Somebody wanted to spare the loop a column of old log-probabilities.
 
 # %%

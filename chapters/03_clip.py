@@ -448,7 +448,8 @@ check_surrogate(my_surrogate)
 # $\varepsilon$ is.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** The author of this version thought the original was long-winded and shortened it.
 
 # %%

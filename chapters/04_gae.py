@@ -416,7 +416,8 @@ check_advantages(my_advantages)
 # estimate the answer. Where $V$ is right, it doesn't change the mean at all.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This version learns CartPole, more or less. Below, `planted` trains the loop with it.
 
 # %%

@@ -467,7 +467,8 @@ check_orthogonal(my_orthogonal)
 # state.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** Every matrix is orthogonal and every bias is 0, yet agents get stuck on the walk.
 # (`planted` swaps one function of the library's loop for another.)
 

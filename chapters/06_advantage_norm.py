@@ -415,7 +415,8 @@ check_standardize(my_standardize)
 # bonus isn't divided, so it weighs less and less. (Noise is magnified, too.)
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This version is shorter, and the learning curves look as good as ever. Below are the
 # first gradient norms of seed 0, trained by itself and beside four others.
 

@@ -468,7 +468,8 @@ check_merged(merged)
 # Learning produces such batches: as the policy improves, the cart visits different places from one batch to the next.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** Here is another `merge_moments`; it runs without an error or NaN. Below are the
 # coin-toss states from the start of this chapter, as the nets of trained agents see them.
 

@@ -417,7 +417,8 @@ check_move(my_move)
 # Each update leaves 0.9 of the distance, and $0.9^{10} \approx 0.35$, so $\mu$ has come 65% of the way.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** The value net's outputs enter the loop through this function.
 
 # %%

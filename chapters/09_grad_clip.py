@@ -363,7 +363,8 @@ check_shorten(my_shorten)
 # logarithm of the shock.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This version leaves the work to PyTorch's own function.
 
 # %%

@@ -385,7 +385,8 @@ check_entropy(my_entropy)
 # reward.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This bonus returns the right number, which goes into the loss like the library's.
 
 # %%

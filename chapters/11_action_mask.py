@@ -332,7 +332,8 @@ check_masked(my_masked)
 # never tried and can't be, and the larger the payouts, the harder it pushes.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** A careful programmer wants the gradient to see the net as it is, without any $-10^{30}$.
 
 # %%

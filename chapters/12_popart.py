@@ -601,7 +601,8 @@ check_rescaled(rescaled)
 # here.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** We train through the jump with this rescaling and with the right one.
 
 # %%

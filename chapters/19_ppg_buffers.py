@@ -386,7 +386,8 @@ check_taken(my_taken)
 # with a single rollout.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This version respects every limit.
 
 # %%

@@ -404,7 +404,8 @@ check_log_prob(my_log_prob)
 # at 2000, and the mean never gets there.)
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** This author stores the drawn action, which is right, but computes the old
 # log-probability from what the motor did.
 

@@ -371,7 +371,8 @@ check_mean(my_mean)
 # its $\epsilon$), an agent's result depends on how many others there are.
 #
 # </details>
-#
+
+# %% [markdown]
 # **Exercise 3: spot the bug.** Is anything wrong with this version of the
 # [advantage normalization](06_advantage_norm.ipynb)?
 

@@ -34,6 +34,7 @@ TIMEOUT = 300  # seconds for a cell
 COMPILING = re.compile(r"(compiling for this CPU.*\n|\w+: compiled for this CPU, once, in \d+ s\n)+")
 WORDS, LINES, EXERCISE = 200, 40, 5  # read per minute, read per minute, minutes for each
 FOLDED = "hide-input"  # the tag of a cell whose code is folded: in the web book, and by `marked` in Jupyter
+ASKS = "-exercise-"  # in the id of a cell that begins an exercise: `03_clip-exercise-2`
 FURTHER = "## Going further"  # the heading of what a first reading may leave out
 
 
@@ -73,7 +74,9 @@ def execute(name: str) -> NotebookNode:
 def marked(name: str, notebook: NotebookNode) -> NotebookNode:
     """The same notebook, in which Jupyter folds what the web book folds, and every cell has an id that stays."""
     for index, cell in enumerate(notebook.cells):
-        cell["id"] = f"{name}-{index}"  # random ones would change with every build
+        asked = re.search(r"^\*\*Exercise (\d+):", cell.source, re.MULTILINE)
+        if ASKS not in cell.get("id", ""):  # a stop's exercises keep those of their chapters
+            cell["id"] = f"{name}{ASKS}{asked[1]}" if asked else f"{name}-{index}"  # random ones would change
         cell.metadata.pop("jupyter", None)
         if is_folded(cell):
             cell.metadata["jupyter"] = {"source_hidden": True}

@@ -1,6 +1,7 @@
 """`python -m chapters handout student.zip`: the last commit as students get it, without the answers to the exercises.
 
-It lacks `chapters/solutions`, what links to them, and the answers that are folded below exercises. Hints stay.
+It unpacks into one folder. It lacks `chapters/solutions`, what links to them, the answers that are folded below
+exercises, the tests, and the badges, which open the published notebooks. Hints stay.
 """
 
 import io
@@ -17,7 +18,7 @@ import tyro
 from tricks.errors import InputError
 
 CLONE = Path(__file__).parents[2]
-WITHHELD = "chapters/solutions/"
+WITHHELD = ("chapters/solutions/", "tests/")
 ANSWER, END = "<details><summary>Answer</summary>", "</details>"
 # A sentence with a link to solutions; the period in a file's name doesn't end it.
 POINTER = re.compile(r"[A-Z](?:[^.\n]|\.(?=\S))*\]\(solutions(?:[^.\n]|\.(?=\S))*\.\s*")
@@ -40,7 +41,9 @@ def main(chosen: HandoutOptions) -> int:
     with committed() as whole, ZipFile(chosen.file, "w") as copy:
         for each in whole.infolist():
             if not each.filename.startswith(WITHHELD):
-                copy.writestr(each, handed_out(each.filename, whole.read(each)))
+                content = handed_out(each.filename, whole.read(each))
+                each.filename = f"{chosen.file.stem}/{each.filename}"
+                copy.writestr(each, content)
     print(f"wrote {chosen.file}: the last commit, without the answers to the exercises")
     return 0
 
@@ -63,6 +66,7 @@ def handed_out(name: str, content: bytes) -> bytes:
     if path.suffix != ".ipynb":
         return "\n".join(without_answers([text], "#" if path.suffix == ".py" else "")).encode()
     notebook = json.loads(text)
+    notebook["cells"] = [cell for cell in notebook["cells"] if cell.get("id") != f"{path.stem}-badges"]
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     for cell, source in zip(cells, without_answers(("".join(cell["source"]) for cell in cells), ""), strict=True):
         cell["source"] = source.splitlines(keepends=True)

@@ -5,6 +5,7 @@ whichever chapters it runs.
 """
 
 import re
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from chapters.book.build import CHAPTERS, marked, reading_time, title, write_bet
 
 TAG = "two-hours"
 SOLUTION = re.compile(r"\[`[^\]]+\]\(solutions/[^)]+\)")  # a link to the answers of a chapter
+Read = Callable[[str], NotebookNode]
 START, END = "<!-- two hours -->\n", "<!-- /two hours -->"
 
 
@@ -99,30 +101,31 @@ STOPS = (
 )
 
 
-def notebook(number: int) -> NotebookNode:
-    """The notebook of a stop, 1 to 6, as the chapters' notebooks have its cells."""
+def notebook(number: int, read: Read | None = None) -> NotebookNode:
+    """The notebook of a stop, 1 to 6, as the chapters' notebooks have its cells, or what `read` finds instead."""
+    read = read or stored
     stop = STOPS[number - 1]
     cells = [new_markdown_cell(f"# {number}. {stop.title}\n\n*{stop.asks}*")]
     for chapter, words in stop.parts.items():
         cells += [new_markdown_cell(words)] if words else []
-        cells += deepcopy([cell for cell in stored(chapter).cells if TAG in cell.metadata.get("tags", [])])
-    cells.append(new_markdown_cell(ending(number)))
+        cells += deepcopy([cell for cell in read(chapter).cells if TAG in cell.metadata.get("tags", [])])
+    cells.append(new_markdown_cell(ending(number, read)))
     for count, cell in enumerate((cell for cell in cells if cell.cell_type == "code"), start=1):
         cell.execution_count = count
         for output in cell.outputs:
             if "execution_count" in output:
                 output["execution_count"] = count
     made = marked(stop.name, new_notebook(cells=cells))
-    made.metadata = deepcopy(stored(next(iter(stop.parts))).metadata)
+    made.metadata = deepcopy(read(next(iter(stop.parts))).metadata)
     made.metadata["jupytext"] = {"formats": "ipynb"}  # no script is paired with it
     return made
 
 
-def ending(number: int) -> str:
+def ending(number: int, read: Read) -> str:
     """A stop's last words: what was left out, and the way on."""
     stop = STOPS[number - 1]
     whole = " and ".join(f"[{title(chapter)[0]}]({chapter}.ipynb)" for chapter in stop.parts)
-    links = [link for chapter in stop.parts for cell in stored(chapter).cells for link in SOLUTION.findall(cell.source)]
+    links = [link for chapter in stop.parts for cell in read(chapter).cells for link in SOLUTION.findall(cell.source)]
     way = f"Solutions: {' and '.join(links)}. " if links else ""  # a students' copy has none
     way += f"There is more in {whole}."
     if number < len(STOPS):

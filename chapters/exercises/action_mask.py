@@ -79,4 +79,9 @@ check_masked = Exercise(
         "0·∞ is NaN: don't multiply the mask by infinity. Use torch.where or masked_fill.": _infinity_times_zero,
         "eˣ of a large logit overflows. Mask the logits, and let softmax subtract the maximum.": _overflowing,
     },
+    drawn=lambda d: {
+        "logits": d.tensor(3, 5, low=-5.0, high=5.0),
+        "legal": d.flags(3, 5) | (torch.arange(5) == d.whole(0, 4)),
+    },
+    gradients=("logits",),
 )

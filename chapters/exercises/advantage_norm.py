@@ -97,4 +97,8 @@ check_standardize = Exercise(
         "the mean is 0, but the scale was not changed: divide by the std.": _only_centered,
         "you divided by the variance. Its square root is the std.": _variance,
     },
+    drawn=lambda d: {
+        "advantage": d.tensor(8, low=-9.0, high=9.0),
+        "valid": d.flags(8, share=0.7) | (torch.arange(8) < 2),
+    },
 )

@@ -52,4 +52,5 @@ check_rate = Exercise(
         "it rises. At update 0 none of the budget has been used, and the rate is the start value.": _rising,
         "the share is subtracted from the start value. It's a share *of* it: multiply.": _not_in_proportion,
     },
+    drawn=lambda d: {"start": d.number(0.1, 2.0), "update": d.whole(1, 9), "updates": d.whole(10, 99)},
 )

@@ -79,4 +79,5 @@ check_field = Exercise(
         "this recursion works back from the last layer, but you start it at the picture.": _wrong_end,
         "fields do not multiply: neighboring kernels overlap.": _product,
     },
+    drawn=lambda d: {"layers": [(d.whole(2, 6), d.whole(2, 4)) for _ in range(d.whole(2, 4))]},
 )

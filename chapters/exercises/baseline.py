@@ -65,4 +65,5 @@ check_best_baseline = Exercise(
         "the weight is the length of the score, and should be its square: a variance is made of squares.": _length,
         "the numerator is right. Divide it by E[|∇ log π|²], so that the weights sum to 1.": _undivided,
     },
+    drawn=lambda d: {"probs": d.tensor(4).softmax(0), "pays": d.tensor(4, low=-5.0, high=5.0)},
 )

@@ -116,4 +116,11 @@ check_targets = Exercise(
             _row_after
         ),
     },
+    drawn=lambda d: {
+        "reward": d.tensor(6),
+        "terminated": d.flags(6),
+        "truncated": d.flags(6),
+        "next_value": d.tensor(6, low=-9.0, high=9.0),
+        "gamma": d.number(0.5, 0.99),
+    },
 )

@@ -67,6 +67,12 @@ check_surrogate = Exercise(
         "nothing is clipped: this is the objective of the previous chapter.": _unclipped,
         "the range is around 1, not around 0: a ratio of 1 means that the policy has not moved.": _around_zero,
     },
+    drawn=lambda d: {
+        "ratio": d.tensor(8, low=0.2, high=3.0),
+        "advantage": d.tensor(8),
+        "epsilon": d.number(0.1, 0.3),
+    },
+    gradients=("ratio",),
 )
 
 
@@ -116,4 +122,10 @@ check_floor = Exercise(
         ),
         "these are the good rows, which the clip has already limited. The open end is where A < 0.": _good_rows,
     },
+    drawn=lambda d: {
+        "clipped": (advantage := d.tensor(8)) * d.tensor(8, low=0.1, high=9.0),
+        "advantage": advantage,
+        "c": d.number(1.5, 4.0),
+    },
+    gradients=("clipped",),
 )

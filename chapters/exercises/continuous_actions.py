@@ -99,6 +99,8 @@ check_log_prob = Exercise(
         "this is the density. The loss needs its logarithm.": _density,
         "square all of (a − μ)/σ, so that σ is squared, too.": _unsquared_width,
     },
+    drawn=lambda d: {"mean": d.tensor(3, 2), "log_std": d.tensor(3, 2, low=-1.0, high=1.0), "action": d.tensor(3, 2)},
+    gradients=("mean", "log_std"),
 )
 
 
@@ -147,4 +149,6 @@ check_log_slope = Exercise(
         "the sign is wrong: the slope is at most 1, so its logarithm is at most 0.": _negative,
         "this is the slope. The correction is its logarithm.": _slope,
     },
+    drawn=lambda d: {"u": d.tensor(6, low=-9.0, high=9.0)},
+    gradients=("u",),
 )

@@ -60,4 +60,6 @@ check_entropy = Exercise(
         "logits are not log-probabilities: log π(a) is the logit minus log Σ exp of all of them.": _unnormalized,
         "every action counts the same here. Each −log π(a) is weighted by π(a), how often it happens.": _unweighted,
     },
+    drawn=lambda d: {"logits": d.tensor(3, 4, low=-5.0, high=5.0)},
+    gradients=("logits",),
 )

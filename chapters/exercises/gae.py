@@ -90,4 +90,13 @@ check_advantages = Exercise(
             lambda r, v, n, dead, done, gamma, lam: _right(r, v, n, dead, done, gamma, 0.0)
         ),
     },
+    drawn=lambda d: {
+        "reward": d.tensor(6),
+        "value": d.tensor(6),
+        "next_value": d.tensor(6),
+        "terminated": (dead := d.flags(6)),
+        "done": dead | d.flags(6),
+        "gamma": d.number(0.5, 0.99),
+        "lam": d.number(0.5, 0.99),
+    },
 )

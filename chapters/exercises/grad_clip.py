@@ -68,4 +68,5 @@ check_shorten = Exercise(
         "gradients that are too long are dropped. Their direction is still good: shorten them.": _dropped,
     },
     tolerance=1e-4,
+    drawn=lambda d: {"gradient": d.tensor(3, 4), "max_norm": d.number(0.2, 4.0)},
 )

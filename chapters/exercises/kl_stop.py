@@ -82,6 +82,11 @@ check_near_enough = Exercise(
         "this is the sum over the rows; the KL divergence is a mean.": _summed,
         "the ratio is upside down: log ρ is log π − log π_old.": _upside_down,
     },
+    drawn=lambda d: {
+        "log_prob": (old := d.tensor(6, low=-3.0, high=-0.5)) + d.tensor(6, low=-0.3, high=0.3),
+        "old_log_prob": old,
+        "target_kl": d.number(0.005, 0.02),
+    },
 )
 
 
@@ -142,4 +147,5 @@ check_steps = Exercise(
         ),
         "the limit is 1.5 times the target.": _target_is_limit,
     },
+    drawn=lambda d: {"kl": d.tensor(3, 4, low=0.0, high=0.018), "target_kl": d.number(0.008, 0.012)},
 )

@@ -81,4 +81,5 @@ check_orthogonal = Exercise(
         ),
         "U·Vᵀ is orthogonal and uniform, too, but another matrix. Here we check for the one from QR.": _by_svd,
     },
+    drawn=lambda d: {"normals": d.rng.normal(size=(d.whole(2, 4), d.whole(2, 4)))},
 )

@@ -62,4 +62,10 @@ check_rescaled = Exercise(
         "the means are the wrong way around: what μ gains, b must lose.": _mean_turned,
         "μ − μ′ is in units of reward, and b is not: divide it by σ′.": _mean_in_reward,
     },
+    drawn=lambda d: {
+        "weight": d.number(-3.0, 3.0),
+        "bias": d.number(-3.0, 3.0),
+        "old": (d.number(-9.0, 9.0), d.number(0.5, 5.0)),
+        "new": (d.number(-9.0, 9.0), d.number(0.5, 5.0)),
+    },
 )

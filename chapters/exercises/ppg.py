@@ -105,4 +105,6 @@ check_kl = Exercise(
         "logits aren't log-probabilities: both need a log_softmax first.": _raw_logits,
         "this is the cross-entropy. Its gradient is right, but it isn't 0 where nothing has changed.": _cross_entropy,
     },
+    drawn=lambda d: {"old": d.tensor(3, 4), "new": d.tensor(3, 4), "action": torch.tensor(d.rng.integers(0, 4, 3))},
+    gradients=("new",),
 )

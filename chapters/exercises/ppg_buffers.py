@@ -89,4 +89,11 @@ check_taken = Exercise(
         "these are the rows to leave out. A row is taken if its key is *below* the share.": _others,
         "both conditions must hold, not one of them.": _either,
     },
+    drawn=lambda d: {
+        "keys": d.tensor(2, 6, low=0.0, high=1.0),
+        "used": torch.tensor(d.rng.integers(0, 8, (2, 6))),
+        "uses": d.whole(1, 6),
+        "rollouts": d.whole(1, 5),
+        "epochs": d.whole(1, 4),
+    },
 )

@@ -130,4 +130,6 @@ check_rebuilt = Exercise(
         ),
         "this is only the last state. Each row has one.": _last_alone,
     },
+    drawn=lambda d: {"step": halve_and_add, "x": d.tensor(6), "done": d.flags(6), "h": d.tensor()},
+    gradients=("h",),
 )

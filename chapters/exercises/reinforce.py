@@ -71,4 +71,5 @@ check_returns = Exercise(
         "the discount is missing: multiply what follows by γ.": _undiscounted,
         "these are sums of the past. An action is responsible for what comes after it: begin at the end.": _forward,
     },
+    drawn=lambda d: {"reward": d.tensor(7), "done": d.flags(7), "gamma": d.number(0.5, 0.99)},
 )

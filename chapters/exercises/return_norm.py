@@ -85,6 +85,12 @@ check_move = Exercise(
         "take the batch's deviations from its own mean, not from the moved one.": _from_new_mean,
         "far from 0, a mean of squares minus the square of a mean loses all its digits.": _mean_of_squares,
     },
+    drawn=lambda d: {
+        "mean": d.number(-5.0, 5.0),
+        "variance": d.number(0.5, 9.0),
+        "returns": d.tensor(6, low=-9.0, high=9.0),
+        "beta": d.number(0.05, 0.4),
+    },
 )
 
 
@@ -165,4 +171,5 @@ check_deviation = Exercise(
         "only the sum starts anew with an episode. Its statistics cover everything so far.": _anew,
         "this divides by n − 1, so a single sum has no deviation. Divide by n, as np.std does.": _unbiased_spreads,
     },
+    drawn=lambda d: {"reward": d.tensor(6).tolist(), "done": d.flags(6).tolist(), "gamma": d.number(0.5, 0.99)},
 )

@@ -71,4 +71,10 @@ check_estimate = Exercise(
         "this divides by the sum of the ratios instead of the number of pulls. It is a known variant, with less "
         "variance and a little bias. The derivation has the plain mean.": _self_normalized,
     },
+    drawn=lambda d: {
+        "log_prob": d.tensor(5, low=-3.0, high=-0.1),
+        "old_log_prob": d.tensor(5, low=-3.0, high=-0.1),
+        "reward": d.tensor(5),
+    },
+    gradients=("log_prob",),
 )

@@ -65,4 +65,6 @@ check_mean = Exercise(
         "a seed without valid rows gives 0/0, which is NaN. It should give 0.": _nan,
         "the axis of rows is still there, with length 1. The loss is one number per seed: [S].": _kept,
     },
+    drawn=lambda d: {"x": d.tensor(3, 5), "valid": d.flags(3, 5, share=0.5)},
+    gradients=("x",),
 )

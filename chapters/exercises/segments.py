@@ -93,4 +93,10 @@ check_targets = Exercise(
             _last_reward_lost
         ),
     },
+    drawn=lambda d: {
+        "reward": d.tensor(6),
+        "done": d.flags(6),
+        "last_value": d.number(-9.0, 9.0),
+        "gamma": d.number(0.5, 0.99),
+    },
 )

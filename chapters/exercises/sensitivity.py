@@ -69,4 +69,5 @@ check_good_range = Exercise(
         "the range also reaches to the left of the best.": _upward,
         "the second index is one past the range: return the last index that is good.": _exclusive,
     },
+    drawn=lambda d: {"scores": 100 - d.rng.exponential(4.0, 7), "floor": d.number(0.0, 40.0)},
 )

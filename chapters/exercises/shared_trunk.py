@@ -89,4 +89,10 @@ check_parts = Exercise(
         "short gradients get longer. The factor is never more than 1.": _always,
         "one norm was taken over all agents. Each row has its own.": _stacked,
     },
+    drawn=lambda d: {
+        "g_policy": d.tensor(3, 4),
+        "g_value": d.tensor(3, 4),
+        "value_coef": d.number(0.2, 0.9),
+        "max_norm": d.number(0.2, 4.0),
+    },
 )

@@ -67,4 +67,8 @@ check_merged = Exercise(
         "the last number should stay the sum of squares, not the variance: divide by n only to look at it.": _variance,
         "the distance between the means must be squared.": _unsquared,
     },
+    drawn=lambda d: {
+        "a": (d.whole(1, 50), d.number(-9.0, 9.0), d.number(0.0, 9.0)),
+        "b": (d.whole(1, 50), d.number(-9.0, 9.0), d.number(0.0, 9.0)),
+    },
 )

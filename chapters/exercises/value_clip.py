@@ -71,6 +71,13 @@ check_error = Exercise(
         "this holds the target near V_old. Leave the target, and hold the prediction.": _clipped_target,
         "the factor ½ is missing.": _no_half,
     },
+    drawn=lambda d: {
+        "value": d.tensor(6),
+        "old": d.tensor(6),
+        "target": d.tensor(6),
+        "clip_range": d.number(0.1, 0.9),
+    },
+    gradients=("value",),
 )
 
 
@@ -117,4 +124,6 @@ check_huber = Exercise(
         "this is PyTorch's smooth_l1_loss, which divides Huber's loss by δ.": _smooth_l1,
         "it is the *distance* from 0 that counts: an error of −4 is as far off as one of 4.": _signed,
     },
+    drawn=lambda d: {"error": d.tensor(6, low=-9.0, high=9.0), "delta": d.number(0.3, 3.0)},
+    gradients=("error",),
 )

@@ -50,4 +50,5 @@ check_holm = Exercise(
         "the results are right but sorted; put each back where its p stood.": _in_order,
         "a p-value is at most 1.": _uncapped,
     },
+    drawn=lambda d: {"p": d.rng.uniform(0.0, 0.3, d.whole(3, 6))},
 )

@@ -1,6 +1,7 @@
 """Exercises of the chapter on a trick of your own."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -31,6 +32,10 @@ def _first_seeds_scale(advantage: Tensor, valid: Tensor) -> Tensor:
 
 def _last_seeds_scale(advantage: Tensor, valid: Tensor) -> Tensor:
     return advantage / advantage[-1].std()
+
+
+def _leaning(advantage: Tensor, valid: Tensor, row: int, share: float) -> Tensor:
+    return advantage / (1 + share * advantage[row].abs().max())
 
 
 STACK = torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0], [110.0, 130.0, 120.0, 150.0, 190.0]])
@@ -88,6 +93,7 @@ check_law = Exercise(
         ),
         "this also refuses functions that keep seeds apart but don't return signs, such as standardize.": _signs_only,
     },
+    drawn=lambda d: {"f": partial(_leaning, row=d.whole(-1, 0), share=d.whole(0, 1) * d.number(0.2, 0.9))},
 )
 
 check_ranks = Exercise(
@@ -111,4 +117,5 @@ check_ranks = Exercise(
             lambda advantage: 1 - 2 * advantage.argsort().argsort() / (len(advantage) - 1)
         ),
     },
+    drawn=lambda d: {"advantage": d.tensor(6)},
 )

@@ -14,10 +14,9 @@ from support.submissions import CHECK, RIGHT, WRONG, cells, handed_in
 from chapters.__main__ import main
 from chapters.book.build import CHAPTERS, names
 from chapters.book.grading.answering import answered
-from chapters.book.grading.asked import exercises, known
+from chapters.book.grading.asked import exercises
 from chapters.book.grading.grade import plain
-from chapters.book.grading.judging import Limits, Verdict, judge, verdict
-from chapters.book.grading.submission import read
+from chapters.book.grading.judging import Limits, Verdict, apart, judge, verdict
 from chapters.exercises.clip import check_surrogate
 from tricks.cli.shell import guarded
 from tricks.errors import InputError
@@ -28,7 +27,7 @@ NO_MIN = "the minimum is missing. An action that has gone the wrong way must kee
 
 def here(*code: str) -> Verdict:
     """The verdict on exercise 1 of chapter 3 with these cells added, run in this process."""
-    reply = answered(cells(*code), SURROGATE.check, SURROGATE.answer, check_surrogate.cases)
+    reply = answered(cells(*code), SURROGATE.check, SURROGATE.answer, check_surrogate.cases, check_surrogate.gradients)
     return verdict(check_surrogate, SURROGATE, json.loads(json.dumps(reply)))
 
 
@@ -48,15 +47,6 @@ def test_every_check_of_every_chapter_is_asked_for_once() -> None:
         for each in filter(lambda each: each.check, asked):
             module = __import__(f"chapters.exercises.{each.module}", fromlist=[each.check])
             assert getattr(module, each.check).cases
-
-
-@pytest.mark.parametrize("name", known())
-def test_a_notebook_as_it_is_handed_out_is_recognized_and_has_nothing_written(name: str) -> None:
-    submission = read(CHAPTERS / f"{name}.ipynb")
-    assert submission.name == name
-    for asked in exercises(name):
-        if not asked.check:
-            assert submission.written(asked) == ""
 
 
 def test_the_first_word_of_a_verdict_is_the_exercises_own() -> None:
@@ -85,13 +75,13 @@ def test_the_last_answer_counts_wherever_it_stands() -> None:
 
 
 def test_an_answer_without_its_check_is_found_by_its_name_and_one_without_both_is_missing() -> None:
-    alone = [source for source in cells() if "def my_surrogate" not in source]
-    ask = (SURROGATE.check, SURROGATE.answer, check_surrogate.cases)
+    alone = [(number, source) for number, source in cells() if "def my_surrogate" not in source]
+    ask = (SURROGATE.check, SURROGATE.answer, check_surrogate.cases, check_surrogate.gradients)
     assert answered(alone, *ask) == {"missing": True}
-    reply = answered([*alone, RIGHT.removesuffix(CHECK)], *ask)
+    reply = answered([*alone, (99, RIGHT.removesuffix(CHECK))], *ask)
     assert verdict(check_surrogate, SURROGATE, reply).status == "right"
-    broken = answered([*alone, "def my_surrogate(a, b:\n    pass"], *ask)
-    assert "its cell is not Python: " in broken["fault"]
+    broken = answered([*alone, (99, "x = 1\ndef my_surrogate(a, b:\n    pass")], *ask)
+    assert broken["fault"].startswith("its cell is not Python: cell 99, line 2: ")
 
 
 def test_what_an_answer_takes_from_the_library_is_said() -> None:
@@ -104,10 +94,12 @@ def test_what_a_student_prints_or_patches_does_not_make_an_answer_right(monkeypa
     monkeypatch.setenv("SECRET", "hidden")
     hostile = """import json, os, sys, torch, numpy as np
 from chapters.book.exercise import Exercise
-import chapters.book.grading.judging as judging
+import chapters.book.grading.answering as answering
 class Patched:
-    np.allclose = lambda *_, **__: True
-    Exercise.verdict = judging.verdict = lambda *_: "Right, in 3 of 3 cases."
+    np.allclose = torch.allclose = torch.testing.assert_close = lambda *_, **__: True
+    Exercise.judged = Exercise.verdict = lambda *_: "Right, in 3 of 3 cases."
+    answering.encoded = lambda value: {"status": "right"}
+    json.dump = lambda value, file: file.write('{"status": "right", "said": "Right", "results": []}')
     assert "SECRET" not in os.environ
     for descriptor in range(3, 30):
         try:
@@ -121,7 +113,9 @@ def my_surrogate(ratio, advantage, epsilon):
 check_surrogate = lambda answer: print("Right")
 check_surrogate(my_surrogate)"""
     assert apart_from_here(hostile).status in ("wrong", "stopped")
-    assert apart_from_here(hostile.replace("range(3, 30)", "range(0)")).status == "wrong"
+    for old, new in (("range(3, 30)", "range(0)"), ("json.dump = ", "x = "), ("answering.encoded = ", "y = ")):
+        hostile = hostile.replace(old, new)
+    assert apart_from_here(hostile).status == "wrong"
 
 
 def test_an_answer_that_leaves_loops_or_takes_all_memory_costs_only_its_own_points() -> None:
@@ -149,8 +143,9 @@ def test_an_answer_that_loops_while_nobody_watches_the_clock_is_said_to_have_loo
 def test_an_answer_reaches_no_network_where_a_user_may_have_namespaces() -> None:
     if subprocess.run(["unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "true"]).returncode:
         pytest.skip("this system gives a user no namespaces")
-    call = "import socket\ndef my_surrogate(*_):\n    socket.create_connection(('127.0.0.1', 9), timeout=5)"
-    assert "Network is unreachable" in apart_from_here(call).said
+    call = "import socket; socket.create_connection(('127.0.0.1', 9), timeout=5)"
+    done = subprocess.run([*apart(), sys.executable, "-c", call], capture_output=True, text=True)
+    assert "Network is unreachable" in done.stderr
 
 
 def test_a_class_is_a_table_and_a_notebook_that_cannot_be_read_does_not_stop_it(

@@ -70,24 +70,27 @@ def test_only_chapters_and_their_map_change() -> None:
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="no git")
 def test_a_students_copy_has_no_answers_and_its_tests_pass(tmp_path: Path) -> None:
-    clone, copy = tmp_path / "clone", tmp_path / "copy"
+    clone, copy = tmp_path / "clone", tmp_path / "s"
     ignored = (".*", "*.egg-info", "__pycache__", "build", "runs", "site", "slides")
     shutil.copytree(ROOT, clone, ignore=lambda folder, names: _ignored(folder, names, ignored))
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "x"]):
         subprocess.run([*GIT, *words], cwd=clone, check=True)
     made = os.environ | {"PYTHONPATH": str(clone)}
     subprocess.run([sys.executable, "-P", "-m", "chapters", "handout", "s.zip"], cwd=clone, env=made, check=True)
-    shutil.unpack_archive(clone / "s.zip", copy)
+    shutil.unpack_archive(clone / "s.zip", tmp_path)
+    assert copy.exists()
+    assert not (copy / "tests").exists()
     there = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
     all_of_it = {path.relative_to(ROOT).as_posix() for path in (ROOT / "chapters").rglob("*.py")}
     assert {name for name in all_of_it if not name.startswith("chapters/solutions/")} <= there
     assert not [name for name in there if name.startswith("chapters/solutions/")]
     for path in [*(copy / "chapters").glob("*.py"), *(copy / "chapters").glob("*.ipynb"), copy / "chapters/README.md"]:
         text = path.read_text(encoding="utf-8")
-        assert "(solutions" not in text, path
+        assert not re.search(r"\(solutions|colab|mybinder", text), path
         for exercise in re.split(r"\*\*Exercise \d", text.partition("## Exercises")[2])[1:]:
             own = re.split(r"## Going further|\*\*Question", exercise)[0]
             assert "<summary>Answer" not in own, path
+    shutil.copytree(clone / "tests", copy / "tests")
     environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'tests'}", "NUMBA_DISABLE_JIT": "1"}
     tests = [str(Path("tests", "book", name)) for name in CHECKED]
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-k", CHOSEN, *tests]
@@ -120,8 +123,14 @@ def test_a_wheel_has_no_solutions_and_grades_outside_the_clone(tmp_path: Path) -
         wheel.extractall(tmp_path / "installed")
     assert "chapters/exercises/clip.py" in names
     assert [name for name in names if "solutions" in name] == []
+    spy = RIGHT.replace("    return", "    import chapters.exercises.clip as own; own._right\n    return")
     handed_in(tmp_path / "class" / "ada.ipynb", RIGHT)
+    handed_in(tmp_path / "class" / "eve.ipynb", spy)
+    handed_in(tmp_path / "class" / "stop.ipynb", name="t3_reuse_and_clip")
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "installed")}
-    command = [sys.executable, "-P", "-m", "chapters", "grade", "ada.ipynb"]
+    command = [sys.executable, "-P", "-m", "chapters", "grade", "."]
     done = subprocess.run(command, cwd=tmp_path / "class", env=environment, capture_output=True, text=True)
     assert "ada.ipynb: chapter 3, 1 of 2 points" in done.stdout, done.stderr
+    assert "eve.ipynb: chapter 3, 0 of 2 points" in done.stdout
+    assert "has no attribute '_right'" in done.stdout
+    assert "stop.ipynb: stop 3 of the two hours, 0 of 1 point" in done.stdout

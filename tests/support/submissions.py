@@ -26,7 +26,8 @@ def handed_in(path: Path, answer: str = "", added: tuple[str, ...] = (), name: s
     return path
 
 
-def cells(*code: str) -> list[str]:
-    """The code cells of chapter 3, with these added."""
-    notebook = json.loads((ROOT / "chapters" / "03_clip.ipynb").read_text(encoding="utf-8"))
-    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"] + list(code)
+def cells(*code: str, name: str = "03_clip") -> list[tuple[int, str]]:
+    """The code cells of chapter 3, with these added; each with its number in the notebook."""
+    notebook = json.loads((ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    found = [(k, "".join(cell["source"])) for k, cell in enumerate(notebook["cells"], 1) if cell["cell_type"] == "code"]
+    return found + list(enumerate(code, start=len(notebook["cells"]) + 1))

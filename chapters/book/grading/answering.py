@@ -1,28 +1,26 @@
-"""The process that runs a student's code: `python -m chapters.book.grading.answering`, started by `judging`.
+"""The process that runs a student's code, started by `judging` on a copy of the packages that has no right answers.
 
-It calls the student's function on the exercise's cases and hands back what came of it, as numbers. It judges nothing,
-so nothing that the student's code prints, patches, or exits can make an answer right.
+It calls the student's function on inputs that it is given and hands back what came of it, as numbers. It judges nothing
+and has nothing to judge by, so nothing that the student's code reads, prints, patches, or exits makes an answer right.
 """
 
-import contextlib
 import importlib
 import json
 import os
-import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from pathlib import Path
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 
+from chapters.book.exercise import Case, called
+from chapters.book.grading.fence import TOO_LONG, enclose, limit
 from chapters.book.grading.needed import needed
+from chapters.book.grading.wire import decoded, encoded
 
-MOST = 100_000  # numbers in a result
 LONGEST = 300  # characters of a message
-TOO_LONG = 124  # the exit status of an answer that used up its time on the processor
 OWN = ("chapters", "tricks", "ablations")
 
 
@@ -33,60 +31,62 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
-    exercise = getattr(importlib.import_module(f"chapters.exercises.{request['module']}"), request["check"])
     torch.set_num_threads(1)
-    _limit(request["memory"], request["seconds"])
+    cases = [{name: _input(value) for name, value in case.items()} for case in request["cases"]]
     print("ready", file=replies, flush=True)
-    reply = answered(request["code"], request["check"], request["answer"], exercise.cases)
+    limit(request["memory"], request["seconds"])
+    enclose(request["readable"], os.getcwd())
+    late = threading.Timer(2 * request["seconds"], os._exit, (TOO_LONG,))  # if nobody is left to stop it
+    late.daemon = True
+    late.start()
+    reply = answered(request["code"], request["check"], request["answer"], cases, request["gradients"])
     json.dump(reply, replies)
     replies.flush()
     os._exit(0)  # without what the student's code left to be done at exit
 
 
-def _limit(memory: int, seconds: float) -> None:
-    """Allow so many bytes beyond what the libraries took, and little more time and disk, where the system can."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    spent = int(used.ru_utime + used.ru_stime + 2 * seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (spent, spent + 1))
-    signal.signal(signal.SIGXCPU, lambda *_: os._exit(TOO_LONG))
-    limits = {resource.RLIMIT_FSIZE: 64_000_000, resource.RLIMIT_CORE: 0}
-    with contextlib.suppress(OSError):  # no /proc: macOS, which does not enforce it anyway
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        limits[resource.RLIMIT_AS] = pages * resource.getpagesize() + memory
-    for kind, most in limits.items():
-        resource.setrlimit(kind, (most, most))
+def _input(value: Any) -> Any:
+    """An argument for the answer; a function is that of the copy."""
+    if "function" not in value:
+        return decoded(value)
+    module, name = value["function"]
+    function = getattr(importlib.import_module(module), name)
+    return partial(function, **value["with"]) if value["with"] else function
 
 
-def answered(code: Sequence[str], check: str, answer: str, cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def answered(
+    code: Sequence[tuple[int, str]], check: str, answer: str, cases: Sequence[Case], gradients: Sequence[str] = ()
+) -> dict[str, Any]:
     """What came of an answer, case by case.
 
     `missing` if the notebook has no answer, `fault` if it cannot be run at all, otherwise its `name`, what it takes
     from this project (`uses`), and `results`, up to the first that is an exception.
     """
     found = needed(code, check, answer)
-    if found.fault or found.expression is None:
-        return {"fault": found.fault} if found.fault else {"missing": True}
+    if found.expression is None:
+        return {"fault": f"its cell is not Python: {found.own}"} if found.own else {"missing": True}
     known: dict[str, Any] = {"__name__": "__main__"}
-    first = ""
+    loaded = set(sys.modules)
+    first = f"not Python: {found.other}" if found.other else ""
     for statement in found.statements:
         try:
             exec(compile(statement, "<notebook>", "exec"), known)
         except BaseException as error:  # it may not matter for the answer; if it does, this is the reason
-            first = first or ": ".join(raised(error))
+            first = first or f"a statement before it raised {': '.join(raised(error))}"
     try:
         function = eval(compile(found.expression, "<notebook>", "eval"), known)
     except BaseException as error:
-        return {"fault": f"raises {first or ': '.join(raised(error))}"}
-    uses = [name for name in found.names if _own(known.get(name))]
-    given = results(function, cases)
+        return {"fault": f"raises {': '.join(raised(error))}{f' ({first})' if first else ''}"}
+    given = results(function, cases, gradients)
+    if found.own and all(each.get("result") == {"nothing": False} for each in given):
+        return {"fault": f"its cell is not Python: {found.own}"}
     if first and "raised" in given[-1]:
         kind, message = given[-1]["raised"]
-        given[-1] = {"raised": (kind, f"{message} (a statement before it raised {first})")}
-    return {"name": getattr(function, "__name__", "your function"), "uses": uses, "results": given}
+        given[-1] = {"raised": (kind, f"{message} ({first})")}
+    uses = [name for name in found.names if _own(known.get(name))]
+    hidden = {name.partition(".")[0] for name in sys.modules.keys() - loaded}  # an import inside of a function
+    uses = uses or sorted(hidden.intersection(OWN))
+    return {"name": str(getattr(function, "__name__", "your function")), "uses": uses, "results": given}
 
 
 def _own(value: Any) -> bool:
@@ -95,12 +95,13 @@ def _own(value: Any) -> bool:
     return str(name).partition(".")[0] in OWN
 
 
-def results(function: Callable[..., Any], cases: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """What the function gives in each case, encoded, up to the first exception."""
-    found: list[Any] = []
+def results(function: Callable[..., Any], cases: Sequence[Case], gradients: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """What the function gives in each case, and its gradients, encoded, up to the first exception."""
+    found: list[dict[str, Any]] = []
     for case in cases:
         try:
-            found.append(encoded(function(*deepcopy(dict(case)).values())))
+            value, slopes = called(function, case, gradients)
+            found.append({"result": encoded(value), "slopes": [encoded(slope) for slope in slopes]})
         except BaseException as error:  # exit(), too
             return [*found, {"raised": raised(error)}]
     return found
@@ -112,23 +113,3 @@ def raised(error: BaseException) -> tuple[str, str]:
         return type(error).__name__, str(error)[:LONGEST]
     except BaseException:
         return type(error).__name__, ""
-
-
-def encoded(value: Any) -> Any:
-    """A result as JSON: numbers, and tuples and lists of them. Of anything else, the name of its type."""
-    if isinstance(value, torch.Tensor | np.ndarray):
-        array = value.detach().numpy() if isinstance(value, torch.Tensor) else value
-        if array.size <= MOST and array.dtype.kind in "biuf":
-            kind = "tensor" if isinstance(value, torch.Tensor) else "array"
-            return {kind: array.tolist(), "dtype": str(array.dtype), "shape": array.shape}
-    if isinstance(value, bool | int | float | np.bool | np.integer | np.floating):
-        return {"number": value if isinstance(value, bool | int | float) else value.item()}
-    if isinstance(value, tuple | list) and len(value) <= MOST:
-        return {type(value).__name__ if type(value) in (tuple, list) else "tuple": [encoded(each) for each in value]}
-    if value is None or value is Ellipsis:
-        return {"nothing": value is None}
-    return {"other": type(value).__name__}
-
-
-if __name__ == "__main__":
-    main()

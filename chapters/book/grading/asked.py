@@ -1,4 +1,4 @@
-"""What a notebook asks: its exercises, from the scripts of the chapters."""
+"""What a notebook asks, and its cells as they are handed out, from the scripts of the chapters."""
 
 import re
 from collections.abc import Sequence
@@ -8,12 +8,13 @@ from functools import cache
 import jupytext
 from nbformat import NotebookNode
 
-from chapters.book.build import CHAPTERS, names, number
-from chapters.book.two_hours import STOPS, TAG, ending
+from chapters.book.build import ASKS, CHAPTERS, marked, names, number
+from chapters.book.handout import without_answers
+from chapters.book.two_hours import STOPS, notebook
 
-HEADING = re.compile(r"^\*\*Exercise (\d+): (.+?)\*\*", re.MULTILINE)
+HEADING = re.compile(r"^\*\*Exercise (\d{1,3}): (.+?)\*\*", re.MULTILINE)
 CHECK = re.compile(r"^(check_\w+)\((\w+)\)$", re.MULTILINE)
-MODULE = re.compile(r"^from (?:chapters\.)?exercises\.(\w+) import", re.MULTILINE)
+MODULE = re.compile(r"^from chapters\.exercises\.(\w+) import", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -36,24 +37,49 @@ class Asked:
         return f"{number(self.chapter)}.{self.number}"
 
 
+@dataclass(frozen=True)
+class Handed:
+    """A cell as it is handed out, and the exercise that it belongs to. `without` is its text in a students' copy."""
+
+    id: str
+    kind: str
+    text: str
+    without: str
+    asked: Asked | None
+
+
+@cache
+def cells(name: str) -> tuple[Handed, ...]:
+    """The cells of a chapter, or of a stop of the two hours, as they are handed out."""
+    stops = [stop.name for stop in STOPS]
+    whole = notebook(stops.index(name) + 1, _script) if name in stops else _script(name)
+    texts = iter(without_answers([cell.source for cell in whole.cells if cell.cell_type == "markdown"], ""))
+    found, asked = list[Handed](), None
+    for cell in whole.cells:
+        chapter, asks, which = cell.id.partition(ASKS)
+        if asks:
+            asked = next(each for each in _exercises(chapter) if each.number == int(which))
+        elif cell.source.startswith("## "):
+            asked = None
+        without = next(texts) if cell.cell_type == "markdown" else cell.source
+        found.append(Handed(cell.id, cell.cell_type, cell.source, without, asked))
+    return tuple(found)
+
+
 @cache
 def exercises(name: str) -> tuple[Asked, ...]:
     """The exercises of a chapter, or of a stop of the two hours, in their order."""
-    stop = next((stop for stop in STOPS if stop.name == name), None)
-    if stop is None:
-        return _exercises(name, _cells(name))
-    tagged = ((part, [cell for cell in _cells(part) if TAG in cell.metadata.get("tags", [])]) for part in stop.parts)
-    return tuple(each for part, cells in tagged for each in _exercises(part, cells))
+    return tuple(dict.fromkeys(cell.asked for cell in cells(name) if cell.asked))
 
 
-def _exercises(chapter: str, cells: Sequence[NotebookNode]) -> tuple[Asked, ...]:
-    """The exercises in these cells. A check belongs to the last heading before it."""
-    text = "\n".join(cell.source for cell in cells)
-    module = MODULE.search(text)
-    found = []
-    headings = list(HEADING.finditer(text))
+@cache
+def _exercises(chapter: str) -> tuple[Asked, ...]:
+    """The exercises of a chapter. A check belongs to the last heading before it."""
+    text = "\n".join(cell.source for cell in _script(chapter).cells)
+    module, headings = MODULE.search(text), list(HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
-    for heading, end in zip(headings, ends, strict=False):
+    found = []
+    for heading, end in zip(headings, ends, strict=True):
         check = CHECK.search(text, heading.end(), end)
         name, answer = check.groups() if check else ("", "")
         kind = heading[2].rstrip(".")
@@ -61,32 +87,16 @@ def _exercises(chapter: str, cells: Sequence[NotebookNode]) -> tuple[Asked, ...]
     return tuple(found)
 
 
-@cache
-def lines(name: str) -> frozenset[str]:
-    """Every line of a chapter or a stop as it is handed out, without spaces around it."""
-    stop = next((stop for stop in STOPS if stop.name == name), None)
-    texts = [cell.source for part in (stop.parts if stop else (name,)) for cell in _cells(part)]
-    texts += [ending(STOPS.index(stop) + 1)] if stop else []
-    return frozenset(line.strip() for text in texts for line in text.splitlines())
-
-
-def chapter_of_module(module: str) -> str:
-    """The chapter that imports this module of `chapters.exercises`; empty if none does."""
-    return _chapters().get(module, "")
-
-
-@cache
-def _chapters() -> dict[str, str]:
-    scripts = {name: (CHAPTERS / f"{name}.py").read_text(encoding="utf-8") for name in names()}
-    return {module: name for name, text in scripts.items() for module in MODULE.findall(text)}
-
-
 def known() -> list[str]:
     """The notebooks that can be graded: chapters and stops of the two hours."""
     return [name for name in (*names(), *(stop.name for stop in STOPS)) if exercises(name)]
 
 
+def lines(texts: Sequence[str]) -> frozenset[str]:
+    """Every line of these texts, without spaces around it."""
+    return frozenset(line.strip() for text in texts for line in text.splitlines())
+
+
 @cache
-def _cells(chapter: str) -> list[NotebookNode]:
-    found: list[NotebookNode] = jupytext.read(CHAPTERS / f"{chapter}.py").cells
-    return found
+def _script(chapter: str) -> NotebookNode:
+    return marked(chapter, jupytext.read(CHAPTERS / f"{chapter}.py"))

@@ -1,24 +1,32 @@
 """`python -m chapters grade NOTEBOOK...`: every exercise's points, and what is wrong, for one notebook or a class."""
 
-import csv
-import json
+import hashlib
+import os
+import secrets
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import tyro
 
-from chapters.book.build import number
-from chapters.book.grading.asked import Asked, exercises
-from chapters.book.grading.judging import Limits, Verdict, apart, judge
+from chapters.book.build import CHAPTERS
+from chapters.book.grading.asked import Asked, exercises, known
+from chapters.book.grading.fence import enforced
+from chapters.book.grading.judging import STOP, UNANSWERED, Limits, apart, exercise, judge
+from chapters.book.grading.report import Graded, Sheet, as_text, load, plain, save, table
 from chapters.book.grading.submission import Submission, read
-from chapters.book.two_hours import STOPS
-from tricks.errors import InputError
+from tricks.errors import InputError, in_words
+from tricks.version import __version__
 
 MB = 1_000_000
 BY_HAND = "by hand"
 OUTPUTS = (".json", ".csv")
+MOST = 20  # names in a line
+HandedIn = tuple[str, Path, bool]  # its name in reports, its file, and whether it was named itself
 
 
 @dataclass(frozen=True)
@@ -28,103 +36,170 @@ class GradeOptions:
     notebooks: tyro.conf.Positional[tuple[Path, ...]] = ()
     """Notebooks, or folders of them."""
     out: Path | None = None
-    """File for the grades: everything as .json, or one row per notebook as .csv."""
+    """File for the grades: everything as .json, or also one row per notebook as .csv. A second run goes on from it."""
     seconds: float = 10
     """How long the answer to one exercise may run."""
     memory: int = 2000
     """Memory that an answer may take beyond the libraries, in MB (Linux)."""
-
-
-@dataclass(frozen=True)
-class Graded:
-    """One exercise of a notebook. `points` is None where a person has to judge; `written` is what is to be read."""
-
-    exercise: str
-    kind: str
-    points: int | None
-    status: str
-    said: str
-    uses: tuple[str, ...] = ()
-    written: str = ""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The grades of one notebook; `error` says why it has none."""
-
-    notebook: str
-    name: str
-    exercises: tuple[Graded, ...]
-    error: str = ""
-
-    @property
-    def points(self) -> int:
-        """One for each right answer."""
-        return sum(each.points or 0 for each in self.exercises)
-
-    @property
-    def of(self) -> int:
-        """The exercises that check themselves."""
-        return sum(each.points is not None for each in self.exercises)
+    seed: int | None = None
+    """Seed of the cases that no student can know. Without one, that of the grades so far, or a new one."""
+    workers: int = 0
+    """How many answers to run at a time; 0: one per core."""
 
 
 def main(chosen: GradeOptions) -> int:
     """Grade notebooks and print the grades. Returns the exit status. Raises InputError for bad input."""
+    _refuse(chosen)
+    own = [chosen.out, chosen.out.with_suffix(".json")] if chosen.out else []
+    found, passed = handed_in(chosen.notebooks, own)
+    for _, path, alone in found:
+        if alone:
+            read(path)  # what a person named must be a notebook
+    sheets, seed = load(chosen.out) if chosen.out else ({}, None)
+    seed = next((each for each in (chosen.seed, seed) if each is not None), secrets.randbelow(10**6))
+    limits = Limits(chosen.seconds, chosen.memory * MB, seed, (*(path for _, path, _ in found), *own))
+    _grade(found, sheets, limits, chosen)
+    if len(sheets) > 1:
+        print(table(_sorted(sheets)))
+    for what, names in (
+        ("Not in this run, and kept", set(sheets) - {shown for shown, _, _ in found}),
+        ("Not graded, because the name doesn't end in .ipynb", set(passed)),
+    ):
+        if names:
+            print(f"{what}: {plain(', '.join(sorted(names)[:MOST]))}{' and more' * (len(names) > MOST)}.")
+    print(f"The answers ran {said(limits)}. To get the same cases again, use --seed {seed}.")
+    if chosen.out:
+        print(f"wrote {chosen.out}")
+    return 0
+
+
+def _grade(found: Sequence[HandedIn], sheets: dict[str, Sheet], limits: Limits, chosen: GradeOptions) -> None:
+    """Grade the notebooks that are not yet among these sheets, and write and print each when it is done."""
+    for name in known():
+        for asked in exercises(name):
+            exercise(asked) if asked.check else None  # loaded before any student's code runs
+    digests = {shown: digest(path, limits) for shown, path, _ in found}
+    todo = [each for each in found if each[0] not in sheets or sheets[each[0]].digest != digests[each[0]]]
+    if len(todo) < len(found):
+        print(f"{len(found) - len(todo)} of {len(found)} notebooks have their grades in {chosen.out} already\n")
+    if chosen.out:
+        save(chosen.out, _sorted(sheets), limits)
+    count = 0
+    try:
+        with closing(in_turn(todo, digests, limits, chosen.workers or os.cpu_count() or 1)) as finished:
+            for count, graded in enumerate(finished, start=1):
+                sheets[graded.notebook] = graded
+                if chosen.out:
+                    save(chosen.out, _sorted(sheets), limits)
+                print(f"{f'[{count}/{len(todo)}] ' * (len(todo) > 1)}{as_text(graded)}", flush=True)
+    except KeyboardInterrupt as stop:
+        kept = f"; the same command goes on with {chosen.out}" if chosen.out else ""
+        raise KeyboardInterrupt(f" after {count} of {len(todo)} notebooks{kept}") from stop
+
+
+def _refuse(chosen: GradeOptions) -> None:
+    """Raise InputError for options that cannot be."""
     if chosen.seconds <= 0 or chosen.memory <= 0:
         raise InputError("--seconds and --memory must be more than 0")
+    if chosen.workers < 0 or (chosen.seed or 0) < 0:
+        raise InputError("--workers and --seed must not be negative")
     if chosen.out and chosen.out.suffix not in OUTPUTS:
         raise InputError(f"--out must end in .json or .csv, not {chosen.out.name}")
     if chosen.out and not chosen.out.absolute().parent.is_dir():
         raise InputError(f"--out: there is no folder {chosen.out.parent}")
-    limits = Limits(chosen.seconds, chosen.memory * MB)
-    sheets = []
-    for shown, path, alone in handed_in(chosen.notebooks):
-        sheets.append(sheet(shown, path, limits, strict=alone))
-        print(as_text(sheets[-1]), flush=True)
-    if len(sheets) > 1:
-        print(table(sheets))
-    print(f"The answers ran {said(limits)}.")
-    if chosen.out:
-        save(chosen.out, sheets, limits)
-        print(f"wrote {chosen.out}")
-    return 0
+
+
+def _sorted(sheets: dict[str, Sheet]) -> list[Sheet]:
+    return [sheets[name] for name in sorted(sheets)]
+
+
+def in_turn(
+    todo: Sequence[HandedIn], digests: dict[str, str], limits: Limits, workers: int
+) -> Generator[Sheet, None, None]:
+    """Grade notebooks, several at a time, and hand each over when it is done. What is left ends with this generator."""
+    pool = ThreadPoolExecutor(workers)
+    try:
+        jobs = [pool.submit(sheet, shown, path, limits, digests[shown]) for shown, path, _ in todo]
+        for done in as_completed(jobs):
+            yield done.result()
+    finally:
+        STOP.set()
+        pool.shutdown(cancel_futures=True)
+        STOP.clear()
 
 
 def said(limits: Limits) -> str:
     """What the answers' processes were kept from, and what not, on this system."""
     memory = f"with {limits.memory // MB} MB of memory" if sys.platform == "linux" else "without a limit on memory"
     network = "without network" if apart() else "with this machine's network, which could not be cut off"
-    return f"for {limits.seconds:g} seconds at most, {memory}, {network}, and with your own rights to files"
+    files = "with the libraries and one empty folder as their only files"
+    if not enforced():
+        files = "with your own rights to files as soon as they go around Python"
+    return f"for {limits.seconds:g} seconds at most, {memory}, {network}, and {files}"
 
 
-def handed_in(paths: Sequence[Path]) -> list[tuple[str, Path, bool]]:
-    """Each notebook: its name in reports, its file, and whether it was named itself. Raises InputError if none is."""
+def handed_in(paths: Sequence[Path], own: Sequence[Path] = ()) -> tuple[list[HandedIn], list[str]]:
+    """Each notebook, once, and the names of a folder's other files but for our own.
+
+    Raises InputError if there is none.
+    """
     if not paths:
         raise InputError("grade takes notebooks or folders of them, for example: python -m chapters grade class/")
-    found: list[tuple[str, Path, bool]] = []
+    found, passed = dict[Path, HandedIn](), list[str]()
     for path in paths:
         if path.is_dir():
-            inside = sorted(each for each in path.rglob("*.ipynb") if ".ipynb_checkpoints" not in each.parts)
+            files = sorted(each for each in path.rglob("*") if each.is_file() and not _hidden(each.relative_to(path)))
+            inside = [each for each in files if each.suffix.lower() == ".ipynb"]
             if not inside:
                 raise InputError(f"there is no notebook in {path}")
-            found += [(each.relative_to(path).as_posix(), each, False) for each in inside]
+            shown = {each: _shown(each if len(paths) > 1 else each.relative_to(path)) for each in files}
+            ours = [each.absolute() for each in own]
+            passed += [shown[each] for each in files if each not in inside and each.absolute() not in ours]
+            for each in inside:
+                found.setdefault(each.absolute(), (shown[each], each, False))
         elif path.is_file():
-            found.append((str(path), path, True))
+            found[path.absolute()] = (_shown(path), path, True)
         else:
             raise InputError(f"there is no file {path}")
-    return found
+    return list(found.values()), passed
 
 
-def sheet(shown: str, path: Path, limits: Limits, *, strict: bool = True) -> Sheet:
-    """Grade one notebook. One that cannot be read raises InputError if `strict`, and otherwise has the error."""
+def _shown(path: Path) -> str:
+    return path.as_posix().encode(errors="backslashreplace").decode()  # a file's name can be no text
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") or part in ("__MACOSX", "__pycache__") for part in path.parts)
+
+
+def digest(path: Path, limits: Limits) -> str:
+    """Of a notebook, and of what it is judged by: the exercises, the cases, the limits. Empty if it cannot be read."""
+    given = f"{limits.seconds} {limits.memory} {limits.seed} {judged_by()}"
+    try:
+        with path.open("rb") as file:
+            return hashlib.sha256(hashlib.file_digest(file, "sha256").digest() + given.encode()).hexdigest()[:16]
+    except OSError:
+        return ""
+
+
+@cache
+def judged_by() -> str:
+    """The version of the library, and a digest of the chapters, the exercises, and what grades them."""
+    folders = (CHAPTERS, CHAPTERS / "exercises", Path(__file__).parents[1], Path(__file__).parent)
+    sources = sorted(path for folder in folders for path in folder.glob("*.py"))
+    return __version__ + hashlib.sha256(b"".join(each.read_bytes() for each in sources)).hexdigest()
+
+
+def sheet(shown: str, path: Path, limits: Limits, digest: str = "") -> Sheet:
+    """Grade one notebook. Whatever is wrong with it is its own error, and ends nothing else."""
     try:
         submission = read(path)
-    except (InputError, OSError) as error:
-        if strict:
-            raise
-        return Sheet(shown, "", (), str(error))
-    graded = [_graded(submission, asked, limits) for asked in exercises(submission.name)]
-    return Sheet(shown, submission.name, tuple(graded))
+        graded = tuple(_graded(submission, asked, limits) for asked in exercises(submission.name))
+        return Sheet(shown, submission.name, graded, "", submission.written(None), digest)
+    except InputError as error:
+        return Sheet(shown, "", (), str(error), "", digest)
+    except Exception as error:
+        return Sheet(shown, "", (), in_words(error))  # without a digest: it may be graded the next time
 
 
 def _graded(submission: Submission, asked: Asked, limits: Limits) -> Graded:
@@ -132,66 +207,7 @@ def _graded(submission: Submission, asked: Asked, limits: Limits) -> Graded:
         written = submission.written(asked)
         words = len(written.split())
         told = f"{words} word{'s' * (words != 1)} to read" if words else "nothing written"
-        return Graded(asked.label, asked.kind, None, BY_HAND, told, written=written)
-    verdict: Verdict = judge(submission.code, asked, limits)
+        return Graded(asked.label, asked.kind, None, BY_HAND if words else UNANSWERED.status, told, written=written)
+    verdict = UNANSWERED if submission.untouched(asked) else judge(submission.code, asked, limits)
     points = int(verdict.status == "right")
     return Graded(asked.label, asked.kind, points, verdict.status, verdict.said, verdict.uses)
-
-
-def as_text(graded: Sheet) -> str:
-    """A notebook's grades, one line per exercise."""
-    if graded.error:
-        return f"{plain(graded.notebook)}: not graded: {plain(graded.error)}\n"
-    stop = next((stop for stop in STOPS if stop.name == graded.name), None)
-    what = f"stop {STOPS.index(stop) + 1} of the two hours" if stop else f"chapter {number(graded.name)}"
-    lines = [f"{plain(graded.notebook)}: {what}, {graded.points} of {_points(graded.of)}"]
-    for each in graded.exercises:
-        counted = "" if each.points is None else _points(each.points)
-        uses = f" [uses {', '.join(each.uses)}]" if each.uses else ""
-        told = plain(f"{each.status}: {each.said}{uses}")
-        lines.append(f"  {each.exercise:5} {each.kind:16} {counted:8} {told}")
-    return "\n".join(lines) + "\n"
-
-
-def _points(number: int) -> str:
-    return f"{number} point{'s' * (number != 1)}"
-
-
-def plain(text: str) -> str:
-    """A text of whatever origin in one line, without anything that a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
-
-
-def table(sheets: Sequence[Sheet]) -> str:
-    """A class: one row per notebook, one column per exercise that checks itself."""
-    rows = rows_of(sheets)
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return (
-        "\n".join("  ".join(f"{each:{w}}" for each, w in zip(row, widths, strict=True)).rstrip() for row in rows) + "\n"
-    )
-
-
-def rows_of(sheets: Sequence[Sheet]) -> list[list[str]]:
-    """The header and the rows of the table. An exercise that a notebook does not have is left empty."""
-    asked = [[each for each in graded.exercises if each.points is not None] for graded in sheets]
-    labels = sorted(
-        {each.exercise for row in asked for each in row}, key=lambda label: [int(x) for x in label.split(".")]
-    )
-    rows = [["notebook", "points", "of", *labels, "note"]]
-    for graded, row in zip(sheets, asked, strict=True):
-        points = {each.exercise: str(each.points) for each in row}
-        totals = ["", ""] if graded.error else [str(graded.points), str(graded.of)]
-        note = f"not graded: {graded.error}" if graded.error else ""
-        rows.append([plain(graded.notebook), *totals, *(points.get(label, "") for label in labels), plain(note)])
-    return rows
-
-
-def save(path: Path, sheets: Sequence[Sheet], limits: Limits) -> None:
-    """Write the grades as the file's ending says."""
-    if path.suffix == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(rows_of(sheets))
-        return
-    found = [asdict(each) | {"points": each.points, "of": each.of} for each in sheets]
-    report = {"limits": asdict(limits) | {"network": not apart()}, "notebooks": found}
-    path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

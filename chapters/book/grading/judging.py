@@ -1,8 +1,7 @@
 """Judge an answer: another process runs the student's code within limits, and this one compares what came of it.
 
-That is no sandbox. The code runs with the rights of whoever grades: it can read that person's files. What it cannot do
-is decide its own verdict, see the environment's variables, run or fill the memory without end, or, where Linux lets a
-user have namespaces of their own, reach the network or leave a process behind.
+That process gets the student's code, inputs, and a copy of the packages without a right answer in it. It hands back
+numbers. What else it is kept from is in `fence`, and in the command `apart`, which cuts it off from the network.
 """
 
 import contextlib
@@ -13,34 +12,48 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
-import numpy as np
-import torch
-
-from chapters.book.exercise import Exercise
-from chapters.book.grading.answering import TOO_LONG
+from chapters.book.exercise import Case, Draw, Exercise, Outcome
+from chapters.book.grading.answering import OWN
 from chapters.book.grading.asked import Asked
+from chapters.book.grading.copying import ROOT, SYSTEM, copy_packages, libraries, readable
+from chapters.book.grading.fence import TOO_LONG
+from chapters.book.grading.submission import cut
+from chapters.book.grading.wire import decoded, encoded
 
-ROOT = Path(__file__).parents[3]
 START = 120  # seconds for Python and the libraries to start
 LONGEST = 8_000_000  # bytes of a reply
+SAID = 2000  # characters of a verdict
+DRAWN = 10  # cases at random
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
 APART = ("unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "--kill-child")
+RUN = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1])\nfrom chapters.book.grading.answering import main; main()"
+)
+STOP = threading.Event()  # ends every answer that is being run
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one answer may take: seconds, and bytes of memory beyond the libraries."""
+    """What one answer may take, in seconds and in bytes of memory beyond the libraries, and the seed of its cases.
+
+    No answer reads what is `hidden`: the notebooks that were handed in, and the grades.
+    """
 
     seconds: float
     memory: int
+    seed: int = 0
+    hidden: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,80 +65,87 @@ class Verdict:
     uses: tuple[str, ...] = ()
 
 
-def judge(code: Sequence[str], asked: Asked, limits: Limits) -> Verdict:
+UNANSWERED = Verdict("unanswered", "the function is not written yet")
+
+
+@cache
+def exercise(asked: Asked) -> Exercise:
+    """The exercise's own check. Load it before any student's code runs."""
+    found: Exercise = getattr(import_module(f"chapters.exercises.{asked.module}"), asked.check)
+    return found
+
+
+def cases_of(asked: Asked, seed: int) -> list[Case]:
+    """The cases of a check in its chapter, and others at random, which only who has the seed can know."""
+    check = exercise(asked)
+    draw = Draw(seed, zlib.crc32(f"{asked.module}.{asked.check}".encode()))
+    return [*check.cases, *(check.drawn(draw) for _ in range(DRAWN) if check.drawn)]
+
+
+def judge(code: Sequence[tuple[int, str]], asked: Asked, limits: Limits) -> Verdict:
     """Run an exercise's answer, out of all code cells of a notebook, and judge what it gives."""
-    exercise: Exercise = getattr(import_module(f"chapters.exercises.{asked.module}"), asked.check)
-    request = {"code": code, "module": asked.module, "check": asked.check, "answer": asked.answer}
-    status, text = _run(json.dumps(request | {"memory": limits.memory, "seconds": limits.seconds}), limits)
+    check, cases = exercise(asked), cases_of(asked, limits.seed)
+    sent = [{name: encoded(value) for name, value in case.items()} for case in cases]
+    request = {"code": code, "check": asked.check, "answer": asked.answer, "cases": sent, "gradients": check.gradients}
+    status, text = _run(request, import_module(f"chapters.exercises.{asked.module}"), limits)
     if status in ("slow", f"status {TOO_LONG}"):
         seconds = f"{limits.seconds:g} second{'s' * (limits.seconds != 1)}"
         return Verdict("stopped", f"it took longer than {seconds} and was stopped")
     try:
-        return verdict(exercise, asked, json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # no reply, or not one of `answering`
+        return verdict(check, asked, json.loads(text), cases)
+    except Exception:  # no reply, or not one of `answering`: nothing that a student's code sends ends this process
         return Verdict("stopped", f"its process ended without an answer ({status})")
 
 
-def verdict(exercise: Exercise, asked: Asked, reply: dict[str, Any]) -> Verdict:
+def verdict(check: Exercise, asked: Asked, reply: dict[str, Any], cases: Sequence[Case] = ()) -> Verdict:
     """What the exercise says of a reply, as it would have said of the function itself."""
     if "missing" in reply:
         return Verdict("missing", f"the notebook has neither {asked.check}(...) nor a function {asked.answer}")
     if "fault" in reply:
-        return Verdict("fails", str(reply["fault"]))
+        return Verdict("fails", cut(str(reply["fault"]), SAID))
     given, uses = list(reply["results"]), tuple(map(str, reply["uses"]))
-    answers = iter(given)
-
-    def replayed(*_: Any) -> Any:
-        return decoded(next(answers))
-
-    replayed.__name__ = str(reply["name"])
-    said = exercise.verdict(replayed)
+    outcomes = iter(given)
+    said = check.judged(cut(str(reply["name"]), 80), cases or check.cases, lambda _: _outcome(next(outcomes)))
     status = "right" if said.startswith("Right") else "wrong"
     if any("raised" in each for each in given):
         status = "fails"
-    elif all("nothing" in each for each in given):
-        return Verdict("unanswered", "the function is not written yet")
-    return Verdict(status, said.removeprefix("Not yet: ").removeprefix("Right, "), uses)
+    elif all("nothing" in each["result"] for each in given):
+        return UNANSWERED
+    return Verdict(status, cut(said.removeprefix("Not yet: ").removeprefix("Right, "), SAID), uses)
 
 
-def decoded(result: dict[str, Any]) -> Any:
-    """What `answering.encoded` made JSON of. Raises the exception that a result stands for."""
-    ((kind, value),) = ((k, v) for k, v in result.items() if k not in ("dtype", "shape"))
-    if kind == "raised":
-        raise type(str(value[0]), (Exception,), {})(value[1])
-    if kind in ("tensor", "array"):
-        dtype = np.dtype(result["dtype"])
-        if dtype.kind not in "biuf":
-            raise ValueError(f"no numbers: {dtype}")
-        array = np.array(value, dtype=dtype).reshape(result["shape"])
-        return torch.from_numpy(array) if kind == "tensor" else array
-    if kind in ("tuple", "list"):
-        return {"tuple": tuple, "list": list}[kind](decoded(each) for each in value)
-    if kind == "number":
-        return value
-    return (None if value else ...) if kind == "nothing" else type(str(value), (), {})()
+def _outcome(result: dict[str, Any]) -> Outcome:
+    """What came of a case. Raises the exception that the answer raised."""
+    if "raised" in result:
+        raise type(str(result["raised"][0]), (Exception,), {})(result["raised"][1])
+    return decoded(result["result"]), [decoded(slope) for slope in result["slopes"]]
 
 
-def _run(request: str, limits: Limits) -> tuple[str, str]:
+def _run(request: dict[str, Any], module: ModuleType, limits: Limits) -> tuple[str, str]:
     """Let the process of `answering` take a request. Returns how it ended, and its reply.
 
     Requests and replies are files without a name, so that neither side can block the other.
     """
     with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place,
         tempfile.TemporaryFile() as asks,
         tempfile.TemporaryFile() as replies,
     ):
-        asks.write(request.encode())
+        packages, folder = Path(place, "packages"), Path(place, "own")
+        copy_packages(packages, module, [name for case in request["cases"] for name in _functions(case)])
+        folder.mkdir()
+        path = [str(packages), *libraries()]
+        may = readable((*SYSTEM, sys.prefix, sys.base_prefix, *path), [*limits.hidden, *(ROOT / each for each in OWN)])
+        whole = request | {"readable": may, "memory": limits.memory, "seconds": limits.seconds}
+        asks.write(json.dumps(whole).encode())
         asks.seek(0)
-        command = [*apart(), sys.executable, "-P", "-m", "chapters.book.grading.answering"]
         process = subprocess.Popen(
-            command,
+            [*apart(), sys.executable, "-I", "-B", "-c", RUN, json.dumps(path)],
             stdin=asks,
             stdout=replies,
             stderr=subprocess.DEVNULL,
             cwd=folder,
-            env=_environment(folder),
+            env=_environment(str(folder)),
             start_new_session=True,
         )
         try:
@@ -136,13 +156,18 @@ def _run(request: str, limits: Limits) -> tuple[str, str]:
         return status, replies.read(LONGEST).decode(errors="replace").removeprefix("ready\n")
 
 
+def _functions(case: dict[str, Any]) -> Iterator[str]:
+    """The functions among the arguments of a case."""
+    yield from (value["function"][1] for value in case.values() if "function" in value)
+
+
 def _wait(process: subprocess.Popen[bytes], replies: IO[bytes], seconds: float) -> str:
     """How the process ended; `slow` if it did not in time. Its time begins when the libraries are there."""
     end, ready = time.monotonic() + START, False
     while process.poll() is None:
         if not ready and os.fstat(replies.fileno()).st_size:
             end, ready = time.monotonic() + seconds, True
-        if time.monotonic() > end:
+        if time.monotonic() > end or STOP.is_set():
             return "slow"
         time.sleep(0.02)
     return f"status {process.returncode}"
@@ -161,8 +186,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _environment(folder: str) -> dict[str, str]:
     """What the student's code sees of the environment: where programs and libraries are, and no secrets."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    places = {"HOME": folder, "TMPDIR": folder, "TEMP": folder, "MPLCONFIGDIR": folder, "PYTHONPATH": str(ROOT)}
-    return kept | places | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
+    places = {"HOME": folder, "TMPDIR": folder, "TEMP": folder, "MPLCONFIGDIR": folder}
+    return kept | places | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "NUMBA_DISABLE_JIT": "1"}
 
 
 @cache

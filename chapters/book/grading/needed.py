@@ -4,12 +4,13 @@ The rest is not run: it may train for a minute, fail, or be half edited, and has
 """
 
 import ast
+import builtins
 import re
 import symtable
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-MAGIC = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)
+MAGIC = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what the parser says to a student's cell
 
 
@@ -17,37 +18,50 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what the 
 class Needed:
     """The statements that an answer needs, in order, and the expression that is checked.
 
-    Without an expression, the notebook has no answer; `fault` says what keeps an answer from being read.
+    Without an expression, the notebook has no answer. `own` and `other` name a cell that is not Python: one that has
+    the exercise's function or its check, and one that has a name which the answer needs and nothing else defines.
     """
 
     expression: ast.Expression | None = None
     statements: list[ast.Module] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     """The global names that it refers to."""
-    fault: str = ""
+    own: str = ""
+    other: str = ""
 
 
-def needed(code: Sequence[str], check: str, answer: str) -> Needed:
-    """The last `check(...)` in these cells or, without one, the function `answer`, with what it needs."""
-    statements, broken = list[ast.stmt](), ""
-    for source in code:
+def needed(code: Sequence[tuple[int, str]], check: str, answer: str) -> Needed:
+    """The last `check(...)` in these cells or, without one, the function `answer`, with what it needs.
+
+    Each cell has its number in the notebook.
+    """
+    statements, broken = list[ast.stmt](), list[tuple[str, str]]()
+    for number, source in code:
         try:
             statements += _parsed(source).body
         except UNREADABLE as error:
-            if re.search(rf"\b({check}|def {answer})\b", source):
-                broken = f"its cell is not Python: {error}"
+            line = f", line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else f": {error}"
+            broken.append((source, f"cell {number}{line}"))
     place, expression = _checked(statements, check)
     bound = [_symbols(statement) for statement in statements]
     if expression is None and any(answer in binds for binds, _, _ in bound):
         place, expression = len(statements), ast.Name(answer, ast.Load())
-    if expression is None or (broken and not any(answer in binds for binds, _, _ in bound)):
-        return Needed(fault=broken)
+    own = _mentioned(broken, rf"({check}|def {answer})")
+    if expression is None or (own and not any(answer in binds for binds, _, _ in bound)):
+        return Needed(own=own)
     asked = ast.Expression(expression)
-    own = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-    chosen, names = _closure(bound, own, place)
+    used = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+    chosen, names = _closure(bound, used, place)
     chosen |= {k for k, each in enumerate(statements) if _star(each)}
     kept = [ast.Module([statements[k]], []) for k in sorted(chosen)]
-    return Needed(ast.fix_missing_locations(asked), kept, sorted(names))
+    lost = sorted(names.difference(vars(builtins), *(binds for binds, _, _ in bound)))
+    other = _mentioned(broken, "|".join(map(re.escape, lost))) if lost else ""
+    return Needed(ast.fix_missing_locations(asked), kept, sorted(names), own, other)
+
+
+def _mentioned(broken: Sequence[tuple[str, str]], words: str) -> str:
+    """What is wrong with the last of these cells that has one of the words."""
+    return next((said for source, said in reversed(broken) if re.search(rf"\b(?:{words})\b", source)), "")
 
 
 def _parsed(source: str) -> ast.Module:

@@ -6,14 +6,21 @@ Nothing here runs or parses the student's code.
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
-from chapters.book.grading.asked import HEADING, MODULE, Asked, chapter_of_module, known, lines
+from chapters.book.grading.asked import HEADING, Asked, Handed, cells, exercises, known, lines
+from chapters.book.handout import ANSWER
 from tricks.errors import InputError, said
 
 LARGEST = 64  # MB; a chapter with all its output takes less than 2
+WRITTEN = 50_000  # characters that a person may be asked to read
+NAMED = re.compile(r"\W*(?:\w+\W+){0,3}?exercise\W{1,3}(?:\d{1,2}\.)?(\d{1,2})\b", re.IGNORECASE)  # in a first line
+TOP = re.compile(r"\[!\[Open in |# @title Set-up")  # the two cells that a stored notebook has and its script lacks
+HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 class Cell(msgspec.Struct):
@@ -32,7 +39,8 @@ class Cell(msgspec.Struct):
 class File(msgspec.Struct):
     """What is read of a notebook's file; outputs are not."""
 
-    cells: list[Cell]
+    cells: list[Cell] | None = None
+    nbformat: int = 4
 
 
 @dataclass(frozen=True)
@@ -44,22 +52,74 @@ class Submission:
     cells: tuple[Cell, ...]
 
     @property
-    def code(self) -> list[str]:
-        """The sources of its code cells."""
-        return [cell.text for cell in self.cells if cell.cell_type == "code"]
+    def code(self) -> list[tuple[int, str]]:
+        """Its code cells: the number of each in the notebook, from 1, and its source."""
+        return [(k, cell.text) for k, cell in enumerate(self.cells, start=1) if cell.cell_type == "code"]
 
-    def written(self, asked: Asked) -> str:
-        """The lines below an exercise's heading that the notebook did not have when it was handed out."""
-        begun, found = False, list[str]()
+    def untouched(self, asked: Asked) -> bool:
+        """Whether the cell for an answer is as it was handed out, and no other cell of code mentions it."""
+        given = {bare(cell.text) for cell in cells(self.name)}
+        about = [text for _, text in self.code if re.search(rf"\b({asked.check}|{asked.answer})\b", text)]
+        return all(bare(text) in given for text in about) and any(f"def {asked.answer}(" in text for text in about)
+
+    def written(self, asked: Asked | None) -> str:
+        """What was written below an exercise that the notebook did not say when it was handed out; outside, for None.
+
+        A cell that was handed out belongs where it did then, wherever it is now; one of the student's own to the
+        exercise that its first line names or, if it names none, to that of the cell above it.
+        """
+        return self._written.get(asked, "")
+
+    @cached_property
+    def _written(self) -> dict[Asked | None, str]:
+        whole = lines([cell.text for cell in cells(self.name)])
+        without = lines([cell.without for cell in cells(self.name)])
+        asked, found = None, dict[Asked | None, list[str]]()
         for cell in self.cells:
-            heading = HEADING.search(cell.text)
-            if heading and int(heading[1]) == asked.number and asked.kind in heading[2]:
-                begun = True
-            elif begun and (heading or re.match(r"## ", cell.text)):
-                break
-            if begun:
-                found += [line for line in cell.text.splitlines() if line.strip() not in lines(self.name)]
-        return "\n".join(found)
+            starts = [0, *(place.start() for place in HEADING.finditer(cell.text) if place.start()), len(cell.text)]
+            for start, end in pairwise(starts):
+                text = cell.text[start:end]
+                asked, handed = self._place(cell, text, asked)
+                known = whole if ANSWER in text or "](solutions/" in text else without
+                own = [line.rstrip() for line in HIDDEN.sub("", text).splitlines() if line.strip() not in known]
+                if cell.cell_type == "code" and handed:  # a note in the chapter's own code is no answer
+                    own = [line for line in own if not line.lstrip().startswith("#")]
+                if not TOP.match(text):
+                    found.setdefault(asked, []).extend(own)
+        return {asked: cut("\n".join(own), WRITTEN) for asked, own in found.items()}
+
+    @cached_property
+    def _by_number(self) -> dict[int, Asked]:
+        return {each.number: each for each in reversed(exercises(self.name))}
+
+    def _place(self, cell: Cell, text: str, before: Asked | None) -> tuple[Asked | None, bool]:
+        """The exercise that a text belongs to, and whether it was handed out."""
+        heading = HEADING.match(text)
+        if heading and int(heading[1]) in self._by_number:
+            return self._by_number[int(heading[1])], True
+        by_id, by_text = _handed_out(self.name)
+        handed = by_text.get(bare(text, cell.cell_type)) or by_id.get(cell.id)
+        if handed and handed.kind == cell.cell_type:
+            return handed.asked, True
+        named = NAMED.match(text[:200])
+        return (self._by_number.get(int(named[1]), before) if named else before), False
+
+
+@cache
+def _handed_out(name: str) -> tuple[dict[str, Handed], dict[str, Handed]]:
+    """The cells of a notebook by their ids and by their texts."""
+    by_text = {bare(text, cell.kind): cell for cell in cells(name) for text in (cell.text, cell.without)}
+    return {cell.id: cell for cell in cells(name)}, {text: cell for text, cell in by_text.items() if text}
+
+
+def bare(text: str, kind: str = "code") -> str:
+    """A cell's text without spaces and comments, to see whether two are the same."""
+    return re.sub(r"\s+", "", re.sub(r"#.*", "", text) if kind == "code" else HIDDEN.sub("", text))
+
+
+def cut(text: str, most: int) -> str:
+    """A text, or its beginning and how much there is more."""
+    return text if len(text) <= most else f"{text[:most]} ... and {len(text) - most} characters more"
 
 
 def read(path: Path) -> Submission:
@@ -67,22 +127,25 @@ def read(path: Path) -> Submission:
     if path.stat().st_size > LARGEST * 1_000_000:
         raise InputError(f"{path} is larger than {LARGEST} MB; clear its outputs")
     try:
-        cells = msgspec.json.decode(path.read_bytes(), type=File).cells
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        file = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), type=File)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not a Jupyter notebook ({said(error)})") from error
-    name = _name(path, cells)
+    if file.nbformat < 4:
+        raise InputError(f"{path} has notebook format {file.nbformat}; save it again in a Jupyter of today")
+    if file.cells is None:
+        raise InputError(f"{path} is not a Jupyter notebook (it has no cells)")
+    name = _name(path, file.cells)
     if name not in known():
         raise InputError(f"{path} is not a notebook of a chapter with exercises; those are {', '.join(known())}")
-    return Submission(path, name, tuple(cells))
+    return Submission(path, name, tuple(file.cells))
 
 
-def _name(path: Path, cells: list[Cell]) -> str:
-    """The chapter or stop by what its cells import, their ids, or, if those are gone, the file's name."""
-    ids = Counter(cell.id.rpartition("-")[0] for cell in cells)
-    by_id = max(known(), key=lambda name: ids[name])
-    if ids[by_id]:
-        return by_id
-    modules = Counter(module for cell in cells for module in MODULE.findall(cell.text))
-    if modules:
-        return chapter_of_module(modules.most_common(1)[0][0])
+def _name(path: Path, given: list[Cell]) -> str:
+    """The chapter or stop by its cells' ids or, if those are gone, by their texts, or by the file's name."""
+    ids = Counter(cell.id.rpartition("-")[0] for cell in given)
+    texts = {bare(cell.text, cell.cell_type) for cell in given}
+    for shared in (ids.__getitem__, lambda name: len(texts & _handed_out(name)[1].keys())):
+        best = max(known(), key=shared)
+        if shared(best):
+            return best
     return next((name for name in known() if name in path.name), "")
