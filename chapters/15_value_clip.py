@@ -5,7 +5,7 @@
 #
 # The [clip](03_clip.ipynb) keeps the policy near the one that collected the data. The value net learns from the same
 # batches: sixteen gradient steps (four epochs of four minibatches) can pull it a long way toward one noisy sample of
-# the returns. So why not hold it back, too? Much public code does.
+# the returns. So why not hold it back, too? openai/baselines and CleanRL do.
 
 # %% tags=["hide-input"]
 from dataclasses import replace

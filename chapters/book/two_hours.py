@@ -57,7 +57,7 @@ STOPS = (
         "You played for hours to collect this batch. Must you throw it away after one step?",
         {"02_reuse": "", "03_clip": "## Who says stop?"},
         "clip",
-        "Ratio, `min`, and `clip` are PPO's objective. What is missing is a better advantage.",
+        "Ratio, `min`, and `clip` are PPO's objective. The next stop is about a better advantage.",
     ),
     Stop(
         "t4_gae",
@@ -65,7 +65,8 @@ STOPS = (
         "A return is honest but noisy; a learned value is calm but wrong. How much of each?",
         {"04_gae": ""},
         "gae",
-        "You now have PPO: `python -m tricks listing gae` prints all of it, about a hundred lines.",
+        "You now have the core of PPO: `python -m tricks listing gae` prints the whole loop, about a hundred lines. It "
+        "still plays whole episodes. PPO as published cuts experience into [segments](13_segments.ipynb) instead.",
     ),
     Stop(
         "t5_what_matters",

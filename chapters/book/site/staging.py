@@ -146,13 +146,14 @@ def whole_ppo() -> str:
         before = trick
         rows.append(f"<span class='loop-line' data-brought='{trick}'>{label}{text or ' '}</span>")
     code = "".join(rows)
-    return f"""# You now have PPO
+    return f"""# The core of PPO
 
-*Five chapters in, the loop is complete. Here is all of it.*
+*Five chapters in, the loop has PPO's objective and its advantages. Here is all of it.*
 
-REINFORCE, a baseline, several epochs per batch, the clip, and GAE: that is the algorithm of Schulman et al. 2017. The
-names on the left are the chapters that brought the lines. Everything that follows in this book adds a few lines to this
-page, or replaces some.
+REINFORCE, a baseline, several epochs per batch, the clip, and GAE. One thing still differs from the algorithm of
+Schulman et al. 2017: they learn from [segments](13_segments.ipynb) of equal length, and this loop plays whole episodes.
+The names on the left are the chapters that brought the lines. Everything that follows in this book adds a few lines to
+this page, or replaces some.
 
 ```{{raw}} html
 <div class='highlight whole'><pre>{code}</pre></div>
