@@ -254,15 +254,14 @@ for axis, study in zip(axes, studies()[:2], strict=True):
     preset = scores(PRESET[study.env], PPO).score
     axis.axvspan(*interval(preset.to_numpy()), color=style.FAINT, lw=0)
     axis.axvline(preset.mean(), color=style.INK, lw=1.5)
-    axis.text(preset.mean(), -1, "the preset ppo", ha="center", va="bottom", color=style.INK, weight="bold")
+    axis.text(preset.mean() - 0.01, 15, "the preset ppo", ha="right", va="center", color=style.INK, weight="bold")
     for height, arm in enumerate(ladder.arms):
         score, color = scores(study, arm.tricks).score, style.color(arm.label)
         axis.plot(interval(score.to_numpy()), [height, height], color=color, lw=2.5)
         axis.plot(score.mean(), height, "o", color=color, ms=5)
     axis.set(xlabel="normalized area under the curve", title=f"{study.env}, {study.seeds} seeds")
-    axis.title.set_position((0.5, 1.1))
 axes[0].set_yticks(range(len(ladder.arms)), [arm.label.heading for arm in ladder.arms])
-axes[0].set_ylim(len(ladder.arms) - 0.5, -1.2)
+axes[0].invert_yaxis()
 plt.show()
 
 
