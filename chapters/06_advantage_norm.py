@@ -7,7 +7,7 @@
 # bonus, a limit on the gradient's norm, the ε in the optimizer.
 #
 # The trick is how every statistics course begins: subtract the mean, divide by the standard deviation. It does less
-# about the scale than people say, and more about the zero.
+# about the scale than you might expect, and more about the zero.
 
 # %% tags=["hide-input"]
 from dataclasses import replace

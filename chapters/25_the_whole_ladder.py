@@ -284,7 +284,7 @@ assert leads["CartPole-v1", "advantage_norm"].low > 0.05 > 0 > leads["Acrobot-v1
 
 # %% [markdown]
 # So the obvious choice isn't the best one. On both tasks the rung `bootstrap` is clearly ahead of the preset, and on
-# CartPole even six tricks are. What holds the preset back? At least one line of it does, [value
+# CartPole even six tricks are. What holds the preset back? On CartPole, a good part of it is one line: [value
 # clipping](15_value_clip.ipynb) on returns that aren't normalized. If you can't test, start from the rung `bootstrap`.
 # That advice rests on these two tasks; on the other three, the preset wasn't run.
 

@@ -73,9 +73,9 @@ STOPS = (
         "What matters, and at which rate",
         "Which of PPO's tricks do the work? And at which learning rate?",
         {
-            "25_the_whole_ladder": "The PPO that people run has a dozen smaller parts besides the four that you know: "
-            "how the nets begin, what is normalized, what is done at a time limit. Each has a flag in this library and "
-            "a [chapter](README.md).",
+            "25_the_whole_ladder": "Public code for PPO has more parts than the four that you know: how the nets "
+            "begin, how experience is cut, what is normalized, what is done at a time limit. Each has a flag in this "
+            "library and a [chapter](README.md).",
             "26_sensitivity": "## At which learning rate?",
         },
         "reuse",
@@ -86,8 +86,8 @@ STOPS = (
         "Your own experiment",
         "You have an idea that should make PPO better. How do you find out whether it does?",
         {
-            "28_your_own_trick": "PPO usually standardizes the advantages of each minibatch: it subtracts their mean "
-            "and divides by their standard deviation. Could something simpler do better?",
+            "28_your_own_trick": "CleanRL and stable-baselines3 standardize the advantages of each minibatch: they "
+            "subtract the mean and divide by the standard deviation. Could something simpler do better?",
         },
         "advantage_norm",
         "A question about flags and numbers needs no code. This trains two arms with twenty seeds each, and gives you "

@@ -28,7 +28,7 @@ FRONT = """<p class="front-says">Proximal policy optimization (PPO) is REINFORCE
 and a list of tricks. Here each trick is a switch. Ten agents learn to balance a pole before your eyes, alike in
 everything but their luck: turn off <code>clip</code> and see what becomes of them.</p>
 
-<p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to PPO</a>
+<p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to the core of PPO</a>
 <a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
 CARD = "## At a glance"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
