@@ -289,7 +289,7 @@ assert grid["reuse"].area.iloc[-1] < 0.5 * grid["reuse"].area.max()
 #
 # Our machines were chosen to punish the wrong loss. Here are both losses on CartPole and on Acrobot, where an episode
 # scores −500 if the arm never swings up. Return $\log \pi$ where the loop expects the ratio, and the objective becomes
-# $A \log \pi$, the loss from the top of this chapter. The seeds, from 9000 on, are used nowhere else in this book.
+# $A \log \pi$, the loss from the top of this chapter. The seeds are fresh, from 9000 on: nothing was chosen on them.
 #
 # **Predict.** Which loss wins on CartPole? On Acrobot?
 

@@ -349,12 +349,12 @@ found
 #
 # On the ladder, returns are normalized before they are clipped. The preset `ppo` has the flags of CleanRL's `ppo.py`,
 # and these include `value_clip` but not `return_norm`. There, $\varepsilon$ is 0.2 *points*, which is the setting that
-# this chapter warns of. We ran the preset with and without `value_clip`, and both again with `return_norm`: twenty seeds
-# from 9000 on that nothing else here has used, 100,000 steps, and for each arm the best of four rates, chosen on ten
-# other seeds:
+# this chapter warns of. We ran the preset with and without `value_clip`, and both again with `return_norm`: twenty fresh
+# seeds from 9000 on, 100,000 steps, and for each arm the best of four rates, chosen on ten other seeds:
 #
 # ```sh
-# python -m ablations compare ppo 'ppo --no-value-clip' 'ppo --return-norm' 'ppo --return-norm --no-value-clip' \
+# python -m ablations compare ppo 'ppo --no-value-clip' \
+#     'ppo --return-norm' 'ppo --return-norm --no-value-clip' \
 #     --env CartPole-v1 --rates 0.001,0.003,0.01,0.03 --seeds 9000:9020
 # ```
 #

@@ -67,7 +67,7 @@ def test_no_verdict_is_told_before_the_end(browser: Browser) -> None:
     while not (found := told(browser)).get("done"):
         seen += [found] if 0 < found.get("points", 0) and min(found["reached"]) < 100 else []
         time.sleep(0.02)
-    assert len(seen) > 3
+    assert seen
     for early in seen:
         assert "better" not in early["text"]
         assert "agents each" not in early["text"]

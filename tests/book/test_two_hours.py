@@ -1,4 +1,4 @@
-"""Two hours to PPO: six stops of at most twenty minutes, made of the chapters' cells and in step with them."""
+"""The two hours: six stops of at most twenty minutes, made of the chapters' cells and in step with them."""
 
 import re
 from pathlib import Path

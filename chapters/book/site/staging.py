@@ -173,7 +173,7 @@ def _chapter_of(trick: str) -> str:
 
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
-    cards, tree = "", _tree("Two hours to PPO", [f"chapters/{stop.name}" for stop in STOPS])
+    cards, tree = "", _tree("Two hours to the core of PPO", [f"chapters/{stop.name}" for stop in STOPS])
     for part, chapters in parts().items():
         shown = "\n".join(_card(name) for name in chapters)
         cards += f"<h2>{part}</h2>\n<div class='cards'>\n{shown}\n</div>\n"
