@@ -265,7 +265,7 @@ assert 8 < spread[1] / spread[100] < 12  # a hundred times the samples, a tenth 
 # $\gamma$ a little below 1. What happens a thousand steps from now is mostly luck, so discounting removes noise. But
 # the mean is then no longer the gradient of the *undiscounted* return: you accept some bias to lose a lot of variance.
 # (It isn't quite the gradient of the discounted return either: that would also weight step $t$ by $\gamma^t$. Most code
-# leaves that factor out.) Together:
+# leaves that factor out; see Nota & Thomas 2020, arXiv:1906.07073.) Together:
 #
 # $$G_t = r_t + \gamma\, r_{t+1} + \gamma^2 r_{t+2} + \dots = r_t + \gamma\, G_{t+1}.$$
 #

@@ -7,7 +7,7 @@
 # bonus, a limit on the gradient's norm, the ε in the optimizer.
 #
 # The trick is how every statistics course begins: subtract the mean, divide by the standard deviation. It does less
-# about the scale than people say, and more about the zero.
+# about the scale than you might expect, and more about the zero.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -213,6 +213,80 @@ print("three quarters of the truth:", truth.tolist())
 torch.testing.assert_close(centered, truth, atol=0.01, rtol=0)
 
 # %% [markdown]
+# ## What dividing does to rare wins
+#
+# May you divide by $\sigma$? If it were the same number for every minibatch, it would only change the length of the
+# step. But it comes from the same rewards as the gradient $g$, and the mean of a quotient is not the quotient of means:
+#
+# $$\mathbb{E}\Big[\frac{g}{\sigma}\Big] = \mathbb{E}[g]\; \mathbb{E}\Big[\frac{1}{\sigma}\Big]
+#   + \operatorname{Cov}\Big(g, \frac{1}{\sigma}\Big).$$
+#
+# Take two machines and a policy without preference. The *safe* one pays 1. The *risky* one pays 20 with probability 0.1
+# and otherwise nothing, so it is worth 2. Here is the mean gradient of its logit over all minibatches of $n$ pulls. It
+# is exact: every number of safe pulls and of wins, times its probability.
+#
+# **Predict.** From which $n$ on does the standardized gradient prefer the risky machine?
+
+
+# %%
+def minibatches_of(n, chance=0.1, prize=20.0):
+    """All that n pulls can be, each one's probability, and its number of wins."""
+    split = [(a, w, n - a - w) for a in range(n + 1) for w in range(n + 1 - a)]
+    counts = torch.tensor(split)  # safe pulls, wins, blanks
+    odds = torch.tensor([0.5, 0.5 * chance, 0.5 * (1 - chance)])
+    ways = torch.lgamma(torch.tensor(n + 1.0)) - torch.lgamma(counts + 1.0).sum(1)
+    likely = (ways + (counts * odds.log()).sum(1)).exp()
+    safe, wins, place = counts[:, :1], counts[:, 1:2], torch.arange(n)
+    pay = 1.0 * (place < safe) + prize * (place >= n - wins)  # [S, B]
+    return pay, place < safe, likely, wins.squeeze(1)
+
+
+def mean_gradients(n, **machine):
+    """Centered and standardized: from minibatches without a win, and with one."""
+    pay, is_safe, likely, wins = minibatches_of(n, **machine)
+    everyone, found = torch.ones_like(pay, dtype=torch.bool), []
+    for advantage in (pay - pay.mean(1, keepdim=True), standardize(pay, everyone)):
+        parts = likely * (advantage * (0.5 - 1.0 * is_safe)).mean(1)  # score ±½
+        found.append([parts[wins == 0].sum().item(), parts[wins > 0].sum().item()])
+    return found
+
+
+sizes = (2, 4, 8, 16, 32, 64, 128)
+by_size = {n: mean_gradients(n) for n in sizes}
+
+# %% tags=["predict", "hide-input"]
+figure, axis = plt.subplots(figsize=(6, 2.6))
+totals = {kind: [sum(by_size[n][k]) for n in sizes] for k, kind in enumerate(("centered", "standardized"))}
+for (kind, values), color in zip(totals.items(), (style.SOFT, TRICK), strict=True):
+    axis.plot(sizes, values, "o-", color=color)
+    axis.text(145, values[-1], kind, color=color, weight="bold", va="center")
+axis.axhline(0, color=style.INK, lw=1)
+axis.set(xscale="log", xlabel="pulls in a minibatch", ylabel="mean gradient of\nthe risky machine")
+axis.set_xticks(sizes, sizes)
+axis.minorticks_off()
+plt.show()
+
+pay, _, likely, wins = minibatches_of(16)
+print(f"n = 16: {likely[wins == 0].sum():.0%} of the minibatches have no win;", end=" ")
+for kind, (without, having) in zip(totals, by_size[16], strict=True):
+    print(
+        f"{kind} {without:+.3f} from those and {having:+.3f} from the others", end="; " if kind == "centered" else "\n"
+    )
+rarer = sum(mean_gradients(256, chance=0.01, prize=200.0)[1])
+print(f"prizes of 200 with probability 0.01, n = 256: standardized {rarer:+.3f}")
+assert min(totals["centered"]) > 0
+assert [value > 0 for value in totals["standardized"]] == [False] * 5 + [True] * 2 and rarer < -0.1
+
+# %% [markdown]
+# In minibatches of up to 32 it has the **wrong sign**. A minibatch without a win says that the safe machine is better,
+# with a $\sigma$ of about ½. A win says the opposite, with every right to, but it also makes $\sigma$ ten times as large
+# ($n = 16$: about $20 / \sqrt{16} = 5$), and so its news is divided by ten times as much. What makes $g$ large makes
+# $1/\sigma$ small: the covariance is negative, and here it outweighs the rest.
+#
+# From 64 pulls on, nearly every minibatch holds a win or several, $\sigma$ varies less, and the sign is right. The
+# library's default minibatch has 256 rows. But what counts is the number of *wins*: with a prize that is ten times as
+# rare and ten times as large, 256 rows have the wrong sign, too.
+#
 # ## Which half does the work?
 #
 # Four groups of fifteen agents learn CartPole with REINFORCE, at one learning rate: with raw returns, only divided by
@@ -362,6 +436,8 @@ assert worlds.without["CartPoleReward0.0001-v0"] < 0.0025  # a random policy get
 # - **when nothing happened.** Without any reward, advantages are the value net's noise, and standardizing makes it as
 #   loud as the best news.
 # - **when minibatches are small,** as with the two rows above.
+# - **when wins are rare.** A minibatch should hold several of them. Otherwise the agent learns to prefer the safe thing
+#   even where the risk pays.
 # - **when the size of an advantage means something.** Dividing by $\sigma$ makes a batch in which nothing was decided
 #   weigh as much as one in which everything was.
 #

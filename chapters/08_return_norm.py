@@ -454,7 +454,7 @@ assert faulty.curve.explained_variance.abs().max() < 0.05
 #
 # ### Three ways to tame rewards
 #
-# Most libraries change the rewards instead:
+# Other code changes the rewards instead:
 #
 # | | changes | keeps | breaks |
 # |---|---|---|---|
@@ -462,8 +462,8 @@ assert faulty.curve.explained_variance.abs().max() < 0.05
 # | **clip rewards** to ±1, or take their sign | the task | a known bound, from the first step on | ten points count like one, so another policy may be best |
 # | **normalize the value target** (`return_norm`) | what the value net has to say | rewards, advantages, the task | what outputs mean, whenever $\mu$ and $\sigma$ move ([PopArt](12_popart.ipynb)) |
 #
-# The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do; the second is usual on
-# [Atari](23_atari.ipynb).
+# The first is what stable-baselines3's `VecNormalize` and Gymnasium's `NormalizeReward` do; openai/baselines does the
+# second on [Atari](23_atari.ipynb).
 #
 # With clipped rewards and $\gamma = 0.99$, an episode that pays 1 at once beats one that pays 10 at its fifth step
 # ($0.99^4 \approx 0.96$). You can divide rewards, but you can't subtract their mean: take 2 from every reward of

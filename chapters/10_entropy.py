@@ -330,7 +330,7 @@ assert (
 #   choices in a row.
 # - **Precision pays at the end of training.** Some let $c_2$ fall to zero.
 # - **For [continuous actions](21_continuous_actions.ipynb), it has no upper bound.** The entropy of a Gaussian grows
-#   with $\log \sigma$. Most code sets $c_2 = 0$ there, and Andrychowicz et al. (2020, arXiv:2006.05990) find no
+#   with $\log \sigma$. CleanRL sets $c_2 = 0$ there, and Andrychowicz et al. (2020, arXiv:2006.05990) find no
 #   benefit, except on HalfCheetah. Pendulum, above, is another exception.
 
 # %%
@@ -346,7 +346,7 @@ for sigma in (0.01, 0.2, 1.0, 100.0):
 # | **problem** | a policy that is sure too early never sees what it's missing |
 # | **formula** | maximize $J + c_2 H(\pi)$, where $H(\pi) = -\sum_a \pi(a) \log \pi(a)$ |
 # | **in the loop** | `loss = loss - entropy_bonus(entropy, b.valid, config.entropy_coef)` |
-# | **defaults** | $c_2$ = `entropy_coef` = 0.01; most code uses 0 for continuous actions |
+# | **defaults** | $c_2$ = `entropy_coef` = 0.01; CleanRL uses 0 for continuous actions |
 # | **watch** | `entropy`: from $\log n$ for $n$ actions, it should fall slowly, and not to 0 right away |
 # | **skip it when** | the reward leads to the goal by itself, or the last percent of precision pays |
 # | **also called** | entropy regularization; *maximum-entropy* RL is more: it puts the entropy into the return |

@@ -396,19 +396,19 @@ source(per_task)
 # %%
 flags = ("baseline", "reuse", "clip", "gae", "advantage_norm")
 ways = {
-    "one head": ("tricks/Tasks-v0", ("return_norm", "popart")),
-    "a head per task": ("tricks/TasksNamed-v0", ()),
-    "+ return_norm": ("tricks/TasksNamed-v0", ("return_norm",)),
-    "+ popart": ("tricks/TasksNamed-v0", ("return_norm", "popart")),
+    "one head, both tricks": ("tricks/Tasks-v0", ("return_norm", "popart")),
+    "heads, no trick": ("tricks/TasksNamed-v0", ()),
+    "heads, return_norm": ("tricks/TasksNamed-v0", ("return_norm",)),
+    "heads, both tricks": ("tricks/TasksNamed-v0", ("return_norm", "popart")),
 }
 tasks = Config(seeds=10, steps=30_000, lanes=32, horizon=32, hidden=(32, 32), lr=0.01)
 tried = {}
 for name, (env, more) in ways.items():
     run = tried[name] = train(replace(tasks, env=env), switched((*flags, *more)))
     low, high = interval(run.late().to_numpy())
-    print(f"{name:16} right actions in the last tenth:", end=" ")
+    print(f"{name:21} right actions in the last tenth:", end=" ")
     print(f"{run.late().mean():.2f} [{low:.2f}, {high:.2f}]")
-per_head, one_head = tried["+ popart"], tried["one head"]
+per_head, one_head = tried["heads, both tricks"], tried["one head, both tricks"]
 sigmas = per_head.agent.return_stats.std.mean(0)
 print("σ of each task:", *(f"{sigma:.3g}" for sigma in sigmas))
 
@@ -427,8 +427,8 @@ def share_right(run):
 
 
 figure, axis = plt.subplots(figsize=(6.5, 2.6))
-for name, color in (("one head", style.COLORS["return_norm"]), ("+ popart", style.COLORS["popart"])):
-    axis.plot(range(4), share_right(tried[name]), "o-", color=color, label=name)
+for run, color, label in ((one_head, style.INK, "one head"), (per_head, style.COLORS["popart"], "a head per task")):
+    axis.plot(range(4), share_right(run), "o-", color=color, label=label)
 axis.axhline(0.5, color=style.SOFT, lw=1, label="at random")
 axis.set(xlabel="what the task pays", ylabel="share of its own best", ylim=(-0.03, 1.03), xlim=(-0.2, 3.2))
 axis.set_xticks(range(4), ["1", "10", "100", "1000"])
@@ -437,8 +437,8 @@ plt.show()
 
 assert share_right(one_head)[3] > 0.95 > 0.5 > share_right(one_head)[0]
 assert share_right(per_head).min() > 0.95
-assert tried["+ return_norm"].late().mean() > tried["a head per task"].late().mean() + 2
-assert abs(per_head.late().mean() - tried["+ return_norm"].late().mean()) < 0.5
+assert tried["heads, return_norm"].late().mean() > tried["heads, no trick"].late().mean() + 2
+assert abs(per_head.late().mean() - tried["heads, return_norm"].late().mean()) < 0.5
 
 # %% [markdown]
 # With one head, the agent masters the task that pays 1000, and the one that pays 10, where the same actions are right.

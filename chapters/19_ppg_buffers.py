@@ -351,7 +351,7 @@ evidence("ppg_buffers")
 # | **in the loop** | `batches = dealt_apart(policy_buffer, phase.memory, agent.return_stats, config, log.update)` <br> `value_rows, value = b.value_rows, agent.value(b.value_rows.obs)` |
 # | **defaults** | policy: 2 rollouts, 4 uses. Value net: 8 rollouts, 16 uses |
 # | **watch** | `policy_age` should stay near 0; `clip_fraction` rises when it doesn't |
-# | **skip it when** | PPO's epochs already give you what you need, which is usually |
+# | **skip it when** | PPO's epochs already give you what you need |
 # | **also called** | sample reuse; a (small) replay buffer, which makes PPO slightly *off-policy* |
 
 # %% [markdown]

@@ -68,7 +68,25 @@ assert at_once.late().min() > 0.95 and 0.4 < later.late().mean() < 0.6
 #
 # The simplest summary is a window: show the net the last $K$ observations side by side (`--stack K`). Take CartPole
 # without its two speeds. A pole that falls to the right and one that swings back up from there look the same in a single
-# observation. Two of them differ by the speed times 0.02 s, so nothing is missing any more. Three arms, all with
+# observation. Two of them differ by the speed times 0.02 s. Something is still missing: CartPole moves first and changes
+# the speed afterward, so that is the speed *before* the last push. Push a cart at rest to the left or to the right, and
+# the window looks the same:
+
+# %%
+pole, now = gym.make("CartPole-v1").unwrapped, {}
+for name, action in (("left", 0), ("right", 1)):
+    pole.reset(seed=0)
+    pole.state = (0.0, 0.0, 0.0, 0.0)
+    now[name], *_ = pole.step(action)
+
+# %% tags=["hide-input"]
+for name, (x, speed, angle, turning) in now.items():
+    moved, moving = f"cart at {x:.2f} m, pole at {angle:.2f}", f"cart {speed:+.2f} m/s, pole {turning:+.2f} per second"
+    print(f"pushed to the {name + ':':6} both observations: {moved}; now {moving}")
+assert (now["left"][[0, 2]] == now["right"][[0, 2]]).all() and now["right"][1] > 0.19 > -0.28 > now["right"][3]
+
+# %% [markdown]
+# The agent knows which way it pushed, but the window doesn't show that. Is what it does show enough? Three arms, all with
 # [`state_norm`](07_state_norm.ipynb):
 
 # %%
@@ -93,8 +111,8 @@ for name, run in balanced.items():
 assert balanced["positions alone"].late().mean() < 0.5 * min(run.late().mean() for run in list(balanced.values())[1:])
 
 # %% [markdown]
-# Here the window does at least as well as the recurrent net, and it's much simpler. Where a short, known past is
-# enough, stop reading here and use it: that is what Atari agents do with their [four frames](23_atari.ipynb). One
+# It nearly is. The window does at least as well as the recurrent net, and it's much simpler. Where a short, known past
+# is enough, stop reading here and use it: that is what Atari agents do with their [four frames](23_atari.ipynb). One
 # caveat: two positions differ by very little, and the net has to find that difference. If you know which one matters,
 # compute it, and show the net that.
 #

@@ -21,7 +21,7 @@ from chapters.book.store import BUILDING
 
 CHAPTERS = Path(__file__).parents[1]
 PARTS = {  # the first chapter of each
-    "00_reinforce": "From REINFORCE to PPO",
+    "00_reinforce": "From REINFORCE to the core of PPO",
     "05_orthogonal_init": "The details that make it work",
     "17_shared_trunk": "Beyond the ladder",
     "24_seeds_as_an_axis": "How we know",

@@ -1,4 +1,4 @@
-"""Two hours to PPO: six stops, made of the chapters' cells that are tagged `two-hours`, and never typed twice.
+"""The two hours to the core of PPO: six stops, made of the chapters' cells that are tagged `two-hours`, and never typed twice.
 
 A stop's notebook holds these cells as they are stored, outputs included. `python -m chapters build` writes all six,
 whichever chapters it runs.
@@ -59,7 +59,7 @@ STOPS = (
         "You played for hours to collect this batch. Must you throw it away after one step?",
         {"02_reuse": "", "03_clip": "## Who says stop?"},
         "clip",
-        "Ratio, `min`, and `clip` are PPO's objective. What is missing is a better advantage.",
+        "Ratio, `min`, and `clip` are PPO's objective. The next stop is about a better advantage.",
     ),
     Stop(
         "t4_gae",
@@ -67,16 +67,17 @@ STOPS = (
         "A return is honest but noisy; a learned value is calm but wrong. How much of each?",
         {"04_gae": ""},
         "gae",
-        "You now have PPO: `python -m tricks listing gae` prints all of it, about a hundred lines.",
+        "You now have the core of PPO: `python -m tricks listing gae` prints the whole loop, about a hundred lines. It "
+        "still plays whole episodes. PPO as published cuts experience into [segments](13_segments.ipynb) instead.",
     ),
     Stop(
         "t5_what_matters",
         "What matters, and at which rate",
         "Which of PPO's tricks do the work? And at which learning rate?",
         {
-            "25_the_whole_ladder": "The PPO that people run has a dozen smaller parts besides the four that you know: "
-            "how the nets begin, what is normalized, what is done at a time limit. Each has a flag in this library and "
-            "a [chapter](README.md).",
+            "25_the_whole_ladder": "Public code for PPO has more parts than the four that you know: how the nets "
+            "begin, how experience is cut, what is normalized, what is done at a time limit. Each has a flag in this "
+            "library and a [chapter](README.md).",
             "26_sensitivity": "## At which learning rate?",
         },
         "reuse",
@@ -87,8 +88,8 @@ STOPS = (
         "Your own experiment",
         "You have an idea that should make PPO better. How do you find out whether it does?",
         {
-            "28_your_own_trick": "PPO usually standardizes the advantages of each minibatch: it subtracts their mean "
-            "and divides by their standard deviation. Could something simpler do better?",
+            "28_your_own_trick": "CleanRL and stable-baselines3 standardize the advantages of each minibatch: they "
+            "subtract the mean and divide by the standard deviation. Could something simpler do better?",
         },
         "advantage_norm",
         "A question about flags and numbers needs no code. This trains two arms with twenty seeds each, and gives you "

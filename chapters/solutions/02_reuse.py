@@ -8,7 +8,8 @@ old policy. It is small while the policies are close, which is one more reason t
 Exercise 3. The function overwrites the old log-probability with the current one, so the ratio is 1 on every minibatch
 of every epoch. Its gradient is that of log π, whoever chose the action. So this is the chapter's first loss, the one
 without a ratio, in disguise. What gives it away: max_ratio is always 1.000 and approx_kl is 0, although the policy is
-visibly moving. The old log-probability must be computed once, before the first step on the batch.
+visibly moving. The return doesn't give it away, because on CartPole that loss learns faster than the right one. On
+Acrobot it fails. The old log-probability must be computed once, before the first step on the batch.
 """
 
 from chapters.exercises.reuse import check_estimate

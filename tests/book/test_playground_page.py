@@ -59,6 +59,23 @@ def test_two_settings_are_compared_as_the_harness_compares_them(browser: Browser
     assert browser.run("return document.querySelectorAll('.play-stage:not([hidden])').length") == 2
 
 
+def test_no_verdict_is_told_before_the_end(browser: Browser) -> None:
+    opened(browser, TWO.replace("steps=2000", "steps=4000"))
+    browser.run("const s = document.querySelector('.play-bar input'); s.value = 3; s.dispatchEvent(new Event('input'))")
+    click(browser, "restart")
+    seen = []
+    while not (found := told(browser)).get("done"):
+        seen += [found] if 0 < found.get("points", 0) and min(found["reached"]) < 100 else []
+        time.sleep(0.02)
+    assert seen
+    for early in seen:
+        assert "better" not in early["text"]
+        assert "agents each" not in early["text"]
+        assert (early["verdict"], early["needed"]) == ("", None)
+        assert early["text"].endswith("The verdict comes at the end.")
+    assert "comes at the end" not in found["text"]
+
+
 def test_curves_are_scored_on_the_grid_of_the_harness(browser: Browser) -> None:
     opened(browser, "playground.html#a=&steps=1000&agents=1")
     late = [(100, None), (250, 3.0), (700, 5.0), (900, None), (1005, 2.0)]

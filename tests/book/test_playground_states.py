@@ -173,7 +173,7 @@ def test_what_is_said_of_the_agents_moves_nothing(width: int, browser: Browser) 
         opened(browser, TWO)
         wait(browser, lambda found: found.get("done"))
         range_ = "B − A over the whole run is −0.0571 (95%: −0.1400 to −0.0034)"
-        long = f"Can't tell yet: {range_}; at this spread more than 10,000 agents each would."
+        long = f"Can't tell: {range_}; at this spread more than 10,000 agents each would."
         nothing = browser.run(SAY, "", "")
         assert browser.run(SAY, long, "Seed 10 alone says −0.0571. Seed by seed, B is ahead in 10 of 30.") == nothing
         one = "30 agents, mean return over the whole run: −0.0571 (95%: −0.1400 to −0.0034)."

@@ -1,4 +1,4 @@
-"""Two hours to PPO: six stops of at most twenty minutes, made of the chapters' cells and in step with them."""
+"""The two hours: six stops of at most twenty minutes, made of the chapters' cells and in step with them."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,10 @@ import jupytext
 import pytest
 
 from chapters.book.build import names
+from chapters.book.site.staging import whole_ppo
 from chapters.book.site.train_here import HERE
 from chapters.book.two_hours import END, START, STOPS, TAG, minutes, notebook, stored, table
+from tricks.ladder import named
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 NUMBERS = range(1, len(STOPS) + 1)
@@ -25,6 +27,14 @@ def test_a_stored_stop_is_what_the_chapters_make_of_it(number: int) -> None:
     made = notebook(number)
     assert [(c.id, c.source, c.metadata) for c in found.cells] == [(c.id, c.source, c.metadata) for c in made.cells]
     assert [c.get("outputs") for c in found.cells] == [c.get("outputs") for c in made.cells]
+
+
+def test_what_ends_at_gae_is_not_called_all_of_ppo() -> None:
+    assert "segments" in named("ppo").on
+    assert "segments" not in named("gae").on
+    for text in (STOPS[3].ends, whole_ppo()):
+        assert "core of PPO" in text
+        assert "[segments](13_segments.ipynb)" in text
 
 
 @pytest.mark.parametrize("number", NUMBERS)

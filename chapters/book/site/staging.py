@@ -28,7 +28,7 @@ FRONT = """<p class="front-says">Proximal policy optimization (PPO) is REINFORCE
 and a list of tricks. Here each trick is a switch. Ten agents learn to balance a pole before your eyes, alike in
 everything but their luck: turn off <code>clip</code> and see what becomes of them.</p>
 
-<p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to PPO</a>
+<p class="front-links"><a href="chapters/t1_reinforce.html">Two hours: from REINFORCE to the core of PPO</a>
 <a href="#chapters">All chapters</a> <a href="explorer.html">The explorer of all stored runs</a></p>"""
 CARD = "## At a glance"
 ORPHAN = "---\norphan: true\n---\n\n"  # a page outside the table of contents
@@ -146,13 +146,14 @@ def whole_ppo() -> str:
         before = trick
         rows.append(f"<span class='loop-line' data-brought='{trick}'>{label}{text or ' '}</span>")
     code = "".join(rows)
-    return f"""# You now have PPO
+    return f"""# The core of PPO
 
-*Five chapters in, the loop is complete. Here is all of it.*
+*Five chapters in, the loop has PPO's objective and its advantages. Here is all of it.*
 
-REINFORCE, a baseline, several epochs per batch, the clip, and GAE: that is the algorithm of Schulman et al. 2017. The
-names on the left are the chapters that brought the lines. Everything that follows in this book adds a few lines to this
-page, or replaces some.
+REINFORCE, a baseline, several epochs per batch, the clip, and GAE. One thing still differs from the algorithm of
+Schulman et al. 2017: they learn from [segments](13_segments.ipynb) of equal length, and this loop plays whole episodes.
+The names on the left are the chapters that brought the lines. Everything that follows in this book adds a few lines to
+this page, or replaces some.
 
 ```{{raw}} html
 <div class='highlight whole'><pre>{code}</pre></div>
@@ -172,7 +173,7 @@ def _chapter_of(trick: str) -> str:
 
 def front_page() -> str:
     """The map of the book: a card for each chapter."""
-    cards, tree = "", _tree("Two hours to PPO", [f"chapters/{stop.name}" for stop in STOPS])
+    cards, tree = "", _tree("Two hours to the core of PPO", [f"chapters/{stop.name}" for stop in STOPS])
     for part, chapters in parts().items():
         shown = "\n".join(_card(name) for name in chapters)
         cards += f"<h2>{part}</h2>\n<div class='cards'>\n{shown}\n</div>\n"

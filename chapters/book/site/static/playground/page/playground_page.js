@@ -19,7 +19,7 @@ const BOLD = "lr=0.03&steps=30000&hidden=16,16"; // a rate at which the clip dec
 const IDEAS = [
   ["the clip, on and off", `a=baseline,reuse&b=baseline,reuse,clip&${BOLD}`],
   ["plain REINFORCE: how far apart are ten seeds?", "a=&lr=0.01"],
-  ["PPO against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],
+  ["PPO's core against REINFORCE", "a=&b=baseline,reuse,clip,gae,advantage_norm&lr=0.01"],
   [
     "twenty useless actions, with and without a mask",
     "world=tricks/Grid20-v0&a=baseline,reuse,clip,gae&b=baseline,reuse,clip,gae,action_mask",

@@ -1,4 +1,4 @@
-// The verdict in words: on one setting or two, from all agents or from one, and how many agents would settle it.
+// The verdict in words: on one setting or two, from all agents or from one; at the end, how many would settle it.
 
 import { FEWEST, interval, mean, welch, wouldDo } from "./stats.js";
 import { alike } from "./names.js";
@@ -35,17 +35,22 @@ function ofOne(arm, watched, points) {
   return { text, lone, areas, late, low, high };
 }
 
-/** Of two: their difference in mean return so far, with its interval. */
+/**
+ * Of two: their difference in mean return so far, with its interval. Which is better, or how many agents would settle
+ * it, is said once, at the end: an interval that is looked at all the time excludes zero by luck sooner or later.
+ */
 function ofTwo([a, b], watched, points) {
   const [having, without] = [b.areas(points), a.areas(points)];
   const found = welch(having, without);
-  const needed = wouldDo(having, without);
+  const ended = a.done && b.done;
+  const needed = ended ? wouldDo(having, without) : NaN;
   const range = `${signed(found.difference)} (95%: ${signed(found.low)} to ${signed(found.high)})`;
   const difference = `B − A ${span([a, b])} is ${range}`;
-  const verdict = found.low > 0 ? "B" : found.high < 0 ? "A" : "";
+  const verdict = !ended ? "" : found.low > 0 ? "B" : found.high < 0 ? "A" : "";
   let text = `Fewer than ${FEWEST} agents: no interval, no verdict.`;
   if (verdict) text = `${verdict} is better: ${difference}.`;
-  else if (found.low <= 0) text = `Can't tell${a.done && b.done ? "" : " yet"}: ${difference}${more(needed)}.`;
+  else if (ended && found.low <= 0) text = `Can't tell: ${difference}${more(needed)}.`;
+  else if (found.low <= found.high) text = `${difference}. The verdict comes at the end.`;
   const apart = having.map((value, k) => value - without[k]);
   const ahead = apart.filter((x) => x > 0).length;
   const one = `Seed ${a.seeds[watched]} alone says ${signed(apart[watched])}.`;
