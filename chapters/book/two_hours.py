@@ -1,4 +1,4 @@
-"""The two hours to the core of PPO: six stops, made of the chapters' cells that are tagged `two-hours`, and never typed twice.
+"""Two hours to the core of PPO: six stops, made of the chapters' cells tagged `two-hours`, and never typed twice.
 
 A stop's notebook holds these cells as they are stored, outputs included. `python -m chapters build` writes all six,
 whichever chapters it runs.
