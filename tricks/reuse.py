@@ -43,8 +43,8 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Itera
     """
     counts = torch.as_tensor(count, device=rows.device)
     width = max(1, int((-(-rows // counts)).max()))  # a rollout may have no experience at all
-    steps = range(int(counts.max()) + 1)
-    bounds = torch.stack([(rows * k // counts).minimum(rows) for k in steps]).unsqueeze(-1)  # [count+1, S, 1]
+    k = torch.arange(int(counts.max()) + 1, device=rows.device).view(-1, 1)
+    bounds = (rows * k // counts).minimum(rows).unsqueeze(-1)  # [count+1, S, 1]
     place = bounds[:-1] + torch.arange(width, device=rows.device)  # [count, S, B']
     dealt = place < bounds[1:]
     place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the padding repeats a real row

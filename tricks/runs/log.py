@@ -88,7 +88,8 @@ class Log:
                 raise KeyError(f"no diagnostic {name!r}: name it in its trick's field in tricks/ladder.py")
             if name not in self.quiet:
                 self._notes.setdefault(name, []).append(value.detach())
-                self._of.setdefault(name, []).extend([] if of is None else [of])
+                if of is not None:
+                    self._of.setdefault(name, []).append(of)
 
     def end_update(self, rollout: Rollout) -> None:
         """Summarize the update's diagnostics and episodes in one row per active seed, and drop the seeds that diverged.
@@ -181,7 +182,7 @@ class Log:
             return torch.full_like(self.steps, torch.nan, dtype=torch.float64)
         each = [note if note.dim() == 1 else note.mean(1) for note in self._notes[name]]
         notes = torch.stack(each, 1).double()  # [S, M]
-        seen = torch.stack(self._of[name], 1) if self._of[name] else None  # [S, M]
+        seen = torch.stack(self._of[name], 1) if name in self._of else None  # [S, M]
         if "steps_taken" in self._notes and name in OF_POLICY and name != "steps_taken":
             seen = reached(torch.stack(self._notes["steps_taken"])).mT
         if seen is not None:
