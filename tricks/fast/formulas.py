@@ -19,7 +19,7 @@ DIGESTS = {
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
     "tricks.core.rollout.play_episodes": "5e6e9d845df6",
-    "tricks.loop.learn": "a4daf54e11cf",
+    "tricks.loop.learn": "4ffd2605c031",
     "tricks.segments.play_segment": "c68164c70a0f",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
     "tricks.worlds.acrobot.observe": "11726936035c",
