@@ -21,7 +21,7 @@ from tricks.runs.learning_curve import COLUMNS
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run
-from tricks.runs.state import State
+from tricks.runs.state import Saved, State
 from tricks.values import checked
 
 Schedule = Literal["whole", "end"]

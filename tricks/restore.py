@@ -20,13 +20,14 @@ from tricks.envs.ids import NamedEnv
 from tricks.errors import InputError, said
 from tricks.loop import build_agent, train
 from tricks.runs.best import parted
-from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
+from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, how_to_resume, read
 from tricks.runs.contents import contents, unusable
 from tricks.runs.files import as_path
 from tricks.runs.folder import clean_up
 from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.run import Run, Unnamed
+from tricks.runs.state import Saved
 from tricks.runs.versions import refuse_other_numbers
 from tricks.values import checked
 from tricks.wrapper_texts import wrapper_name, wrapper_texts
