@@ -14,7 +14,7 @@ from tricks.core.env import MakeEnv
 from tricks.core.nets import MakeBody
 from tricks.errors import InputError
 from tricks.restore import load, resumed
-from tricks.runs.checkpoint import Saved, read, refuse_unfinished
+from tricks.runs.checkpoint import read, refuse_unfinished
 from tricks.runs.files import as_path
 from tricks.runs.folder import LAST, clean_up
 from tricks.runs.learning_curve import COLUMNS
