@@ -11,5 +11,5 @@ def shorten(gradient: Tensor, norm: Tensor, max_norm: PerSeed) -> Tensor:
 
     Pascanu et al. 2012, arXiv:1211.5063, algorithm 1; the 1e-6 is that of torch.nn.utils.clip_grad_norm_.
     """
-    factor = (per_seed(max_norm, norm) / (norm + 1e-6)).clamp(max=1)
+    factor = ((norm + 1e-6).reciprocal() * per_seed(max_norm, norm)).clamp(max=1)
     return gradient * factor.unsqueeze(1)

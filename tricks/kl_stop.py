@@ -18,7 +18,7 @@ def near_enough(ratio: Tensor, valid: Tensor, target_kl: PerSeed) -> Tensor:
 
     A KL that is NaN is not near. Achiam 2018, Spinning Up's ppo; Raffin et al. 2021, stable-baselines3's `target_kl`.
     """
-    kl = drift(ratio, valid)["approx_kl"]
+    kl = drift(ratio, valid)["approx_kl"].double()
     return kl <= 1.5 * per_seed(target_kl, kl)
 
 

@@ -294,13 +294,13 @@ def learn(
             value_loss = mean(error, value_rows.valid)
             log.note(value_loss=value_loss)
             if tricks.separate_optimizers:
-                value_rate = learning_rate * per_seed(config.value_lr_factor, loss)
+                value_rate = learning_rate * per_seed(config.value_lr_factor, learning_rate)
                 value_moving = log.active & value_rows.valid.any(1) & value_turn
-                weighted = per_seed(config.value_coef, loss) * value_loss
+                weighted = per_seed(config.value_coef, value_loss) * value_loss
                 log.note(value_grad_norm=value_optimizer.move(weighted, value_rate, value_moving))
                 moving = moving & policy_turn
             else:
-                loss = loss + per_seed(config.value_coef, loss) * value_loss
+                loss = loss + per_seed(config.value_coef, value_loss) * value_loss
                 if tricks.ppg_buffers:  # one step for the rows of both nets
                     moving = moving | (log.active & value_rows.valid.any(1))
         if tricks.kl_stop:

@@ -19,7 +19,7 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.loop import build_agent, train
 from tricks.runs.best import parted
-from tricks.runs.checkpoint import Checkpoints, Saved, how_to_resume, read
+from tricks.runs.checkpoint import Checkpoints, how_to_resume, read
 from tricks.runs.contents import contents, unusable
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.files import as_path
@@ -28,6 +28,7 @@ from tricks.runs.lock import hold
 from tricks.runs.log import Listener
 from tricks.runs.naming import named, named_evaluation
 from tricks.runs.run import Run, Unnamed
+from tricks.runs.state import Saved
 from tricks.runs.versions import refuse_other_numbers
 from tricks.values import checked
 

@@ -54,8 +54,11 @@ class SquashedGaussian(DiagonalGaussian):
 
 
 def log_slope(u: Tensor) -> Tensor:
-    """log tanh′(u) = log(1 − tanh²(u)) = 2·(log 2 − u − softplus(−2u)), [...], finite where tanh(u) rounds to 1."""
-    return 2 * (math.log(2) - u - F.softplus(-2 * u))
+    """log tanh′(u) = log(1 − tanh²(u)) = 2·(log 2 − u + log σ(2u)), [...], finite where tanh(u) rounds to 1.
+
+    The same number as with −softplus(−2u), whose last digit PyTorch lets depend on the place in the tensor.
+    """
+    return 2 * (math.log(2) - u + F.logsigmoid(2 * u))
 
 
 def mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ DIGESTS = {
     "tricks.core.reductions.mean": "f0095d6cd5f7",
     "tricks.core.returns.discounted_sum": "5ac682475e5d",
     "tricks.core.rollout.play_episodes": "fb2192f0e95a",
-    "tricks.loop.learn": "cef2822be657",
+    "tricks.loop.learn": "8d1ad10470c2",
     "tricks.segments.play_segment": "dc466375d6cb",
     "tricks.worlds.acrobot.dynamics": "1cf62221a2d7",
     "tricks.worlds.acrobot.observe": "525c1c81cf00",

@@ -27,7 +27,7 @@ COUNTS = ("seed", "update", "step", "episodes")  # integer columns
 def as_curve(rows: np.ndarray, origin: Mapping[str, Any]) -> pd.DataFrame:
     """Rows [R, COLUMNS] as a table, sorted by seed and update; origin: its attributes, see `Run`."""
     curve = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COUNTS, int))
-    curve.attrs = dict(origin)
+    curve.attrs = dict(origin.items())
     return curve.sort_values(["seed", "update"], ignore_index=True)
 
 

@@ -1,0 +1,74 @@
+"""Which seed diverges of a bad number, when, and why is the same whether or not numba compiles."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from tricks import PPO, REINFORCE, Config, InputError, Run, Tricks, train
+from tricks.fast.dispatch import plain
+from tricks.ladder import named
+
+SMALL = Config(seeds=(0, 1, 2), lanes=2, horizon=20, steps=400, hidden=(5,), epochs=2, minibatches=2)
+BAD = (np.nan, np.inf, -np.inf, 1e25, 1e300)
+KINDS: dict[str, Tricks] = {
+    "ppo": PPO,
+    "reinforce": REINFORCE,
+    "unclipped": replace(PPO, grad_clip=False, clip=False),
+    "stopping": named("ppo+kl_stop+separate_optimizers"),
+    "bounded": named("ppo+dual_clip+huber"),
+}
+
+
+class Odd(gym.Env):  # type: ignore[type-arg]
+    """Of some seeds, a step after the thirtieth returns a bad number, as a reward or in an observation."""
+
+    observation_space, action_space = spaces.Box(-np.inf, np.inf, (3,), np.float32), spaces.Discrete(2)
+
+    def __init__(self, bad: float, where: str) -> None:
+        self.bad, self.where, self.steps = bad, where, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.t = 0
+        return self.observed(), {}
+
+    def observed(self) -> np.ndarray:
+        return self.np_random.uniform(-1, 1, 3).astype(np.float32)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.t, self.steps, obs, reward = self.t + 1, self.steps + 1, self.observed(), float(action)
+        if self.steps > 30 and self.np_random.random() < 0.02:
+            if self.where == "reward":
+                reward = self.bad
+            else:
+                with np.errstate(over="ignore"):
+                    obs[1] = np.float32(self.bad)
+        return obs, reward, self.t >= 7, False, {}
+
+
+def end(run: Callable[[], Run]) -> object:
+    """Which seeds diverged, when and why; of an error, what it says."""
+    try:
+        found = run()
+    except InputError as error:
+        return str(error)
+    return found.diverged, found.reasons
+
+
+def same_end(run: Callable[[], Run]) -> None:
+    """Train compiled and plain."""
+    compiled = end(run)
+    with plain():
+        assert end(run) == compiled
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("where", ["reward", "observation"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_bad_number_the_same_seeds_diverge(kind: str, where: str, bad: float) -> None:
+    same_end(lambda: train(SMALL, KINDS[kind], env=lambda: Odd(bad, where)))
