@@ -103,8 +103,8 @@ def refuse_others(path: Path, rated: Mapping[Job, Rate]) -> None:
     code = sorted({job.own.fingerprint for job in rated if job.own})
     if code != before.about["made with"].get("own code", code):
         raise InputError(f"{path} was made with another version of your module; choose another --out")
-    stored = before.runs[before.runs.tuned.ne(FIXED)].drop_duplicates([*COLUMNS[:4]])
-    rates = {(row.env, row.steps, row.numbers, row.tricks): row.lr for row in stored.itertuples()}
+    stored = before.runs[before.runs.tuned.ne(FIXED)].drop_duplicates(COLUMNS[:4])
+    rates = {tuple(row[name] for name in COLUMNS[:4]): float(row["lr"]) for row in stored.to_dict("records")}
     for job, rate in rated.items():
         config = job.config
         lr = rates.get((config.env, config.steps, numbers(config), flags(job.tricks)), rate.value)

@@ -57,8 +57,9 @@ def main(chosen: Options, command: str) -> int:
     made = plans(chosen, chosen.seeds)
     for plan in made:
         refuse_another(chosen.out / f"{plan.name}{SUFFIX}", plan.config, plan.arms)
-        refuse_others(chosen.out / f"{plan.name}{SUFFIX}", plan.jobs)
     store = Store(chosen.out / "jobs", look_only=chosen.dry_run)
+    for plan in made:
+        refuse_others(chosen.out / f"{plan.name}{SUFFIX}", plan.jobs)
     jobs = [job for plan in made for job in plan.jobs]
     left = [job for job in jobs if not store.has(job)]
     for plan in made if chosen.confirm else ():

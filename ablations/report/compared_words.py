@@ -20,6 +20,11 @@ def enough(seeds: float) -> str:
     return f" {count} seeds per arm would detect a difference like that in four of five tries."
 
 
+def cannot_tell(verdict: str, name: str) -> str:
+    """`cannot tell here what gae does: no arm learned much.`"""
+    return verdict.replace(CANNOT, f"{CANNOT} what {name} does") + "."
+
+
 def sentence(row: dict[Any, Any], alike: bool) -> str:
     """What can be said of an arm. alike: whether every seed has the same area as with the reference."""
     name, seeds, reference = row["arm"], int(row["seeds"]), row["against"]
@@ -33,7 +38,7 @@ def sentence(row: dict[Any, Any], alike: bool) -> str:
     if row["verdict"] == NOTHING:
         return f"{name} does practically nothing: its area is within the margin of that of {reference}."
     if CANNOT in row["verdict"]:
-        return row["verdict"].replace(CANNOT, f"{CANNOT} what {name} does") + "."
+        return cannot_tell(row["verdict"], name)
     if seeds < FEWEST:
         return f"{name} has {more}, but an interval needs {FEWEST} seeds, not {seeds}.{enough(row['would_do'])}"
     return f"{name}: unknown; {more} can be luck with {seeds} seeds.{enough(row['would_do'])}"

@@ -17,7 +17,7 @@ from ablations.analysis.studies import Study
 from ablations.figures import style
 from ablations.figures.judged import Effects, judged_figure
 from ablations.figures.saving import save
-from ablations.report.compared_words import enough
+from ablations.report.compared_words import cannot_tell, enough
 from ablations.report.comparison_page import Compared
 from ablations.report.markup import as_html, code, picture, plain
 from ablations.report.tables import markdown
@@ -73,7 +73,7 @@ class Judged:
         if row["verdict"] == NOTHING:
             return f"{self.trick} does practically nothing: the difference is within the margin."
         if CANNOT in row["verdict"]:
-            return row["verdict"].replace(CANNOT, f"{CANNOT} what {self.trick} does") + "."
+            return cannot_tell(row["verdict"], self.trick)
         if not row["verdict"]:
             return f"{more}, but an interval needs {FEWEST} seeds, not {row['seeds']}.{would_do}"
         return f"unknown whether {self.trick} matters; {more} can be luck with {row['seeds']} seeds.{would_do}"

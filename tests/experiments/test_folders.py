@@ -41,7 +41,7 @@ def with_function(function: Callable[..., Any]) -> tuple[Arm, Arm]:
 
 OTHERS = {
     "another environment": PLAIN._replace(config=replace(CONFIG, env="tricks/NoisyChain-v0")),
-    "an argument of it": PLAIN._replace(config=replace(CARTPOLE, env_args={"sutton_barto_reward": True})),
+    "an argument of it": PLAIN._replace(config=replace(CARTPOLE, env_args=("sutton_barto_reward=True",))),
     "its plain form": PLAIN._replace(config=CARTPOLE),
     "a wrapper": PLAIN._replace(config=replace(CARTPOLE, wrap=("gymnasium.wrappers:FlattenObservation",))),
     "steps": PLAIN._replace(config=replace(CONFIG, steps=640)),
