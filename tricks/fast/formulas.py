@@ -11,7 +11,7 @@ from torch import Tensor
 
 Function = Callable[..., Any]
 DIGESTS = {
-    "tricks.core.adam.Adam.plan": "42aba138a25b",
+    "tricks.core.adam.Adam.plan": "2a375e75b2e7",
     "tricks.core.layers.affine": "f76a79d9c71d",
     "tricks.core.layers.dense": "3a7c9735c662",
     "tricks.core.policies.Categorical.entropy": "f98d4f0e6d91",
@@ -19,7 +19,7 @@ DIGESTS = {
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
     "tricks.core.rollout.play_episodes": "5e6e9d845df6",
-    "tricks.loop.learn": "a4daf54e11cf",
+    "tricks.loop.learn": "2e74015cd2a6",
     "tricks.segments.play_segment": "c68164c70a0f",
     "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
     "tricks.worlds.acrobot.observe": "11726936035c",
@@ -31,22 +31,47 @@ FORMULAS: dict[str, tuple[Function, Callable[[], Function]]] = {}  # by name, wi
 
 
 class Attribute(NamedTuple):
-    """A class or module, a name in it, and what stood there when this was made."""
+    """A name in a class or module, and what stood there when this was made."""
 
     owner: Any
     name: str
     kept: Any
-    function: Function
+    function: Function | None  # None for what is only read, by a formula or a function that it calls
+    code: object  # the function's, which a module that is loaded again can change
 
     @property
     def unchanged(self) -> bool:
-        """Whether it still stands there."""
-        return vars(self.owner)[self.name] is self.kept
+        """Whether it still stands there, with the same code."""
+        return vars(self.owner).get(self.name) is self.kept and code_of(self.kept) is self.code
 
 
 def attributes(*named: tuple[Any, str]) -> tuple[Attribute, ...]:
-    """More that a compiled form stands for, for its attribute `formulas`."""
-    return tuple(Attribute(owner, name, vars(owner)[name], getattr(owner, name)) for owner, name in named)
+    """More that a compiled form stands for, for its attribute `formulas`, and what all that reads."""
+    functions = [getattr(owner, name) for owner, name in named]
+    kept = [vars(owner).get(name) for owner, name in named]  # None if it is inherited
+    found = [
+        Attribute(*place, x, function, code_of(x)) for place, x, function in zip(named, kept, functions, strict=True)
+    ]
+    return *found, *reads(*functions)
+
+
+def reads(*functions: Function) -> Iterator[Attribute]:
+    """What these functions, and those of this package that they call, read in their modules."""
+    left, seen = [inspect.unwrap(each) for each in functions], set[Function]()
+    while left:
+        function = left.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        for name, value in read(function).items():
+            yield Attribute(sys.modules[function.__module__], name, value, None, code_of(value))
+            if inspect.isfunction(value) and value.__module__.startswith("tricks."):
+                left.append(inspect.unwrap(value))
+
+
+def code_of(x: Any) -> object:
+    """The code of a function, beneath what decorates it; None of anything else."""
+    return getattr(getattr(x, "__wrapped__", x), "__code__", None)
 
 
 def note(formula: Function, form: Callable[[], Function]) -> str:
@@ -59,7 +84,8 @@ def note(formula: Function, form: Callable[[], Function]) -> str:
 def stands_for(name: str) -> list[Function]:
     """The formula of this name, and more that its compiled form stands for."""
     formula, form = FORMULAS[name]
-    return [formula, *(each.function for each in getattr(form(), "formulas", ()))]
+    more = [each.function for each in getattr(form(), "formulas", ())]
+    return [formula, *(each for each in more if each is not None)]
 
 
 def read(formula: Function) -> dict[str, Any]:
