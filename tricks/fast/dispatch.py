@@ -70,7 +70,7 @@ def compiled(module: str, *tensors: Tensor) -> ModuleType | None:
 
 
 def simple(x: Tensor, *kinds: torch.dtype) -> bool:
-    """Whether numbers of one of these kinds lie in a CPU's memory as they are: in no subclass, and not to be negated."""
+    """Whether these are numbers of one of these kinds in a CPU's memory: in no subclass, and none to be negated."""
     return x.dtype in kinds and type(x) in KINDS and x.is_cpu and x.layout is torch.strided and not x.is_neg()
 
 

@@ -47,12 +47,12 @@ class Attribute(NamedTuple):
 
 def attributes(*named: tuple[Any, str]) -> tuple[Attribute, ...]:
     """More that a compiled form stands for, for its attribute `formulas`, and what all that reads."""
-    functions = [getattr(owner, name) for owner, name in named]
-    kept = [vars(owner).get(name) for owner, name in named]  # None if it is inherited
-    found = [
-        Attribute(*place, x, function, code_of(x)) for place, x, function in zip(named, kept, functions, strict=True)
-    ]
-    return *found, *reads(*functions)
+    found = list[Attribute]()
+    for owner, name in named:
+        function, kept = getattr(owner, name), vars(owner).get(name)  # None if it is inherited
+        ours = function if function.__module__.startswith("tricks.") else None
+        found.append(Attribute(owner, name, kept, ours, code_of(kept)))
+    return *found, *reads(*(each.function for each in found if each.function is not None))
 
 
 def reads(*functions: Function) -> Iterator[Attribute]:
@@ -79,6 +79,11 @@ def note(formula: Function, form: Callable[[], Function]) -> str:
     name = f"{formula.__module__}.{formula.__qualname__}"
     FORMULAS[name] = formula, form
     return name
+
+
+def formula(name: str) -> Function:
+    """The formula of this name, which computes in PyTorch."""
+    return FORMULAS[name][0]
 
 
 def stands_for(name: str) -> list[Function]:

@@ -126,12 +126,13 @@ class Entropy(torch.autograd.Function):
 
 def adam(optimizer: Any, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> bool | None:
     """`core.adam.Adam.plan`."""
-    columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradient.contiguous(), learning_rate.float()
     code = loaded("compiled_rows") if known(optimizer, gradient) and simple(learning_rate, *FLOATS) else None
-    if code is None or gradient.requires_grad or not (simple(moving, torch.bool) and moving.shape == (len(gradient), 1)):
+    shapes = learning_rate.shape, moving.shape
+    if code is None or shapes != (gradient.shape[:1], (len(gradient), 1)) or not simple(moving, torch.bool):
         return None
-    if learning_rate.shape != (len(gradient),) or learning_rate.requires_grad:
+    if gradient.requires_grad or learning_rate.requires_grad:
         return None
+    columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradient.contiguous(), learning_rate.float()
     eps = np.broadcast_to(np.asarray(optimizer.eps, np.float64), len(moving))
     code.adam(*(column.numpy() for column in columns), eps, moving.squeeze(1).numpy())
     return True

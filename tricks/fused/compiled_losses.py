@@ -47,6 +47,8 @@ def objective(log_prob, old, advantage, on, number, found):
         clipped = (low if ratio < low else high if ratio > high else ratio) * advantage
         if clipped < value:
             value, through = clipped, f4(0)
+        elif clipped == value and (ratio < low or ratio > high):  # only half of a tie has a gradient, as in PyTorch
+            through = f4(0.5)
         found[CLIPPED] += abs(ratio - f4(1)) > f4(number[RANGE])
     if on[DUAL_CLIP]:
         limit = f4(number[DUAL_LIMIT])
@@ -66,9 +68,10 @@ def error(value, old, target, on, number):
         limit = number[VALUE_RANGE]
         moved = value - old
         near = old + (-limit if moved < -limit else limit if moved > limit else moved) - target
-        if 0.5 * near * near > found:
-            found, slope = 0.5 * near * near, near if abs(moved) <= limit else 0.0
-        elif 0.5 * near * near == found and abs(moved) > limit:
+        other = 0.5 * near * near
+        if other > found or other != other:
+            found, slope = other, 0.0 if abs(moved) > limit else near
+        elif other == found and abs(moved) > limit:
             slope *= 0.5
     if on[HUBER]:
         delta = number[DELTA]
