@@ -77,7 +77,7 @@ def merge_moments(moments: Moments, x: Tensor, valid: Tensor, decay: PerSeed = 0
     With batches of k rows, n approaches k/decay, and each batch then moves the mean by decay·δ: an exponential moving
     average.
     """
-    keep = 1 - per_seed(decay, moments.rows) * valid.any(1, keepdim=True)
+    keep = 1 - per_seed(decay, moments.rows) * valid.any(1, keepdim=True).float()
     moments = Moments(keep * moments.rows, moments.mean, keep * moments.squares)
     weight, x = valid.double().unsqueeze(-1), x.double()
     count = weight.sum(1)

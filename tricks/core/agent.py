@@ -61,7 +61,7 @@ class Agent(nn.Module):
 
         self.policy_net, self.value_net = net(spaces.actions), net(spaces.tasks, exact=True)
         if not spaces.discrete:  # the standard deviation does not depend on the state
-            start = torch.tensor(config.each("log_std_init")).view(-1, 1, 1)
+            start = torch.tensor(config.each("log_std_init"), dtype=torch.float32).view(-1, 1, 1)
             self.log_std = nn.Parameter(start.repeat(1, 1, spaces.actions))
         self.obs_stats = None
         shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)

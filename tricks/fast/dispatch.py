@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from tricks.fast.formulas import as_written, note, reads
+from tricks.fast.formulas import all_unchanged, as_written, note, reads
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,10 +38,10 @@ def faster(module: str, name: str = "", late: bool = False) -> Callable[[Callabl
 
         if "." in module and not late:
             form()
-        known, noted = tuple(reads(formula)), note(formula, form)
+        known, noted = reads(formula), note(formula, form)
 
         def unchanged() -> bool:
-            return all(each.unchanged for each in (*known, *getattr(form(), "formulas", ()))) and as_written(noted)
+            return all_unchanged(known) and all_unchanged(getattr(form(), "formulas", ())) and as_written(noted)
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:

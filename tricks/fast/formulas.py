@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -18,10 +18,10 @@ DIGESTS = {
     "tricks.core.policies.Categorical.log_prob": "b68315cad8fe",
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
-    "tricks.core.rollout.play_episodes": "5e6e9d845df6",
+    "tricks.core.rollout.play_episodes": "c2183443c879",
     "tricks.loop.learn": "2e74015cd2a6",
-    "tricks.segments.play_segment": "c68164c70a0f",
-    "tricks.worlds.acrobot.dynamics": "39cfb7d47d03",
+    "tricks.segments.play_segment": "f508fad83b1a",
+    "tricks.worlds.acrobot.dynamics": "29022a54bbd6",
     "tricks.worlds.acrobot.observe": "11726936035c",
     "tricks.worlds.cartpole.dynamics": "d24876b32284",
     "tricks.worlds.pendulum.dynamics": "cda74ecb8591",
@@ -33,45 +33,54 @@ FORMULAS: dict[str, tuple[Function, Callable[[], Function]]] = {}  # by name, wi
 class Attribute(NamedTuple):
     """A name in a class or module, and what stood there when this was made."""
 
-    owner: Any
+    names: Mapping[str, Any]  # those of the class or module
     name: str
     kept: Any
-    function: Function | None  # None for what is only read, by a formula or a function that it calls
-    code: object  # the function's, which a module that is loaded again can change
+    function: Function | None  # if it is one: what is beneath its decorators, and its code, which can change in place
+    code: object
+    ours: bool = False  # whether a compiled form stands for it, and not only for what reads it
 
     @property
     def unchanged(self) -> bool:
-        """Whether it still stands there, with the same code."""
-        return vars(self.owner).get(self.name) is self.kept and code_of(self.kept) is self.code
+        """Whether it still stands there."""
+        return all_unchanged([self])
+
+
+def all_unchanged(attributes: Iterable[Attribute]) -> bool:
+    """Whether all of these still stand there, with the same code. (It is asked at every call, so it is one loop.)"""
+    for names, name, kept, function, code, _ in attributes:
+        if names.get(name) is not kept or (function is not None and function.__code__ is not code):
+            return False
+    return True
 
 
 def attributes(*named: tuple[Any, str]) -> tuple[Attribute, ...]:
     """More that a compiled form stands for, for its attribute `formulas`, and what all that reads."""
-    found = list[Attribute]()
-    for owner, name in named:
-        function, kept = getattr(owner, name), vars(owner).get(name)  # None if it is inherited
-        ours = function if function.__module__.startswith("tricks.") else None
-        found.append(Attribute(owner, name, kept, ours, code_of(kept)))
-    return *found, *reads(*(each.function for each in found if each.function is not None))
+    own = [getattr(owner, name).__module__.startswith("tricks.") for owner, name in named]
+    found = [attribute(vars(owner), name, ours) for (owner, name), ours in zip(named, own, strict=True)]
+    return *found, *reads(*(each.function for each in found if each.ours and each.function is not None))
 
 
-def reads(*functions: Function) -> Iterator[Attribute]:
+def attribute(names: Mapping[str, Any], name: str, ours: bool = False) -> Attribute:
+    """What stands there now; None if a class inherits it."""
+    kept = names.get(name)
+    function = inspect.unwrap(kept) if hasattr(kept, "__wrapped__") or inspect.isfunction(kept) else None
+    return Attribute(names, name, kept, function, getattr(function, "__code__", None), ours)
+
+
+def reads(*functions: Function) -> tuple[Attribute, ...]:
     """What these functions, and those of this package that they call, read in their modules."""
-    left, seen = [inspect.unwrap(each) for each in functions], set[Function]()
+    left, seen, found = [inspect.unwrap(each) for each in functions], set[Function](), dict[object, Attribute]()
     while left:
         function = left.pop()
         if function in seen:
             continue
         seen.add(function)
         for name, value in read(function).items():
-            yield Attribute(sys.modules[function.__module__], name, value, None, code_of(value))
+            found[function.__module__, name] = attribute(function.__globals__, name)
             if inspect.isfunction(value) and value.__module__.startswith("tricks."):
                 left.append(inspect.unwrap(value))
-
-
-def code_of(x: Any) -> object:
-    """The code of a function, beneath what decorates it; None of anything else."""
-    return getattr(getattr(x, "__wrapped__", x), "__code__", None)
+    return tuple(found.values())
 
 
 def note(formula: Function, form: Callable[[], Function]) -> str:
@@ -89,7 +98,7 @@ def formula(name: str) -> Function:
 def stands_for(name: str) -> list[Function]:
     """The formula of this name, and more that its compiled form stands for."""
     formula, form = FORMULAS[name]
-    more = [each.function for each in getattr(form(), "formulas", ())]
+    more = [each.function for each in getattr(form(), "formulas", ()) if each.ours]
     return [formula, *(each for each in more if each is not None)]
 
 

@@ -89,7 +89,7 @@ class LogProb(torch.autograd.Function):
     def forward(ctx: Any, code: Any, logits: Tensor, action: Tensor) -> Tensor | None:
         rows, out = _rows(logits), logits.new_empty(action.shape)
         p = np.empty_like(rows)
-        if not code.log_prob_forward(rows, action.reshape(-1).numpy(), out.view(-1).numpy(), p):
+        if not code.log_prob_forward(rows, action.reshape(-1).contiguous().numpy(), out.view(-1).numpy(), p):
             return None  # there is no such action
         ctx.save_for_backward(action)
         ctx.p = p
@@ -98,7 +98,7 @@ class LogProb(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
-        action = ctx.saved_tensors[0].reshape(-1).numpy()
+        action = ctx.saved_tensors[0].reshape(-1).contiguous().numpy()
         of_logits = grad.new_empty(*grad.shape, ctx.p.shape[1])
         gradients().log_prob_backward(grad.reshape(-1).numpy(), action, ctx.p, of_logits.view(ctx.p.shape).numpy())
         return None, of_logits, None

@@ -16,7 +16,7 @@ def cartpole(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
     if code is None:
         return None
     after, reward, terminated = _outcome(state)
-    known = code.cartpole(_lanes(state), action.reshape(-1).numpy(), _lanes(after), terminated.view(-1).numpy())
+    known = code.cartpole(_lanes(state), _numbers(action), _lanes(after), terminated.view(-1).numpy())
     return (after, reward.fill_(1), terminated) if known else None
 
 
@@ -27,7 +27,7 @@ def acrobot(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
         return None
     after, reward, terminated = _outcome(state)
     flat = reward.view(-1).numpy(), terminated.view(-1).numpy()
-    known = code.acrobot(_lanes(state), action.reshape(-1).numpy(), _lanes(after), *flat)
+    known = code.acrobot(_lanes(state), _numbers(action), _lanes(after), *flat)
     return (after, reward, terminated) if known else None
 
 
@@ -38,7 +38,7 @@ def pendulum(state: Tensor, action: Tensor, chance: Tensor) -> Outcome | None:
     if code is None:
         return None
     after, reward, terminated = _outcome(state)
-    code.pendulum(_lanes(state), action.reshape(-1).numpy(), _lanes(after), reward.view(-1).numpy())
+    code.pendulum(_lanes(state), _numbers(action), _lanes(after), reward.view(-1).numpy())
     return after, reward, terminated.fill_(False)
 
 
@@ -69,7 +69,12 @@ def _code(state: Tensor, numbers: int) -> ModuleType | None:
 
 def _lanes(state: Tensor) -> object:
     """[..., D] as [lanes, D]."""
-    return state.reshape(-1, state.shape[-1]).numpy()
+    return state.contiguous().view(-1, state.shape[-1]).numpy()
+
+
+def _numbers(action: Tensor) -> object:
+    """One number for each lane, [lanes]."""
+    return action.contiguous().view(-1).numpy()
 
 
 def _outcome(state: Tensor) -> Outcome:

@@ -49,7 +49,8 @@ def learn(
 
     From the first minibatch on that it is not for, the loop's own learns.
     """
-    if not (torch.is_grad_enabled() and usual(agent, tricks, optimizer, value_optimizer)):
+    watched = torch.is_anomaly_enabled() or not torch.is_grad_enabled()
+    if watched or not usual(agent, tricks, optimizer, value_optimizer):
         return None
     clip_range = log.progress.new_tensor(config.each("clip_range"))  # [S]
     value_clip_range = log.progress.new_tensor(config.each("value_clip_range"), dtype=torch.float64)

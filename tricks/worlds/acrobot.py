@@ -52,7 +52,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     """
     angle, speed = mirror(state.reshape(*state.shape[:-1], 2, 2)).unbind(-2)
     links = pair(INERTIA[1], INERTIA[0], state), pair(*WEIGHT, state)
-    torque = (action.unsqueeze(-1) - 1) / COUPLING
+    torque = (action.unsqueeze(-1) - 1).to(state) / COUPLING
     k1 = acceleration(angle, speed, torque, *links)
     speed2 = speed.add(k1, alpha=TAU / 2)
     k2 = acceleration(angle.add(speed, alpha=TAU / 2), speed2, torque, *links)
