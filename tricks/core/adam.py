@@ -75,8 +75,8 @@ class Adam:
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()
         rate = learning_rate.unsqueeze(1) * root / (1 - beta1**t)
-        gradient = torch.nan_to_num(gradient, out=self.change).mul_(moving)  # NaN·0 would be NaN
-        self.m.lerp_(gradient, moving.to(self.m) * (1 - beta1))
+        gradient = self.change.copy_(gradient).nan_to_num_().mul_(moving)  # NaN·0 would be NaN
+        torch.where(moving, self.m.lerp(gradient, moving.to(self.m) * (1 - beta1)), self.m, out=self.m)
         self.v.mul_(torch.where(moving, self.v.new_tensor(beta2), 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
         torch.sqrt(self.v, out=self.change).add_((per_seed(self.eps, root) * root).float())
         torch.div(self.m, self.change, out=self.change).mul_(rate.float()).masked_fill_(~moving, 0)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 Function = Callable[..., Any]
 DIGESTS = {
-    "tricks.core.adam.Adam.plan": "2a375e75b2e7",
+    "tricks.core.adam.Adam.plan": "99f46212de26",
     "tricks.core.layers.affine": "f76a79d9c71d",
     "tricks.core.layers.dense": "3a7c9735c662",
     "tricks.core.policies.Categorical.entropy": "f98d4f0e6d91",
@@ -19,7 +19,7 @@ DIGESTS = {
     "tricks.core.reductions.mean": "a94aed37964f",
     "tricks.core.returns.discounted_sum": "cbe1606ea7ff",
     "tricks.core.rollout.play_episodes": "c2183443c879",
-    "tricks.loop.learn": "2e74015cd2a6",
+    "tricks.loop.learn": "9bbd01b1ad4a",
     "tricks.segments.play_segment": "f508fad83b1a",
     "tricks.worlds.acrobot.dynamics": "29022a54bbd6",
     "tricks.worlds.acrobot.observe": "11726936035c",
