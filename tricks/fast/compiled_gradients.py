@@ -89,10 +89,11 @@ def entropy_forward(logits, out, p, log_p):
         for j in range(logits.shape[1]):
             p[i, j] = np.exp(logits[i, j] - highest)
             total += p[i, j]
-        norm = highest + np.log(total)
+        rest = np.log(total)
+        norm, near = highest + rest, abs(highest) < f4(64)  # far from 0, rounding would swallow the rest
         for j in range(logits.shape[1]):
             p[i, j] /= total
-            log_p[i, j] = logits[i, j] - norm
+            log_p[i, j] = logits[i, j] - norm if near else logits[i, j] - highest - rest
             mixed += p[i, j] * log_p[i, j]
         out[i] = -mixed
 
