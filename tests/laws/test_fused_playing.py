@@ -118,7 +118,7 @@ def test_trainings_are_the_same(world: str, flags: dict[str, bool]) -> None:
 
 
 def one_segment(agent_is: Any = None, env: str = "CartPole-v0", flags: Any = PPO, **changes: Any) -> Any:
-    """What the compiled form makes of a segment, and what the formula makes of it, of an agent and a world so changed."""
+    """A segment compiled, and one by the formula, of an agent and a world so changed."""
     found = []
     for form in (playing.play_segment, formula("tricks.segments.play_segment")):
         config = replace(CONFIG, env=env, horizon=20)

@@ -11,10 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tricks.config import Config
+from tricks.core.bodies import checked
 from tricks.core.images import Joined, image_body
 from tricks.core.inputs import mask_array, obs_arrays, state_before
 from tricks.core.moments import ReturnStats, denormalize
-from tricks.core.nets import Body, Dense, Head, MakeBody, Net, checked
+from tricks.core.nets import Body, Dense, Head, MakeBody, Net
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
 from tricks.core.sequences import Features, Given, RecurrentBody, Sequences, observations
