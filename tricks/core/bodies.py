@@ -33,14 +33,15 @@ def examples(spaces: Spaces, seeds: int) -> Tensor:
     """Random observations, the same every time: [S, ROWS, ...]."""
     space = deepcopy(spaces.observation)
     space.seed(0)
-    return torch.cat([spaces.encode(space.sample(), (1,)) for _ in range(seeds * ROWS)]).unflatten(0, (seeds, ROWS))
+    rows = torch.cat([spaces.encode(space.sample(), (1,)) for _ in range(seeds * ROWS)])
+    return rows.view(seeds, ROWS, *rows.shape[1:])
 
 
 def tried(body: Body, obs: Tensor) -> Tensor:
     """The features of these observations, after a look at their shape and type."""
     given = obs.clone()
     try:
-        features = body(given)
+        features: Tensor = body(given)
         shape, kind = list(features.shape), features.dtype
     except Exception as error:  # a net can raise anything
         reason = " ".join(f"{type(error).__name__}: {error}".split())

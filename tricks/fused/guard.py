@@ -35,7 +35,7 @@ def free(parameters: Iterable[Tensor]) -> bool:
 
 def own(*objects: Any) -> bool:
     """Whether these have the methods of their classes, none of which was replaced on the object itself."""
-    return all(methods(type(each)).isdisjoint(vars(each)) for each in objects)
+    return all(methods(type(each)).isdisjoint(vars(each)) for each in objects)  # type: ignore[arg-type] # a class is hashable
 
 
 @cache

@@ -21,6 +21,8 @@ from tricks.fast.dispatch import compiled, simple
 from tricks.fast.rows import known
 from tricks.ladder import Tricks
 
+Column = tuple[Tensor, Sequence[int], torch.dtype]  # with the shape and type that it should have
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -94,22 +96,26 @@ class Kernels:
 
         None for rows that the kernel is not for.
         """
-        code, layout, nothing = self.code, self.policy_layout, torch.empty(len(gradients), 0)
+        code, layout, nothing = self.code, self.policy_layout, gradients[:, :0]
         found, (inputs, *_, outputs) = np.empty((len(gradients), len(code.FOUND))), layout.sizes.tolist()
-        shape = len(gradients), b.valid.shape[-1]
+        shape, single = (len(gradients), b.valid.shape[-1]), torch.float32
         discrete, continuous, log_std, to_log_std = b.action, nothing.unsqueeze(2), nothing, 0
-        columns = [(obs := self.seen(b), (*shape, inputs)), (b.valid, shape), (b.advantage, shape)]
+        columns = [
+            (obs := self.seen(b), (*shape, inputs), single),
+            (b.valid, shape, torch.bool),
+            (b.advantage, shape, single),
+        ]
         if self.agent.spaces.discrete:
-            columns.append((discrete, shape))
+            columns.append((discrete, shape, torch.int64))
         else:
             discrete, continuous, log_std = nothing.long(), b.action, self.agent.log_std.detach().squeeze(1)
             to_log_std = layout.begins[id(self.agent.log_std)]
-            columns.append((continuous, (*shape, outputs)))
+            columns.append((continuous, (*shape, outputs), single))
         old, legal = nothing, b.valid[:, :0].unsqueeze(2)
         if self.on[code.REUSE]:
-            columns.append((old := b.old_log_prob, shape))
+            columns.append((old := b.old_log_prob, shape, single))
         if self.on[code.ACTION_MASK]:
-            columns.append((legal := b.legal, (*shape, outputs)))
+            columns.append((legal := b.legal, (*shape, outputs), torch.bool))
         if not fitting(columns):
             return None
         rows = obs, b.valid, legal.contiguous(), discrete.contiguous(), continuous.contiguous(), b.advantage, old
@@ -126,18 +132,23 @@ class Kernels:
         layout, bias = self.value_layout, self.agent.value_net.head.bias.detach().view(-1, 1).numpy()
         found, shape = np.empty(len(gradients)), (len(gradients), b.valid.shape[-1])
         old = b.value if self.on[self.code.VALUE_CLIP] else b.target
-        columns = [(self.seen(b), (*shape, int(layout.sizes[0]))), (b.valid, shape), (old, shape), (b.target, shape)]
+        columns: list[Column] = [
+            (self.seen(b), (*shape, int(layout.sizes[0])), torch.float32),
+            (b.valid, shape, torch.bool),
+        ]
+        columns += [(old, shape, torch.float64), (b.target, shape, torch.float64)]
         more = layout.net, layout.sizes, bias, layout.tanh, gradients.numpy(), found
-        if not (fitting(columns) and self.took(self.code.value_gradients, [x for x, _ in columns], *more)):
+        if not (fitting(columns) and self.took(self.code.value_gradients, [x for x, *_ in columns], *more)):
             return None
         return torch.from_numpy(found)
 
     def took(self, kernel: Callable[..., bool], rows: Sequence[Tensor], *more: Any) -> bool:
-        """Call a kernel; False if it returns that, or if the columns are not of the types that it was compiled for."""
+        """Call a kernel; False if it returns that, or if a column is not a CPU's numbers alone."""
         try:
-            return kernel(*(x.numpy() for x in rows), self.active, self.on, self.numbers, *more)
-        except (TypeError, RuntimeError):  # of numba; of PyTorch, for what is not a CPU's numbers alone
+            arrays = [x.numpy() for x in rows]
+        except (TypeError, RuntimeError):  # it has a gradient, say
             return False
+        return kernel(*arrays, self.active, self.on, self.numbers, *more)
 
     def seen(self, b: Batch) -> Tensor:
         """The observations as the nets see them, [S, B, D]."""
@@ -153,9 +164,9 @@ class Kernels:
         return norm
 
 
-def fitting(columns: Iterable[tuple[Tensor, Sequence[int]]]) -> bool:
-    """Whether each column has this shape, and any row at all."""
-    return all(x.shape == shape and shape[1] > 0 for x, shape in columns)
+def fitting(columns: Iterable[Column]) -> bool:
+    """Whether each column has its shape and type, and any row at all."""
+    return all(x.shape == shape and x.dtype is kind and shape[1] > 0 for x, shape, kind in columns)
 
 
 def fits(optimizer: Adam, agent: Agent) -> bool:

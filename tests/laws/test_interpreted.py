@@ -1,0 +1,61 @@
+"""The compiled functions, run as Python, agree with the formulas, too: what mutation testing changes takes effect here.
+
+Python also checks each index of an array. It takes about a thousand times as long, so there is little of everything.
+"""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+pytest.importorskip("numba")
+from support.draws import FORMS, Draw
+from support.draws import assert_alike as assert_form
+from support.interpreted import interpreted
+from support.learners import Learner
+from support.learners import assert_alike as assert_learned
+
+from tricks import PPO, Config
+from tricks.core.rollout import Player
+from tricks.envs.make import make_env
+from tricks.fast.formulas import formula
+from tricks.fused.playing import play_episodes, play_segment
+from tricks.loop import build_agent
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_single_forms(form: str) -> None:
+    with interpreted():
+        for seed in range(12):
+            assert_form(getattr(Draw(f"{form} {seed}", usual=True), form)(), seed)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_learning(seed: int) -> None:
+    with interpreted():
+        assert_learned(Learner(seed, usual=True))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("world", ["CartPole-v0", "Acrobot-v1", "Pendulum-v1"])
+def test_playing(world: str, whole: bool) -> None:
+    config, found = Config(world, seeds=2, lanes=3, horizon=12, hidden=(4, 3)), []
+    name = "tricks.core.rollout.play_episodes" if whole else "tricks.segments.play_segment"
+    for form in (play_episodes if whole else play_segment, formula(name)):
+        env = make_env(config)
+        env._limit = 9
+        agent = build_agent(env.spaces, config, replace(PPO, state_norm=True))
+        stats, (rows, average, squares) = agent.obs_stats, agent.obs_stats.moments
+        stats.moments = stats.moments._replace(rows=rows + 1, mean=average + 0.01, squares=squares + 1e-5)
+        with torch.no_grad():
+            agent.policy_net.head.weight.mul_(30)
+        player = Player(env, config.horizon)
+        with interpreted():
+            found.append([form(player, agent.policy, 12, torch.tensor([True, k == 0])) for k in range(2)])
+    for mine, theirs in zip(*found, strict=True):
+        assert torch.equal(mine.valid, theirs.valid)
+        for column in ("obs", "action", "reward", "terminated", "truncated", "over"):
+            x, y = getattr(mine, column), getattr(theirs, column)
+            torch.testing.assert_close(
+                x[mine.valid] if column != "obs" else x, y[theirs.valid] if column != "obs" else y
+            )
