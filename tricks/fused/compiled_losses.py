@@ -47,8 +47,6 @@ def objective(log_prob, old, advantage, on, number, found):
         clipped = (low if ratio < low else high if ratio > high else ratio) * advantage
         if clipped < value:
             value, through = clipped, f4(0)
-        elif clipped == value and (ratio < low or ratio > high):  # only half of a tie has a gradient, as in PyTorch
-            through = f4(0.5)
         found[CLIPPED] += abs(ratio - f4(1)) > f4(number[RANGE])
     if on[DUAL_CLIP]:
         limit = f4(number[DUAL_LIMIT])
