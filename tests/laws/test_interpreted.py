@@ -5,6 +5,7 @@ Python also checks each index of an array. It takes about a thousand times as lo
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,6 +20,7 @@ from tricks import PPO, Config
 from tricks.core.rollout import Player
 from tricks.envs.make import make_env
 from tricks.fast.formulas import formula
+from tricks.fused import compiled_losses as code
 from tricks.fused.playing import play_episodes, play_segment
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
@@ -35,6 +37,14 @@ def test_single_forms(form: str) -> None:
 def test_learning(seed: int) -> None:
     with interpreted():
         assert_learned(Learner(seed, usual=True))
+
+
+@pytest.mark.parametrize(("ratio_is", "slope"), [(1.9, -1.9), (2.0, -1.0), (2.1, 0.0)])
+def test_half_of_a_tie_with_the_bound_of_dual_clip_has_a_gradient(ratio_is: float, slope: float) -> None:
+    single, on = np.float32, np.array([flag in ("reuse", "dual_clip") for flag in code.FLAGS])
+    given = single(0), -np.log(single(ratio_is)), single(-1), on, np.full(len(code.NUMBERS), 2.0)
+    value, found = code.objective.py_func(*given, np.zeros(len(code.FOUND)))
+    assert (value, found) == pytest.approx((max(-ratio_is, -2), slope), rel=1e-5)
 
 
 @pytest.mark.parametrize("reuse", [False, True])
