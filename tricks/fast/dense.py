@@ -37,10 +37,10 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
 def chained(shape: Sequence[int], flat: Sequence[Tensor]) -> bool:
     """Whether weights [S, in, out] and biases [S, 1, out] in turn, as kernels take them, lead on from [S, B, in]."""
     for weight, bias in zip(flat[::2], flat[1::2], strict=True):
-        if not (_fits(shape, weight, bias) and compiled("compiled_layers", weight, bias)):
+        if not _fits(shape, weight, bias):
             return False
         shape = (*shape[:2], weight.shape[2])
-    return True
+    return all(simple(x, torch.float32) and x.is_contiguous() for x in flat)
 
 
 def _fits(shape: Sequence[int], weight: Tensor, bias: Tensor) -> bool:

@@ -137,4 +137,4 @@ def usual(agent: Agent, tricks: Tricks, *optimizers: Adam) -> bool:
     shown = agent.spaces.tasks == 1 and type(agent.obs_stats) in (NoneType, ObsStats)
     if not (nets and adams and masked and family and shown):
         return False
-    return own(*optimizers) and unhooked(agent) and free(p for each in optimizers for p in each.parameters)
+    return own(*optimizers) and unhooked(agent) and free(p for each in {*optimizers} for p in each.parameters)

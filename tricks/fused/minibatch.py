@@ -80,7 +80,7 @@ class Kernels:
         ranges: Mapping[str, Sequence[float]],
     ) -> "Kernels | None":
         """None if they are not for this agent or its optimizers. ranges: of the ratio and of the value, as of now."""
-        if not (fits(optimizer, agent) and fits(value_optimizer, agent) and exact(agent, optimizer)):
+        if not (all(fits(each, agent) for each in {optimizer, value_optimizer}) and exact(agent, optimizer)):
             return None
         policy = Layout.of(agent, agent.policy_net, optimizer, agent.spaces.actions)
         value = Layout.of(agent, agent.value_net, value_optimizer, 1)
