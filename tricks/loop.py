@@ -73,7 +73,7 @@ def train(
     A seed stops when its loss, gradient, observations or rewards are not finite; the run says which, and why. Raises
     InputError if all seeds' environments fail, or if the environment or the body cannot be made or is not supported.
     """
-    with closing(open_env(config, tricks, env, body, evaluation)) as opened:
+    with torch.inference_mode(False), closing(open_env(config, tricks, env, body, evaluation)) as opened:
         return train_in(opened, config, tricks, env, body, checkpoints, on_update, evaluation)
 
 

@@ -123,6 +123,11 @@ def test_a_softmax_policy_equals_the_formula(shape: tuple[int, ...]) -> None:
     assert_same(compute, rtol=1e-5, atol=1e-6)
 
 
+def test_a_policy_whose_actions_are_all_illegal_is_uniform() -> None:
+    logits = torch.full((2, 5), -1e30)
+    assert_same(lambda: [Categorical.entropy(logits), Categorical.log_prob(logits, torch.tensor([0, 4]))])
+
+
 @pytest.mark.parametrize("eps", [1e-5, (1e-5, 1e-3, 1e-8)])
 def test_adam_equals_the_formula(eps: Any) -> None:
     steps = [(torch.randn(3, 6), torch.rand(3) > 0.3) for _ in range(5)]

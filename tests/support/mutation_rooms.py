@@ -64,6 +64,25 @@ ROOMS = (
         ),
     ),
     Room(
+        "compiled",
+        "`tricks/fast` and `tricks/fused`, what is compiled",
+        tuple(str(file.relative_to(ROOT)) for file in sorted((ROOT / "tricks").glob("*/compiled_*.py"))),
+        ("tests/laws/test_interpreted.py",),
+    ),
+    Room(
+        "fast",
+        "the same, what calls it",
+        (
+            *(f"tricks/fast/{name}.py" for name in ("dense", "dispatch", "formulas", "recurrence", "rows", "rules")),
+            *(f"tricks/fused/{name}.py" for name in ("guard", "learning", "minibatch", "playing")),
+        ),
+        (
+            *("tests/core/test_fast.py", "tests/core/test_contracts.py", "tests/core/test_recurrence.py"),
+            *("tests/core/test_editions.py", "tests/laws/test_learning_contracts.py", "tests/laws/test_fused.py"),
+            *("tests/laws/test_fused_playing.py", "tests/laws/test_stepping_aside.py"),
+        ),
+    ),
+    Room(
         "analysis",
         "`ablations/analysis`",
         within("ablations/analysis"),

@@ -16,10 +16,15 @@ def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
     """Per-seed gradients [S, P] of the losses [S].
 
     The losses share nothing between seeds, so one backward pass through their sum gives every seed its own gradient.
-    Parameters that the loss does not use get 0.
+    Parameters that the loss does not use, or that require no gradient, get 0.
     """
-    grads = torch.autograd.grad(loss.sum(), list(parameters), materialize_grads=True)
-    return torch.cat([g.reshape(len(g), -1).float() for g in grads], 1)
+    parameters = list(parameters)
+    free, grads = [p for p in parameters if p.requires_grad], dict[int, Tensor]()
+    if free and (loss.requires_grad or not torch.is_grad_enabled()):  # not if all that it uses is frozen
+        found = torch.autograd.grad(loss.sum(), free, materialize_grads=True)
+        grads = dict(zip(map(id, free), found, strict=True))
+    columns = [grads[id(p)] if id(p) in grads else torch.zeros_like(p) for p in parameters]
+    return torch.cat([g.reshape(len(g), -1).float() for g in columns], 1)
 
 
 class Adam:
@@ -36,7 +41,8 @@ class Adam:
     def __init__(self, parameters: Iterable[Tensor], eps: PerSeed) -> None:
         self.parameters = list(parameters)
         self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
-        self.m, self.v = self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes))  # [S, P] each
+        shape = 2, len(self.parameters[0]), sum(self.sizes)
+        self.m, self.v = self.parameters[0].new_zeros(shape, dtype=torch.float32)  # [S, P] each
         self.t = self.m.new_zeros(len(self.m), 1, dtype=torch.int64)  # steps of each seed
         self.change = torch.zeros_like(self.m)  # the last step [S, P], and as parts shaped like the parameters
         self.changes = [x.view_as(p) for p, x in zip(self.parameters, self.change.split(self.sizes, 1), strict=True)]
@@ -55,9 +61,14 @@ class Adam:
 
     @torch.no_grad()
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
-        """Take one step with gradient [S, P] and learning_rate [S]; where moving [S] is False, nothing changes."""
+        """Take one step with gradient [S, P] and learning_rate [S]; where moving [S] is False, nothing changes.
+
+        Nor does a parameter that requires no gradient, whatever its averages say.
+        """
         self.plan(gradient, learning_rate, moving.unsqueeze(1))
-        torch._foreach_sub_(self.parameters, self.changes)
+        free = [(p, change) for p, change in zip(self.parameters, self.changes, strict=True) if p.requires_grad]
+        if free:
+            torch._foreach_sub_(*map(list, zip(*free, strict=True)))
 
     @faster("rows", "adam")
     def plan(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
@@ -66,12 +77,12 @@ class Adam:
         self.t += moving
         t = self.t.clamp(min=1).double()
         root = (1 - beta2**t).sqrt()
-        rate = moving * learning_rate.unsqueeze(1) * root / (1 - beta1**t)
-        gradient = torch.nan_to_num(gradient, out=self.change).mul_(moving)  # NaN·0 would be NaN
-        self.m.lerp_(gradient, moving * (1 - beta1))
-        self.v.mul_(torch.where(moving, beta2, 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
+        rate = learning_rate.unsqueeze(1) * root / (1 - beta1**t)
+        gradient = self.change.copy_(gradient).nan_to_num_().mul_(moving)  # NaN·0 would be NaN
+        torch.where(moving, self.m.lerp(gradient, moving.to(self.m) * (1 - beta1)), self.m, out=self.m)
+        self.v.mul_(torch.where(moving, self.v.new_tensor(beta2), 1.0)).addcmul_(gradient, gradient, value=1 - beta2)
         torch.sqrt(self.v, out=self.change).add_((per_seed(self.eps, root) * root).float())
-        torch.div(self.m, self.change, out=self.change).mul_(rate.float())
+        torch.div(self.m, self.change, out=self.change).mul_(rate.float()).masked_fill_(~moving, 0)
 
     def state_dict(self) -> dict[str, Any]:
         return {"m": self.m, "v": self.v, "t": self.t}

@@ -11,10 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tricks.config import Config
+from tricks.core.bodies import checked
 from tricks.core.images import Joined, image_body
 from tricks.core.inputs import mask_array, obs_arrays, state_before
 from tricks.core.moments import ReturnStats, denormalize
-from tricks.core.nets import Body, Dense, Head, MakeBody, Net, checked
+from tricks.core.nets import Body, Dense, Head, MakeBody, Net
 from tricks.core.owners import Owner
 from tricks.core.rollout import Rollout
 from tricks.core.seeds import stream
@@ -55,7 +56,7 @@ class Agent(nn.Module):
 
         self.policy_net, self.value_net = net(spaces.actions), net(spaces.tasks, exact=True)
         if not spaces.discrete:  # the standard deviation does not depend on the state
-            start = torch.tensor(config.each("log_std_init")).view(-1, 1, 1)
+            start = torch.tensor(config.each("log_std_init"), dtype=torch.float32).view(-1, 1, 1)
             self.log_std = nn.Parameter(start.repeat(1, 1, spaces.actions))
         self.obs_stats = None
         shape = (len(self.seeds),) if spaces.tasks == 1 else (len(self.seeds), spaces.tasks)

@@ -89,7 +89,7 @@ def state_before(state: Tensor | None, begins: Any, rows: tuple[int, ...], size:
     """
     first = torch.from_numpy(begin_array(begins, rows))
     if state is None or (first.all() and state.shape[:2] != rows):
-        return torch.zeros(*rows, 1, size)
+        return torch.zeros(*rows, 1, size, dtype=torch.float32)
     if state.shape[:2] != rows:
         before = " × ".join(map(str, state.shape[:2]))
         raise InputError(f"this agent's episodes go on in {before} lanes; with other lanes, say begins=True")

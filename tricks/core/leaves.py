@@ -93,7 +93,7 @@ class Leaf:
             at = "".join(f"[{key!r}]" for key in self.path)
             raise InputError(f"{self.env}: the observation{at} {given[outside][0]} is not in {self.space}")
         places = torch.from_numpy(index + (np.cumsum(counts) - counts).astype(np.int64))
-        return torch.zeros(*given.shape[:-1], self.size).scatter_(-1, places, 1)
+        return torch.zeros(*given.shape[:-1], self.size, dtype=torch.float32).scatter_(-1, places, 1)
 
 
 def leaves(

@@ -23,7 +23,8 @@ Layer = tuple[nn.Parameter, nn.Parameter]  # weight [S, in, out] and bias [S, 1,
 class Body(Protocol):
     """A module that computes features: observations [S, B, D] or [S, B, C, H, W] -> [S, B, H].
 
-    Every parameter leads with S, and no seed's features depend on another seed's, so the agents are independent.
+    Every parameter leads with S, and no seed's features depend on another seed's, so the agents are independent. Nor do
+    those of a row depend on other rows, or on chance.
     """
 
     width: int
@@ -123,28 +124,6 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return in_passes(lambda some: self.head(self.body(some)), x, self.body.width)
-
-
-def checked(body: Body, spaces: Spaces, seeds: int) -> Body:
-    """Return the body after testing it on three rows. Raises InputError if it does not follow the `Body` protocol."""
-    measured = hasattr(body, "layers") and isinstance(getattr(body, "width", None), int)
-    if not (isinstance(body, nn.Module) and measured):
-        raise InputError(f"body= must make an nn.Module with a width and layers, not {type(body).__name__}")
-    for name, tensor in (*body.named_parameters(), *body.named_buffers()):
-        if tensor.shape[:1] != (seeds,):
-            raise InputError(f"{name} of the body must lead with the seed axis, {seeds}; it is {list(tensor.shape)}")
-    obs = torch.zeros(seeds, 3, *spaces.shape, dtype=spaces.dtype)
-    try:
-        with torch.no_grad():
-            shape = list(body(obs).shape)
-    except Exception as error:  # a net can raise anything
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"the body fails on observations {list(obs.shape)}: {reason}") from error
-    if shape != [seeds, 3, body.width]:
-        raise InputError(
-            f"the body maps observations {list(obs.shape)} to {shape}; [S, B, width] is {[seeds, 3, body.width]}"
-        )
-    return body
 
 
 def mlp(generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: bool = False) -> Net:

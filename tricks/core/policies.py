@@ -15,6 +15,11 @@ from torch import Tensor
 from tricks.fast.dispatch import faster
 
 
+def log_softmax(logits: Tensor) -> Tensor:
+    """Over the last axis. With few actions, a CPU is several times faster if rows, not actions, are contiguous."""
+    return logits.mT.log_softmax(-2).mT if logits.dim() > 1 else logits.log_softmax(-1)
+
+
 class Categorical:
     """π(a) = softmax(logits)ₐ. logits [..., A], action [...] int64."""
 
@@ -112,11 +117,6 @@ class DiagonalGaussian:
         (old_mean, old_log), (new_mean, new_log) = old.chunk(2, -1), new.chunk(2, -1)
         spread = (2 * old_log).exp() + (old_mean - new_mean).square()
         return (new_log - old_log + 0.5 * spread * (-2 * new_log).exp() - 0.5).sum(-1)
-
-
-def log_softmax(logits: Tensor) -> Tensor:
-    """Over the last axis. With few actions, a CPU is several times faster if rows, not actions, are contiguous."""
-    return logits.mT.log_softmax(-2).mT if logits.dim() > 1 else logits.log_softmax(-1)
 
 
 Family = type[Categorical] | type[DiagonalGaussian] | DiagonalGaussian  # an instance, if it has facts of its own

@@ -22,7 +22,7 @@ class RecurrentState:
     def __init__(self, agent: Agent, env: Env) -> None:
         self.agent, self.env = agent, env
         shape = len(agent.seeds), env.lanes, 2, agent.state_size
-        self.now = self.first = torch.zeros(shape, device=env.now.obs.device)
+        self.now = self.first = torch.zeros(shape, dtype=torch.float32, device=env.now.obs.device)
 
     def look(self) -> Features:
         """Features of the current observations, [S, N, H]; the states take these observations in."""

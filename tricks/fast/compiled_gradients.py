@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tricks.fast.compiled_layers import BLOCK, block_backward, fill, largest, moved, silent, spans_of, turn
+from tricks.fast.compiled_layers import BLOCK, block_backward, fill, finite, largest, moved, silent, spans_of, turn
 from tricks.fast.compiled_product import f4, product
 from tricks.fast.kernels import kernel
 
@@ -15,7 +15,9 @@ def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, 
     for s in range(seeds):
         at = scratch + 8 * BLOCK * most
         to_w, to_b = moved(to_weights, s, spans), moved(to_biases, s, features)
+        tame = True  # 0·∞ is NaN, so only a row of finite numbers adds nothing if its gradient is 0
         for k in range(len(weights)):
+            tame = tame and finite(weights[k] + s * spans[k], sizes[k], sizes[k + 1])
             turned[k] = at
             turn(weights[k] + s * spans[k], at, sizes[k], sizes[k + 1])
             at += spans[k]
@@ -24,11 +26,15 @@ def layers_backward(g, x, gx, weights, hs, to_weights, to_biases, sizes, seeds, 
         for first in range(s * rows, (s + 1) * rows, BLOCK):
             some, d = min(BLOCK, (s + 1) * rows - first), g + first * features[-1]
             to_x = gx + first * 4 * sizes[0] if gx != 0 else 0
-            if silent(d, some, sizes[-1]):
-                if gx != 0:
-                    fill(to_x, 0, some, sizes[0])
-                continue
             below, h = x + first * 4 * sizes[0], moved(hs, first, features)
+            if tame and silent(d, some, sizes[-1]) and finite(below, some, sizes[0]):
+                idle = True
+                for k in range(len(h)):
+                    idle = idle and finite(h[k], some, sizes[k + 1])
+                if idle:
+                    if gx != 0:
+                        fill(to_x, 0, some, sizes[0])
+                    continue
             block_backward(d, below, to_x, turned, h, to_w, to_b, sizes, some, curved, scratch)
 
 
@@ -83,10 +89,11 @@ def entropy_forward(logits, out, p, log_p):
         for j in range(logits.shape[1]):
             p[i, j] = np.exp(logits[i, j] - highest)
             total += p[i, j]
-        norm = highest + np.log(total)
+        rest = np.log(total)
+        norm, near = highest + rest, abs(highest) < f4(64)  # far from 0, rounding would swallow the rest
         for j in range(logits.shape[1]):
             p[i, j] /= total
-            log_p[i, j] = logits[i, j] - norm
+            log_p[i, j] = logits[i, j] - norm if near else logits[i, j] - highest - rest
             mixed += p[i, j] * log_p[i, j]
         out[i] = -mixed
 

@@ -110,6 +110,16 @@ def silent(g, rows, columns):
     return True
 
 
+@kernel("(i8, i8, i8)")
+def finite(a, rows, columns):
+    """Whether all of it is."""
+    A, rest = matrix(a, rows, columns), f4(0)
+    for i in range(rows):
+        for j in range(columns):
+            rest += A[i, j] * f4(0)
+    return rest == f4(0)
+
+
 @kernel("(i8, i8, i8, i8)")
 def turn(w, t, rows, columns):
     """t = wᵀ, [columns, rows]."""

@@ -66,7 +66,10 @@ def discounted_sum(x, discount, sums):
 
 @kernel("(f4[:, ::1], i8[::1], f4[::1], f4[:, ::1])", contract=False)
 def log_prob_forward(logits, action, out, p):
-    """log π(a) of each row, and all probabilities."""
+    """log π(a) of each row, and all probabilities; whether there are all these actions, else nothing is written."""
+    for i in range(len(logits)):
+        if not 0 <= action[i] < logits.shape[1]:
+            return False
     for i in range(len(logits)):
         highest, total = logits[i].max(), f4(0)
         for j in range(logits.shape[1]):
@@ -75,3 +78,4 @@ def log_prob_forward(logits, action, out, p):
         out[i] = logits[i, action[i]] - highest - np.log(total)
         for j in range(logits.shape[1]):
             p[i, j] /= total
+    return True

@@ -13,8 +13,11 @@ TURN = f4(2 * math.pi)
 
 @kernel("(f4[:, ::1], i8[::1], f4[:, ::1], b1[::1])", contract=False)
 def cartpole(state, action, after, terminated):
-    """One Euler step of 0.02 s."""
+    """One Euler step of 0.02 s; whether there are all these actions, else nothing is written."""
     mass, half_length, share = f4(1.1), f4(0.5), f4(0.1 / 1.1)
+    for i in range(len(state)):
+        if not 0 <= action[i] < 2:
+            return False
     for i in range(len(state)):
         x, x_dot, theta, theta_dot = state[i, 0], state[i, 1], state[i, 2], state[i, 3]
         cos, sin = np.cos(theta), np.sin(theta)
@@ -24,6 +27,7 @@ def cartpole(state, action, after, terminated):
         after[i, 0], after[i, 1] = x + f4(0.02) * x_dot, x_dot + f4(0.02) * x_acc
         after[i, 2], after[i, 3] = theta + f4(0.02) * theta_dot, theta_dot + f4(0.02) * theta_acc
         terminated[i] = abs(after[i, 0]) > f4(2.4) or abs(after[i, 2]) > f4(math.radians(12))
+    return True
 
 
 @njit(inline="always")
@@ -44,8 +48,11 @@ def wrapped(angle):
 
 @kernel("(f4[:, ::1], i8[::1], f4[:, ::1], f8[::1], b1[::1])", contract=False)
 def acrobot(state, action, after, reward, terminated):
-    """One Runge-Kutta step of 0.2 s."""
+    """One Runge-Kutta step of 0.2 s; whether there are all these actions, else nothing is written."""
     step, half = f4(0.2), f4(0.1)
+    for i in range(len(state)):
+        if not 0 <= action[i] < 3:
+            return False
     for i in range(len(state)):
         a, b = state[i, 0], -state[i, 0] - state[i, 1]
         v, w = state[i, 2], -state[i, 2] - state[i, 3]
@@ -67,6 +74,7 @@ def acrobot(state, action, after, reward, terminated):
         after[i, 0], after[i, 1] = wrapped(a), wrapped(-a - b)
         after[i, 2] = min(max(first, f4(-4 * math.pi)), f4(4 * math.pi))
         after[i, 3] = min(max(second, f4(-9 * math.pi)), f4(9 * math.pi))
+    return True
 
 
 @kernel("(f4[:, ::1], f4[:, ::1])", contract=False)

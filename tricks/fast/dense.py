@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tricks.fast.dispatch import compiled, gradients
+from tricks.fast.dispatch import compiled, gradients, simple
 
 
 def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Tensor | None:
     """`core.layers.dense`."""
-    flat = [tensor for layer in layers for tensor in layer]
-    code = compiled("compiled_layers", *flat) if layers and x.dtype is torch.float32 else None
-    if code is None:
+    code, flat = compiled("compiled_layers"), [tensor for weight, bias in layers for tensor in (weight, bias)]
+    if code is None or not (layers and simple(x, torch.float32) and chained(x.shape, flat)):
         return None
     if torch.is_grad_enabled():
         features: Tensor = DenseLayers.apply(code, tanh, x, *flat)  # type: ignore[no-untyped-call]
@@ -26,13 +25,29 @@ def dense(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]], tanh: bool) -> Ten
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     """`core.layers.affine`."""
-    code = compiled("compiled_layers", weight) if x.dtype is torch.float32 else None
-    if code is None:
+    code = compiled("compiled_layers", weight) if simple(x, torch.float32) else None
+    if code is None or not simple(bias, torch.float32, torch.float64) or not _fits(x.shape, weight, bias):
         return None
     if torch.is_grad_enabled():
         out: Tensor = Affine.apply(code, x, weight, bias)  # type: ignore[no-untyped-call]
         return out
     return _product(code, x.contiguous(), weight) + bias
+
+
+def chained(shape: Sequence[int], flat: Sequence[Tensor]) -> bool:
+    """Whether weights [S, in, out] and biases [S, 1, out] in turn, as kernels take them, lead on from [S, B, in]."""
+    for weight, bias in zip(flat[::2], flat[1::2], strict=True):
+        if not _fits(shape, weight, bias):
+            return False
+        shape = (*shape[:2], weight.shape[2])
+    return all(simple(x, torch.float32) and x.is_contiguous() for x in flat)
+
+
+def _fits(shape: Sequence[int], weight: Tensor, bias: Tensor) -> bool:
+    if len(shape) != 3 or weight.dim() != 3:
+        return False
+    seeds, inputs, outputs = weight.shape
+    return shape[0] == seeds and shape[2] == inputs and bias.shape == (seeds, 1, outputs)
 
 
 def _features(code: Any, tanh: bool, x: Tensor, flat: Sequence[Tensor]) -> list[Tensor]:
@@ -41,7 +56,7 @@ def _features(code: Any, tanh: bool, x: Tensor, flat: Sequence[Tensor]) -> list[
     features = [x.new_empty(seeds, rows, weight.shape[2]) for weight in weights]
     sizes = np.array([inputs, *(weight.shape[2] for weight in weights)])
     at = _addresses(weights), _addresses(biases), _addresses(features)
-    code.layers_forward(x.data_ptr(), *at, sizes, seeds, rows, tanh)
+    code.layers_forward(x.data_ptr(), *at, sizes, seeds, rows, bool(tanh))
     return features
 
 
@@ -81,7 +96,7 @@ class DenseLayers(torch.autograd.Function):
         scratch = x.new_empty(2 * ctx.code.BLOCK * max(sizes) + sum(a * b for a, b in pairwise(sizes)))
         at = [_addresses(each) for each in (weights, features, of_weights, of_biases)]
         x_at = 0 if of_x is None else of_x.data_ptr()
-        more = np.array(sizes), seeds, rows, ctx.tanh, scratch.data_ptr()
+        more = np.array(sizes), seeds, rows, bool(ctx.tanh), scratch.data_ptr()
         code.layers_backward(grad.data_ptr(), x.data_ptr(), x_at, *at, *more)
         layers = zip(of_weights, of_biases, strict=True)
         return None, None, of_x, *(tensor for layer in layers for tensor in layer)

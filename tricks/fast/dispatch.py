@@ -10,12 +10,14 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd import forward_ad
 
-from tricks.fast.formulas import as_written, note, read
+from tricks.fast.formulas import all_unchanged, as_written, note, reads
 
 P = ParamSpec("P")
 R = TypeVar("R")
+KINDS = Tensor, nn.Parameter
 _wanted = True
 
 
@@ -23,8 +25,9 @@ def faster(module: str, name: str = "", late: bool = False) -> Callable[[Callabl
     """A plain formula, computed by the function of its own or this name in a module, unless that returns None.
 
     The module is one of `tricks.fast`, or another, named with a dot. A formula also takes its plain form while a
-    function or constant that it reads is replaced, and if its text was edited. Another module is imported at once,
-    before anybody can replace what it stands for, unless it imports the formula's own module (`late`).
+    function or constant that it reads, or that those it calls read, is replaced, and if its text was edited. Another
+    module is imported at once, before anybody can replace what it stands for, unless it imports the formula's own
+    module (`late`).
     """
 
     def chosen(formula: Callable[P, R]) -> Callable[P, R]:
@@ -35,11 +38,10 @@ def faster(module: str, name: str = "", late: bool = False) -> Callable[[Callabl
 
         if "." in module and not late:
             form()
-        names, known, noted = formula.__globals__, read(formula), note(formula, form)
+        known, noted = reads(formula), note(formula, form)
 
         def unchanged() -> bool:
-            own = all(names[each] is value for each, value in known.items())
-            return own and all(each.unchanged for each in getattr(form(), "formulas", ())) and as_written(noted)
+            return all_unchanged(known) and all_unchanged(getattr(form(), "formulas", ())) and as_written(noted)
 
         @wraps(formula)
         def computed(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -62,14 +64,25 @@ def compiled(module: str, *tensors: Tensor) -> ModuleType | None:
     None stands for the plain form: for other tensors, on a machine without numba, and within `plain()`.
     """
     for x in tensors:
-        if x.dtype is not torch.float32 or not x.is_cpu or not x.is_contiguous():
+        if not (simple(x, torch.float32) and x.is_contiguous()):
             return None
     return loaded(module) if wanted() else None
 
 
+def simple(x: Tensor, *kinds: torch.dtype) -> bool:
+    """Whether these are numbers of one of these kinds in a CPU's memory: in no subclass, and none to be negated."""
+    return x.dtype in kinds and type(x) in KINDS and x.is_cpu and x.layout is torch.strided and not x.is_neg()
+
+
 def wanted() -> bool:
-    """Whether compiled functions are wanted here: not within `plain()`, nor where PyTorch itself compiles."""
-    return _wanted and not torch.compiler.is_compiling()
+    """Whether compiled functions are wanted here: not within `plain()`.
+
+    Nor where PyTorch does more with an operation than to compute it: where it compiles or traces it, transforms or
+    differentiates it as it goes (`torch.func`, forward mode), takes fewer digits (`autocast`), or shows it to a mode.
+    """
+    followed = torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.is_autocast_enabled("cpu")
+    changed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    return _wanted and not (followed or changed or torch._C._len_torch_dispatch_stack())
 
 
 @contextmanager

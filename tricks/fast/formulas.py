@@ -3,7 +3,7 @@
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from types import CodeType
@@ -15,17 +15,17 @@ from torch import Tensor
 Function = Callable[..., Any]
 UNREAD = ("annotation", "returns", "ctx", "type_comment", "type_params", "kind")  # of a syntax tree
 DIGESTS = {
-    "tricks.core.adam.Adam.plan": "8356239314be",
+    "tricks.core.adam.Adam.plan": "eff0c6b1f741",
     "tricks.core.layers.affine": "74148d6d6bba",
     "tricks.core.layers.dense": "4d0bb088f9ee",
     "tricks.core.policies.Categorical.entropy": "3fc47e63b202",
     "tricks.core.policies.Categorical.log_prob": "57b9f31a780b",
     "tricks.core.reductions.mean": "f0095d6cd5f7",
     "tricks.core.returns.discounted_sum": "5ac682475e5d",
-    "tricks.core.rollout.play_episodes": "fb2192f0e95a",
-    "tricks.loop.learn": "8d1ad10470c2",
-    "tricks.segments.play_segment": "dc466375d6cb",
-    "tricks.worlds.acrobot.dynamics": "1cf62221a2d7",
+    "tricks.core.rollout.play_episodes": "ec4d7983747e",
+    "tricks.loop.learn": "24c3868df637",
+    "tricks.segments.play_segment": "bc99766967f2",
+    "tricks.worlds.acrobot.dynamics": "242e1a6150ea",
     "tricks.worlds.acrobot.observe": "525c1c81cf00",
     "tricks.worlds.cartpole.dynamics": "dace3a765cad",
     "tricks.worlds.pendulum.dynamics": "01934defee7c",
@@ -35,22 +35,56 @@ FORMULAS: dict[str, tuple[Function, Callable[[], Function]]] = {}  # by name, wi
 
 
 class Attribute(NamedTuple):
-    """A class or module, a name in it, and what stood there when this was made."""
+    """A name in a class or module, and what stood there when this was made."""
 
-    owner: Any
+    names: Mapping[str, Any]  # those of the class or module
     name: str
     kept: Any
-    function: Function
+    function: Function | None  # if it is one: what is beneath its decorators, and its code, which can change in place
+    code: object
+    ours: bool = False  # whether a compiled form stands for it, and not only for what reads it
 
     @property
     def unchanged(self) -> bool:
         """Whether it still stands there."""
-        return vars(self.owner)[self.name] is self.kept
+        return all_unchanged([self])
+
+
+def all_unchanged(attributes: Iterable[Attribute]) -> bool:
+    """Whether all of these still stand there, with the same code. (It is asked at every call, so it is one loop.)"""
+    for names, name, kept, function, code, _ in attributes:
+        if names.get(name) is not kept or (function is not None and function.__code__ is not code):
+            return False
+    return True
 
 
 def attributes(*named: tuple[Any, str]) -> tuple[Attribute, ...]:
-    """More that a compiled form stands for, for its attribute `formulas`."""
-    return tuple(Attribute(owner, name, vars(owner)[name], getattr(owner, name)) for owner, name in named)
+    """More that a compiled form stands for, for its attribute `formulas`, and what all that reads."""
+    own = [getattr(owner, name).__module__.startswith("tricks.") for owner, name in named]
+    found = [attribute(vars(owner), name, ours) for (owner, name), ours in zip(named, own, strict=True)]
+    return *found, *reads(*(each.function for each in found if each.ours and each.function is not None))
+
+
+def attribute(names: Mapping[str, Any], name: str, ours: bool = False) -> Attribute:
+    """What stands there now; None if a class inherits it."""
+    kept: Any = names.get(name)
+    function = inspect.unwrap(kept) if hasattr(kept, "__wrapped__") or inspect.isfunction(kept) else None
+    return Attribute(names, name, kept, function, getattr(function, "__code__", None), ours)
+
+
+def reads(*functions: Function) -> tuple[Attribute, ...]:
+    """What these functions, and those of this package that they call, read in their modules."""
+    left, seen, found = [inspect.unwrap(each) for each in functions], set[Function](), dict[object, Attribute]()
+    while left:
+        function = left.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        for name, value in read(function).items():
+            found[function.__module__, name] = attribute(function.__globals__, name)
+            if inspect.isfunction(value) and value.__module__.startswith("tricks."):
+                left.append(inspect.unwrap(value))
+    return tuple(found.values())
 
 
 def note(formula: Function, form: Callable[[], Function]) -> str:
@@ -60,10 +94,16 @@ def note(formula: Function, form: Callable[[], Function]) -> str:
     return name
 
 
+def formula(name: str) -> Function:
+    """The formula of this name, which computes in PyTorch."""
+    return FORMULAS[name][0]
+
+
 def stands_for(name: str) -> list[Function]:
     """The formula of this name, and more that its compiled form stands for."""
     formula, form = FORMULAS[name]
-    return [formula, *(each.function for each in getattr(form(), "formulas", ()))]
+    more = [each.function for each in getattr(form(), "formulas", ()) if each.ours]
+    return [formula, *(each for each in more if each is not None)]
 
 
 def read(formula: Function) -> dict[str, Any]:

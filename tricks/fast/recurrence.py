@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-MINUS_ONE = torch.tensor(-1.0)
+MINUS_ONE = torch.tensor(-1.0, dtype=torch.float32)
 through_sigmoid, through_tanh = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward  # g·y(1 − y), g(1 − y²)
 
 

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tricks.fast.dispatch import compiled, gradients, loaded
+from tricks.fast.dispatch import gradients, loaded, simple
+
+FLOATS = torch.float32, torch.float64
 
 
 def mean(x: Tensor, valid: Tensor) -> Tensor | None:
     """`core.reductions.mean`."""
-    if not (x.is_cpu and valid.dtype is torch.bool and x.dtype in (torch.float32, torch.float64) and x.dim() == 2):
-        return None
-    code = loaded("compiled_rows")
-    if code is None:
+    code = loaded("compiled_rows") if simple(x, *FLOATS) and simple(valid, torch.bool) else None
+    if code is None or x.dim() != 2 or x.shape != valid.shape:
         return None
     if torch.is_grad_enabled() and x.requires_grad:
         found: Tensor = Mean.apply(code, x, valid)  # type: ignore[no-untyped-call]
@@ -35,23 +35,22 @@ class Mean(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, code: Any, x: Tensor, valid: Tensor) -> Tensor:
         out, rows = _mean(code, x, valid)
-        ctx.code, ctx.rows, ctx.valid = code, rows, valid
+        ctx.rows, ctx.valid = rows, valid.numpy().copy()  # the rows that it is the mean of, whatever becomes of `valid`
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
         of_x = grad.new_empty(ctx.valid.shape)
-        gradients().mean_backward(grad.numpy(), ctx.valid.contiguous().numpy(), ctx.rows, of_x.numpy())
+        gradients().mean_backward(grad.numpy(), ctx.valid, ctx.rows, of_x.numpy())
         return None, of_x, None
 
 
 def discounted_sum(x: Tensor, discount: Tensor) -> Tensor | None:
     """`core.returns.discounted_sum`."""
-    if not (x.is_cpu and x.dtype is discount.dtype in (torch.float32, torch.float64) and x.dim() == 3):
-        return None
-    code = loaded("compiled_rows")
-    if code is None or x.shape != discount.shape or x.requires_grad or discount.requires_grad:
+    same = simple(x, *FLOATS) and simple(discount, x.dtype) and x.shape == discount.shape
+    code = loaded("compiled_rows") if same and x.dim() == 3 and x.shape[1] else None
+    if code is None or x.requires_grad or discount.requires_grad:
         return None
     sums = torch.empty_like(x, memory_format=torch.contiguous_format)
     code.discounted_sum(x.contiguous().numpy(), discount.contiguous().numpy(), sums.numpy())
@@ -60,17 +59,18 @@ def discounted_sum(x: Tensor, discount: Tensor) -> Tensor | None:
 
 def log_prob(logits: Tensor, action: Tensor) -> Tensor | None:
     """`Categorical.log_prob`."""
-    code = loaded("compiled_rows") if logits.is_cpu and logits.dtype is torch.float32 else None
-    if code is None or action.dtype is not torch.int64 or action.shape != logits.shape[:-1]:
+    known = simple(logits, torch.float32) and simple(action, torch.int64)
+    code = loaded("compiled_rows") if known and logits.dim() and logits.shape[-1] else None
+    if code is None or action.shape != logits.shape[:-1]:
         return None
-    found: Tensor = LogProb.apply(code, logits, action)  # type: ignore[no-untyped-call]
+    found: Tensor | None = LogProb.apply(code, logits, action)  # type: ignore[no-untyped-call]
     return found
 
 
 def entropy(logits: Tensor) -> Tensor | None:
     """`Categorical.entropy`."""
-    code = loaded("compiled_gradients") if logits.is_cpu and logits.dtype is torch.float32 else None
-    if code is None:
+    code = loaded("compiled_gradients") if simple(logits, torch.float32) else None
+    if code is None or not logits.dim() or not logits.shape[-1]:
         return None
     found: Tensor = Entropy.apply(code, logits)  # type: ignore[no-untyped-call]
     return found
@@ -86,18 +86,21 @@ class LogProb(torch.autograd.Function):
     """`log_prob` and its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, code: Any, logits: Tensor, action: Tensor) -> Tensor:
+    def forward(ctx: Any, code: Any, logits: Tensor, action: Tensor) -> Tensor | None:
         rows, out = _rows(logits), logits.new_empty(action.shape)
-        p, chosen = np.empty_like(rows), action.reshape(-1).contiguous().numpy()
-        code.log_prob_forward(rows, chosen, out.view(-1).numpy(), p)
-        ctx.code, ctx.p, ctx.action = code, p, chosen
+        p = np.empty_like(rows)
+        if not code.log_prob_forward(rows, action.reshape(-1).contiguous().numpy(), out.view(-1).numpy(), p):
+            return None  # there is no such action
+        ctx.save_for_backward(action)
+        ctx.p = p
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+        action = ctx.saved_tensors[0].reshape(-1).contiguous().numpy()
         of_logits = grad.new_empty(*grad.shape, ctx.p.shape[1])
-        gradients().log_prob_backward(grad.reshape(-1).numpy(), ctx.action, ctx.p, of_logits.view(ctx.p.shape).numpy())
+        gradients().log_prob_backward(grad.reshape(-1).numpy(), action, ctx.p, of_logits.view(ctx.p.shape).numpy())
         return None, of_logits, None
 
 
@@ -109,7 +112,7 @@ class Entropy(torch.autograd.Function):
         rows, out = _rows(logits), logits.new_empty(logits.shape[:-1])
         p, log_p, flat = np.empty_like(rows), np.empty_like(rows), out.view(-1).numpy()
         code.entropy_forward(rows, flat, p, log_p)
-        ctx.code, ctx.kept = code, (flat, p, log_p)
+        ctx.kept = flat.copy(), p, log_p  # the entropies may be changed in place
         return out
 
     @staticmethod
@@ -123,10 +126,21 @@ class Entropy(torch.autograd.Function):
 
 def adam(optimizer: Any, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> bool | None:
     """`core.adam.Adam.plan`."""
-    columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradient.contiguous(), learning_rate.float()
-    code = compiled("compiled_rows", optimizer.m, columns[4])
-    if code is None:
+    code = loaded("compiled_rows") if known(optimizer, gradient) and simple(learning_rate, *FLOATS) else None
+    shapes = learning_rate.shape, moving.shape
+    if code is None or shapes != (gradient.shape[:1], (len(gradient), 1)) or not simple(moving, torch.bool):
         return None
+    if gradient.requires_grad or learning_rate.requires_grad:
+        return None
+    columns = optimizer.m, optimizer.v, optimizer.t, optimizer.change, gradient.contiguous(), learning_rate.float()
     eps = np.broadcast_to(np.asarray(optimizer.eps, np.float64), len(moving))
     code.adam(*(column.numpy() for column in columns), eps, moving.squeeze(1).numpy())
     return True
+
+
+def known(optimizer: Any, gradient: Tensor) -> bool:
+    """Whether an optimizer's averages, counts and changes are laid out as kernels take them, as its gradient is."""
+    shape, averages = gradient.shape, (optimizer.m, optimizer.v, optimizer.change)
+    flat = all(simple(x, torch.float32) and x.is_contiguous() and x.shape == shape for x in averages)
+    counts = simple(optimizer.t, torch.int64) and optimizer.t.shape == (*shape[:1], 1) and optimizer.t.is_contiguous()
+    return flat and counts and simple(gradient, torch.float32) and gradient.dim() == 2

@@ -5,6 +5,7 @@ What lies between them stays in the fastest cache. `tricks.fused.learning` says 
 """
 
 import numpy as np
+from numba import njit
 
 from tricks.fast.compiled_layers import BLOCK
 from tricks.fast.compiled_product import f4, matrix
@@ -36,6 +37,15 @@ from tricks.fused.compiled_nets import backward, count_of, finish, forward, net_
 __all__ = ["FLAGS", "FOUND", "NUMBERS", "policy_gradients", "step", "value_gradients"]
 
 
+@njit(inline="always")
+def vain(row):
+    """0 if all of it is finite, else NaN."""
+    rest = f4(0)
+    for j in range(len(row)):
+        rest += f4(0) * row[j]
+    return rest
+
+
 @kernel(
     "(f4[:, :, ::1], b1[:, :], b1[:, :, ::1], i8[:, ::1], f4[:, :, ::1], f4[:, :], f4[:, :], b1[:], b1[::1], "
     "f8[:, ::1], i8[:, ::1], i8[::1], f4[:, ::1], i8, b1, f4[:, ::1], f8[:, ::1])"
@@ -46,17 +56,30 @@ def policy_gradients(
 ):  # fmt: skip
     """Add the gradients of the policy's losses to `gradient` [S, P], and write what is noted of them, [S, FOUND].
 
+    False, and less than that, if there is no such action, or if filler is not finite: 0·∞ is NaN in a mean.
+
     net [4, layers]: addresses of weights and biases, and where in [P] their gradients begin. Of the two kinds of
     actions, `discrete` [S, B] or `continuous` [S, B, A] is empty, and so is log_std or whatever else is not used.
     """
     seeds, rows, outputs = len(obs), obs.shape[1], sizes[-1]
     gaussian, room = continuous.shape[1] > 0, room_for(sizes)
+    for s in range(seeds):
+        for r in range(discrete.shape[1]):
+            if not 0 <= discrete[s, r] < outputs:
+                return False
     y, g = np.empty((BLOCK, outputs), np.float32), np.empty((BLOCK, outputs), np.float32)
     p, log_p = np.empty(outputs, np.float32), np.empty(outputs, np.float32)
     for s in range(seeds):
-        noted, number, count = found[s], numbers[s], float(count_of(valid, s, 0, rows))
+        noted, number, count, odd = found[s], numbers[s], float(count_of(valid, s, 0, rows)), f4(0)
         for k in range(len(FOUND)):
             noted[k] = 0
+        for r in range(rows if active[s] else 0):
+            if not valid[s, r]:
+                odd += vain(obs[s, r]) + f4(0) * advantages[s, r]
+                odd += vain(continuous[s, r]) if gaussian else f4(0)
+                odd += f4(0) * olds[s, r] if on[REUSE] else f4(0)
+        if odd != 0:
+            return False
         if not active[s] or count == 0:
             continue
         one, advantage, bias = net_of_seed(s, net, sizes, gradient, room), advantages[s], np.zeros(outputs, np.float32)
@@ -103,6 +126,7 @@ def policy_gradients(
             gradient[s, to_log_std + j] += of_std[j]
         for k in range(len(FOUND)):
             noted[k] /= 1.0 if k == MAX_RATIO else count
+    return True
 
 
 @kernel(
@@ -112,12 +136,21 @@ def policy_gradients(
 def value_gradients(
     obs, valid, olds, targets, active, on, numbers, net, sizes, last_bias, curved, gradient, found
 ):  # fmt: skip
-    """Add the gradients of the value losses, times their coefficient, to `gradient` [S, P]; write the losses, [S]."""
+    """Add the gradients of the value losses, times their coefficient, to `gradient` [S, P]; write the losses, [S].
+
+    False, and less than that, if filler is not finite.
+    """
     seeds, rows = len(obs), obs.shape[1]
     y, g, room = np.empty((BLOCK, 1), np.float32), np.empty((BLOCK, 1), np.float32), room_for(sizes)
     for s in range(seeds):
         count, total, number = float(count_of(valid, s, 0, rows)), 0.0, numbers[s]
-        found[s] = 0
+        found[s], odd = 0, 0.0
+        for r in range(rows if active[s] else 0):
+            if not valid[s, r]:
+                odd += vain(obs[s, r]) + 0.0 * targets[s, r]
+                odd += 0.0 * olds[s, r] if on[VALUE_CLIP] else 0.0
+        if odd != 0:
+            return False
         if not active[s] or count == 0:
             continue
         one, bias = net_of_seed(s, net, sizes, gradient, room), np.zeros(1, np.float32)
@@ -139,6 +172,7 @@ def value_gradients(
             backward(g.ctypes.data, x, one, some, curved)
         finish(one, bias)
         found[s] = total / count
+    return True
 
 
 @kernel(

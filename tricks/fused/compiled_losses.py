@@ -66,10 +66,13 @@ def error(value, old, target, on, number):
         limit = number[VALUE_RANGE]
         moved = value - old
         near = old + (-limit if moved < -limit else limit if moved > limit else moved) - target
-        if 0.5 * near * near > found:
-            found, slope = 0.5 * near * near, near if abs(moved) <= limit else 0.0
-        elif 0.5 * near * near == found and abs(moved) > limit:
+        other, within = 0.5 * near * near, abs(moved) <= limit
+        if other > found:
+            found, slope = other, near if within else 0.0
+        elif other == found and not within:
             slope *= 0.5
+        elif other != other:  # PyTorch's maximum passes the gradient of a NaN on to both
+            found, slope = other, slope + near if within else slope
     if on[HUBER]:
         delta = number[DELTA]
         distance = np.sqrt(2 * max(found, 0.5 * delta * delta))

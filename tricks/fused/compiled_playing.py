@@ -71,8 +71,8 @@ def play(
 
     A lane stops `playing` [S, N] at the end of an episode once its seed has `enough` rows of experience; count [S]. If
     `enough` is not 0, nothing is written of a seed whose lanes have all stopped.
-    fresh [S, T, N, K]: states to reset to. The policy sees (obs − mean)·scale within ±limit; a scale of 0 stands for
-    the observation itself. net [2, layers]: addresses of weights and biases. Of the two kinds of actions, `discrete`
+    fresh [S, T, N, K]: states to reset to. The policy sees (obs − mean)·scale within ±limit, or the observation itself
+    if these are empty. net [2, layers]: addresses of weights and biases. Of the two kinds of actions, `discrete`
     [S, T, N] or `continuous` [S, T, N, A] is written; std [S, A] is σ of the latter, and empty for the former.
     """
     seeds, rows, lanes = discrete.shape
@@ -96,7 +96,10 @@ def play(
                 for j in range(sizes[0]):
                     x = shown[n, j]
                     obs[s, t, n, j] = x
-                    seen[n, j] = min(max((x - mean[s, j]) * scale[s, j], -limit), limit) if scale[s, j] > 0 else x
+                    if mean.shape[1] > 0:
+                        x = (x - mean[s, j]) * scale[s, j]
+                        x = limit if x > limit else -limit if x < -limit else x  # NaN stays NaN
+                    seen[n, j] = x
             if not going:
                 break
             for first in range(0, lanes, BLOCK):

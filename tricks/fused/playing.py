@@ -16,18 +16,21 @@ from tricks.core.policies import Categorical, DiagonalGaussian
 from tricks.core.rollout import Player, Policy, Rollout
 from tricks.core.seeds import draw, later
 from tricks.envs.tensor import TensorEnv
-from tricks.fast.dispatch import compiled
+from tricks.fast.dense import chained
+from tricks.fast.dispatch import compiled, simple
 from tricks.fast.formulas import attributes
+from tricks.fused.guard import of_layers, own, unhooked
 from tricks.state_norm import ObsStats
 from tricks.worlds import acrobot, cartpole, pendulum
 from tricks.worlds.world import everything_legal, reward_itself
 
 WORLDS = cartpole, acrobot, pendulum  # by their numbers in `compiled_playing`
+SIZES = (4, 4, 2), (4, 6, 3), (2, 3, 1)  # how many numbers their states and observations have, and how many actions
 FORMULAS = attributes(  # what this stands for, beside `play_segment`, `play_episodes`, and what they read
     *((Player, name) for name in ("step", "rollout", "overlong")),
     *((TensorEnv, name) for name in ("step", "_shown", "arrive")),
     *((Agent, name) for name in ("policy", "output", "standardized")),
-    *((module, "forward") for module in (Net, Dense, Head, ObsStats)),
+    *((module, name) for module in (Net, Dense, Head, ObsStats) for name in ("forward", "__call__")),
     *((world, name) for world in WORLDS for name in ("dynamics", "observe")),
     *((family, name) for family in (Categorical, DiagonalGaussian) for name in ("noise", "sample")),
     *((DiagonalGaussian, name) for name in ("played", "std")),
@@ -37,16 +40,17 @@ FORMULAS = attributes(  # what this stands for, beside `play_segment`, `play_epi
 @torch.no_grad()
 def play_segment(player: Player, policy: Policy, length: int, active: Tensor) -> Rollout | None:
     """`segments.play_segment`. None for worlds, agents and devices that it is not for."""
-    playing = active.unsqueeze(1).repeat(1, player.env.lanes)
-    game = Game.of(player, policy)
-    return None if game is None or player.block != length else game.rollout([game.block(0, playing)])
+    game = Game.of(player, policy, active)
+    if game is None or player.block != length:
+        return None
+    return game.rollout([game.block(0, active.unsqueeze(1).repeat(1, player.env.lanes))])
 
 
 @torch.no_grad()
 def play_episodes(player: Player, policy: Policy, rows: int, active: Tensor) -> Rollout | None:
     """`rollout.play_episodes`. None for worlds, agents and devices that it is not for, or if a game may be too long."""
-    game = Game.of(player, policy)
-    if game is None or player.limit < game.env._limit:
+    game = Game.of(player, policy, active)
+    if game is None or player.limit < game.env._limit or rows < 1:
         return None
     game.env.reset()
     playing, blocks = active.unsqueeze(1).repeat(1, player.env.lanes), list[Block]()
@@ -80,22 +84,22 @@ class Game:
     agent: Agent
 
     @classmethod
-    def of(cls, player: Player, policy: Policy) -> "Game | None":
+    def of(cls, player: Player, policy: Policy, active: Tensor) -> "Game | None":
         """None if it is anything else."""
         env, agent = player.env, getattr(policy, "__self__", None)
         if not (isinstance(env, TensorEnv) and isinstance(agent, Agent) and usual(player, env, agent, policy)):
             return None
         world = next(k for k, rules in enumerate(WORLDS) if rules.dynamics is env.world.dynamics)
-        tensors = [tensor for layer in agent.policy_net.layers for tensor in layer]
-        code = compiled("tricks.fused.compiled_playing", *tensors)
-        return None if code is None else cls(code, world, player, env, agent)
+        code = compiled("tricks.fused.compiled_playing")
+        own = simple(active, torch.bool) and active.shape == (len(env.seeds),) and bool(active.any())
+        return cls(code, world, player, env, agent) if code and own and fits(env, agent, *SIZES[world]) else None
 
     @property
     def std(self) -> Tensor:
         """σ of a Gaussian policy, [S, A]; [S, 0] for others."""
         agent = self.agent
         if self.env.spaces.discrete:
-            return torch.zeros(len(agent.seeds), 0)
+            return torch.zeros(len(agent.seeds), 0, dtype=torch.float32)
         return agent.log_std.detach().exp().squeeze(1)
 
     def block(self, index: int, playing: Tensor, count: Tensor | None = None, enough: int = 0) -> Block:
@@ -113,7 +117,7 @@ class Game:
         flags = [torch.zeros(shape, dtype=torch.bool) for _ in range(4)]
         block = Block(state.new_zeros(shape[0], length + 1, env.lanes, features), discrete, continuous, reward, *flags)
         count = torch.zeros(len(age), dtype=torch.int64) if count is None else count
-        how = *seen(agent, features), self.std
+        how = *seen(agent), self.std
         rows = state, age, resetting, fresh, noise, *how, playing, count, *block
         net = np.array([[x.data_ptr() for x in weights], [x.data_ptr() for x in biases]])
         sizes, tanh = np.array([features, *(x.shape[2] for x in weights)]), cast(Dense, agent.policy_net.body).tanh
@@ -147,11 +151,11 @@ class Game:
         return Rollout(obs, legal, action, reward, valid=valid, score=reward, **ends, std=std, clipped=clipped)
 
 
-def seen(agent: Agent, features: int) -> tuple[Tensor, Tensor]:
-    """Mean and scale [S, D] by which the nets see observations; zeros if they see them as they are."""
+def seen(agent: Agent) -> tuple[Tensor, Tensor]:
+    """Mean and scale [S, D] by which the nets see observations; [S, 0] if they see them as they are."""
     stats = cast(ObsStats, agent.obs_stats)
     if stats is None or stats.mean is None:
-        nothing = torch.zeros(len(agent.seeds), features)
+        nothing = torch.zeros(len(agent.seeds), 0, dtype=torch.float32)
         return nothing, nothing
     return stats.mean.squeeze(1).contiguous(), stats.scale.squeeze(1).contiguous()
 
@@ -161,10 +165,25 @@ def usual(player: Player, env: TensorEnv, agent: Agent, policy: Policy) -> bool:
     net, stats, rules = agent.policy_net, agent.obs_stats, env.world
     known = any(rules.dynamics is each.dynamics and rules.observe is each.observe for each in WORLDS)
     world = known and env._dynamics is rules.dynamics and rules.carried == 0 and rules.legal is everything_legal
-    dense = type(net.body) is Dense and type(net.head) is Head and (stats is None or type(stats) is ObsStats)
-    own = policy == agent.policy and agent.mask is None and rules.score is reward_itself
+    made = type(env) is TensorEnv and type(player) is Player and type(agent) is Agent and own(env, player)
+    dense = of_layers(net) and (stats is None or type(stats) is ObsStats)
+    mine = policy == agent.policy and agent.mask is None and rules.score is reward_itself
     fresh = player._row == 0 and player.state is None
-    return world and dense and own and fresh and player.family in (Categorical, DiagonalGaussian)
+    family = player.family is (Categorical if env.spaces.discrete else DiagonalGaussian)
+    return world and made and dense and mine and fresh and family and unhooked(agent)
+
+
+def fits(env: TensorEnv, agent: Agent, numbers: int, features: int, actions: int) -> bool:
+    """Whether states, observations, and actions have these sizes, in the agent too: its net travels as addresses."""
+    lanes, fresh, stats = (len(agent.seeds), env.lanes), env._fresh[0], cast(ObsStats, agent.obs_stats)
+    state = env._state.shape == fresh.shape == (*lanes, numbers) and env.now.resetting.shape == env._age.shape == lanes
+    if not state or len(env.seeds) != lanes[0] or (env.spaces.features, env.spaces.actions) != (features, actions):
+        return False
+    flat, shapes = [x for layer in agent.policy_net.layers for x in layer], dict[tuple[int, int, int], list[Tensor]]()
+    shapes[lanes[0], 1, features] = [] if stats is None or stats.mean is None else [stats.mean, stats.scale]
+    shapes[lanes[0], 1, actions] = [flat[-1]] if env.spaces.discrete else [flat[-1], agent.log_std]
+    own = all(simple(x, torch.float32) and x.shape == shape for shape, some in shapes.items() for x in some)
+    return own and chained((lanes[0], 0, features), flat)
 
 
 play_segment.formulas = play_episodes.formulas = FORMULAS  # type: ignore[attr-defined]

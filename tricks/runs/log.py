@@ -68,7 +68,7 @@ class Log:
     @property
     def progress(self) -> Tensor:
         """Fraction of its budget that each seed has used, on which all schedules run: [S]."""
-        return self.steps / self.budget if self.held is None else self.held
+        return self.steps.float() / self.budget if self.held is None else self.held
 
     @property
     def seconds(self) -> float:

@@ -43,11 +43,11 @@ def as_graph(policy: Policy, seen: list[Tensor], masked: bool, noise: bool) -> b
     rows, outputs = len(seen[0]), policy.plan["outputs"]
     named = dict(zip((_name(part["path"]) for part in policy.plan["parts"]), seen, strict=True))
     if policy.plan["cell"]:
-        named["state"] = torch.zeros(rows, policy.plan["state"])
+        named["state"] = torch.zeros(rows, policy.plan["state"], dtype=torch.float32)
     if masked:
         named["legal"] = torch.ones(rows, outputs, dtype=torch.bool)
     if noise:
-        named["noise"] = torch.linspace(-1, 1, rows * outputs).view(rows, outputs)
+        named["noise"] = torch.linspace(-1, 1, rows * outputs, dtype=torch.float32).view(rows, outputs)
     signature = Signature(policy, masked, noise).eval()
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it would speak of packages that nobody needs
     batch = torch.export.Dim("batch")

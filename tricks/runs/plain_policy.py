@@ -34,13 +34,13 @@ class Policy(nn.Module):
         if plan["cell"]:
             self.cell = CELLS[plan["cell"]](plan["width"], plan["size"])
         self.head = nn.Linear(plan["size"] or plan["width"], plan["outputs"])
-        self.state = torch.zeros(1, plan["state"])
+        self.state = torch.zeros(1, plan["state"], dtype=torch.float32)
         if plan["standardized"]:
-            self.register_buffer("mean", torch.zeros(plan["features"]))
-            self.register_buffer("scale", torch.ones(plan["features"]))
+            self.register_buffer("mean", torch.zeros(plan["features"], dtype=torch.float32))
+            self.register_buffer("scale", torch.ones(plan["features"], dtype=torch.float32))
         if plan["action"] == "box":
             for name in ("log_std", "low", "high"):
-                self.register_buffer(name, torch.zeros(plan["outputs"]))
+                self.register_buffer(name, torch.zeros(plan["outputs"], dtype=torch.float32))
 
     def forward(
         self, *parts: Tensor, state: Tensor | None = None, legal: Tensor | None = None, noise: Tensor | None = None

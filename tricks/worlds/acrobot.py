@@ -39,6 +39,11 @@ def acceleration(angle: Tensor, speed: Tensor, torque: Tensor, others_inertia: T
     return torch.addcmul(others_inertia * force, cos, force.flip(-1)) / (cos.square() - others_inertia.prod())
 
 
+def pair(first: float, second: float, like: Tensor) -> Tensor:
+    """The two numbers [2], created on the device of `like`, without a copy from the host."""
+    return torch.linspace(first, second, 2, dtype=like.dtype, device=like.device)
+
+
 @faster("rules", "acrobot")
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """One Runge-Kutta step of TAU seconds under a torque of -1, 0 or 1 N m on the second joint (actions 0, 1, 2).
@@ -47,7 +52,7 @@ def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Ten
     """
     angle, speed = mirror(state.reshape(*state.shape[:-1], 2, 2)).unbind(-2)
     links = pair(INERTIA[1], INERTIA[0], state), pair(*WEIGHT, state)
-    torque = (action.unsqueeze(-1) - 1) / COUPLING
+    torque = (action.unsqueeze(-1) - 1).to(state) / COUPLING
     k1 = acceleration(angle, speed, torque, *links)
     speed2 = speed.add(k1, alpha=TAU / 2)
     k2 = acceleration(angle.add(speed, alpha=TAU / 2), speed2, torque, *links)
@@ -69,11 +74,6 @@ def observe(state: Tensor) -> Tensor:
     """cos θ₁, sin θ₁, cos θ₂, sin θ₂, θ̇₁, θ̇₂ [rad/s]; both links hang down at θ₁ = θ₂ = 0. [..., 4] -> [..., 6]."""
     angle, speed = state.chunk(2, -1)
     return torch.cat([torch.stack([angle.cos(), angle.sin()], -1).flatten(-2), speed], -1)
-
-
-def pair(first: float, second: float, like: Tensor) -> Tensor:
-    """The two numbers [2], created on the device of `like`, without a copy from the host."""
-    return torch.linspace(first, second, 2, dtype=like.dtype, device=like.device)
 
 
 ACROBOT = World(

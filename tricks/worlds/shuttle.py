@@ -33,7 +33,7 @@ def anywhere(chance: Tensor) -> Tensor:
 def dynamics(state: Tensor, action: Tensor, chance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Walk on to the next cell (1) or rest (0), and be paid for where one is; sometimes, be moved after that."""
     cell = (state[..., 0] + action).clamp(max=CELLS - 1)
-    reward = torch.where(cell == CELLS - 1, PAY, REST * (action == 0)).double()
+    reward = torch.where(cell == CELLS - 1, PAY, REST * (action == 0).to(cell)).double()
     cell = torch.where(chance[..., 0] < MOVED, anywhere(chance[..., 1]), cell)
     return cell.unsqueeze(-1), reward, torch.zeros_like(cell, dtype=torch.bool)
 

@@ -1,0 +1,55 @@
+"""For any minibatch, `learn` compiled and as written both raise or agree, in every flag: NaN, ties, filler, any shape.
+
+Nets whose weights are zero make ties exact: π is uniform and V is 0. `CONTRACTS` in the environment says how many
+minibatches are drawn.
+"""
+
+import os
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from support.learners import COMPILED, FLAGS, Learner, assert_alike
+
+from tricks import InputError
+from tricks.fused import learning
+from tricks.ladder import closed, switched
+
+code = pytest.importorskip("tricks.fused.compiled_losses")
+COUNT = int(os.environ.get("CONTRACTS", 300))
+
+
+def test_every_flag_that_a_kernel_tests_is_drawn() -> None:
+    assert code.FLAGS == COMPILED
+
+
+def test_any_minibatch_is_learned_from_alike_or_refused_alike() -> None:
+    worked, to_the_end = 0, list[bool]()
+    steps = learning.steps
+
+    def counted(*given: Any) -> Any:
+        to_the_end.append((left := steps(*given)) is None)
+        return left
+
+    with patch.object(learning, "steps", counted):
+        for seed in range(COUNT):
+            worked += assert_alike(Learner(seed))
+    assert COUNT / 2 < worked < COUNT
+    assert COUNT / 2 < sum(to_the_end) < len(to_the_end)
+
+
+@pytest.mark.parametrize("box", [False, True], ids=["discrete", "box"])
+@pytest.mark.parametrize("reuse", [False, True], ids=["once", "reused"])
+def test_each_pair_of_flags_of_the_compiled_branches(reuse: bool, box: bool) -> None:
+    seen = set[tuple[str, ...]]()
+    for one in FLAGS:
+        for other in FLAGS:
+            try:
+                flags = switched(closed({one, other, *(["reuse"] if reuse else [])}))
+            except InputError:
+                continue
+            if flags.on in seen or (not reuse and flags.reuse) or (box and flags.action_mask):
+                continue
+            seen.add(flags.on)
+            assert_alike(Learner(len(seen), flags, box))
+    assert len(seen) > 10

@@ -1,0 +1,141 @@
+"""What a listener can do to an agent: hook into it, freeze it, or put something else in a part's place."""
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_full_backward_hook
+
+import tricks.core.nets
+import tricks.core.policies
+import tricks.entropy
+import tricks.loop
+from tricks.core.adam import Adam
+from tricks.core.agent import Agent
+from tricks.core.nets import Dense, Net
+from tricks.core.policies import Categorical
+from tricks.core.rollout import Player
+from tricks.envs.tensor import TensorEnv
+
+Calls = list[str]
+Done = Callable[[Agent, Calls], Any]
+
+
+def noting(calls: Calls) -> Callable[..., None]:
+    return lambda *given, **named: calls.append("")
+
+
+def wrapped(owner: Any, name: str) -> Done:
+    """A function that is replaced by one that calls it."""
+
+    def do(agent: Agent, calls: Calls) -> Any:
+        of = agent if owner is None else owner
+        for part in name.split(".")[:-1]:
+            of = getattr(of, part)
+        last = name.split(".")[-1]
+        inner, static = getattr(of, last), isinstance(getattr(of, "__dict__", {}).get(last), staticmethod)
+
+        def outer(*given: Any, **named: Any) -> Any:
+            calls.append(last)
+            return inner(*given, **named)
+
+        return patch.object(of, last, staticmethod(outer) if static else outer)
+
+    return do
+
+
+class OtherDense(Dense):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * super().forward(x)
+
+
+class OtherFamily(Categorical):
+    @staticmethod
+    def entropy(logits: torch.Tensor) -> torch.Tensor:
+        return 2 * Categorical.entropy(logits)
+
+
+def become(path: str, kind: type) -> Done:
+    def do(agent: Agent, calls: Calls) -> None:
+        agent.get_submodule(path).__class__ = kind
+
+    return do
+
+
+def freeze(*names: str) -> Done:
+    """No gradient for parameters whose names begin with one of these."""
+
+    def do(agent: Agent, calls: Calls) -> None:
+        for name, p in agent.named_parameters():
+            p.requires_grad_(not name.startswith(names))
+
+    return do
+
+
+def other_mask(agent: Agent, calls: Calls) -> None:
+    agent.mask = lambda logits, legal: 0.5 * logits
+
+
+def other_eyes(agent: Agent, calls: Calls) -> None:
+    agent.obs_stats = lambda obs: -obs
+
+
+def bend(agent: Agent, calls: Calls) -> None:
+    agent.policy_net.body.tanh = False
+
+
+def swap_layers(agent: Agent, calls: Calls) -> None:
+    agent.policy_net.body.layers[0] = tuple(nn.Parameter(2 * x.detach()) for x in agent.policy_net.body.layers[0])
+
+
+THINGS: dict[str, Done] = {
+    "a forward hook on the policy net": lambda agent, calls: agent.policy_net.register_forward_hook(noting(calls)),
+    "a forward hook on a body": lambda agent, calls: agent.policy_net.body.register_forward_hook(noting(calls)),
+    "a forward hook on the value net's head": lambda a, calls: a.value_net.head.register_forward_hook(noting(calls)),
+    "a hook before a forward": lambda a, calls: a.value_net.body.register_forward_pre_hook(noting(calls)),
+    "a hook that is always called": lambda a, c: a.policy_net.register_forward_hook(noting(c), always_call=True),
+    "a backward hook": lambda agent, calls: agent.policy_net.head.register_full_backward_hook(noting(calls)),
+    "a hook before a backward": lambda a, calls: a.policy_net.head.register_full_backward_pre_hook(noting(calls)),
+    "a hook on all modules": lambda agent, calls: register_module_forward_hook(noting(calls)),
+    "a backward hook on all modules": lambda agent, calls: register_module_full_backward_hook(noting(calls)),
+    "a hook on a weight": lambda agent, calls: agent.policy_net.head.weight.register_hook(noting(calls)),
+    "a hook on a bias": lambda agent, calls: agent.value_net.head.bias.register_hook(noting(calls)),
+    "a hook on what has its gradient": lambda a, c: a.policy_net.head.weight.register_post_accumulate_grad_hook(
+        noting(c)
+    ),
+    "a frozen body": freeze("policy_net.body"),
+    "a frozen bias": freeze("value_net.head.bias"),
+    "a frozen policy": freeze("policy_net"),
+    "frozen values": freeze("value_net"),
+    "an agent frozen as a whole": freeze(""),
+    "a net's own forward": wrapped(None, "policy_net.forward"),
+    "a body's own forward": wrapped(None, "value_net.body.forward"),
+    "an agent's own policy": wrapped(None, "policy"),
+    "an agent's own values": wrapped(None, "value"),
+    "an agent's own eyes": wrapped(None, "standardized"),
+    "a family's entropy": wrapped(Categorical, "entropy"),
+    "a family's log-probability": wrapped(Categorical, "log_prob"),
+    "a family's sample": wrapped(Categorical, "sample"),
+    "a class's forward": wrapped(Dense, "forward"),
+    "a class's call": wrapped(Net, "__call__"),
+    "a method of the agent": wrapped(Agent, "output"),
+    "a method of the optimizer": wrapped(Adam, "move"),
+    "the plan of the optimizer": wrapped(Adam, "plan"),
+    "a method of the player": wrapped(Player, "step"),
+    "a method of the environment": wrapped(TensorEnv, "arrive"),
+    "a function of the loop": wrapped(tricks.loop, "clipped_surrogate"),
+    "a loop": wrapped(tricks.loop, "learn"),
+    "what a function of the loop calls": wrapped(tricks.entropy, "mean"),
+    "what a family calls": wrapped(tricks.core.policies, "log_softmax"),
+    "what a net calls": wrapped(tricks.core.nets, "in_passes"),
+    "what a layer calls": wrapped(tricks.core.nets, "affine"),
+    "a body of another class": become("policy_net.body", OtherDense),
+    "a net of another class": become("value_net", type("OtherNet", (Net,), {})),
+    "another family": lambda agent, calls: setattr(agent, "family", OtherFamily),
+    "another mask": other_mask,
+    "other eyes": other_eyes,
+    "another activation in one body": bend,
+    "layers that no optimizer has": swap_layers,
+}

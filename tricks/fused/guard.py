@@ -1,0 +1,45 @@
+"""Whether objects compute what their classes say: nothing hooked in, frozen, or put in a method's place."""
+
+from collections.abc import Iterable
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
+
+from tricks.core.nets import Dense, Head, Net
+
+HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+
+
+def of_layers(net: Net) -> bool:
+    """Whether a net is of dense layers and a linear head."""
+    return type(net) is Net and type(net.body) is Dense and type(net.head) is Head
+
+
+def unhooked(module: nn.Module) -> bool:
+    """Whether nobody asked to be called when this module, or a part of it, runs or is differentiated."""
+    if _has_any_global_hook():
+        return False
+    return all(own(part) and not any(getattr(part, name) for name in HOOKS) for part in module.modules())
+
+
+def free(parameters: Iterable[Tensor]) -> bool:
+    """Whether all of these have a gradient, which nobody asked to see."""
+    return all(
+        p.requires_grad and not p._backward_hooks and not getattr(p, "_post_accumulate_grad_hooks", None)
+        for p in parameters
+    )
+
+
+def own(*objects: Any) -> bool:
+    """Whether these have the methods of their classes, none of which was replaced on the object itself."""
+    return all(methods(type(each)).isdisjoint(vars(each)) for each in objects)  # type: ignore[arg-type] # a class is hashable
+
+
+@cache
+def methods(kind: type) -> frozenset[str]:
+    """The names of its methods and properties."""
+    kinds = FunctionType, staticmethod, classmethod, property
+    return frozenset(name for each in kind.__mro__ for name, x in vars(each).items() if isinstance(x, kinds))
