@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "policy buffer", "value buffer")
+PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "policy buffer", "value buffer", "globals")
 
 
 def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
