@@ -193,7 +193,9 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
 
     from tricks.envs.make import make_env
 
-    make_env(replace(config, seeds=1, lanes=1, backend="gymnasium")).close()  # registers the id, or fails with a one-line reason
+    make_env(
+        replace(config, seeds=1, lanes=1, backend="gymnasium")
+    ).close()  # registers the id, or fails with a one-line reason
     start = time.perf_counter()
     model = PPO(
         "MlpPolicy",

@@ -1,7 +1,7 @@
 """Gymnasium environments, in this process, in threads or in worker processes."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tricks.core.spaces import Spaces
 from tricks.envs.distinct import claimed, release
 from tricks.envs.generators import Draws
 from tricks.envs.processes import WorkerLanes
-from tricks.envs.stepping import Columns, LocalLanes, Start, Told, naming
+from tricks.envs.stepping import Columns, LocalLanes, Start, naming
 from tricks.envs.vectors import VectorLanes, has_vector_version
 from tricks.errors import InputError, in_words
 
@@ -50,10 +50,15 @@ class GymnasiumEnv:
         self._rows = (len(self.seeds), config.lanes)
         forms = [((*self._rows, *leaf.space.shape), leaf.space.dtype) for leaf in self.spaces.leaves]
         self._parts = [np.zeros(shape, dtype) for shape, dtype in forms]
+        self._outcome = [np.zeros(self._rows), *np.zeros((2, *self._rows), bool)]
+        self._columns = [
+            Columns([part[i] for part in self._parts], *(column[i] for column in self._outcome))
+            for i in range(len(self.seeds))
+        ]
         self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._lives: Tensor | None = None
         self._begin()
-        self.masks = any("action_mask" in told for _, _, told in self._each())
+        self.masks = bool(self._each("action_mask"))
 
     def state_dict(self) -> dict[str, int]:
         return {"resumed": self._resumed}
@@ -89,28 +94,30 @@ class GymnasiumEnv:
     def step(self, action: Tensor, playing: Tensor) -> Step:
         """Step the playing seeds; the others don't move."""
         actions = self.spaces.decode(action)
-        columns = self._call("step", {i: actions[i] for i in playing.nonzero()[:, 0].tolist()})
-        score, *ends = map(torch.from_numpy, columns)
-        ended = torch.where(playing.unsqueeze(1), ends[0] | ends[1], self.now.over)
-        self.now = Step(self._obs(), self._legal(), ended, ended, score, *ends, score, self._count_lives())
+        seeds = playing.numpy()
+        self._call("step", {i: actions[i] for i in np.flatnonzero(seeds).tolist()})
+        score, terminated, truncated = (column.copy() for column in self._outcome)
+        ended = np.where(seeds[:, None], terminated | truncated, self.now.over.numpy())
+        columns = map(torch.from_numpy, (ended, ended, score, terminated, truncated, score))
+        self.now = Step(self._obs(), self._legal(), *columns, self._count_lives())
         return self.now
 
-    def _call(self, call: str, given: dict[int, Sequence[Any]]) -> list[np.ndarray]:
-        """Call the lanes of some seeds, all at the same time: [S, N] each of reward, terminated and truncated.
+    def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:
+        """Call the lanes of some seeds, all at the same time, and write down what comes of it.
 
         Raises InputError, with everything closed, if one fails.
         """
-        columns, self.told = [np.zeros(self._rows), *np.zeros((2, *self._rows), bool)], {}
+        self.told = {}
+        for column in self._outcome:
+            column.fill(0)
         try:
             for i, each in given.items():
                 self._lanes[i].ask(call, each)
             for i in given:
-                own = Columns([part[i] for part in self._parts], *(column[i] for column in columns))
-                self.told[i] = self._lanes[i].hear(own)
+                self.told[i] = self._lanes[i].hear(self._columns[i])
         except (Exception, SystemExit) as error:
             self.close()
             raise InputError(f"{self.id}: {in_words(error)} (seed {self.seeds[i]})") from error
-        return columns
 
     def close(self) -> None:
         """Close every environment. If one fails to close, that costs nothing but a line on stderr."""
@@ -129,25 +136,25 @@ class GymnasiumEnv:
         return self.spaces.joined([part.copy() for part in self._parts], self._rows)
 
     def _legal(self) -> Tensor:
-        legal = self._all.clone()  # in a lane that gives no mask, everything is legal
-        for i, lane, told in self._each():
-            if "action_mask" in told:
-                legal[i, lane] = torch.from_numpy(told["action_mask"])
+        masks = self._each("action_mask")
+        legal = self._all.clone() if masks else self._all  # in a lane that gives no mask, everything is legal
+        for i, lane, mask in masks:
+            legal[i, lane] = torch.from_numpy(mask)
         return legal
 
     def _count_lives(self) -> Tensor | None:
         """The number of lives that each lane reported last; None if no lane has reported lives."""
-        given = [(i, lane, told["lives"]) for i, lane, told in self._each() if "lives" in told]
-        if given:
+        if given := self._each("lives"):
             lives = torch.zeros(self._rows, dtype=torch.int64) if self._lives is None else self._lives.clone()
             for i, lane, count in given:
                 lives[i, lane] = count
             self._lives = lives
         return self._lives
 
-    def _each(self) -> Iterator[tuple[int, int, Told]]:
-        """What was told in the last call: seed's index, lane, and what."""
-        return ((i, lane, told) for i, each in self.told.items() for lane, told in each.items())
+    def _each(self, name: str) -> list[tuple[int, int, Any]]:
+        """What lanes told in the last call: seed's index, lane, and what."""
+        told = [(i, each) for i, each in self.told.items() if each]
+        return [(i, lane, what[name]) for i, each in told for lane, what in each.items() if name in what]
 
     def _common(self, each: Sequence[Spaces]) -> Spaces:
         """The spaces of all lanes. Raises InputError if they are not the same."""

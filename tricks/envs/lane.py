@@ -5,11 +5,12 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.wrappers import FrameStackObservation, RescaleAction, TransformObservation
+from gymnasium.wrappers import FrameStackObservation, TransformAction, TransformObservation
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
+from tricks.core.spaces import within
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
 from tricks.envs.ids import import_module_of
@@ -82,11 +83,20 @@ def wrapped(env: gym.Env, name: str) -> gym.Env:
 
 
 def with_rescaled_actions(env: gym.Env) -> gym.Env:
-    """The environment with Box actions in [-1, 1]. Raises InputError for actions without bounds."""
+    """The environment with Box actions in [-1, 1], in equal parts of the range between the bounds.
+
+    Integers are rounded, and a dimension whose bounds are equal has that one number. Raises InputError for actions
+    without bounds.
+    """
     space = env.action_space
     if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
         raise InputError(f"rescale_actions needs Box actions with finite bounds, not {' '.join(str(space).split())}")
-    return RescaleAction(env, np.float32(-1), np.float32(1))
+    low, high = space.low.astype(float) / 2, space.high.astype(float) / 2  # halves, whose difference is finite
+
+    def rescaled(action: np.ndarray) -> np.ndarray:
+        return within(space, (low + high) + (high - low) * action.astype(float))
+
+    return TransformAction(env, rescaled, gym.spaces.Box(-1, 1, space.shape, np.float32))
 
 
 def with_stacked_observations(env: gym.Env, count: int) -> gym.Env:

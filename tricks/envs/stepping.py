@@ -1,6 +1,6 @@
 """Lanes stepped one by one: what every lane does, and those in this process."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite, nan
 from typing import Any, NamedTuple
@@ -22,14 +22,7 @@ from tricks.flags import meant
 Told = dict[str, Any]  # what is read of one lane's info, see `Reading`
 
 
-class Outcome(NamedTuple):
-    """What came of one call of one lane."""
-
-    parts: Sequence[np.ndarray]  # of the observation, one for each of `Spaces.leaves`
-    reward: Any
-    terminated: bool
-    truncated: bool
-    told: Told
+Outcome = tuple[list[np.ndarray], Any, bool, bool, Told]  # parts of the observation, reward, ends, told
 
 
 class Columns(NamedTuple):
@@ -40,18 +33,13 @@ class Columns(NamedTuple):
     terminated: np.ndarray
     truncated: np.ndarray
 
-    def fill(self, outcomes: Sequence[Outcome]) -> dict[int, Told]:
+    def fill(self, outcomes: Iterable[Outcome]) -> dict[int, Told]:
         """Write the outcomes of the lanes, in order, and return what some of them told."""
-        told = {}
-        for lane, outcome in enumerate(outcomes):
-            for column, part in zip(self.parts, outcome.parts, strict=True):
+        each, self.reward[:], self.terminated[:], self.truncated[:], told = zip(*outcomes, strict=True)
+        for lane, parts in enumerate(each):
+            for column, part in zip(self.parts, parts, strict=True):
                 column[lane] = part
-            if outcome.told:
-                told[lane] = outcome.told
-        self.reward[:] = [outcome.reward for outcome in outcomes]
-        self.terminated[:] = [outcome.terminated for outcome in outcomes]
-        self.truncated[:] = [outcome.truncated for outcome in outcomes]
-        return told
+        return {lane: what for lane, what in enumerate(told) if what}
 
 
 class Start(NamedTuple):
@@ -106,7 +94,7 @@ class Lane:
         self._draws, self._over = start.draws or self._draws, False
         with self._draws.during("reset"):
             obs, info = self.env.reset(seed=start.seed)
-        return Outcome(self._parts(obs), 0.0, False, False, self._reading(info) if info else info)
+        return self._parts(obs), 0.0, False, False, self._reading(info) if info else info
 
     def step(self, action: Any) -> Outcome:
         """Step, or start the next episode if the last one is over."""
@@ -115,7 +103,7 @@ class Lane:
         with self._draws.during("step"):
             obs, reward, terminated, truncated, info = self.env.step(action)
         self._over = terminated or truncated
-        return Outcome(self._parts(obs), reward, terminated, truncated, self._reading(info) if info else info)
+        return self._parts(obs), reward, terminated, truncated, self._reading(info) if info else info
 
     def _parts(self, obs: Any) -> list[np.ndarray]:
         return [np.asarray(leaf.of(obs), dtype).reshape(shape) for leaf, dtype, shape in self._forms]

@@ -70,10 +70,10 @@ class VectorLanes:
     def hear(self, columns: Columns) -> dict[int, Told]:
         with self._draws.during(self._asked):
             obs, *outcome, info = self._finish()
-        parts = [leaf.of(obs) for leaf in self.spaces[0].leaves]
-        for column, given in zip((*columns.parts, *columns[1:]), (*parts, *outcome), strict=True):
-            column[:] = given
-        if not any(name in info for name in self._reading.names):
+        for column, leaf in zip(columns.parts, self.spaces[0].leaves, strict=True):
+            column[:] = leaf.of(obs)
+        columns.reward[:], columns.terminated[:], columns.truncated[:] = outcome
+        if info.keys().isdisjoint(self._reading.names):
             return {}
         return {lane: self._reading(_own(info, lane)) for lane in range(self.env.num_envs)}
 
