@@ -93,7 +93,7 @@ def test_squash_stays_within_bounds_where_rounding_would_leave_them() -> None:
 
 
 def test_squash_refuses_bounds_that_a_policy_cannot_compute_with() -> None:
-    with pytest.raises(InputError, match="^squash needs Box actions between two finite bounds"):
+    with pytest.raises(InputError, match=r"^squash needs Box actions between two finite bounds"):
         squashed(Box(-1e300, 1e300, (2,), np.float64))
 
 
