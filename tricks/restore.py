@@ -22,6 +22,7 @@ from tricks.envs.ids import NamedEnv
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.loop import build_agent, train
+from tricks.record import recorded
 from tricks.runs.about import About, asked, check_curve, digest, read_about
 from tricks.runs.best import parted
 from tricks.runs.checkpoint import GYMNASIUMS, Checkpoints, Saved, how_to_resume, read
@@ -130,7 +131,7 @@ def contents(folder: Path) -> tuple[About, Config, Tricks, pd.DataFrame, dict[st
 
     def curve_in(content: bytes) -> pd.DataFrame:
         curve = read_table(BytesIO(content))
-        check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
+        check_curve(curve, about.rows, config.seed_list, dict(about.diverged), recorded(config.record))
         curve.attrs = dict(about.origin.items())
         return curve
 

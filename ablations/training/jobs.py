@@ -18,7 +18,7 @@ from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
 from tricks.config import PerSeed
 from tricks.errors import InputError, in_words
-from tricks.runs.learning_curve import COLUMNS, DIAGNOSTICS
+from tricks.runs.learning_curve import DIAGNOSTICS, columns_of
 from tricks.runs.provenance import VERSIONS, gpu_name, provenance
 
 if TYPE_CHECKING:
@@ -159,7 +159,8 @@ def parse_result(job: Job, text: str) -> Result:
     """
     try:
         about, curve = untagged(text, JobHeader)
-        if not set(COLUMNS) >= set(curve) >= set(COLUMNS) - set(DIAGNOSTICS):
+        columns = columns_of(job.config)
+        if not set(columns) >= set(curve) >= set(columns) - set(DIAGNOSTICS):
             raise ValueError("its columns are not those of a curve")
     except ValueError as error:
         raise ValueError(f"it is not the result of a job: {error}") from error
@@ -175,4 +176,4 @@ def parse_result(job: Job, text: str) -> Result:
         raise ValueError("the seeds that diverged are not the job's")
     check_sum(text, about["sha256"])
     made_with = {name: about.get(name) for name in (*VERSIONS, *(["gpu"] if "gpu" in about else []))}
-    return Result(curve.reindex(columns=COLUMNS), diverged, about["seconds"], about["steps"], made_with)
+    return Result(curve.reindex(columns=columns), diverged, about["seconds"], about["steps"], made_with)

@@ -22,7 +22,7 @@ NO_NUMBER = re.compile(  # what Python says of a value that is no number, and ty
     r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (?P<one>.*)"
     r"|no type matching (?P<types>[INTFLOAone{}|\[\]. ]+) could be instantiated from \[(?P<all>.*)\]"
 )
-REPEATED = {"--env-arg": "--env-args", "--wrap": "--wrap"}  # options that may be given again and again: their field
+REPEATED = {"--env-arg": "--env-args", "--wrap": "--wrap", "--record": "--record"}  # may be given again and again
 
 
 def guarded(command: Callable[[list[str]], int], arguments: list[str], kept: str = "") -> int:

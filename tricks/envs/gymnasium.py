@@ -18,6 +18,7 @@ from tricks.envs.processes import WorkerLanes
 from tricks.envs.stepping import Columns, LocalLanes, Start, naming
 from tricks.envs.vectors import VectorLanes, has_vector_version
 from tricks.errors import InputError, in_words
+from tricks.record import recorded
 
 Lanes = LocalLanes | WorkerLanes | VectorLanes
 
@@ -57,6 +58,8 @@ class GymnasiumEnv:
         ]
         self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._lives: Tensor | None = None
+        self._names = tuple(recorded(config.record))
+        self._missing, self._ended = set(self._names), 0  # not found so far, in so many episodes
         self._begin()
         self.masks = bool(self._each("action_mask"))
 
@@ -99,7 +102,9 @@ class GymnasiumEnv:
         score, terminated, truncated = (column.copy() for column in self._outcome)
         ended = np.where(seeds[:, None], terminated | truncated, self.now.over.numpy())
         columns = map(torch.from_numpy, (ended, ended, score, terminated, truncated, score))
-        self.now = Step(self._obs(), self._legal(), *columns, self._count_lives())
+        self.now = Step(
+            self._obs(), self._legal(), *columns, self._count_lives(), self._record(int(ended[seeds].sum()))
+        )
         return self.now
 
     def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:
@@ -150,6 +155,31 @@ class GymnasiumEnv:
                 lives[i, lane] = count
             self._lives = lives
         return self._lives
+
+    def _record(self, ended: int) -> Tensor | None:
+        """The numbers to record, [S, N, R]; NaN where an info has none. ended: how many episodes now have."""
+        if not self._names:
+            return None
+        record = torch.full((*self._rows, len(self._names)), torch.nan, dtype=torch.float64)
+        for i, lane, numbers in self._each("record"):
+            record[i, lane] = torch.tensor(numbers, dtype=torch.float64)
+        if self._missing:
+            self._ended += ended
+            self._missing -= {
+                name for name, x in zip(self._names, record.unbind(-1), strict=True) if not x.isnan().all()
+            }
+            if self._missing and self._ended >= self._all.shape[0] * self.lanes:
+                self._say_missing()
+        return record
+
+    def _say_missing(self) -> None:
+        """Say on stderr, once, what is to be recorded and is in no info."""
+        there = ", ".join(sorted({key for _, _, keys in self._each("keys") for key in keys})) or "nothing"
+        names = ", ".join(sorted(self._missing))
+        print(
+            f"{self.id}: no info has had {names} in {self._ended} episodes; the last one has {there}", file=sys.stderr
+        )
+        self._missing = set()
 
     def _each(self, name: str) -> list[tuple[int, int, Any]]:
         """What lanes told in the last call: seed's index, lane, and what."""

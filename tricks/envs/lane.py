@@ -27,7 +27,12 @@ def changes(config: Config) -> list[str]:
 
 
 def refuse_changes(config: Config, *able: str) -> None:
-    """Raise InputError if the config asks for changes, other than those in `able`, that its backend does not make."""
+    """Raise InputError if the config asks for records, or for changes other than those in `able`.
+
+    For the backends that have none.
+    """
+    if config.record:
+        raise InputError(f"backend {config.backend} has no infos to record; use backend gymnasium")
     if asked := [name for name in changes(config) if name not in able]:
         raise InputError(f"backend {config.backend} cannot change an environment by {asked[0]}; use backend gymnasium")
 

@@ -18,6 +18,8 @@ from tricks.envs.lane import make_lane
 from tricks.envs.masks import in_one
 from tricks.errors import InputError, in_words, said
 from tricks.flags import meant
+from tricks.record import found, recorded
+from tricks.values import shown
 
 Told = dict[str, Any]  # what is read of one lane's info, see `Reading`
 
@@ -50,14 +52,18 @@ class Start(NamedTuple):
 
 
 class Reading:
-    """What is read of an info: the mask of legal actions, lives, and nothing else."""
+    """What is read of an info: the mask of legal actions, lives, the numbers to record, and nothing else."""
 
-    def __init__(self, spaces: Spaces) -> None:
-        self.actions = spaces.actions if spaces.discrete else 0
-        self.names = ("action_mask",) * spaces.discrete + ("lives",)
+    def __init__(self, config: Config, spaces: Spaces) -> None:
+        self.actions, self.record = spaces.actions if spaces.discrete else 0, tuple(recorded(config.record))
+        self.names = {"action_mask", "lives", *(name.partition(".")[0] for name in self.record), *self.record}
+        self._missing = set(self.record)  # not found so far
 
-    def __call__(self, info: Mapping[str, Any]) -> Told:
-        """What one lane tells. Lives that are no number count as none; raises InputError for a mask that is none."""
+    def __call__(self, info: Mapping[str, Any], stepped: bool) -> Told:
+        """What one lane tells; what is recorded, only if it has stepped. Lives that are no number count as none.
+
+        Raises InputError for a mask of another size, and for what is to be recorded and is no number.
+        """
         told: Told = {}
         if self.actions and (mask := info.get("action_mask")) is not None:
             told["action_mask"] = np.asarray(in_one(mask) if isinstance(mask, tuple | list) else mask, dtype=bool)
@@ -66,9 +72,27 @@ class Reading:
                     f'info["action_mask"] has shape {told["action_mask"].shape}, not ({self.actions},): '
                     "one entry per action"
                 )
-        if "lives" in info and isfinite(lives := number(info["lives"])):
+        lives = number(info["lives"]) if "lives" in info else None
+        if lives is not None and isfinite(lives):
             told["lives"] = int(lives)
+        if self.record and stepped:
+            told["record"] = self._numbers(info)
+            if self._missing:
+                told["keys"] = [str(key) for key in info]
         return told
+
+    def _numbers(self, info: Mapping[str, Any]) -> list[float]:
+        """The numbers to record; NaN for one that is not there, or None. Raises InputError for what is no number."""
+        numbers = []
+        for name in self.record:
+            given = found(info, name)
+            if given is not None:
+                self._missing.discard(name)
+            one = nan if given is None else number(given)
+            if one is None:
+                raise InputError(f"record: info[{name!r}] must be a number, not {shown(given)}")
+            numbers.append(one)
+        return numbers
 
 
 class Lane:
@@ -86,7 +110,7 @@ class Lane:
         label = config.env if named else type(self.env.unwrapped).__name__
         tasks = (self.env.metadata or {}).get("tasks", 1)
         self.spaces = Spaces(label, self.env.observation_space, self.env.action_space, tasks, config.as_vector)
-        self._reading = Reading(self.spaces)
+        self._reading = Reading(config, self.spaces)
         self._forms = [(leaf, leaf.space.dtype, leaf.space.shape) for leaf in self.spaces.leaves]
 
     def reset(self, start: Start) -> Outcome:
@@ -94,7 +118,7 @@ class Lane:
         self._draws, self._over = start.draws or self._draws, False
         with self._draws.during("reset"):
             obs, info = self.env.reset(seed=start.seed)
-        return self._parts(obs), 0.0, False, False, self._reading(info) if info else info
+        return self._parts(obs), 0.0, False, False, self._reading(info, False) if info else info
 
     def step(self, action: Any) -> Outcome:
         """Step, or start the next episode if the last one is over."""
@@ -103,7 +127,7 @@ class Lane:
         with self._draws.during("step"):
             obs, reward, terminated, truncated, info = self.env.step(action)
         self._over = terminated or truncated
-        return self._parts(obs), reward, terminated, truncated, self._reading(info) if info else info
+        return self._parts(obs), reward, terminated, truncated, self._reading(info, True) if info else info
 
     def _parts(self, obs: Any) -> list[np.ndarray]:
         return [np.asarray(leaf.of(obs), dtype).reshape(shape) for leaf, dtype, shape in self._forms]
@@ -148,13 +172,13 @@ class LocalLanes:
             raise error
 
 
-def number(given: Any) -> float:
-    """A number, alone or in an array of one; NaN for anything else."""
+def number(given: Any) -> float | None:
+    """A number, alone or in an array of one; None for anything else."""
     try:
         array = np.asarray(given)
-        return float(array.item()) if array.size == 1 and array.dtype.kind in "biuf" else nan
+        return float(array.item()) if array.size == 1 and array.dtype.kind in "biuf" else None
     except Exception:  # ragged lists, and whatever an object's own __array__ raises
-        return nan
+        return None
 
 
 @contextmanager

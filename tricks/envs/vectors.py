@@ -41,7 +41,7 @@ class VectorLanes:
         self.env, self._draws = env, draws
         kinds = env.single_observation_space, env.single_action_space
         self.spaces = [Spaces(config.env, *kinds, (env.metadata or {}).get("tasks", 1), config.as_vector)]
-        self._reading = Reading(self.spaces[0])
+        self._reading = Reading(config, self.spaces[0])
 
     @classmethod
     def of(cls, config: Config, draws: Draws) -> "VectorLanes | None":
@@ -75,7 +75,8 @@ class VectorLanes:
         columns.reward[:], columns.terminated[:], columns.truncated[:] = outcome
         if info.keys().isdisjoint(self._reading.names):
             return {}
-        return {lane: self._reading(_own(info, lane)) for lane in range(self.env.num_envs)}
+        stepped = self._asked == "step"
+        return {lane: self._reading(_own(info, lane), stepped) for lane in range(self.env.num_envs)}
 
     def _reset(self, seed: int | None) -> tuple[Any, ...]:
         obs, info = self.env.reset(seed=seed)

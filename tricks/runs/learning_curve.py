@@ -3,8 +3,18 @@
 import pandas as pd
 
 from tricks import ladder
+from tricks.config import Config
+from tricks.errors import InputError
+from tricks.record import recorded
 
-OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return")  # on every rung; tricks add the others
+OWN = (
+    "policy_loss",
+    "entropy",
+    "grad_norm",
+    "learning_rate",
+    "eval_return",
+    "reward",
+)  # on every rung; tricks add the others
 LED = (  # these come first, in the order of the stored curves
     *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
     *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
@@ -18,6 +28,13 @@ DIAGNOSTICS = tuple(  # the others follow, in ladder order
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
+
+
+def columns_of(config: Config) -> tuple[str, ...]:
+    """All columns of a run's curve, those that it records last. Raises InputError for one that is there already."""
+    if own := [name for name in recorded(config.record) if name in COLUMNS]:
+        raise InputError(f"record: every curve has a column {own[0]!r}, so info's {own[0]!r} cannot be one")
+    return (*COLUMNS, *recorded(config.record))
 
 
 def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:

@@ -16,9 +16,11 @@ from tricks.core.devices import find_device
 from tricks.core.rollout import Rollout
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
+from tricks.record import recorded
 from tricks.runs.best import Best, State
-from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX
+from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, OF_BOX, columns_of
 from tricks.runs.progress import progress
+from tricks.runs.tally import Tally
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
@@ -51,7 +53,9 @@ class Log:
         self.env, self.diverged, self.reasons = config.env, dict[int, int](), dict[int, str]()
         self._notes: dict[str, list[Tensor]] = {}
         self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
-        self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
+        self.columns = columns_of(config)
+        self._rows: list[np.ndarray] = []  # [active seeds, columns]
+        self._tally = Tally(recorded(config.record), size, config.lanes, device)
         self._open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
         self._bar = progress(size * self.budget)
@@ -90,15 +94,17 @@ class Log:
         for name, played in zip(OF_BOX, (rollout.std, rollout.clipped), strict=True):
             if played is not None:  # NaN where a seed has no rows
                 self.note(**{name: torch.where(rollout.valid, played, 0).flatten(1).sum(1) / taken})
+        self.note(reward=rollout.score.flatten(1).sum(1) / taken)  # of tasks that never end, there is no return
         self.steps += taken
         self._bar.update(int(taken.sum()))
         columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)
+        columns |= {} if rollout.record is None else self._tally(rollout)
         if rollout.faults:
             faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
             columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
         columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
         columns["update"] = torch.full_like(taken, self.update)
-        table = torch.stack([columns[name].double() for name in COLUMNS], 1)
+        table = torch.stack([columns[name].double() for name in self.columns], 1)
         self._rows.append(table[self.active].cpu().numpy())
         watched = [torch.stack(self._notes[name]).isfinite().all(0) for name in WATCHED if name in self._notes]
         finite = torch.stack(watched).all(0)
@@ -115,9 +121,9 @@ class Log:
 
     def latest(self) -> Rows:
         """The rows of the last update, one per seed that was active in it."""
-        kinds = [int if name in COUNTS else float for name in COLUMNS]
+        kinds = [int if name in COUNTS else float for name in self.columns]
         return [
-            {name: kind(x) for name, kind, x in zip(COLUMNS, kinds, row.tolist(), strict=True)}
+            {name: kind(x) for name, kind, x in zip(self.columns, kinds, row.tolist(), strict=True)}
             for row in self._rows[-1]
         ]
 
@@ -141,26 +147,32 @@ class Log:
     def curve(self) -> pd.DataFrame:
         """All rows, sorted by seed and update."""
         self._bar.close()
-        curve = pd.DataFrame(np.concatenate(self._rows), columns=list(COLUMNS))
+        curve = pd.DataFrame(np.concatenate(self._rows), columns=list(self.columns))
         curve = curve.astype(dict.fromkeys(COUNTS, int))
         curve.attrs = dict(self.origin.items())
         return curve.sort_values(["seed", "update"], ignore_index=True)
 
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
-        rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
+        rows = np.concatenate([np.empty((0, len(self.columns))), *self._rows])
         state = {"steps": self.steps, "active": self.active, "update": self.update}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         state |= {} if self.held is None else {"held": self.held}
         state |= {} if self.kept is None else {"kept": self.kept._asdict()}
         state |= {"origin": self.origin} if self.origin else {}
-        return state | {"rows": torch.from_numpy(rows), "open": self._open, "seconds": self.seconds}
+        return state | {
+            "rows": torch.from_numpy(rows),
+            "open": self._open,
+            "tally": self._tally.open,
+            "seconds": self.seconds,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["rows"].shape[1] != len(COLUMNS):
+        if state["rows"].shape[1] != len(self.columns):
             raise InputError("the checkpoint's curve has other columns: another version of this package wrote it")
         device = self.steps.device
         self.steps, self.active, self._open = (state[name].to(device) for name in ("steps", "active", "open"))
+        self._tally.open = state["tally"].to(device)
         self.held = state["held"].to(device) if "held" in state else None
         self.kept = Best.of(state["kept"], device) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))
@@ -172,6 +184,7 @@ class Log:
     def forget_open_episodes(self) -> None:
         """Reset every lane's running return and length, because its environment could not resume in mid-episode."""
         self._open = torch.zeros_like(self._open)
+        self._tally.forget()
 
     def _summary(self, name: str) -> Tensor:
         if name not in self._notes:  # a diagnostic that this rung does not have
