@@ -68,7 +68,7 @@ def open_env(
         refuse(found, config)
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)
-        remark(env, config, tricks)
+        remark(env, config, tricks, make)
     except BaseException:
         env.close()
         raise
