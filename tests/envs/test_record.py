@@ -13,6 +13,7 @@ from support.any_space import AnySpace
 
 from tricks import PPO, REINFORCE, Checkpoints, Config, InputError, Tricks, further, load, resume, train
 from tricks.cli.main import main
+from tricks.cli.summary import summary
 from tricks.record import recorded
 
 SMALL = Config("own", seeds=(0, 3), steps=200, lanes=2, horizon=16, epochs=1, minibatches=2, hidden=(8,))
@@ -123,3 +124,37 @@ def test_the_shell_takes_names_with_commas_or_again(tmp_path: Path) -> None:
     run = load(tmp_path / "x")
     assert recorded(run.config.record) == {"episode.r": "last", "episode.l": "sum", "episode.t": "last"}
     assert list(run.curve)[-3:] == ["episode.r", "episode.l", "episode.t"]
+
+
+class Endless(AnySpace):
+    """Never ends, and pays 0.25 a step."""
+
+    def step(self, action: Any) -> Any:
+        obs, _, _, _, info = super().step(action)
+        return obs, 0.25, False, False, info
+
+
+def test_a_task_that_never_ends_has_a_reward_per_step_in_curve_and_summary() -> None:
+    run = train(SMALL, PPO, env=Endless)
+    assert run.curve["return"].isna().all()
+    assert (run.curve["reward"] == 0.25).all()
+    assert "no episode ended in the last 10% of the budget; mean reward per step there 0.25" in summary(run)
+
+
+def test_the_reward_per_step_is_the_score_of_all_steps_whatever_the_agent_learns_from() -> None:
+    for tricks in (REINFORCE, PPO):
+        curve = train(replace(SMALL, reward_sign=True), tricks, env=lambda: Paying()).curve
+        assert (curve["reward"] == 3).all()
+
+
+class Paying(AnySpace):
+    """Pays 3 a step."""
+
+    def paid(self, action: Any) -> float:
+        return 3.0
+
+
+def test_the_summary_tells_what_was_recorded() -> None:
+    said = summary(train(replace(SMALL, record=("cost:sum", "nothing")), PPO, env=Telling))
+    assert "mean cost over the last 10%: 10\n" in said
+    assert "mean nothing over the last 10%: no episode gave it" in said

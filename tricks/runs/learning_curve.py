@@ -37,11 +37,12 @@ def columns_of(config: Config) -> tuple[str, ...]:
     return (*COLUMNS, *recorded(config.record))
 
 
-def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:
+def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1, column: str = "return") -> pd.Series:
     """Each seed's mean return over the episodes that ended in the last `share` of a budget of `steps`.
 
-    Every episode has the same weight, however many end in one update. Seeds without such an episode are left out.
+    Or what it recorded in another column. Every episode has the same weight, however many end in one update. Seeds
+    without such an episode are left out.
     """
-    rows = curve[(curve["step"] > (1 - share) * steps) & (curve["episodes"] > 0)]
-    weighted = (rows["return"] * rows["episodes"]).groupby(rows["seed"]).sum()
+    rows = curve[(curve["step"] > (1 - share) * steps) & curve[column].notna() & (curve["episodes"] > 0)]
+    weighted = (rows[column] * rows["episodes"]).groupby(rows["seed"]).sum()
     return weighted / rows.groupby("seed")["episodes"].sum()
