@@ -18,7 +18,7 @@ from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
 from tricks.config import PerSeed
 from tricks.errors import InputError, in_words
-from tricks.runs.learning_curve import DIAGNOSTICS, columns_of
+from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, columns_of
 from tricks.runs.provenance import VERSIONS, gpu_name, provenance
 
 if TYPE_CHECKING:
@@ -176,4 +176,5 @@ def parse_result(job: Job, text: str) -> Result:
         raise ValueError("the seeds that diverged are not the job's")
     check_sum(text, about["sha256"])
     made_with = {name: about.get(name) for name in (*VERSIONS, *(["gpu"] if "gpu" in about else []))}
-    return Result(curve.reindex(columns=columns), diverged, about["seconds"], about["steps"], made_with)
+    curve = curve.reindex(columns=columns).astype({name: float for name in columns if name not in COUNTS})
+    return Result(curve, diverged, about["seconds"], about["steps"], made_with)

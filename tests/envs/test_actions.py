@@ -9,8 +9,9 @@ from gymnasium.spaces import Box
 from support.any_space import AnySpace
 
 from tricks import PPO, Config, InputError, train
-from tricks.core.spaces import Spaces
+from tricks.core.spaces import Spaces, within
 from tricks.envs.make import make_env
+from tricks.runs.save_policy import plain_module
 from tricks.squash import squashed
 
 SEEN = Box(-1, 1, (3,), np.float32)
@@ -109,3 +110,12 @@ def test_a_policy_that_asks_for_nan_stops_its_seed_with_the_reason() -> None:
     run = train(config, PPO, env=lambda: Taking(SEEN, Box(-1, 1, (2,), np.float32)))
     assert run.reasons == {1: "the loss or its gradient is not finite"}
     assert np.isfinite(np.array(taken)).all()
+
+
+def test_rescaled_integers_come_out_rounded_as_in_training() -> None:
+    box = Box(-2, 3, (2,), np.int64)
+    config = Config("own", seeds=2, steps=64, lanes=2, horizon=8, minibatches=2, rescale_actions=True)
+    run = train(config, PPO, env=lambda: AnySpace(SEEN, box)).only()
+    for obs in np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32):
+        expected = within(box, 0.5 + 2.5 * run.agent.act(obs).astype(float))
+        assert plain_module(run).act(obs).tolist() == expected.tolist()

@@ -17,7 +17,6 @@ from support.any_space import BOOL, AnySpace
 from tricks import PPO, Config, InputError, Run, load, train
 from tricks.cli.main import main
 from tricks.core.nets import Dense
-from tricks.core.spaces import within
 from tricks.envs.make import make_env
 from tricks.ladder import named, switched
 from tricks.runs import save_policy as saving
@@ -80,14 +79,6 @@ def test_rescaled_actions_come_out_in_the_environments_own_bounds() -> None:
     run = train(Config("Pendulum-v1", **SMALL, rescale_actions=True), PPO).only()
     obs = np.array([1, 0, 0.5], np.float32)
     np.testing.assert_allclose(plain_module(run).act(obs), 2 * run.agent.act(obs).clip(-1, 1), rtol=1e-5)
-
-
-def test_rescaled_integers_come_out_rounded_as_in_training() -> None:
-    box = Box(-2, 3, (2,), np.int64)
-    run = train(Config("own", **SMALL, rescale_actions=True), PPO, env=lambda: AnySpace(VECTOR, box)).only()
-    for obs in np.random.default_rng(0).uniform(-3, 3, (50, 3)).astype(np.float32):
-        expected = within(box, 0.5 + 2.5 * run.agent.act(obs).astype(float))
-        assert plain_module(run).act(obs).tolist() == expected.tolist()
 
 
 def test_the_environment_is_made_once_for_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,7 @@ def within(box: Box, numbers: np.ndarray) -> np.ndarray:
     to it: the environment goes on, and the seed stops at the end of the update, since then its loss is not finite.
     """
     whole = box.dtype.kind in "iub"
-    largest = np.inf if whole else np.finfo(box.dtype).max
+    largest = np.inf if whole else float(np.finfo(box.dtype).max)  # type: ignore[type-var]
     asked = np.nan_to_num(numbers.astype(float), posinf=largest, neginf=-largest).clip(-largest, largest)
     asked = np.rint(asked) if whole else asked
     with np.errstate(invalid="ignore"):  # where the nearest float to a bound is beyond it

@@ -20,6 +20,7 @@ from tricks.envs.lane import make_lane
 from tricks.errors import InputError
 
 GENERATORS = np.random.Generator, np.random.RandomState, random.Random, torch.Generator
+OF_DRAWS = random._inst, np.random.mtrand._rand, torch.default_generator  # type: ignore[attr-defined]
 IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now
 
 
@@ -81,7 +82,7 @@ def held(env: gym.Env) -> Iterator[str]:
     homes = {kind.__module__: vars(sys.modules[kind.__module__]) for kind in classes if kind.__module__ in sys.modules}
     for home, names in (homes | {f"{kind.__module__}.{kind.__qualname__}": vars(kind) for kind in classes}).items():
         for name, each in list(names.items()):
-            if isinstance(each, GENERATORS) and each not in (random._inst, np.random.mtrand._rand):  # type: ignore[attr-defined]
+            if isinstance(each, GENERATORS) and each not in OF_DRAWS:
                 yield (
                     f"draws from {home}.{name}, which no seed reaches: use self.np_random, which reset(seed=...) seeds"
                 )

@@ -31,13 +31,13 @@ class Draws:
         return self
 
     def __enter__(self) -> None:
-        self._outer = np.random.get_bit_generator()
-        np.random.set_bit_generator(self._numpy)
+        self._outer = np.random.get_bit_generator()  # type: ignore[attr-defined]
+        np.random.set_bit_generator(self._numpy)  # type: ignore[attr-defined]
         if self._left[self._call]:
             self._outside = _exchange(self._others)
 
     def __exit__(self, *_: object) -> None:
-        np.random.set_bit_generator(self._outer)
+        np.random.set_bit_generator(self._outer)  # type: ignore[attr-defined]
         if self._left[self._call]:
             before, self._others = self._others, _exchange(self._outside)
             self._left[self._call] -= 1

@@ -49,7 +49,7 @@ class GymnasiumEnv:
             self.close()
             raise
         self._rows = (len(self.seeds), config.lanes)
-        forms = [((*self._rows, *leaf.space.shape), leaf.space.dtype) for leaf in self.spaces.leaves]
+        forms = [((*self._rows, *(leaf.space.shape or ())), leaf.space.dtype) for leaf in self.spaces.leaves]
         self._parts = [np.zeros(shape, dtype) for shape, dtype in forms]
         self._outcome = [np.zeros(self._rows), *np.zeros((2, *self._rows), bool)]
         self._columns = [
@@ -101,10 +101,10 @@ class GymnasiumEnv:
         self._call("step", {i: actions[i] for i in np.flatnonzero(seeds).tolist()})
         score, terminated, truncated = (column.copy() for column in self._outcome)
         ended = np.where(seeds[:, None], terminated | truncated, self.now.over.numpy())
-        columns = map(torch.from_numpy, (ended, ended, score, terminated, truncated, score))
-        self.now = Step(
-            self._obs(), self._legal(), *columns, self._count_lives(), self._record(int(ended[seeds].sum()))
-        )
+        ends, pays = torch.from_numpy(ended), torch.from_numpy(score)
+        columns = ends, ends, pays, torch.from_numpy(terminated), torch.from_numpy(truncated), pays
+        record = self._record(int(ended[seeds].sum()))
+        self.now = Step(self._obs(), self._legal(), *columns, self._count_lives(), record)
         return self.now
 
     def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:

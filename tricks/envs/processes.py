@@ -46,7 +46,7 @@ class WorkerLanes:
         self._workers: list[Any] = []
         for each in draws:
             ours, theirs = context.Pipe()
-            given = theirs, config, CloudpickleWrapper(make), each
+            given = theirs, config, CloudpickleWrapper(make), each  # type: ignore[arg-type]
             worker = context.Process(target=work, args=given, daemon=True)  # type: ignore[attr-defined]
             worker.start()
             theirs.close()  # so that the pipe closes when the worker dies

@@ -168,8 +168,8 @@ class LocalLanes:
             except (Exception, SystemExit) as error:
                 errors.append(error)
         self.lanes = []
-        for error in errors[:1]:
-            raise error
+        for first in errors[:1]:
+            raise first
 
 
 def number(given: Any) -> float | None:

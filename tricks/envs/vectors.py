@@ -64,7 +64,7 @@ class VectorLanes:
             self._draws = each[0].draws or self._draws
             self._finish = partial(self._reset, each[0].seed)
         elif hasattr(self.env, "recv"):  # ale-py's threads
-            self.env.send(each)
+            self.env.send(each)  # type: ignore[attr-defined]
             self._finish = self.env.recv
 
     def hear(self, columns: Columns) -> dict[int, Told]:
