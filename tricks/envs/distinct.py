@@ -20,7 +20,7 @@ from tricks.envs.lane import make_lane
 from tricks.errors import InputError
 
 GENERATORS = np.random.Generator, np.random.RandomState, random.Random, torch.Generator
-OF_DRAWS = random._inst, np.random.mtrand._rand, torch.default_generator  # type: ignore[attr-defined]
+OF_DRAWS = random._inst, np.random.mtrand._rand, torch.default_generator
 IN_USE: WeakValueDictionary[int, gym.Env] = WeakValueDictionary()  # the objects that are lanes now
 
 
