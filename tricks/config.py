@@ -6,6 +6,7 @@ from typing import Any
 from tricks.env_args import as_texts, as_values
 from tricks.errors import InputError
 from tricks.ranges import check_range
+from tricks.record import record_texts
 from tricks.values import LONGEST, Checked, shown
 from tricks.wrapper_texts import wrapper_texts
 
@@ -40,6 +41,10 @@ class Config(Checked):
     """Let the policy act in [-1, 1], which is mapped to the bounds of Box actions."""
     stack: int = 1
     """K: the agent sees the last K observations. At the start of an episode, the first one stands for those before."""
+    record: tuple[str, ...] = ()
+    """Numbers in the environment's info that become columns of the curve: is_success,cost:sum,episode.r. Each is the
+    mean over the episodes that ended in the update, and of an episode, what its last step gave; with :sum or :mean, the
+    sum or the mean over its steps. An entry b of a dict a is a.b."""
     as_vector: bool = False
     """Take images as vectors, unless they are uint8 with their channels first, [C, H, W]. Otherwise, [H, W, C], [H, W],
     and images of floats in [0, 1] are recognized and go through convolutions, too."""
@@ -141,8 +146,10 @@ class Config(Checked):
     def __post_init__(self) -> None:
         object.__setattr__(self, "env_args", as_texts(self.env_args))
         object.__setattr__(self, "wrap", (self.wrap,) if isinstance(self.wrap, str) else self.wrap)
+        object.__setattr__(self, "record", (self.record,) if isinstance(self.record, str) else self.record)
         super().__post_init__()
         object.__setattr__(self, "wrap", wrapper_texts(self.wrap))
+        object.__setattr__(self, "record", record_texts(self.record))
         self._check_seeds()
         for name in (f.name for f in fields(self) if f.type in (int, float, PerSeed)):
             given = getattr(self, name)

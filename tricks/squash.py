@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import torch
 import torch.nn.functional as F
 from gymnasium.spaces import Box
@@ -73,7 +74,9 @@ def mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:
 
 def squashed(space: gym.Space[Any]) -> SquashedGaussian:
     """The policy family for a Box with finite bounds. Raises InputError, saying what to do, for any other space."""
-    if not isinstance(space, Box) or not space.is_bounded() or not (space.low < space.high).all():
+    reach = np.finfo(np.float32).max  # of what the policy computes
+    bounded = isinstance(space, Box) and bool((space.low >= -reach).all() and (space.high <= reach).all())
+    if not isinstance(space, Box) or not bounded or not (space.low < space.high).all():
         raise InputError(
             f"squash needs Box actions between two finite bounds, not {' '.join(str(space).split())}; "
             "leave it off with --no-squash (squash=False)"

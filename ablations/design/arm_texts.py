@@ -14,7 +14,7 @@ from tricks.flags import switch
 from tricks.ladder import NEEDS, PRESETS, Tricks, named
 
 Asked = Arm | Tricks | str
-LISTS = ("hidden", "env_args", "wrap")  # fields that take several words
+LISTS = ("hidden", "env_args", "wrap", "record")  # fields that take several words
 SWITCHES = tuple(field.name for field in fields(Config) if field.type is bool)
 
 

@@ -191,9 +191,11 @@ def measure_sb3(config: Config, tricks: Tricks, steps: int) -> Measured:
     from stable_baselines3.common.env_util import make_vec_env
     from torch import nn
 
-    from tricks.envs.vectors import make_vec
+    from tricks.envs.make import make_env
 
-    make_vec(replace(config, lanes=1)).close()  # registers the id, or fails with a one-line reason
+    make_env(
+        replace(config, seeds=1, lanes=1, backend="gymnasium")
+    ).close()  # registers the id, or fails with a one-line reason
     start = time.perf_counter()
     model = PPO(
         "MlpPolicy",

@@ -18,9 +18,9 @@ from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks import Config, Tricks
 from tricks.config import PerSeed
 from tricks.errors import InputError, in_words
-from tricks.runs.learning_curve import COLUMNS, DIAGNOSTICS
+from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, columns_of
 from tricks.runs.provenance import VERSIONS, gpu_name, provenance
-from tricks.version import ALGORITHM
+from tricks.version import ALGORITHM as ALGORITHM
 
 if TYPE_CHECKING:
     from tricks import Run
@@ -168,7 +168,8 @@ def parse_result(job: Job, text: str) -> Result:
     """
     try:
         about, curve = untagged(text, JobHeader)
-        if not set(COLUMNS) >= set(curve) >= set(COLUMNS) - set(DIAGNOSTICS):
+        columns = columns_of(job.config)
+        if not set(columns) >= set(curve) >= set(columns) - set(DIAGNOSTICS):
             raise ValueError("its columns are not those of a curve")
     except ValueError as error:
         raise ValueError(f"it is not the result of a job: {error}") from error
@@ -184,4 +185,5 @@ def parse_result(job: Job, text: str) -> Result:
         raise ValueError("the seeds that diverged are not the job's")
     check_sum(text, about["sha256"])
     made_with = {name: about.get(name) for name in (*VERSIONS, *(["gpu"] if "gpu" in about else []))}
-    return Result(curve.reindex(columns=COLUMNS), diverged, about["seconds"], about["steps"], made_with)
+    curve = curve.reindex(columns=columns).astype({name: float for name in columns if name not in COUNTS})
+    return Result(curve, diverged, about["seconds"], about["steps"], made_with)

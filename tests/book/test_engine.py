@@ -61,7 +61,7 @@ def check(engine: Browser, config: Config, tricks: Tricks, limit: float = 1e-4) 
             assert off_by < limit, f"{name} is {mine}, not {row[name]}, in update {update} under {', '.join(tricks.on)}"
     assert place == len(case.gradients) > 3
     missing = [name for name in DIAGNOSTICS if name not in made["row"] and not case.run.curve[name].isna().all()]
-    assert missing == []
+    assert missing == ["reward"]  # per step: for tasks that never end, and the playground has none
 
 
 def apart(mine: np.ndarray, theirs: np.ndarray) -> float:

@@ -9,7 +9,7 @@ import torch
 from gymnasium.wrappers import NormalizeReward
 
 from tricks import CONTINUOUS, Checkpoints, Config, load, resume, train
-from tricks.envs.vectors import make_vec
+from tricks.envs.lane import make_lane
 from tricks.ladder import switched
 from tricks.reward_scaling import RewardScale, running_sums, variance_so_far
 from tricks.runs.log import Rows
@@ -73,8 +73,8 @@ def test_it_equals_stable_baselines3_with_ends_and_truncations_inside_and_in_two
 
     class Scripted(vectors.VecEnv):  # type: ignore[name-defined]
         def __init__(self) -> None:
-            space = make_vec(Config(lanes=1)).single_observation_space
-            super().__init__(LANES, space, make_vec(Config(lanes=1)).single_action_space)
+            lane = make_lane(Config())
+            super().__init__(LANES, lane.observation_space, lane.action_space)
             self.t = 0
 
         def reset(self) -> np.ndarray:

@@ -17,7 +17,7 @@ ROOT = Path(tricks.__file__).parents[1]
 LAYERS = {  # from the bottom up: a module may import from its own layer and from those before it
     "tricks": (
         {"errors", "flags", "values", "version"},
-        {"ranges", "env_args", "wrapper_texts"},
+        {"ranges", "env_args", "wrapper_texts", "record"},
         {"ladder", "config"},
         {"fast"},
         {"core"},

@@ -13,11 +13,12 @@ from support.training import SMALL
 
 from tricks import PPO, Checkpoints, Evaluation, InputError, resume, train
 from tricks.runs.learning_curve import COLUMNS
-from tricks.runs.listeners import HEADER, CurveFile, TensorBoard, as_line, earlier_lines
+from tricks.runs.listeners import CurveFile, TensorBoard, as_line, earlier_lines
 from tricks.runs.log import Rows
 
 PENDULUM = replace(SMALL, env="Pendulum-v1")
 EVALUATED = Evaluation(300, 1)
+HEADER = ",".join(COLUMNS) + "\n"
 
 
 class Stop(BaseException):
@@ -75,12 +76,12 @@ def test_an_earlier_run_in_the_folder_is_replaced_when_the_first_update_is_there
 
 def test_of_another_file_nothing_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "curve.csv"
-    assert earlier_lines(path, 3) == []
+    assert earlier_lines(path, 3, HEADER) == []
     line = ",".join(map(str, range(len(COLUMNS)))) + "\n"  # of update 1
     for text, kept in {"": [], HEADER: [], "seed,update\n0,0\n": [], HEADER + line + "x\n": [line]}.items():
         path.write_text(text)
-        assert earlier_lines(path, 3) == kept
-    assert earlier_lines(path, 1) == []
+        assert earlier_lines(path, 3, HEADER) == kept
+    assert earlier_lines(path, 1, HEADER) == []
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ REPEATED = {  # options that may be given again and again: their field
     "--env-arg": "--env-args",
     "--eval-env-arg": "--eval-env-args",
     "--wrap": "--wrap",
+    "--record": "--record",
 }
 
 

@@ -15,18 +15,22 @@ def _where(run: "Run") -> str:
 def summary(run: "Run") -> str:
     """The return over the last 10% of the budget, per seed and on average, and the last greedy evaluation's mean.
 
-    Also how many steps were taken, if that isn't the budget.
+    Where no episode ended there, the reward per step. Also what was recorded, and how many steps were taken, if that
+    isn't the budget.
     """
+    from tricks.record import recorded
     from tricks.runs.intervals import over
+    from tricks.runs.learning_curve import late_return
 
     late = run.late()
     known = late.dropna()
-    lines = []
+    lines, recent = [], run.curve[run.curve["step"] > 0.9 * run.config.steps]
+    reward = recent.groupby("seed")["reward"].mean().reindex(run.config.seed_list)
     for seed in run.config.seed_list:
         if seed in run.diverged:
             outcome = f"diverged at step {run.diverged[seed]}: {run.reasons[seed]}"
         elif seed not in known:
-            outcome = "no episode ended in the last 10% of the budget"
+            outcome = f"no episode ended in the last 10% of the budget; mean reward per step there {reward[seed]:.3g}"
         else:
             outcome = f"return {known[seed]:.1f}"
         lines.append(f"seed {seed}: {outcome}")
@@ -37,6 +41,10 @@ def summary(run: "Run") -> str:
         lines.append(f"steps taken per seed: {between} (the last batch is always completed)")
     if len(known):
         lines.append(f"mean return over the last 10% of {run.config.steps:,} steps of {run.config.env}: {over(late)}")
+    for name in recorded(run.config.record):
+        numbers = late_return(run.curve, run.config.steps, column=name).reindex(run.config.seed_list)
+        mean = f"{numbers.mean():.3g}" if len(numbers.dropna()) else "no episode gave it"
+        lines.append(f"mean {name} over the last 10%: {mean}")
     lines += [f"{line}; --as-vector takes it as a vector" for line in run.agent.spaces.seen]
     judged = run.curve.dropna(subset="eval_return").groupby("seed")["eval_return"].last()
     if len(judged):

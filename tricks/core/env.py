@@ -35,6 +35,7 @@ class Step(NamedTuple):
     truncated: Tensor  # [S, N] bool
     score: Tensor  # [S, N] float64: the reward as the game counts it
     lives: Tensor | None = None  # [S, N] int64, where the environment counts them
+    record: Tensor | None = None  # [S, N, R] float64: the numbers of `Config.record`; NaN where the step gave none
 
     @property
     def ended(self) -> Tensor:

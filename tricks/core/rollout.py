@@ -43,6 +43,7 @@ class Rollout:
     task: Tensor | None = None  # [S, T, N] int64: which of several tasks the row belongs to
     std: Tensor | None = None  # [S, T, N] float32: σ of a Gaussian policy, the mean over the action's dimensions
     clipped: Tensor | None = None  # [S, T, N] float32: share of these dimensions that the action space's bounds cut off
+    record: Tensor | None = None  # [S, T, N, R] float64: the numbers of `Config.record`, NaN where there is none
     state: Tensor | None = None  # [S, N, 2, K]: that of recurrent nets before the first row, see `Sequences`
     faults: Mapping[int, str] = field(default_factory=dict)  # seeds without rows, because their environment failed
 
@@ -109,6 +110,7 @@ class Player:
         self.state: Carried | None = None
         self._rows: list[tuple[Tensor, ...]] = []
         self._logits: list[Tensor] = []  # of a Gaussian policy
+        self._records: list[Tensor] = []
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> None:
@@ -126,6 +128,8 @@ class Player:
             self._logits.append(logits)
         step = env.step(family.played(action), playing.any(1))
         self._row += 1
+        if step.record is not None:
+            self._records.append(step.record)
         outcome = step.reward, step.terminated, step.truncated, step.score, step.over
         self._rows.append((now.obs, now.legal, action, *outcome, playing, now.resetting, now.over))
 
@@ -160,8 +164,10 @@ class Player:
         played = {"obs": obs, "legal": legal, "action": action, "reward": reward, "score": score, "valid": valid}
         ends = {"terminated": terminated, "truncated": truncated, "cut": cut, "over": over}
         state = self.state.end_rollout() if self.state is not None else None
+        records, self._records = self._records, []
+        record = torch.stack(records, 1).masked_fill(~in_game.unsqueeze(-1), torch.nan) if records else None
         task, clipped = spaces.task(obs[:, :-1]), spaces.clip_share(self.family.played(action))
-        return Rollout(**played, **ends, task=task, std=std, clipped=clipped, state=state, faults=faults)
+        return Rollout(**played, **ends, task=task, std=std, clipped=clipped, record=record, state=state, faults=faults)
 
     def overlong(self) -> list[int]:
         """The indices of the seeds that have played more than `limit` steps of a game since the last rollout."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 Index = int | Sequence[int]  # the same for all seeds, or one for each
-PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "policy buffer", "value buffer")
+PURPOSES = ("init", "env", "action", "minibatch", "evaluation", "auxiliary", "policy buffer", "value buffer", "globals")
 
 
 def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:

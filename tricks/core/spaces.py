@@ -169,7 +169,7 @@ class Spaces:
         return ((action < low) | (action > high)).float().mean(-1)
 
     def decode(self, action: Tensor) -> np.ndarray:
-        """Actions [*rows], [*rows, K] or [*rows, A] in the environment's format: Box ones clipped, integers rounded."""
+        """Actions [*rows], [*rows, K] or [*rows, A] in the environment's format: Box ones as `within` has them."""
         array: np.ndarray = action.cpu().numpy()
         if isinstance(self.action, Discrete):
             return np.asarray(array + int(self.action.start), self.action.dtype)
@@ -177,7 +177,21 @@ class Spaces:
         if isinstance(self.action, MultiDiscrete):
             array = array + self.action.start
         elif isinstance(self.action, Box):
-            array = np.nan_to_num(array)  # NaN shows in the loss
-            array = np.rint(array) if self.action.dtype.kind in "iub" else array
-            array = array.clip(self.action.low, self.action.high)
+            return within(self.action, array)
         return np.asarray(array, self.action.dtype)
+
+
+def within(box: Box, numbers: np.ndarray) -> np.ndarray:
+    """Numbers as actions in the box: [..., *shape], of its dtype, finite, and whole if it is one of integers.
+
+    This is the one rule for what a policy asks that the box does not have. A number beyond a bound becomes the bound,
+    and so does an infinite one; without a bound it becomes the largest of its dtype. NaN becomes 0, or the bound next
+    to it: the environment goes on, and the seed stops at the end of the update, since then its loss is not finite.
+    """
+    whole = box.dtype.kind in "iub"
+    largest = np.inf if whole else float(np.finfo(box.dtype).max)  # type: ignore[type-var]
+    asked = np.nan_to_num(numbers.astype(float), posinf=largest, neginf=-largest).clip(-largest, largest)
+    asked = np.rint(asked) if whole else asked
+    with np.errstate(invalid="ignore"):  # where the nearest float to a bound is beyond it
+        inside = asked.astype(box.dtype)
+    return np.where(asked >= box.high, box.high, np.where(asked <= box.low, box.low, inside))

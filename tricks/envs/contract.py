@@ -36,10 +36,6 @@ class Contract(gym.Wrapper):
         box = isinstance(space, gym.spaces.Box)
         self._shape, self._dtype = space.shape if box else None, space.dtype if box else None
 
-    def name_of_class(self) -> str:
-        """The name of the environment's class."""
-        return type(self.unwrapped).__name__
-
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         try:
             came = self.env.reset(seed=seed, options=options)

@@ -1,33 +1,34 @@
-"""Gymnasium environments: one vector environment per seed, in this process, in threads or in worker processes."""
+"""Gymnasium environments, in this process, in threads or in worker processes."""
 
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.vector import AsyncVectorEnv, VectorEnv
 from torch import Tensor
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv, Step
 from tricks.core.seeds import stream
 from tricks.core.spaces import Spaces
-from tricks.envs.distinct import claimed, name_of, release
-from tricks.envs.masks import in_one
-from tricks.envs.processes import close_workers, what_happened
-from tricks.envs.vectors import make_vec
+from tricks.envs.distinct import claimed, release
+from tricks.envs.generators import Draws
+from tricks.envs.processes import WorkerLanes
+from tricks.envs.stepping import Columns, LocalLanes, Start, naming
+from tricks.envs.vectors import VectorLanes, has_vector_version
 from tricks.errors import InputError, in_words
+from tricks.record import recorded
+
+Lanes = LocalLanes | WorkerLanes | VectorLanes
 
 
 class GymnasiumEnv:
-    """S seeds × N lanes of one Gymnasium id, or of the environments that `make` returns; one vector env per seed.
+    """S seeds × N lanes of one Gymnasium id, or of the environments that `make` returns.
 
     Legal actions are read from `info["action_mask"]`, where `with_masks` puts those that are given in another way,
-    lives from `info["lives"]`, and the number of tasks, if there are several, from `metadata["tasks"]`; `infos` holds
-    those of the seeds that stepped last. If the environment raises or a worker process dies, everything is closed and
-    InputError raised.
+    lives from `info["lives"]`, and the number of tasks, if there are several, from `metadata["tasks"]`. If the
+    environment raises or a worker process dies, everything is closed and InputError raised.
     """
 
     resumable = False
@@ -35,27 +36,31 @@ class GymnasiumEnv:
     def __init__(self, config: Config, purpose: str = "env", make: MakeEnv | None = None) -> None:
         self.id, self.lanes, self.seeds, self.purpose = config.env, config.lanes, config.seed_list, purpose
         self._resumed = 0  # number of resumptions
-        self._envs: list[VectorEnv] = []
+        self._lanes: list[Lanes] = []
         self._claimed: list[int] = []
         try:
-            for _ in self.seeds:
-                self._envs.append(make_vec(config, make))
-            first = self._envs[0]
-            self._claimed = claimed(self._envs)
-            if make is not None:
-                self.id = name_of(config.env, first)
-            tasks = (first.metadata or {}).get("tasks", 1)
-            kinds = first.single_observation_space, first.single_action_space
-            self.spaces = Spaces(self.id, *kinds, tasks, config.as_vector)
+            for seed in self.seeds:
+                self._lanes.append(make_lanes(config, make, self._draws(seed)))
+            self.spaces = self._common([spaces for lanes in self._lanes for spaces in lanes.spaces])
+            self.id = self.spaces.env
+            self._claimed = claimed([lane.env for lanes in self._lanes for lane in lanes.lanes])
         except BaseException:
             self.close()
             raise
         self._rows = (len(self.seeds), config.lanes)
-        self._raw: list[Any] = [None] * len(self.seeds)
+        forms = [((*self._rows, *(leaf.space.shape or ())), leaf.space.dtype) for leaf in self.spaces.leaves]
+        self._parts = [np.zeros(shape, dtype) for shape, dtype in forms]
+        self._outcome = [np.zeros(self._rows), *np.zeros((2, *self._rows), bool)]
+        self._columns = [
+            Columns([part[i] for part in self._parts], *(column[i] for column in self._outcome))
+            for i in range(len(self.seeds))
+        ]
         self._all = torch.ones(*self._rows, self.spaces.actions if self.spaces.discrete else 1, dtype=torch.bool)
         self._lives: Tensor | None = None
-        self._reset([int(stream(seed, purpose).integers(2**31)) for seed in self.seeds])
-        self.masks = self.spaces.discrete and any("action_mask" in info for info in self.infos.values())
+        self._names = tuple(recorded(config.record))
+        self._missing, self._ended = set(self._names), 0  # not found so far, in so many episodes
+        self._begin()
+        self.masks = bool(self._each("action_mask"))
 
     def state_dict(self) -> dict[str, int]:
         return {"resumed": self._resumed}
@@ -63,105 +68,145 @@ class GymnasiumEnv:
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Start new episodes from a new stream each time; the original one would repeat the run's first episodes."""
         self._resumed = state["resumed"] + 1
-        self._reset([int(stream(seed, self.purpose, self._resumed).integers(2**31)) for seed in self.seeds])
+        self._begin()
 
     def reset(self) -> Step:
         """Start a new episode in every lane."""
-        return self._reset([None] * len(self.seeds))
+        return self._reset([[Start()] * self.lanes] * len(self.seeds))
 
-    def _reset(self, seeds: Sequence[int | None]) -> Step:
-        self.infos: dict[int, dict[str, Any]] = {}
-        try:
-            for i, env in enumerate(self._envs):
-                self._raw[i], self.infos[i] = env.reset(seed=seeds[i])
-        except (Exception, SystemExit) as error:
-            raise self._failure(i, error) from error
+    def _begin(self) -> None:
+        """Reset every lane with a seed of its own, and with draws of its own if the run is resumed."""
+        index = (self._resumed,) if self._resumed else ()
+        firsts = [int(stream(seed, self.purpose, *index).integers(2**31)) for seed in self.seeds]
+        draws: list[Sequence[Draws | None]] = [[None] * self.lanes] * len(firsts)
+        if self._resumed:
+            draws = [self._draws(seed) for seed in self.seeds]
+        self._reset(
+            [[Start(first + j, own) for j, own in enumerate(each)] for first, each in zip(firsts, draws, strict=True)]
+        )
+
+    def _draws(self, seed: int) -> list[Draws]:
+        return [Draws(seed, self.purpose, self._resumed, lane) for lane in range(self.lanes)]
+
+    def _reset(self, starts: Sequence[Sequence[Start]]) -> Step:
+        self._call("reset", dict(enumerate(starts)))
         self.now = Step.first(self._obs(), self._legal(), self._count_lives())
         return self.now
 
     def step(self, action: Tensor, playing: Tensor) -> Step:
         """Step the playing seeds; the others don't move."""
-        actions, self.infos = self.spaces.decode(action), {}
-        reward = np.zeros(self._rows)
-        terminated, truncated = np.zeros(reward.shape, bool), np.zeros(reward.shape, bool)
-        try:
-            pending = []
-            for i in playing.nonzero()[:, 0].tolist():
-                pending.append((i, begin_step(self._envs[i], actions[i])))
-            for i, finish in pending:
-                self._raw[i], reward[i], terminated[i], truncated[i], self.infos[i] = finish()
-        except (Exception, SystemExit) as error:
-            raise self._failure(i, error) from error
-        ended = torch.where(playing.unsqueeze(1), torch.from_numpy(terminated | truncated), self.now.over)
-        score, ends = torch.from_numpy(reward), (torch.from_numpy(terminated), torch.from_numpy(truncated))
-        self.now = Step(self._obs(), self._legal(), ended, ended, score, *ends, score, self._count_lives())
+        actions = self.spaces.decode(action)
+        seeds = playing.numpy()
+        self._call("step", {i: actions[i] for i in np.flatnonzero(seeds).tolist()})
+        score, terminated, truncated = (column.copy() for column in self._outcome)
+        ended = np.where(seeds[:, None], terminated | truncated, self.now.over.numpy())
+        ends, pays = torch.from_numpy(ended), torch.from_numpy(score)
+        columns = ends, ends, pays, torch.from_numpy(terminated), torch.from_numpy(truncated), pays
+        record = self._record(int(ended[seeds].sum()))
+        self.now = Step(self._obs(), self._legal(), *columns, self._count_lives(), record)
         return self.now
+
+    def _call(self, call: str, given: dict[int, Sequence[Any]]) -> None:
+        """Call the lanes of some seeds, all at the same time, and write down what comes of it.
+
+        Raises InputError, with everything closed, if one fails.
+        """
+        self.told = {}
+        for column in self._outcome:
+            column.fill(0)
+        try:
+            for i, each in given.items():
+                self._lanes[i].ask(call, each)
+            for i in given:
+                self.told[i] = self._lanes[i].hear(self._columns[i])
+        except (Exception, SystemExit) as error:
+            self.close()
+            raise InputError(f"{self.id}: {in_words(error)} (seed {self.seeds[i]})") from error
 
     def close(self) -> None:
         """Close every environment. If one fails to close, that costs nothing but a line on stderr."""
         failures = []
-        for env in self._envs:
+        for lanes in self._lanes:
             try:
-                close_workers(env) if isinstance(env, AsyncVectorEnv) else env.close()
+                lanes.close()
             except (Exception, SystemExit) as error:  # the training that it served may be finished
                 failures.append(in_words(error))
         release(self._claimed)
-        self._envs, self._claimed = [], []
+        self._lanes, self._claimed = [], []
         for words in failures[:1]:
             print(f"{self.id}: close() failed, which changes no result: {words}", file=sys.stderr)
 
-    def _failure(self, i: int, error: BaseException) -> InputError:
-        """Close everything and return a one-line error for the environment of seed i."""
-        env, reason = self._envs[i], in_words(error)
-        if isinstance(env, AsyncVectorEnv) and isinstance(error, Exception):
-            reason = what_happened(env, error)
-        self.close()
-        return InputError(f"{self.id}: {reason} (seed {self.seeds[i]})")
-
     def _obs(self) -> Tensor:
-        parts = [np.stack([leaf.of(obs) for obs in self._raw]) for leaf in self.spaces.leaves]
-        return self.spaces.joined(parts, self._rows)
+        return self.spaces.joined([part.copy() for part in self._parts], self._rows)
 
     def _legal(self) -> Tensor:
-        legal = self._all.clone()  # in a lane that gives no mask, everything is legal
-        for i, info in self.infos.items():
-            if "action_mask" in info and self.spaces.discrete:
-                given = np.broadcast_to(info.get("_action_mask", True), self.lanes).nonzero()[0].tolist()
-                masks = [self._mask(info["action_mask"][lane]) for lane in given]
-                legal[i, given] = torch.from_numpy(np.stack(masks))
+        masks = self._each("action_mask")
+        legal = self._all.clone() if masks else self._all  # in a lane that gives no mask, everything is legal
+        for i, lane, mask in masks:
+            legal[i, lane] = torch.from_numpy(mask)
         return legal
 
-    def _mask(self, given: Any) -> np.ndarray:
-        """The mask of one lane, [A]. Raises InputError if it does not have one entry per action."""
-        mask = np.asarray(in_one(given) if isinstance(given, tuple | list) else given, dtype=bool)
-        if mask.shape != self._all.shape[2:]:
-            raise InputError(
-                f'{self.id}: info["action_mask"] has shape {mask.shape}, not ({self._all.shape[2]},): '
-                "one entry per action"
-            )
-        return mask
-
     def _count_lives(self) -> Tensor | None:
-        """The number of lives that each lane reported last; None if no lane reports lives."""
-        for i, info in self.infos.items():
-            if "lives" in info:
-                known = torch.zeros(self._rows, dtype=torch.int64) if self._lives is None else self._lives.clone()
-                given = np.asarray(info.get("_lives", True))
-                known[i] = torch.from_numpy(np.where(given, info["lives"], known[i].numpy()))
-                self._lives = known
+        """The number of lives that each lane reported last; None if no lane has reported lives."""
+        if given := self._each("lives"):
+            lives = torch.zeros(self._rows, dtype=torch.int64) if self._lives is None else self._lives.clone()
+            for i, lane, count in given:
+                lives[i, lane] = count
+            self._lives = lives
         return self._lives
 
+    def _record(self, ended: int) -> Tensor | None:
+        """The numbers to record, [S, N, R]; NaN where an info has none. ended: how many episodes now have."""
+        if not self._names:
+            return None
+        record = torch.full((*self._rows, len(self._names)), torch.nan, dtype=torch.float64)
+        for i, lane, numbers in self._each("record"):
+            record[i, lane] = torch.tensor(numbers, dtype=torch.float64)
+        if self._missing:
+            self._ended += ended
+            self._missing -= {
+                name for name, x in zip(self._names, record.unbind(-1), strict=True) if not x.isnan().all()
+            }
+            if self._missing and self._ended >= self._all.shape[0] * self.lanes:
+                self._say_missing()
+        return record
 
-def begin_step(env: Any, actions: np.ndarray) -> Callable[[], tuple[Any, ...]]:
-    """Start a step of a vector environment and return a function that waits for its result.
+    def _say_missing(self) -> None:
+        """Say on stderr, once, what is to be recorded and is in no info."""
+        there = ", ".join(sorted({key for _, _, keys in self._each("keys") for key in keys})) or "nothing"
+        names = ", ".join(sorted(self._missing))
+        print(
+            f"{self.id}: no info has had {names} in {self._ended} episodes; the last one has {there}", file=sys.stderr
+        )
+        self._missing = set()
 
-    This way, the workers or threads of all seeds run in parallel.
+    def _each(self, name: str) -> list[tuple[int, int, Any]]:
+        """What lanes told in the last call: seed's index, lane, and what."""
+        told = [(i, each) for i, each in self.told.items() if each]
+        return [(i, lane, what[name]) for i, each in told for lane, what in each.items() if name in what]
+
+    def _common(self, each: Sequence[Spaces]) -> Spaces:
+        """The spaces of all lanes. Raises InputError if they are not the same."""
+        for k, spaces in enumerate(each):
+            for role in ("observation", "action"):
+                first, other = getattr(each[0], role), getattr(spaces, role)
+                if first != other:
+                    raise InputError(
+                        f"{spaces.env}: all lanes must have the same {role} space, but lane {k % self.lanes} of seed "
+                        f"{self.seeds[k // self.lanes]} has {other} where the first one has {first}"
+                    )
+        return each[0]
+
+
+def make_lanes(config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> Lanes:
+    """The lanes of one seed, each with its own draws; with backend processes, one worker process for each.
+
+    If `make` is given, it makes the lanes. `module:Id` first imports the module, which registers the id. An environment
+    that has a vector version of its own is used as that, unless the config changes it. Raises InputError if the
+    environment cannot be made.
     """
-    finish: Callable[[], tuple[Any, ...]] = partial(env.step, actions)
-    if isinstance(env, AsyncVectorEnv):
-        env.step_async(actions)
-        finish = env.step_wait
-    elif hasattr(env, "recv"):  # ale-py's threads
-        env.send(actions)
-        finish = env.recv
-    return finish
+    if config.backend == "processes":
+        return WorkerLanes(config, make, draws)
+    with naming(config, make):
+        own = VectorLanes.of(config, draws[0]) if has_vector_version(config, make) else None
+    return own or LocalLanes(config, make, draws)

@@ -7,11 +7,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import VectorEnv
-from gymnasium.wrappers import FrameStackObservation, RescaleAction, TransformObservation
+from gymnasium.wrappers import FrameStackObservation, TransformAction, TransformObservation
 
 from tricks.config import Config
 from tricks.core.env import MakeEnv
 from tricks.core.extras import advice
+from tricks.core.spaces import within
 from tricks.envs.atari import is_atari, make_game
 from tricks.envs.contract import Contract
 from tricks.envs.ids import make_named
@@ -29,7 +30,12 @@ def changes(config: Config) -> list[str]:
 
 
 def refuse_changes(config: Config, *able: str) -> None:
-    """Raise InputError if the config asks for changes, other than those in `able`, that its backend does not make."""
+    """Raise InputError if the config asks for records, or for changes other than those in `able`.
+
+    For the backends that have none.
+    """
+    if config.record:
+        raise InputError(f"backend {config.backend} has no infos to record; use backend gymnasium")
     if asked := [name for name in changes(config) if name not in able]:
         raise InputError(f"backend {config.backend} cannot change an environment by {asked[0]}; use backend gymnasium")
 
@@ -87,11 +93,20 @@ def wrapped(env: gym.Env, name: str) -> gym.Env:
 
 
 def with_rescaled_actions(env: gym.Env) -> gym.Env:
-    """The environment with Box actions in [-1, 1]. Raises InputError for actions without bounds."""
+    """The environment with Box actions in [-1, 1], in equal parts of the range between the bounds.
+
+    Integers are rounded, and a dimension whose bounds are equal has that one number. Raises InputError for actions
+    without bounds.
+    """
     space = env.action_space
     if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
         raise InputError(f"rescale_actions needs Box actions with finite bounds, not {' '.join(str(space).split())}")
-    return RescaleAction(env, np.float32(-1), np.float32(1))
+    low, high = space.low.astype(float) / 2, space.high.astype(float) / 2  # halves, whose difference is finite
+
+    def rescaled(action: np.ndarray) -> np.ndarray:
+        return within(space, (low + high) + (high - low) * action.astype(float))
+
+    return TransformAction(env, rescaled, gym.spaces.Box(-1, 1, space.shape, np.float32))
 
 
 def with_stacked_observations(env: gym.Env, count: int) -> gym.Env:

@@ -16,7 +16,8 @@ from tricks.worlds import CLASSIC, WORLDS
 def make_env(config: Config, purpose: str = "env", make: MakeEnv | None = None) -> Env:
     """The environment config.env on config.backend; "auto" picks the tensor world if there is one.
 
-    A tensor world takes no arguments and no wrappers: with any of these, "auto" picks gymnasium.
+    A tensor world takes no arguments and no wrappers, and has no infos to record: with any of these, "auto" picks
+    gymnasium.
 
     If `make` is given, it makes every lane, and config.env is only a label. Raises InputError if the backend does not
     have the environment, if the environment does not report the lives that config.life_ends needs, or if the machine
@@ -40,7 +41,7 @@ def backend(config: Config, purpose: str) -> Env:
     if (
         config.backend in ("auto", "tensor")
         and config.env in WORLDS
-        and not (config.backend == "auto" and changes(config))
+        and not (config.backend == "auto" and (changes(config) or config.record))
     ):
         refuse_changes(config)
         return TensorEnv(WORLDS[config.env], config, purpose)

@@ -7,7 +7,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
-from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from tricks.errors import InputError
 
@@ -19,12 +18,6 @@ def with_masks(env: gym.Env) -> gym.Env:
     """The environment with its masks in `info["action_mask"]`: itself, unless it gives them in another way."""
     found = shows_mask(env.observation_space, env.action_space)
     return MaskInInfo(env) if found or env.has_wrapper_attr(METHOD) else env
-
-
-def gives_masks(env: VectorEnv) -> bool:
-    """Whether lanes give masks in another way."""
-    method = isinstance(env, SyncVectorEnv) and env.envs[0].has_wrapper_attr(METHOD)
-    return method or shows_mask(env.single_observation_space, env.single_action_space)
 
 
 def shows_mask(observation: gym.Space[Any], action: gym.Space[Any]) -> bool:

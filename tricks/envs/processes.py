@@ -6,36 +6,103 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Sequence
+from functools import cached_property
+from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any, NoReturn
 
 import cloudpickle
-import gymnasium as gym
 import torch
-from gymnasium.vector import AsyncVectorEnv
-from gymnasium.vector.async_vector_env import AsyncState
+from gymnasium.vector.utils import CloudpickleWrapper
 
+from tricks.config import Config
+from tricks.core.env import MakeEnv
 from tricks.core.orphans import follow_parent
-from tricks.errors import InputError, in_words, said
+from tricks.core.spaces import Spaces
+from tricks.envs.generators import Draws
+from tricks.envs.stepping import Columns, Lane, Told
+from tricks.errors import InputError, in_words
 
 PATIENCE = 5.0  # seconds a worker has to close its environment
 
 
-def make_workers(make: Callable[[], gym.Env], lanes: int) -> AsyncVectorEnv:
-    """A vector environment of `lanes` processes, each with an environment from `make`; NEXT_STEP autoreset.
+class WorkerLanes:
+    """The lanes of one seed, in a process each. They end when this process does, however it ends.
 
-    Where possible the processes are forked: they start fast and share this process's registrations. They end when this
-    process does, however it ends.
+    Where possible the processes are forked: they start fast and share this process's registrations. `hear` and `spaces`
+    raise InputError with what a lane raised, or if its process has died.
     """
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    if method is None:
-        refuse_unpicklable(make)
-    return Workers([partial(_begin, make, os.getpid())] * lanes, copy=False, context=method)
+
+    lanes = ()
+
+    def __init__(self, config: Config, make: MakeEnv | None, draws: Sequence[Draws]) -> None:
+        method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+        if method is None:
+            refuse_unpicklable(make)
+        context = multiprocessing.get_context(method)
+        self._id = config.env
+        self._pipes: list[Connection] = []
+        self._workers: list[Any] = []
+        for each in draws:
+            ours, theirs = context.Pipe()
+            given = theirs, config, CloudpickleWrapper(make), each  # type: ignore[arg-type]
+            worker = context.Process(target=work, args=given, daemon=True)  # type: ignore[attr-defined]
+            worker.start()
+            theirs.close()  # so that the pipe closes when the worker dies
+            self._pipes.append(ours)
+            self._workers.append(worker)
+
+    @cached_property
+    def spaces(self) -> list[Spaces]:
+        """Those of each lane, once it has been made."""
+        return [cloudpickle.loads(self._answer(lane, f"{self._id}: ")) for lane in range(len(self._pipes))]
+
+    def ask(self, call: str, each: Sequence[Any]) -> None:
+        """Begin a call, reset or step, of every lane with its own argument; `hear` writes down what comes of it."""
+        for lane, (pipe, given) in enumerate(zip(self._pipes, each, strict=True)):
+            try:
+                pipe.send((call, given))
+            except OSError as error:
+                raise self._died(lane, error) from error
+
+    def hear(self, columns: Columns) -> dict[int, Told]:
+        return columns.fill([self._answer(lane) for lane in range(len(self._pipes))])
+
+    def _answer(self, lane: int, before: str = "") -> Any:
+        try:
+            well, answer = self._pipes[lane].recv()
+        except (EOFError, OSError) as error:
+            raise self._died(lane, error, before) from error
+        if not well:
+            raise InputError(answer)
+        return answer
+
+    def _died(self, lane: int, error: Exception, before: str = "") -> InputError:
+        """What became of a worker whose pipe is closed."""
+        worker = self._workers[lane]
+        worker.join(1.0)  # its pipe closes just before it exits
+        if (code := worker.exitcode) is None:
+            return InputError(f"{before}the worker process of lane {lane} does not respond ({type(error).__name__})")
+        reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        return InputError(f"{before}the worker process of lane {lane} has died ({reason})")
+
+    def close(self) -> None:
+        """Terminate the workers, even in mid-step, and wait for them; kill those that do not close in time."""
+        for worker in self._workers:
+            worker.terminate()
+        deadline = time.monotonic() + PATIENCE
+        for worker in self._workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+            if worker.is_alive():
+                worker.kill()
+                worker.join()
+        for pipe in self._pipes:
+            pipe.close()
+        self._workers, self._pipes = [], []
 
 
-def refuse_unpicklable(make: Callable[[], gym.Env]) -> None:
+def refuse_unpicklable(make: MakeEnv | None) -> None:
     """Raise InputError if a function cannot be sent to a worker process."""
     try:
         cloudpickle.dumps(make)
@@ -46,80 +113,31 @@ def refuse_unpicklable(make: Callable[[], gym.Env]) -> None:
         ) from error
 
 
-class Workers(AsyncVectorEnv):
-    """Raises the first error of a worker, without printing its traceback."""
-
-    def _raise_if_errors(self, successes: Iterable[bool]) -> None:
-        if not all(successes):
-            _, kind, error, _ = self.error_queue.get()
-            self._state = AsyncState.DEFAULT
-            raise error if isinstance(error, BaseException) else kind(error)
-
-
-def close_workers(env: AsyncVectorEnv) -> None:
-    """Terminate the workers, even in mid-step, and wait for them; kill those that do not close in time."""
-    if env.closed:
-        return
-    env.closed = True  # its own close() waits for answers that may never come
-    for process in env.processes:
-        process.terminate()
-    deadline = time.monotonic() + PATIENCE
-    for process in env.processes:
-        process.join(max(0.0, deadline - time.monotonic()))
-        if process.is_alive():
-            process.kill()
-            process.join()
-    for pipe in env.parent_pipes:
-        if pipe is not None:
-            pipe.close()
-
-
-def what_happened(env: AsyncVectorEnv, error: Exception) -> str:
-    """Describe an error that came from the workers: the exception in one, or how one died."""
-    if not isinstance(error, EOFError | OSError):
-        return said(error)
-    for lane, process in enumerate(env.processes):
-        process.join(0.1)  # its pipe closes just before it exits
-        if process.exitcode is not None:
-            code = process.exitcode
-            reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-            return f"the worker process of lane {lane} has died ({reason})"
-    return f"a worker process does not respond ({type(error).__name__})"
-
-
-def _begin(make: Callable[[], gym.Env], parent: int) -> gym.Env:
-    """Make the environment; in a worker, first set up signal handling and output.
+def work(pipe: Connection, config: Config, make: CloudpickleWrapper, draws: Draws) -> None:
+    """A worker: makes its lane, sends the spaces, and answers each call with (True, what came) or (False, an error).
 
     The parent handles Ctrl-C and a closed terminal, and sends SIGTERM to end the worker. A worker prints nothing; the
     parent reports what an environment raises.
     """
-    if os.getpid() == parent:  # AsyncVectorEnv makes one environment in the parent to learn its spaces
-        return make()
     sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open for the worker's lifetime
     for name in ("SIGINT", "SIGHUP"):
         with contextlib.suppress(AttributeError):  # not every platform has both
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _leave)  # sys.exit closes the environment
+    signal.signal(signal.SIGTERM, _leave)
     follow_parent(PATIENCE)
     torch.set_num_threads(1)  # one worker, one core
-    return PlainErrors(make())
+    try:
+        lane = Lane(config, make.fn, draws)
+        with contextlib.closing(lane.env):
+            pipe.send((True, cloudpickle.dumps(lane.spaces)))
+            while True:
+                call, given = pipe.recv()
+                pipe.send((True, getattr(lane, call)(given)))
+    except EOFError:  # the parent is gone
+        return
+    except Exception as error:
+        pipe.send((False, in_words(error)))
 
 
 def _leave(signal: int, frame: FrameType | None) -> NoReturn:
     sys.exit(0)
-
-
-class PlainErrors(gym.Wrapper):
-    """Re-raises the environment's exceptions as RuntimeError, because not every exception can be pickled."""
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        try:
-            return self.env.reset(**options)
-        except Exception as error:
-            raise RuntimeError(in_words(error)) from None
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        try:
-            return self.env.step(action)
-        except Exception as error:
-            raise RuntimeError(in_words(error)) from None

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
@@ -200,20 +200,22 @@ def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]
     return msgspec.convert({"as_vector": True, **config}, Config), switched(tricks)
 
 
-def check_curve(curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged: Mapping[int, int]) -> None:
+def check_curve(
+    curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged: Mapping[int, int], recorded: Iterable[str] = ()
+) -> None:
     """Raise ValueError unless these can be the rows of a run: its columns, seeds, and numbers that can occur.
 
     Older runs may lack some diagnostics. Returns and lengths are finite except in seeds that diverged.
     """
     needed = COLUMNS[: COLUMNS.index("length") + 1]
-    if missing := [name for name in needed if name not in curve]:
+    if missing := [name for name in (*needed, *recorded) if name not in curve]:
         raise ValueError(f"it has no column {', '.join(missing)}")
-    if unknown := [name for name in curve if name not in COLUMNS]:
+    if unknown := [name for name in curve if name not in (*COLUMNS, *recorded)]:
         raise ValueError(f"it has an unknown column {', '.join(map(str, unknown))}")
     if len(curve) != rows:
         raise ValueError(f"it has {len(curve)} rows, not {rows}")
     wrong = [name for name in COUNTS if curve[name].dtype != np.int64 or (curve[name] < 0).any()]
-    wrong += [name for name in MEASURES if name in curve and curve[name].dtype.kind not in "if"]
+    wrong += [name for name in (*MEASURES, *recorded) if name in curve and curve[name].dtype.kind not in "if"]
     healthy = curve[~curve["seed"].isin(list(diverged))]
     wrong += [name for name in ("return", "length") if not wrong and np.isinf(healthy[name]).any()]
     if wrong:

@@ -13,12 +13,13 @@ from torch import Tensor
 from tricks.config import Config
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks
+from tricks.record import recorded
 from tricks.runs.about import About, asked, check_curve, digest, read_about, whole
 from tricks.runs.best import named_best
 from tricks.runs.checkpoint import how_to_resume
 from tricks.runs.csv_tables import read_table
 from tricks.runs.folder import CHECKPOINT, LAST, finished, found
-from tricks.runs.learning_curve import as_curve
+from tricks.runs.learning_curve import as_curve, columns_of
 from tricks.runs.state import parse
 from tricks.runs.tensor_files import tensors_in
 from tricks.runs.versions import Made, made_with, unknown_to_us
@@ -56,7 +57,7 @@ def contents(folder: Path) -> Contents:
 
     def curve_in(content: bytes) -> pd.DataFrame:
         curve = read_table(BytesIO(content))
-        check_curve(curve, about.rows, config.seed_list, dict(about.diverged))
+        check_curve(curve, about.rows, config.seed_list, dict(about.diverged), recorded(config.record))
         curve.attrs = dict(about.origin.items())
         return curve
 
@@ -85,9 +86,9 @@ def _unfinished(folder: Path) -> Contents:
 
     def known(parts: Mapping[str, Any]) -> Contents:
         log = parts["log"]
-        curve = as_curve(log["rows"].numpy(), log.get("origin", {}))
+        curve = as_curve(log["rows"].numpy(), columns_of(saved.config), log.get("origin", {}))
         diverged, reasons = dict(log["diverged"]), dict(log["reasons"])
-        check_curve(curve, len(curve), saved.config.seed_list, diverged)
+        check_curve(curve, len(curve), saved.config.seed_list, diverged, recorded(saved.config.record))
         about = About(
             config=asdict(saved.config),
             tricks=list(saved.tricks.on),

@@ -1,14 +1,24 @@
 """The learning curve as a table: its columns, and the score at the end of training."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tricks import ladder
+from tricks.config import Config
+from tricks.errors import InputError
+from tricks.record import recorded
 
-OWN = ("policy_loss", "entropy", "grad_norm", "learning_rate", "eval_return")  # on every rung; tricks add the others
+OWN = (
+    "policy_loss",
+    "entropy",
+    "grad_norm",
+    "learning_rate",
+    "eval_return",
+    "reward",
+)  # on every rung; tricks add the others
 LED = (  # these come first, in the order of the stored curves
     *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
     *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
@@ -24,18 +34,26 @@ COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTIC
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
 
 
-def as_curve(rows: np.ndarray, origin: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows [R, COLUMNS] as a table, sorted by seed and update; origin: its attributes, see `Run`."""
-    curve = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COUNTS, int))
+def columns_of(config: Config) -> tuple[str, ...]:
+    """All columns of a run's curve, those that it records last. Raises InputError for one that is there already."""
+    if own := [name for name in recorded(config.record) if name in COLUMNS]:
+        raise InputError(f"record: every curve has a column {own[0]!r}, so info's {own[0]!r} cannot be one")
+    return (*COLUMNS, *recorded(config.record))
+
+
+def as_curve(rows: np.ndarray, columns: Sequence[str], origin: Mapping[str, Any]) -> pd.DataFrame:
+    """Rows [R, columns] as a table, sorted by seed and update; origin: its attributes, see `Run`."""
+    curve = pd.DataFrame(rows, columns=list(columns)).astype(dict.fromkeys(COUNTS, int))
     curve.attrs = dict(origin.items())
     return curve.sort_values(["seed", "update"], ignore_index=True)
 
 
-def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1) -> pd.Series:
+def late_return(curve: pd.DataFrame, steps: int, share: float = 0.1, column: str = "return") -> pd.Series:
     """Each seed's mean return over the episodes that ended in the last `share` of a budget of `steps`.
 
-    Every episode has the same weight, however many end in one update. Seeds without such an episode are left out.
+    Or what it recorded in another column. Every episode has the same weight, however many end in one update. Seeds
+    without such an episode are left out.
     """
-    rows = curve[(curve["step"] > (1 - share) * steps) & (curve["episodes"] > 0)]
-    weighted = (rows["return"] * rows["episodes"]).groupby(rows["seed"]).sum()
+    rows = curve[(curve["step"] > (1 - share) * steps) & curve[column].notna() & (curve["episodes"] > 0)]
+    weighted = (rows[column] * rows["episodes"]).groupby(rows["seed"]).sum()
     return weighted / rows.groupby("seed")["episodes"].sum()

@@ -7,10 +7,8 @@ from typing import Any
 from tricks.core.extras import extra
 from tricks.errors import InputError
 from tricks.runs.files import write_whole
-from tricks.runs.learning_curve import COLUMNS
 from tricks.runs.log import Rows
 
-HEADER = ",".join(COLUMNS) + "\n"
 REPLACED = ("run.json", "agent.pt", "curve.png")  # of an earlier run in the same folder
 
 
@@ -29,33 +27,34 @@ class CurveFile:
     def __call__(self, rows: Rows) -> None:
         try:
             if not self.begun:
-                self._begin(int(rows[0]["update"]))
+                self._begin(rows[0])
             with self.path.open("a", encoding="utf-8") as file:
                 file.write("".join(map(as_line, rows)))
         except OSError as error:
             raise InputError(f"cannot write {self.path}: {error.strerror}") from error
 
-    def _begin(self, update: int) -> None:
-        kept = earlier_lines(self.path, update)
+    def _begin(self, row: dict[str, float]) -> None:
+        header = ",".join(row) + "\n"
+        kept = earlier_lines(self.path, int(row["update"]), header)
         for name in REPLACED:
             (self.folder / name).unlink(missing_ok=True)
-        write_whole(self.path, HEADER + "".join(kept))
+        write_whole(self.path, header + "".join(kept))
         self.begun = True
 
 
 def as_line(row: dict[str, float]) -> str:
     """A row as a line of curve.csv, exactly as pandas writes it: NaN is empty, and floats keep full precision."""
-    return ",".join("" if isnan(row[name]) else repr(row[name]) for name in COLUMNS) + "\n"
+    return ",".join("" if isnan(x) else repr(x) for x in row.values()) + "\n"
 
 
-def earlier_lines(path: Path, update: int) -> list[str]:
+def earlier_lines(path: Path, update: int, expected: str) -> list[str]:
     """The complete lines in curve.csv from updates before this one; none if there is no such file."""
     if update == 0 or not path.is_file():
         return []
     header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
-    if header != HEADER:
+    if header != expected:
         return []
-    whole = [line for line in lines if line.endswith("\n") and line.count(",") == len(COLUMNS) - 1]
+    whole = [line for line in lines if line.endswith("\n") and line.count(",") == header.count(",")]
     return [line for line in whole if (of := line.split(",")[1]).isdecimal() and int(of) < update]
 
 

@@ -18,9 +18,11 @@ from tricks.core.rollout import Rollout
 from tricks.core.seeds import later
 from tricks.errors import InputError, StopTraining
 from tricks.kl_stop import OF_POLICY, reached
+from tricks.record import recorded
 from tricks.runs.best import Best, State
-from tricks.runs.learning_curve import COLUMNS, COUNTS, DIAGNOSTICS, OF_BOX, as_curve
+from tricks.runs.learning_curve import COUNTS, DIAGNOSTICS, OF_BOX, as_curve, columns_of
 from tricks.runs.progress import progress
+from tricks.runs.tally import Tally
 
 WATCHED = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")  # a seed ends if one of them is not finite
 LOST = "the loss or its gradient is not finite"  # why a seed ends if its environment is not to blame
@@ -43,7 +45,7 @@ class Log:
 
     OWNERS: ClassVar[dict[str, Owner]] = {
         **dict.fromkeys(("steps", "active", "update", "held", "kept"), "seed"),
-        "open": "episode",
+        **dict.fromkeys(("open", "tally"), "episode"),
         **dict.fromkeys(("rows", "diverged", "reasons", "origin", "seconds"), "run"),
     }
 
@@ -60,7 +62,9 @@ class Log:
         self._notes: dict[str, list[Tensor]] = {}
         self._of: dict[str, list[Tensor]] = {}  # [S]: the seeds that each note is of, if not of all
         self.quiet: Collection[str] = ()  # diagnostics that are not recorded for now
-        self._rows: list[np.ndarray] = []  # [active seeds, COLUMNS]
+        self.columns = columns_of(config)
+        self._rows: list[np.ndarray] = []  # [active seeds, columns]
+        self._tally = Tally(recorded(config.record), size, config.lanes, device)
         self.open = torch.zeros(size, config.lanes, 2, dtype=torch.float64, device=device)  # return and length so far
         self._start, self._before = time.perf_counter(), 0.0  # seconds of the run before it was resumed
         self._bar = progress(size * self.budget)
@@ -101,15 +105,17 @@ class Log:
         for name, played in zip(OF_BOX, (rollout.std, rollout.clipped), strict=True):
             if played is not None:  # NaN where a seed has no rows
                 self.note(**{name: torch.where(rollout.valid, played, 0).flatten(1).sum(1) / taken})
+        self.note(reward=rollout.score.flatten(1).sum(1) / taken)  # of tasks that never end, there is no return
         self.steps += taken
         self._bar.update(int(taken.sum()))
         columns = {name: self._summary(name) for name in DIAGNOSTICS} | self._episodes(rollout)
+        columns |= {} if rollout.record is None else self._tally(rollout)
         if rollout.faults:
             faulty = torch.tensor([seed in rollout.faults for seed in self.seeds], device=taken.device)
             columns |= {name: columns[name].masked_fill(faulty, torch.nan) for name in DIAGNOSTICS}
         columns |= {"seed": taken.new_tensor(self.seeds), "step": self.steps}
         columns["update"] = taken.new_tensor(self.update)
-        table = torch.stack([columns[name].double() for name in COLUMNS], 1)
+        table = torch.stack([columns[name].double() for name in self.columns], 1)
         self._rows.append(table[self.active].cpu().numpy())
         watched = [torch.stack(self._notes[name]).isfinite().all(0) for name in WATCHED if name in self._notes]
         finite = torch.stack(watched).all(0)
@@ -126,9 +132,9 @@ class Log:
 
     def latest(self) -> Rows:
         """The rows of the last update, one per seed that was active in it."""
-        kinds = [int if name in COUNTS else float for name in COLUMNS]
+        kinds = [int if name in COUNTS else float for name in self.columns]
         return [
-            {name: kind(x) for name, kind, x in zip(COLUMNS, kinds, row.tolist(), strict=True)}
+            {name: kind(x) for name, kind, x in zip(self.columns, kinds, row.tolist(), strict=True)}
             for row in self._rows[-1]
         ]
 
@@ -152,23 +158,35 @@ class Log:
     def curve(self) -> pd.DataFrame:
         """All rows, sorted by seed and update."""
         self._bar.close()
-        return as_curve(np.concatenate(self._rows), self.origin)
+        return as_curve(np.concatenate(self._rows), self.columns, self.origin)
+
+    @property
+    def tally(self) -> Tensor:
+        """The recorded numbers of the open episodes, [S, 2, N, R]."""
+        return self._tally.open
+
+    @tally.setter
+    def tally(self, numbers: Tensor) -> None:
+        self._tally.open = numbers
 
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
-        rows = np.concatenate([np.empty((0, len(COLUMNS))), *self._rows])
+        rows = np.concatenate([np.empty((0, len(self.columns))), *self._rows])
         state: dict[str, Any] = {"steps": self.steps, "active": self.active, "update": torch.tensor(self.update)}
         state |= {"diverged": dict(self.diverged), "reasons": dict(self.reasons)}
         state |= {} if self.held is None else {"held": self.held}
         state |= {} if self.kept is None else {"kept": self.kept._asdict()}
         state |= {"origin": self.origin} if self.origin else {}
-        return state | {"rows": torch.from_numpy(rows), "open": self.open, "seconds": self.seconds}
+        open = {"open": self.open, "tally": self.tally}
+        return state | open | {"rows": torch.from_numpy(rows), "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["rows"].shape[1] != len(COLUMNS):
+        if state["rows"].shape[1] != len(self.columns):
             raise ValueError("its curve has other columns")
         device = self.steps.device
-        self.steps, self.active, self.open = (state[name].to(device) for name in ("steps", "active", "open"))
+        self.steps, self.active, self.open, self.tally = (
+            state[name].to(device) for name in ("steps", "active", "open", "tally")
+        )
         self.held = state["held"].to(device) if "held" in state else None
         self.kept = Best.of(state["kept"], device) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))

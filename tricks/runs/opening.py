@@ -20,6 +20,7 @@ from tricks.ladder import Tricks
 from tricks.recurrent import refuse_more_minibatches
 from tricks.runs.about import read_back
 from tricks.runs.evaluation import Evaluation, play_needs
+from tricks.runs.learning_curve import columns_of
 from tricks.runs.remarks import remark
 from tricks.runs.sizes import Need, in_total, largest, needs, on_host, refuse_too_large
 from tricks.squash import squashed
@@ -48,6 +49,7 @@ def open_env(
     takes more than a gigabyte. Raises InputError like `make_env`.
     """
     find_device(config.device)
+    columns_of(config)  # refuses to record what is a column already
     refuse_endless(config, tricks)
     refuse([*needs(config, tricks), lane_need(config, make)], config)
     announce(config, make)
@@ -71,7 +73,7 @@ def open_env(
         refuse(found, config)
         if sum(need.bytes for need in found) > MUCH:
             print(in_total(found), file=sys.stderr)
-        remark(env, config, tricks)
+        remark(env, config, tricks, make)
     except BaseException:
         env.close()
         raise
@@ -112,7 +114,7 @@ def lane_kind(config: Config, make: MakeEnv | None) -> str:
     """What steps the lanes: tensor, vector (one object for all lanes), python (one for each), processes, ..."""
     if make is not None:
         return "processes" if config.backend == "processes" else "python"
-    if config.backend in ("auto", "tensor") and config.env in WORLDS and not changes(config):
+    if config.backend in ("auto", "tensor") and config.env in WORLDS and not (changes(config) or config.record):
         return "tensor"
     if config.backend in ("processes", "envpool"):
         return config.backend

@@ -91,8 +91,8 @@ class Policy(nn.Module):
         if self.plan["squashed"]:
             action = action.tanh()
         if self.plan["squashed"] or self.plan["rescaled"]:
-            action = self.low + (action.clamp(-1, 1) + 1) / 2 * (self.high - self.low)
-        if not self.plan["rescaled"] and self.plan["dtype"].startswith(("int", "uint", "bool")):
+            action = (self.low / 2 + self.high / 2) + (self.high / 2 - self.low / 2) * action.clamp(-1, 1)
+        if self.plan["dtype"].startswith(("int", "uint", "bool")):
             action = action.round()
         action = torch.minimum(torch.maximum(action, self.low), self.high)
         return action.reshape(-1, *self.plan["shape"]).to(getattr(torch, self.plan["dtype"]))

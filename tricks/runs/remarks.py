@@ -7,7 +7,9 @@ import gymnasium as gym
 import numpy as np
 
 from tricks.config import Config
-from tricks.core.env import Env
+from tricks.core.env import Env, MakeEnv
+from tricks.envs.distinct import unseeded
+from tricks.envs.vectors import has_vector_version
 from tricks.ladder import Tricks
 from tricks.worlds import WORLDS
 
@@ -15,16 +17,18 @@ WIDE = 10.0  # half the width of a box, in σ, beyond which a policy explores li
 SAID: set[str] = set()
 
 
-def remark(env: Env, config: Config, tricks: Tricks) -> None:
+def remark(env: Env, config: Config, tricks: Tricks, make: MakeEnv | None = None) -> None:
     """Say on stderr what is odd about the environment, unless it is one of this project's worlds."""
-    for line in remarks(env, config, tricks) if config.env not in WORLDS or env.id != config.env else ():
+    for line in remarks(env, config, tricks, make) if config.env not in WORLDS or env.id != config.env else ():
         if line not in SAID:
             SAID.add(line)
             print(line, file=sys.stderr)
 
 
-def remarks(env: Env, config: Config, tricks: Tricks) -> Iterator[str]:
-    """Masks that nobody looks at, and boxes of which the policy explores next to nothing."""
+def remarks(env: Env, config: Config, tricks: Tricks, make: MakeEnv | None = None) -> Iterator[str]:
+    """Random numbers without a seed, masks that nobody looks at, and boxes that the policy hardly explores."""
+    if config.backend != "envpool" and not has_vector_version(config, make):
+        yield from (f"{env.id} {fault}" for fault in unseeded(config, make))
     if env.masks and not tricks.action_mask:
         yield f"{env.id} says which actions are legal, which has no effect without --action-mask (action_mask=True)"
     space, std = env.spaces.action, float(np.exp(max(config.each("log_std_init"))))

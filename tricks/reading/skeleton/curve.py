@@ -36,10 +36,10 @@ class Log:
         unfinished, ended = (tally * later.unsqueeze(-1)).sum(1), done.any(1).unsqueeze(-1)  # [S, N, 2]
         finished = torch.where(ended, self.open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
         self.open = torch.where(ended, 0, self.open) + unfinished
-        self.steps, count = self.steps + rollout.valid.flatten(1).sum(1), done.flatten(1).sum(1)
-        average = finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
+        taken, count, paid = rollout.valid.flatten(1).sum(1), done.flatten(1).sum(1), rollout.score.flatten(1).sum(1)
+        self.steps, average = self.steps + taken, finished / count.unsqueeze(1)  # 0/0 = NaN where no episode ended
         columns = {"step": self.steps, "episodes": count, "return": average[:, 0], "length": average[:, 1]}
-        for name, note in self.notes.items():
+        for name, note in ({"reward": [paid / taken]} | self.notes).items():
             columns[name] = torch.stack(note, 1).amax(1) if name == "max_ratio" else torch.stack(note, 1).mean(1)
         watched = ("policy_loss", "grad_norm", "value_grad_norm", "auxiliary_loss")
         finite = torch.stack([columns[name] for name in watched if name in columns]).isfinite().all(0)
