@@ -125,8 +125,8 @@ def load(
     evaluation = named_evaluation(folder, config, told, eval_env, wrap)
     seconds = float("nan") if about.seconds is None else about.seconds
     ended = dict(about.diverged), dict(about.reasons), seconds
-    more = make, body, about.made_with, found.last
-    return Run(config, tricks, agent, found.curve, *ended, best or None, *more, evaluation=evaluation)
+    run = Run(config, tricks, agent, found.curve, *ended, best or None, make, body, about.made_with, found.last)
+    return replace(run, evaluation=evaluation)
 
 
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:

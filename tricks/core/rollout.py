@@ -109,8 +109,7 @@ class Player:
         self.family = env.spaces.family
         self.state: Carried | None = None
         self._rows: list[tuple[Tensor, ...]] = []
-        self._logits: list[Tensor] = []  # of a Gaussian policy
-        self._records: list[Tensor] = []
+        self._logits, self._records = list[Tensor](), list[Tensor]()  # the former of a Gaussian policy
 
     @torch.inference_mode()
     def step(self, policy: Policy, playing: Tensor) -> None:

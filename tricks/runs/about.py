@@ -4,14 +4,12 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 import gymnasium as gym
 import msgspec
-import numpy as np
-import pandas as pd
 from msgspec import Meta, Struct
 
 from tricks.config import Config
@@ -20,7 +18,6 @@ from tricks.core.spaces import Spaces
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks, switched
 from tricks.runs.evaluation import Evaluation
-from tricks.runs.learning_curve import COLUMNS, COUNTS
 from tricks.runs.versions import MadeWith
 
 Count = Annotated[int, Meta(ge=0)]
@@ -28,7 +25,6 @@ Whole = Annotated[str, Meta(pattern=r"^u?int(8|16|32|64)$")]
 Own = list[Literal["env", "body"]]
 LARGEST = 10**8  # numbers in an observation
 ORIGIN = ("joined", "from")  # attributes of a curve, see `Run`
-MEASURES = tuple(name for name in COLUMNS if name not in COUNTS)
 
 
 class Discrete(Struct, tag="Discrete", tag_field="kind", forbid_unknown_fields=True):
@@ -198,30 +194,3 @@ def asked(config: Mapping[str, Any], tricks: list[str]) -> tuple[Config, Tricks]
     if unknown := set(config) - {field.name for field in fields(Config)}:
         raise ValueError(f"Config has no field {', '.join(sorted(unknown))}")
     return msgspec.convert({"as_vector": True, **config}, Config), switched(tricks)
-
-
-def check_curve(
-    curve: pd.DataFrame, rows: int, seeds: tuple[int, ...], diverged: Mapping[int, int], recorded: Iterable[str] = ()
-) -> None:
-    """Raise ValueError unless these can be the rows of a run: its columns, seeds, and numbers that can occur.
-
-    Older runs may lack some diagnostics. Returns and lengths are finite except in seeds that diverged.
-    """
-    needed = COLUMNS[: COLUMNS.index("length") + 1]
-    if missing := [name for name in (*needed, *recorded) if name not in curve]:
-        raise ValueError(f"it has no column {', '.join(missing)}")
-    if unknown := [name for name in curve if name not in (*COLUMNS, *recorded)]:
-        raise ValueError(f"it has an unknown column {', '.join(map(str, unknown))}")
-    if len(curve) != rows:
-        raise ValueError(f"it has {len(curve)} rows, not {rows}")
-    wrong = [name for name in COUNTS if curve[name].dtype != np.int64 or (curve[name] < 0).any()]
-    wrong += [name for name in (*MEASURES, *recorded) if name in curve and curve[name].dtype.kind not in "if"]
-    healthy = curve[~curve["seed"].isin(list(diverged))]
-    wrong += [name for name in ("return", "length") if not wrong and np.isinf(healthy[name]).any()]
-    if wrong:
-        raise ValueError(f"it has an impossible value in the column {', '.join(wrong)}")
-    if set(curve["seed"]) != set(seeds):
-        raise ValueError("it has other seeds than run.json")
-    for name, least in (("update", 1), ("step", 0)):  # a rollout may have no experience
-        if (curve.groupby("seed")[name].diff() < least).any():
-            raise ValueError(f"it is out of order in the column {name}")

@@ -14,12 +14,12 @@ from tricks.config import Config
 from tricks.errors import InputError, said
 from tricks.ladder import Tricks
 from tricks.record import recorded
-from tricks.runs.about import About, asked, check_curve, digest, read_about, whole
+from tricks.runs.about import About, asked, digest, read_about, whole
 from tricks.runs.best import named_best
 from tricks.runs.checkpoint import how_to_resume
 from tricks.runs.csv_tables import read_table
 from tricks.runs.folder import CHECKPOINT, LAST, finished, found
-from tricks.runs.learning_curve import as_curve, columns_of
+from tricks.runs.learning_curve import as_curve, check_curve, columns_of
 from tricks.runs.state import parse
 from tricks.runs.tensor_files import tensors_in
 from tricks.runs.versions import Made, made_with, unknown_to_us
@@ -101,7 +101,7 @@ def _unfinished(folder: Path) -> Contents:
             checksums={},
             checksum="",
             made_with=saved.made_with,
-            evaluation=saved.evaluation and saved.evaluation.told(),
+            evaluation=None if saved.evaluation is None else saved.evaluation.told(),
         )
         tensors = dict(parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
         last = partial(bytes, content)

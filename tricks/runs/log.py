@@ -160,14 +160,8 @@ class Log:
         self._bar.close()
         return as_curve(np.concatenate(self._rows), self.columns, self.origin)
 
-    @property
-    def tally(self) -> Tensor:
-        """The recorded numbers of the open episodes, [S, 2, N, R]."""
-        return self._tally.open
-
-    @tally.setter
-    def tally(self, numbers: Tensor) -> None:
-        self._tally.open = numbers
+    tally = property(lambda log: log._tally.open, lambda log, open: setattr(log._tally, "open", open))
+    """What is recorded of the open episodes, [S, 2, N, R]."""
 
     def state_dict(self) -> dict[str, Any]:
         """The state between two updates."""
@@ -177,16 +171,15 @@ class Log:
         state |= {} if self.held is None else {"held": self.held}
         state |= {} if self.kept is None else {"kept": self.kept._asdict()}
         state |= {"origin": self.origin} if self.origin else {}
-        open = {"open": self.open, "tally": self.tally}
-        return state | open | {"rows": torch.from_numpy(rows), "seconds": self.seconds}
+        state |= {"open": self.open, "tally": self.tally}
+        return state | {"rows": torch.from_numpy(rows), "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["rows"].shape[1] != len(self.columns):
             raise ValueError("its curve has other columns")
         device = self.steps.device
-        self.steps, self.active, self.open, self.tally = (
-            state[name].to(device) for name in ("steps", "active", "open", "tally")
-        )
+        own = (state[name].to(device) for name in ("steps", "active", "open", "tally"))
+        self.steps, self.active, self.open, self.tally = own
         self.held = state["held"].to(device) if "held" in state else None
         self.kept = Best.of(state["kept"], device) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))
