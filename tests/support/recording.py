@@ -175,7 +175,7 @@ def state(agent: Reference) -> dict[str, Any]:
 
 
 def tally(rows: list[Row], ongoing: np.ndarray) -> dict[str, float]:
-    """How many episodes ended, their mean return and length; ongoing [lanes, 2] has those of the episodes so far."""
+    """How many episodes ended, their mean return and length, and the mean reward; ongoing [lanes, 2]: those so far."""
     ended = []
     for row in rows:
         ongoing[row.lane] += row.reward, 1
@@ -183,7 +183,8 @@ def tally(rows: list[Row], ongoing: np.ndarray) -> dict[str, float]:
             ended.append(ongoing[row.lane].copy())
             ongoing[row.lane] = 0
     score, length = np.mean(ended, 0) if ended else (np.nan, np.nan)
-    return {"episodes": len(ended), "return": float(score), "length": float(length)}
+    reward = float(np.mean([row.reward for row in rows]))
+    return {"episodes": len(ended), "return": float(score), "length": float(length), "reward": reward}
 
 
 def differences(recording: Recording) -> Iterator[tuple[str, str, float]]:
