@@ -1,6 +1,6 @@
 """What reaches an environment as an action is finite and in its box, whatever the policy asks."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ BOUNDED = [
     Box(-(2**63), 2**63 - 1, (2,), np.int64),
     Box(0, 2**64 - 1, (2,), np.uint64),
     Box(0, 255, (2,), np.uint8),
-    Box(0, 1, (2,), np.bool_),
+    Box(0, 1, (2,), cast(Any, np.bool_)),
     Box(-F32, F32, (2,), np.float32),
     Box(-F64, F64, (2,), np.float64),
     Box(-0.1, 0.3, (2,), np.float16),

@@ -92,7 +92,7 @@ def test_the_user_s_own_generators_are_left_alone(name: str) -> None:
 
 @pytest.mark.parametrize("tricks", [REINFORCE, PPO], ids=["episodes", "segments"])
 def test_a_curve_is_the_same_again_and_in_any_backend(tricks: Any) -> None:
-    curves = []
+    curves = list[pd.DataFrame]()
     for backend in (*BACKENDS, "gymnasium"):
         random.seed(len(curves))
         config = Config(**vars(SMALL) | {"backend": backend})

@@ -4,6 +4,7 @@ Python also checks each index of an array. It takes about a thousand times as lo
 """
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -19,11 +20,13 @@ from support.learners import assert_alike as assert_learned
 from tricks import PPO, Config
 from tricks.core.rollout import Player
 from tricks.envs.make import make_env
+from tricks.envs.tensor import TensorEnv
 from tricks.fast.formulas import formula
 from tricks.fused import compiled_losses as code
 from tricks.fused.playing import play_episodes, play_segment
 from tricks.ladder import closed, switched
 from tricks.loop import build_agent
+from tricks.state_norm import ObsStats
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -63,10 +66,12 @@ def test_playing(world: str, whole: bool) -> None:
     name = "tricks.core.rollout.play_episodes" if whole else "tricks.segments.play_segment"
     for form in (play_episodes if whole else play_segment, formula(name)):
         env = make_env(config)
+        assert isinstance(env, TensorEnv)
         env._limit = 9
         agent = build_agent(env.spaces, config, replace(PPO, state_norm=True))
-        stats, (rows, average, squares) = agent.obs_stats, agent.obs_stats.moments
-        stats.moments = stats.moments._replace(rows=rows + 1, mean=average + 0.01, squares=squares + 1e-5)
+        stats = cast(ObsStats, agent.obs_stats)
+        count, average, squares = stats.moments
+        stats.moments = stats.moments._replace(rows=count + 1, mean=average + 0.01, squares=squares + 1e-5)
         with torch.no_grad():
             agent.policy_net.head.weight.mul_(30)
             agent.policy_net.head.bias[1, :, -1] = torch.nan  # of the second seed, which is always its choice

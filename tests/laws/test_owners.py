@@ -18,6 +18,7 @@ from tricks.ladder import closed, switched
 from tricks.loop import build_agent
 from tricks.runs import checkpoint
 from tricks.runs.folder import LAST
+from tricks.runs.state import State
 
 CONFIG = Config(
     "CartPole-v1", seeds=(0, 1), lanes=4, horizon=16, steps=370, hidden=(8,), epochs=2, minibatches=2, recurrent_size=4,
@@ -42,19 +43,17 @@ def config_for(tricks: Tricks) -> Config:
     return LARGER if tricks.ppg else CONFIG
 
 
-class Parts(Checkpoints):
-    """Sees every part of a training after each update, and writes nothing."""
+class Parts(State):
+    """Sees every part of a training after each update."""
 
     def __init__(self) -> None:
-        self.parts, self.active, self.seen = dict[str, Any](), list[Tensor](), list[dict[str, Tensor]]()
-
-    def begin(self, *given: Any, **parts: Any) -> None:
-        self.parts = parts
+        super().__init__()
+        self.active, self.seen = list[Tensor](), list[dict[str, Tensor]]()
 
     def end_update(self, steps: Tensor) -> None:
-        self.active.append(self.parts["log"].active.clone())
+        self.active.append(self._parts["log"].active.clone())
         self.seen.append(
-            {f"{name}/{entry}": x.clone() for name, part in self.parts.items() for entry, x in owned(part).items()}
+            {f"{name}/{entry}": x.clone() for name, part in self._parts.items() for entry, x in owned(part).items()}
         )
 
 
@@ -154,7 +153,7 @@ def tensors(state: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tu
 def test_every_tensor_in_a_checkpoint_has_an_owner(setting: Tricks, home: str) -> None:
     config, parts = replace(CONFIG, env=home, steps=65), Parts()
     train(config, setting, checkpoints=parts, evaluation=Evaluation(32, 1, keep_best=True))
-    for name, part in parts.parts.items():
+    for name, part in parts._parts.items():
         owners = owners_of(part)
         for path in tensors(part.state_dict()):
             assert path[0] in owners, f"{name}/{'/'.join(path)}"

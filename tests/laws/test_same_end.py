@@ -24,7 +24,7 @@ KINDS: dict[str, Tricks] = {
 }
 
 
-class Odd(gym.Env):  # type: ignore[type-arg]
+class Odd(gym.Env):
     """Of some seeds, a step after the thirtieth returns a bad number, as a reward or in an observation."""
 
     observation_space, action_space = spaces.Box(-np.inf, np.inf, (3,), np.float32), spaces.Discrete(2)

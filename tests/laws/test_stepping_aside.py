@@ -1,7 +1,9 @@
 """What is done to an agent while it trains has the effect that it has on the formulas: compiled forms step aside."""
 
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -44,7 +46,7 @@ def test_what_a_listener_does_has_the_effect_that_it_has_on_the_formulas(name: s
     theirs, wanted = trained(THINGS[name], formulas=True)
     assert mine == theirs
     for each, p in wanted.items():
-        torch.testing.assert_close(found[each], p, rtol=1e-3, atol=1e-5, msg=lambda text, each=each: f"{each}: {text}")
+        torch.testing.assert_close(found[each], p, rtol=1e-3, atol=1e-5, msg=partial("{}: {}".format, each))
 
 
 @pytest.mark.parametrize("names", [("log_std",), ("policy_net",), ("policy_net.body", "value_net.head.bias"), ("",)])
@@ -107,7 +109,7 @@ class Passing(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-AROUND = {
+AROUND: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "a mode": Passing,
     "fewer digits": lambda: torch.autocast("cpu", torch.bfloat16),
     "anomalies": lambda: torch.autograd.set_detect_anomaly(True),

@@ -18,6 +18,7 @@ from tricks.worlds import CLASSIC
 
 DTYPES = torch.float64, torch.float16, torch.int64, torch.int32, torch.uint8, torch.bool
 ODD = torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 30.0, -30.0, 1e-40
+EPS: list[float | tuple[float, ...]] = [1e-8, 0.1, 0.0, (0.1, 0.2, 0.3)]  # of Adam
 FORMS = "mean", "discounted_sum", "log_prob", "entropy", "dense", "affine", "world", "adam"
 Call = tuple[Callable[..., Any], list[Tensor]]
 
@@ -117,7 +118,7 @@ class Draw(random.Random):
         return lambda state, action: rules.dynamics(state, action, torch.empty(seeds, lanes, 0)), [state, action]
 
     def adam(self) -> Call:
-        seeds, numbers, eps = self.choice([1, 3]), self.choice([1, 6]), self.choice([1e-8, 0.1, 0.0, (0.1, 0.2, 0.3)])
+        seeds, numbers, eps = self.choice([1, 3]), self.choice([1, 6]), self.choice(EPS)
         weights = torch.zeros(seeds, numbers)
 
         def steps(rate: Tensor, moving: Tensor, *gradients: Tensor) -> list[Tensor]:

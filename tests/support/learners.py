@@ -5,6 +5,7 @@ import random
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import gymnasium as gym
 import torch
@@ -49,7 +50,8 @@ class Learner:
         if self.box:
             self.flags = replace(self.flags, action_mask=False)
         action = gym.spaces.Box(-1, 1, (ACTIONS,)) if self.box else gym.spaces.Discrete(ACTIONS)
-        seeds, numbers = choose([1, 3]), {"clip_range": choose([0.2, 0.5, 1.0]), "dual_clip_limit": choose([2.0, 3.0])}
+        seeds = choose([1, 3])
+        numbers: dict[str, Any] = {"clip_range": choose([0.2, 0.5, 1.0]), "dual_clip_limit": choose([2.0, 3.0])}
         numbers |= {"value_clip_range": choose([0.5, 0.1]), "huber_delta": choose([0.5, 1.0, 5.0])}
         self.config = Config("x", seeds=seeds, hidden=choose([(), (4,), (5, 3)]) or (1,), adam_eps=1e-3, **numbers)
         self.agent = build_agent(Spaces("x", gym.spaces.Box(-9, 9, (FEATURES,)), action), self.config, self.flags)
@@ -78,7 +80,7 @@ class Learner:
 
     def batch(self, rows: int) -> Batch:
         """Rows, with numbers that seldom happen in some, which are not always filler."""
-        shape, draw = (len(self.agent.seeds), rows), {"generator": self.generator}
+        shape, draw = (len(self.agent.seeds), rows), dict[str, Any](generator=self.generator)
         valid = torch.rand(shape, **draw) < self.rng.choice([0.0, 0.7, 1.0, 1.0])
         obs, legal = torch.randn(*shape, FEATURES, **draw), torch.rand(*shape, ACTIONS, **draw) < 0.7
         legal[..., 0] |= ~legal.any(-1)
@@ -137,7 +139,7 @@ def assert_alike(learner: Learner) -> bool:
         if name.endswith("norm"):  # of what overflows
             x, y = (torch.where(each.isfinite(), each, torch.nan) for each in (x, y))
         largest = float(torch.where(y.isfinite(), y, 0).abs().amax()) if y.numel() else 0.0
-        near = {"rtol": 1e-4, "atol": 1e-5 * largest + 1e-6, "equal_nan": True}
-        torch.testing.assert_close(x.double(), y.double(), **near, msg=lambda text, name=name: f"{name}: {text}")
+        near = dict[str, Any](rtol=1e-4, atol=1e-5 * largest + 1e-6, equal_nan=True)
+        torch.testing.assert_close(x.double(), y.double(), **near, msg=partial("{}: {}".format, name))
     assert (mine or {}).keys() == (theirs or {}).keys()
     return mine is not None

@@ -1,7 +1,7 @@
 """What a listener can do to an agent: hook into it, freeze it, or put something else in a part's place."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import torch
@@ -82,19 +82,24 @@ def other_eyes(agent: Agent, calls: Calls) -> None:
     agent.obs_stats = lambda obs: -obs
 
 
+def body(agent: Agent) -> Dense:
+    return cast(Dense, agent.policy_net.body)
+
+
 def bend(agent: Agent, calls: Calls) -> None:
-    agent.policy_net.body.tanh = False
+    body(agent).tanh = False
 
 
 def swap_layers(agent: Agent, calls: Calls) -> None:
-    agent.policy_net.body.layers[0] = tuple(nn.Parameter(2 * x.detach()) for x in agent.policy_net.body.layers[0])
+    weight, bias = body(agent).layers[0]
+    body(agent).layers[0] = nn.Parameter(2 * weight.detach()), nn.Parameter(2 * bias.detach())
 
 
 THINGS: dict[str, Done] = {
     "a forward hook on the policy net": lambda agent, calls: agent.policy_net.register_forward_hook(noting(calls)),
-    "a forward hook on a body": lambda agent, calls: agent.policy_net.body.register_forward_hook(noting(calls)),
+    "a forward hook on a body": lambda agent, calls: body(agent).register_forward_hook(noting(calls)),
     "a forward hook on the value net's head": lambda a, calls: a.value_net.head.register_forward_hook(noting(calls)),
-    "a hook before a forward": lambda a, calls: a.value_net.body.register_forward_pre_hook(noting(calls)),
+    "a hook before a forward": lambda a, c: a.get_submodule("value_net.body").register_forward_pre_hook(noting(c)),
     "a hook that is always called": lambda a, c: a.policy_net.register_forward_hook(noting(c), always_call=True),
     "a backward hook": lambda agent, calls: agent.policy_net.head.register_full_backward_hook(noting(calls)),
     "a hook before a backward": lambda a, calls: a.policy_net.head.register_full_backward_pre_hook(noting(calls)),
