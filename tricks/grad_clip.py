@@ -11,5 +11,4 @@ def shorten(gradient: Tensor, norm: Tensor, max_norm: PerSeed) -> Tensor:
 
     Pascanu et al. 2012, arXiv:1211.5063, algorithm 1; the 1e-6 is that of torch.nn.utils.clip_grad_norm_.
     """
-    factor = ((norm + 1e-6).reciprocal() * per_seed(max_norm, norm)).clamp(max=1)
-    return gradient * factor.unsqueeze(1)
+    return gradient * ((norm + 1e-6).reciprocal() * per_seed(max_norm, norm)).clamp(max=1).unsqueeze(1)

@@ -18,8 +18,7 @@ def orthogonal_(net: Net, seeds: Sequence[int], place: int, gain: float, head_ga
     Saxe et al. 2013, arXiv:1312.6120; gains √2, 0.01 and 1 as in openai/baselines.
     """
     for layer, (weight, bias) in enumerate(net.layers):
-        _, rows, columns = weight.shape
-        q = draw(seeds, "init", place, layer, by=partial(orthogonal, rows=rows, columns=columns))
+        q = draw(seeds, "init", place, layer, by=partial(orthogonal, rows=weight.shape[1], columns=weight.shape[2]))
         weight.copy_(q * (head_gain if layer == len(net.layers) - 1 else gain))
         bias.zero_()
 

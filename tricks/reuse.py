@@ -41,10 +41,9 @@ def deal(batch: Batch, keys: Tensor, rows: Tensor, count: int | Tensor) -> Itera
 
     Sizes differ by at most one row; seeds with fewer rows, or minibatches, are padded with rows whose valid is False.
     """
-    counts = torch.as_tensor(count, device=rows.device)
-    width = max(1, int((-(-rows // counts)).max()))  # a rollout may have no experience at all
-    k = torch.arange(int(counts.max()) + 1, device=rows.device).view(-1, 1)
-    bounds = (rows * k // counts).minimum(rows).unsqueeze(-1)  # [count+1, S, 1]
+    width = max(1, int((-(-rows // count)).max()))  # a rollout may have no experience at all
+    k = torch.arange(int(torch.as_tensor(count).max()) + 1, device=rows.device).view(-1, 1)
+    bounds = (rows * k // count).minimum(rows).unsqueeze(-1)  # [count+1, S, 1]
     place = bounds[:-1] + torch.arange(width, device=rows.device)  # [count, S, B']
     dealt = place < bounds[1:]
     place = place.minimum(bounds[1:] - 1).clamp(min=0)  # the padding repeats a real row

@@ -18,13 +18,11 @@ def gradient(loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
     The losses share nothing between seeds, so one backward pass through their sum gives every seed its own gradient.
     Parameters that the loss does not use, or that require no gradient, get 0.
     """
-    parameters = list(parameters)
-    free, grads = [p for p in parameters if p.requires_grad], dict[int, Tensor]()
+    columns = {p: torch.zeros_like(p) for p in parameters}
+    free = [p for p in columns if p.requires_grad]
     if free and (loss.requires_grad or not torch.is_grad_enabled()):  # not if all that it uses is frozen
-        found = torch.autograd.grad(loss.sum(), free, materialize_grads=True)
-        grads = dict(zip(map(id, free), found, strict=True))
-    columns = [grads[id(p)] if id(p) in grads else torch.zeros_like(p) for p in parameters]
-    return torch.cat([g.reshape(len(g), -1).float() for g in columns], 1)
+        columns |= zip(free, torch.autograd.grad(loss.sum(), free, materialize_grads=True), strict=True)
+    return torch.cat([g.reshape(len(g), -1).float() for g in columns.values()], 1)
 
 
 class Adam:
@@ -41,8 +39,9 @@ class Adam:
     def __init__(self, parameters: Iterable[Tensor], eps: PerSeed) -> None:
         self.parameters = list(parameters)
         self.eps, self.sizes = eps, [p[0].numel() for p in self.parameters]
-        shape = 2, len(self.parameters[0]), sum(self.sizes)
-        self.m, self.v = self.parameters[0].new_zeros(shape, dtype=torch.float32)  # [S, P] each
+        self.m, self.v = (
+            self.parameters[0].new_zeros(2, len(self.parameters[0]), sum(self.sizes)).float()
+        )  # [S, P] each
         self.t = self.m.new_zeros(len(self.m), 1, dtype=torch.int64)  # steps of each seed
         self.change = torch.zeros_like(self.m)  # the last step [S, P], and as parts shaped like the parameters
         self.changes = [x.view_as(p) for p, x in zip(self.parameters, self.change.split(self.sizes, 1), strict=True)]

@@ -17,6 +17,7 @@ from tricks.fast.passes import in_passes
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # channels, kernel, stride of each convolution
 NATURE_WIDTH = 512
 
+Generators = Sequence[np.random.Generator]  # one for each seed
 Layer = tuple[nn.Parameter, nn.Parameter]  # weight [S, in, out] and bias [S, 1, out]
 
 
@@ -38,7 +39,7 @@ class Body(Protocol):
         """The features."""
 
 
-MakeBody = Callable[[Sequence[np.random.Generator], Spaces], Body]  # takes one generator per seed, and the spaces
+MakeBody = Callable[[Generators, Spaces], Body]
 
 
 class Head(nn.Module):
@@ -47,13 +48,10 @@ class Head(nn.Module):
     Under PopArt the bias can be huge and the outputs small, which float32 cannot represent together.
     """
 
-    def __init__(
-        self, generators: Sequence[np.random.Generator], inputs: int, outputs: int, exact: bool = False
-    ) -> None:
+    def __init__(self, generators: Generators, inputs: int, outputs: int, exact: bool = False) -> None:
         super().__init__()
         weight, bias = linear(generators, inputs, outputs)
-        self.weight = nn.Parameter(weight.float())
-        self.bias = nn.Parameter(bias if exact else bias.float())
+        self.weight, self.bias = nn.Parameter(weight.float()), nn.Parameter(bias if exact else bias.float())
         self.exact = exact
 
     @property
@@ -67,12 +65,9 @@ class Head(nn.Module):
 class Dense(nn.Module):
     """Layers with tanh or ReLU: [S, B, D] -> [S, B, H]."""
 
-    def __init__(
-        self, generators: Sequence[np.random.Generator], sizes: Sequence[int], activation: str = "tanh"
-    ) -> None:
+    def __init__(self, generators: Generators, sizes: Sequence[int], activation: str = "tanh") -> None:
         super().__init__()
-        self.width: int = sizes[-1]
-        self.tanh = activation == "tanh"
+        self.width, self.tanh = sizes[-1], activation == "tanh"
         self.layers = registered(self, [linear(generators, *pair) for pair in pairwise(sizes)])
 
     def forward(self, x: Tensor) -> Tensor:
@@ -87,7 +82,7 @@ class Nature(nn.Module):
     Mnih et al. 2015, 10.1038/nature14236.
     """
 
-    def __init__(self, generators: Sequence[np.random.Generator], shape: Sequence[int]) -> None:
+    def __init__(self, generators: Generators, shape: Sequence[int]) -> None:
         super().__init__()
         (channels, *sides), sizes = shape, []
         for out, kernel, stride in NATURE:
@@ -126,17 +121,16 @@ class Net(nn.Module):
         return in_passes(lambda some: self.head(self.body(some)), x, self.body.width)
 
 
-def mlp(generators: Sequence[np.random.Generator], sizes: Sequence[int], exact: bool = False) -> Net:
+def mlp(generators: Generators, sizes: Sequence[int], exact: bool = False) -> Net:
     """tanh layers and a linear head: [S, B, D] -> [S, B, out]; `exact` as in `Head`."""
     *hidden, outputs = sizes
     return Net(Dense(generators, hidden), Head(generators, hidden[-1], outputs, exact))
 
 
-def linear(generators: Sequence[np.random.Generator], inputs: int, outputs: int) -> tuple[Tensor, Tensor]:
+def linear(generators: Generators, inputs: int, outputs: int) -> tuple[Tensor, Tensor]:
     """Weight [S, in, out] and bias [S, 1, out] in float64, initialized like torch.nn.Linear: U(±1/√in)."""
     limit = 1 / inputs**0.5
-    weight = np.stack([g.uniform(-limit, limit, (inputs, outputs)) for g in generators])
-    bias = np.stack([g.uniform(-limit, limit, (1, outputs)) for g in generators])
+    weight, bias = (np.stack([g.uniform(-limit, limit, (n, outputs)) for g in generators]) for n in (inputs, 1))
     return torch.from_numpy(weight), torch.from_numpy(bias)
 
 

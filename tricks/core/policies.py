@@ -103,8 +103,7 @@ class DiagonalGaussian:
     @staticmethod
     def entropy(logits: Tensor) -> Tensor:
         """Σ log σ + ½·log 2πe, [...], in nats."""
-        log_std = logits.chunk(2, -1)[1]
-        return (log_std + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
+        return (logits.chunk(2, -1)[1] + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
 
     @staticmethod
     def std(logits: Tensor) -> Tensor:

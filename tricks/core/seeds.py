@@ -22,8 +22,7 @@ def stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
 def draw(seeds: Sequence[int], purpose: str, *index: Index, by: Callable[[np.random.Generator], np.ndarray]) -> Tensor:
     """One draw from each seed's own stream, stacked [S, ...]; `by` takes the generator."""
     places = [[i] * len(seeds) if isinstance(i, int) else i for i in index]
-    streams = [stream(seed, purpose, *place) for seed, *place in zip(seeds, *places, strict=True)]
-    return torch.from_numpy(np.stack([by(each) for each in streams]))
+    return torch.from_numpy(np.stack([by(stream(s, purpose, *at)) for s, *at in zip(seeds, *places, strict=True)]))
 
 
 def later(counts: Sequence[int], by: int = 1) -> tuple[int, ...]:

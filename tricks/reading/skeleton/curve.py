@@ -32,8 +32,8 @@ class Log:
         """Turn the episodes that ended, and what was noted, into a row per active seed."""
         done = rollout.over if images else rollout.done
         tally = torch.stack([rollout.score, rollout.valid.double()], -1)  # [S, T, N, 2]
-        later = done.flip(1).cumsum(1).flip(1) == 0  # rows after the last end of their lane
-        unfinished, ended = (tally * later.unsqueeze(-1)).sum(1), done.any(1).unsqueeze(-1)  # [S, N, 2]
+        after = done.flip(1).cumsum(1).flip(1) == 0  # rows after the last end of their lane
+        unfinished, ended = (tally * after.unsqueeze(-1)).sum(1), done.any(1).unsqueeze(-1)  # [S, N, 2]
         finished = torch.where(ended, self.open + tally.sum(1) - unfinished, 0).sum(1)  # [S, 2]
         self.open = torch.where(ended, 0, self.open) + unfinished
         taken, count, paid = rollout.valid.flatten(1).sum(1), done.flatten(1).sum(1), rollout.score.flatten(1).sum(1)

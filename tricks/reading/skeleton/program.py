@@ -17,9 +17,8 @@ def main(train: Callable[[Config], SimpleNamespace]) -> None:
     """Train as the command line asks, and print what each seed earned at the end: nan if no episode ended there."""
     parser = ArgumentParser(usage=SUPPRESS, description=__doc__, formatter_class=RawTextHelpFormatter)
     for f in fields(Config):
-        some: Any = {bool: {"action": BooleanOptionalAction}, tuple: {"type": int, "nargs": "+"}}
-        kind = some.get(type(f.default), {"type": type(f.default)})
-        parser.add_argument(f"--{f.name.replace('_', '-')}", default=f.default, **kind)
+        some: Any = {bool: {"action": BooleanOptionalAction}, tuple: {"type": int, "nargs": "+"}}.get(type(f.default))
+        parser.add_argument(f"--{f.name.replace('_', '-')}", default=f.default, **(some or {"type": type(f.default)}))
     for name, x in vars(asked := parser.parse_args()).items():
         option, least = f"--{name.replace('_', '-')}", int(isinstance(x, int | list | tuple) and name != "aux_epochs")
         least = -99 if name == "log_std_init" else least
