@@ -43,10 +43,11 @@ from tricks.recurrent import add_recurrence_, as_sequences, whole_lanes
 from tricks.return_norm import follow_returns_, per_task, unmoved
 from tricks.reuse import drift, importance_ratio, minibatches, old_log_prob
 from tricks.reward_scaling import add_reward_scale_, scale_rewards_
+from tricks.runs.checkpoint import Checkpoints
 from tricks.runs.evaluation import Evaluation
 from tricks.runs.log import Listener, Log
 from tricks.runs.opening import open_env
-from tricks.runs.run import Run, judged, own
+from tricks.runs.run import Run, own
 from tricks.runs.state import State, continuable
 from tricks.segments import play_segment
 from tricks.separate_optimizers import idle, in_turn, turns
@@ -58,13 +59,12 @@ from tricks.values import checked
 
 
 @checked
-@judged
 def train(
     config: Config,
     tricks: Tricks,
     env: MakeEnv | None = None,  # makes the environment of one lane; config.env is then only a label
     body: MakeBody | None = None,  # makes the body of each net, instead of the default layers
-    checkpoints: State | None = None,
+    checkpoints: Checkpoints | State | None = None,
     on_update: Listener | None = None,  # called with each update's rows of the curve, and the agents; may stop the run
     evaluation: Evaluation | None = None,  # greedy episodes, for the column eval_return
 ) -> Run:

@@ -26,7 +26,7 @@ def test_train_prints_a_line_a_seed_and_writes_the_run(tmp_path: Path, capsys: p
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("seed 3: return ")
     assert lines[1].startswith("seed 5: return ")
-    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "run.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
     assert '"gae"' not in (out / "run.json").read_text()
 
 

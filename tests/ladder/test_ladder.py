@@ -144,7 +144,7 @@ def test_diagnostics_are_those_of_the_core_and_of_the_tricks_in_the_order_of_sto
     stored = (
         *("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "max_ratio", "explained_variance"),
         *("grad_norm", "auxiliary_loss", "clone_kl", "policy_age", "value_age"),
-        *("learning_rate", "eval_return", "clip_range", "return_mean", "return_std"),
+        *("learning_rate", "eval_return", "reward", "clip_range", "return_mean", "return_std"),
     )
     further = [name for brought in DIAGNOSTICS.values() for name in brought if name not in stored]
     assert (*stored, *further, "action_std", "action_clip_fraction") == learning_curve.DIAGNOSTICS

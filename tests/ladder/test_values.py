@@ -137,7 +137,7 @@ MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {  # what is called with t
     "episodes": (lambda run, at: run.evaluate(2.5), "episodes must be a whole number, not 2.5"),
     "greedy": (lambda run, at: run.evaluate(2, "yes"), "greedy must be True or False, not 'yes'"),
     "only": (lambda run, at: run.only("a"), "seed must be a whole number or None, not 'a'"),
-    "every": (lambda run, at: Checkpoints(at, 2.5), "every must be a whole number, not 2.5"),  # type: ignore[arg-type]
+    "every": (lambda run, at: Checkpoints(at, 2.5), "every must be a whole number or None, not 2.5"),  # type: ignore[arg-type]
     "evaluations": (lambda run, at: Evaluation("x"), "every must be a whole number, not 'x'"),  # type: ignore[arg-type]
     "of what": (lambda run, at: Evaluation(5, episode=3), "Evaluation has no 'episode' (did you mean episodes?)"),  # type: ignore
 }

@@ -160,8 +160,8 @@ def test_an_evaluation_fails_for_the_seed_whose_environment_does(capsys: pytest.
     made = itertools.count()
 
     def make() -> Misbehaving:
-        k = next(made)  # 4 environments to train in, then 4 for each evaluation, those of the first seed first
-        return Misbehaving("endless" if k >= 4 and k % 4 >= 2 else "well", well=0)
+        k = next(made) - 5  # 4 environments to train in, 1 to reset twice, then 4 for each evaluation, by seed
+        return Misbehaving("endless" if k >= 0 and k % 4 >= 2 else "well", well=0)
 
     run = train(CONFIG, PPO, env=make, evaluation=Evaluation(100, 2))
     judged = run.curve.dropna(subset="eval_return")

@@ -176,7 +176,7 @@ def test_a_fault_is_one_line(arguments: str, said: str, refuses: Callable[..., N
         ("Taxi-v4", ["the net sees a vector of length 500", "action masks: yes"]),
         ("tricks/Bricks-v0", ["the net sees an image [4, 10, 10], its channels first"]),
         ("Blackjack-v1", ["a vector of length 45 (observation[0]: 32, observation[1]: 11, observation[2]: 2)"]),
-        ("Pendulum-v1 --wrap gymnasium.wrappers:NormalizeObservation", ["random games: "]),
+        ("Pendulum-v1 --wrap gymnasium.wrappers:FlattenObservation", ["random games: "]),
     ],
 )
 def test_what_an_environment_has_and_does_is_said(

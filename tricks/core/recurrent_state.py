@@ -34,7 +34,7 @@ class RecurrentState:
         return Features(lanes, hidden)
 
     def before(self) -> Tensor:
-        """The states before the current observations: zero also where a lost life has ended an episode, not the game.
+        """The states before the current observations; zero also where a lost life has ended an episode.
 
         Wherever else one has ended, the row that resets the lane still sees the state, for the value at the end.
         """

@@ -35,12 +35,12 @@ def check(config: Config, episodes: int) -> Iterator[str]:
     """Say what an environment has and does, line by line. Raises InputError for the first fault."""
     with closing(make_env(config)) as env:
         tricks = replace(PPO, action_mask=env.masks)
+    if watchable(config):  # before the remarks on what a training would do
+        repeated(config)
     with closing(open_env(config, tricks)) as env:
         yield from described(env)
     bare = replace(config, **{name: getattr(Config, name) for name in CHANGES}) if watchable(config) else config
     make = partial(watched, config) if watchable(config) else None
-    if make is not None:
-        repeated(config)
     with ExitStack() as stack:
         one, two = (stack.enter_context(closing(make_env(bare, make=make))) for _ in range(2))
         yield from compared(one, two)

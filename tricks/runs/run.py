@@ -1,14 +1,12 @@
 """A finished run: its curve and its agents, and saving them."""
 
-import inspect
 import tempfile
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
-from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, ParamSpec
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -33,8 +31,6 @@ from tricks.values import checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-P = ParamSpec("P")
 
 
 def own(env: MakeEnv | None, body: MakeBody | None) -> Own:
@@ -205,15 +201,3 @@ class Run:
         agent = deepcopy(self.agent)
         agent.load_state_dict(self.best)
         return replace(self, agent=agent, last=None)
-
-
-def judged(train: Callable[P, Run]) -> Callable[P, Run]:
-    """Let the run of a training know the `evaluation` that the training was given."""
-    signature = inspect.signature(train)
-
-    @wraps(train)
-    def trained(*args: P.args, **kwargs: P.kwargs) -> Run:
-        evaluation = signature.bind(*args, **kwargs).arguments.get("evaluation")
-        return replace(train(*args, **kwargs), evaluation=evaluation)
-
-    return trained

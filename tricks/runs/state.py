@@ -142,16 +142,16 @@ def on_cpu(state: Any) -> Any:
 
 
 def continuable(train_in: Callable[..., "Run"]) -> Callable[..., "Run"]:
-    """Give the run of a training the state in which it ended, and its checkpoints the time to be written."""
+    """Give a training time to write its checkpoints, and its run the evaluation and the state in which it ended."""
 
     @wraps(train_in)
     def trained(
-        env: Any, config: Config, tricks: Tricks, make: Any, body: Any, checkpoints: State | None, *others: Any
+        env: Any, config: Config, tricks: Tricks, make: Any, body: Any, checkpoints: State | None, tell: Any, judge: Any
     ) -> "Run":
         kept = checkpoints or State()
         with kept.patience():
-            run = train_in(env, config, tricks, make, body, kept, *others)
+            run = train_in(env, config, tricks, make, body, kept, tell, judge)
             kept.give_way()
-            return replace(run, last=kept.now())
+            return replace(run, last=kept.now(), evaluation=judge)
 
     return trained
