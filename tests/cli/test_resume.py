@@ -134,7 +134,9 @@ def test_ctrl_c_before_the_first_checkpoint_says_so(
 
     monkeypatch.setattr(Checkpoints, "end_update", stop)
     assert main([*TRAIN, "--out", str(tmp_path), "--checkpoint-every", "100"]) == 130
-    assert capsys.readouterr().err == "interrupted before the first checkpoint\n"
+    assert capsys.readouterr().err == (
+        f"interrupted before the first checkpoint; the curve so far is in {tmp_path / 'curve.csv'}\n"
+    )
 
 
 def test_the_facts_of_the_run_stand_in_the_checkpoint(unfinished: Path) -> None:

@@ -91,7 +91,9 @@ def test_an_interrupted_run_leaves_its_curve_so_far(
 ) -> None:
     monkeypatch.setattr(Player, "rollout", interrupted_after(2))
     assert main([*TINY, "--seeds", "2", "--out", str(tmp_path)]) == 130
-    assert capsys.readouterr().err == f"interrupted; the curve so far is in {tmp_path / 'curve.csv'}\n"
+    assert capsys.readouterr().err == (
+        f"interrupted before the first checkpoint; the curve so far is in {tmp_path / 'curve.csv'}\n"
+    )
     curve = pd.read_csv(tmp_path / "curve.csv")
     assert curve["update"].tolist() == [0, 0, 1, 1]
     assert [path.name for path in tmp_path.iterdir()] == ["curve.csv"]

@@ -49,7 +49,8 @@ def followed(folder: Path, named: Named, tensorboard: bool) -> Iterator["Listene
             yield tell
         except KeyboardInterrupt as stop:
             if not (folder / CHECKPOINT).is_file():
-                raise KeyboardInterrupt(" before the first checkpoint") from stop
+                said = f" before the first checkpoint; the curve so far is in {file.path}"
+                raise KeyboardInterrupt(said if file.begun else "") from stop
             saved, how = read(folder), resume_command(folder, named.env or "", named.wrap, named.eval_env or "")
             where = f"at step {saved.step:,} of {saved.config.steps:,}, which is saved"
             raise KeyboardInterrupt(f" {where}; resume with: {how}") from stop
