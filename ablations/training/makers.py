@@ -9,7 +9,7 @@ from tricks.runs.versions import Made
 
 def of_job(text: str) -> Made | None:
     """Which version wrote the text of a result, even if the rest is unknown; None if it isn't a whole result."""
-    about = _told_by(text)
+    about = told_by(text)
     if "sha256" not in about:  # without one, it could have been cut off
         return None
     what = about.get("what")
@@ -22,7 +22,7 @@ def of_study(text: str) -> Made | None:
 
     The first studies have no checksum of their own, but gzip's.
     """
-    made = _told_by(text).get("made with")
+    made = told_by(text).get("made with")
     if not isinstance(made, dict) or "tricks" not in made:
         return None
     said = {name: ", ".join(map(str, x)) if isinstance(x, list) else x for name, x in made.items()}
@@ -30,7 +30,7 @@ def of_study(text: str) -> Made | None:
     return said | {"algorithm": int(algorithm) if algorithm.isdecimal() else algorithm or None}
 
 
-def _told_by(text: str) -> dict[str, Any]:
+def told_by(text: str) -> dict[str, Any]:
     """What the first line of a whole file says, whether or not this version knows it; {} if the file isn't whole."""
     try:
         about: dict[str, Any] = json.loads(text.partition("\n")[0].removeprefix("# "))
