@@ -52,7 +52,7 @@ def refuse_other_numbers(where: str, made: Made) -> None:
     """Raise InputError if this version computes other numbers than the one that began a training."""
     if made.get("algorithm") != ALGORITHM:
         who = f"was begun by {named(made)}; this is {named(ours())}, which computes other numbers"
-        raise InputError(f"{where} {who}: go on with that version, or train it anew")
+        raise InputError(f"{where} {who}: continue it with that version, or train it anew")
 
 
 def is_ours(made: Made) -> bool:
