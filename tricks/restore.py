@@ -125,8 +125,10 @@ def load(
     evaluation = named_evaluation(folder, config, told, eval_env, wrap)
     seconds = float("nan") if about.seconds is None else about.seconds
     ended = dict(about.diverged), dict(about.reasons), seconds
-    more = make, body, about.made_with, found.last
-    return Run(config, tricks, agent, found.curve, *ended, best or None, *more, evaluation=evaluation)
+    made = about.made_with
+    return Run(
+        config, tricks, agent, found.curve, *ended, best or None, make, body, made, found.last, evaluation=evaluation
+    )
 
 
 def load_to_play(folder: Path, env: str | None, eval_env: str | None, wrap: tuple[str, ...]) -> Run:

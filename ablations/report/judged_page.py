@@ -111,8 +111,8 @@ def _together(trick: str, found: Sequence[Compared], worlds: Sequence[Study]) ->
     rows, differing = [], []
     for each in found:
         without, having = each.table.to_dict("records")
-        names, own = [arm.name for arm in each.arms], recorded(each.config.record)
-        differing.append(moved(each.curves, *names, recorded=own).assign(env=each.env))
+        reference, other = (arm.name for arm in each.arms)
+        differing.append(moved(each.curves, reference, other, recorded(each.config.record)).assign(env=each.env))
         rows.append(
             {"judged": trick, "env": each.env, "without": without["area"], "with": having["area"]}
             | {"lr_without": without["lr"], "lr_with": having["lr"]}

@@ -8,6 +8,7 @@ import pytest
 from support.any_space import AnySpace
 
 from ablations import cli, compare, judge, read
+from ablations.analysis.compared import moved
 from ablations.report import judged_page
 from tricks import PPO, REINFORCE, Config, InputError, train
 
@@ -51,12 +52,11 @@ def test_other_records_are_another_comparison(tmp_path: Path) -> None:
 def test_a_verdict_names_the_records_that_a_trick_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
-    def moved(curves: pd.DataFrame, *names: str, recorded: Any) -> pd.DataFrame:
+    def listening(curves: pd.DataFrame, without: str, having: str, recorded: Any = ()) -> pd.DataFrame:
         seen.append([each for each in recorded if each in curves])
-        return actual(curves, *names, recorded=recorded)
+        return moved(curves, without, having, recorded)
 
-    actual = judged_page.moved
-    monkeypatch.setattr(judged_page, "moved", moved)
+    monkeypatch.setattr(judged_page, "moved", listening)
     wrap = "gymnasium.wrappers:RecordEpisodeStatistics"
     config = Config(**{**vars(SMALL), "env": "CartPole-v1", "wrap": wrap, "record": "episode.r"})
     judge("gae", configs=[config], out=tmp_path, seeds=2, rates=(0.01,), rate_seeds=2, workers=1)

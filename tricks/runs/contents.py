@@ -101,7 +101,7 @@ def _unfinished(folder: Path) -> Contents:
             checksums={},
             checksum="",
             made_with=saved.made_with,
-            evaluation=saved.evaluation and saved.evaluation.told(),
+            evaluation=saved.evaluation.told() if saved.evaluation else None,
         )
         tensors = dict(parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
         last = partial(bytes, content)
