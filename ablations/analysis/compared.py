@@ -1,6 +1,6 @@
 """Arms against a reference: what each scores, how far it is from the reference, and what can be said about that."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -142,14 +142,16 @@ def differences_by_rate(areas: Mapping[str, Areas], against: Against) -> pd.Data
     return pd.DataFrame(rows)
 
 
-def moved(curves: pd.DataFrame, reference: str, other: str) -> pd.DataFrame:
+def moved(curves: pd.DataFrame, reference: str, other: str, recorded: Iterable[str] = ()) -> pd.DataFrame:
     """Which diagnostics differ between two arms: one row each, the clearest first.
 
-    curves: rows of arm, seed, update and diagnostics. A diagnostic's value in a seed is its mean over updates. Columns:
-    diagnostic, without, with, difference, low, high, p, p_holm (Welch's; Holm's over all diagnostics). Only those with
-    p_holm < LEVEL are returned.
+    curves: rows of arm, seed, update and diagnostics. recorded: names of the user's own numbers, which count, too. A
+    diagnostic's value in a seed is its mean over updates. Columns: diagnostic, without, with, difference, low, high, p,
+    p_holm (Welch's; Holm's over all diagnostics). Only those with p_holm < LEVEL are returned.
     """
-    names = [name for name in DIAGNOSTICS if name in curves and name not in ("learning_rate", "eval_return")]
+    names = [
+        name for name in (*DIAGNOSTICS, *recorded) if name in curves and name not in ("learning_rate", "eval_return")
+    ]
     means = curves.groupby(["arm", "seed"], sort=False)[names].mean()
     rows = []
     for name in names:

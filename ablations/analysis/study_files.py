@@ -17,6 +17,7 @@ from ablations.design.flag_sets import flags, in_words, numbers
 from ablations.design.registry import position
 from ablations.training import jobs
 from ablations.training.jobs import Job, kind
+from ablations.training.makers import of_study
 from ablations.training.rates import FIXED, Rate
 from ablations.training.store import set_aside
 from ablations.training.tagged_csv import check_sum, tagged, untagged
@@ -24,6 +25,7 @@ from tricks.config import Config
 from tricks.errors import InputError
 from tricks.ladder import Tricks
 from tricks.runs.files import write_whole
+from tricks.runs.versions import unknown_to_us
 
 SUFFIX = ".runs.csv.gz"
 RESULTS = Path(__file__).parents[1] / "results"  # the studies that ship with this package
@@ -42,16 +44,17 @@ class StudyHeader(About):
 def save(study: Study, folder: Path) -> tuple[Study, Path]:
     """Write `<name>.runs.csv.gz`. Returns the study as it will be read back, with five digits, and the path.
 
-    An existing file with more seeds is kept, and so is one of another algorithm, under another name; a printed line
-    says so.
+    An existing file with more seeds is kept, and so is, under another name, one of another algorithm or one that cannot
+    be read; a printed line says so.
     """
     about = study.about | {"designs": [as_stored(design) for design in study.designs]}
     text = tagged(about, study.runs.assign(tricks=study.runs.tricks.replace("", REINFORCE)), digits=5)
     path = folder / f"{study.name}{SUFFIX}"
     before = load_if_whole(path)
-    if before and before.algorithm != study.algorithm:
-        by = before.algorithm or "-older"
-        print(f"kept {path}, which is of another ALGORITHM, as {set_aside(path, f'algorithm{by}-kept').name}")
+    if path.exists() and (before is None or before.algorithm != study.algorithm):
+        why = "is of another ALGORITHM" if before else "cannot be read"
+        by = f"algorithm{before.algorithm or '-older'}" if before else "unreadable"
+        print(f"kept {path}, which {why}, as {set_aside(path, f'{by}-kept').name}")
         before = None
     first, end = before.about["seeds"] if before else study.about["seeds"]
     if end > study.about["seeds"][1]:
@@ -114,7 +117,7 @@ def refuse_others(path: Path, rated: Mapping[Job, Rate]) -> None:
 
 
 def load_if_whole(path: Path) -> Study | None:
-    """The study that would be overwritten. A damaged file is no loss: its jobs can rebuild it."""
+    """The study that is there. What cannot be read is no obstacle, see `save`."""
     try:
         return load(path) if path.exists() else None
     except InputError:
@@ -122,11 +125,11 @@ def load_if_whole(path: Path) -> Study | None:
 
 
 def load(path: Path) -> Study:
-    """The study that `save` wrote. Raises InputError if the file is missing or damaged."""
+    """The study that `save` wrote. Raises InputError if the file is missing, damaged, or of another version."""
     try:
         text = gzip.decompress(path.read_bytes()).decode()
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise _damaged(path, error) from error
+        raise _unusable(path, error) from error
     return _parse(text, path)
 
 
@@ -139,7 +142,7 @@ def _parse(text: str, path: Path) -> Study:
         if reason := _fault(runs, found, bool(designs)):
             raise ValueError(reason)
     except (ValueError, InputError) as error:  # the latter: its tricks cannot be combined
-        raise _damaged(path, error) from error
+        raise _unusable(path, error, text) from error
     return Study(path.name.removesuffix(SUFFIX), designs, runs, found)
 
 
@@ -178,9 +181,10 @@ def _games_fault(about: About) -> str:
     return "" if all(np.isfinite(row).all() for row in played) else "a score of a game is not finite"
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
+def _unusable(path: Path, error: Exception, text: str = "") -> InputError:
     remedy = "the command that made it can rebuild it from its finished jobs"
-    return InputError(f"{path} is damaged or not a run file: {error}; {remedy}")
+    damaged = InputError(f"{path} is damaged or not a run file: {error}; {remedy}")
+    return unknown_to_us(str(path), of_study(text), str(error), "run the command that made it again") or damaged
 
 
 def load_all(folder: Path) -> list[Study]:

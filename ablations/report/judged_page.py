@@ -24,6 +24,7 @@ from ablations.report.tables import markdown
 from ablations.report.trials_section import trials_text
 from ablations.training.store import as_file_name, digest, name_of
 from tricks.ladder import COLORS, NEEDS
+from tricks.record import recorded
 from tricks.runs.files import make_folder, write_whole
 
 SECTION = "verdict.md"
@@ -110,7 +111,8 @@ def _together(trick: str, found: Sequence[Compared], worlds: Sequence[Study]) ->
     rows, differing = [], []
     for each in found:
         without, having = each.table.to_dict("records")
-        differing.append(moved(each.curves, *(arm.name for arm in each.arms)).assign(env=each.env))
+        reference, other = (arm.name for arm in each.arms)
+        differing.append(moved(each.curves, reference, other, recorded(each.config.record)).assign(env=each.env))
         rows.append(
             {"judged": trick, "env": each.env, "without": without["area"], "with": having["area"]}
             | {"lr_without": without["lr"], "lr_with": having["lr"]}

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ablations.training import jobs
+from ablations.training.makers import told_by
 from ablations.training.store import remove_partials
 from ablations.training.tagged_csv import check_sum, tagged, untagged
 from tricks.errors import InputError
@@ -68,7 +69,11 @@ def replaced_by(fresh: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
 def read_table(path: Path) -> pd.DataFrame:
     """The rows of one file; none if it does not exist. Raises InputError if it is of another algorithm, or damaged."""
     try:
-        algorithm, scores = _parsed(path.read_bytes().decode())
+        text = path.read_bytes().decode()
+        if (algorithm := told_by(text).get("algorithm", jobs.ALGORITHM)) != jobs.ALGORITHM:
+            now = f"and this version's is {jobs.ALGORITHM}; tune again, into another --rates-file"
+            raise InputError(f"{path} holds learning rates that ALGORITHM {algorithm} chose, {now}")
+        return _parsed(text)[1]
     except FileNotFoundError:
         return pd.DataFrame(columns=COLUMNS)
     except OSError as error:
@@ -76,10 +81,6 @@ def read_table(path: Path) -> pd.DataFrame:
     except ValueError as error:
         remedy = "restore it, or remove it and tune again"
         raise InputError(f"{path} is damaged or not a table of learning rates: {error}; {remedy}") from error
-    if algorithm not in (None, jobs.ALGORITHM):
-        now = f"and this version's is {jobs.ALGORITHM}; tune again, into another --rates-file"
-        raise InputError(f"{path} holds learning rates that ALGORITHM {algorithm} chose, {now}")
-    return scores
 
 
 def rows_of(env: str, steps: int, given: str, tricks: str) -> pd.DataFrame:

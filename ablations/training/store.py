@@ -16,10 +16,12 @@ from typing import Any
 
 from ablations.training import jobs
 from ablations.training.jobs import Job, Result, parse_result
+from ablations.training.makers import of_job
 from ablations.training.score_index import Index, Stamp
 from ablations.training.scores import Scored, scored
 from tricks.errors import InputError
 from tricks.runs.files import HOST, alive, make_folder, partial_path, write_whole
+from tricks.runs.versions import of_another
 
 LEFTOVER = re.compile(rf"\.(?:probe|.+\.(?:csv|gz|html|md|png|svg|txt))\.{re.escape(HOST)}\.(\d{{1,9}})", re.DOTALL)
 
@@ -45,14 +47,16 @@ class Store:
             raise InputError(f"cannot write results to {folder}: {error.strerror}") from error
 
     def read(self, job: Job) -> Result | None:
-        """The job's result, or None if there is none. A damaged file is renamed, reported, and counts as none.
+        """The job's result, or None if there is none.
 
-        With `look_only`, a damaged file is neither renamed nor reported.
+        A file that is damaged, or of a version whose files this one can't read, is renamed, reported, and counts as
+        none. With `look_only`, it is neither renamed nor reported.
         Raises InputError if the file exists but cannot be read.
         """
-        path = self._result(job)
+        path, content = self._result(job), b""
         try:
-            return parse_result(job, path.read_bytes().decode())
+            content = path.read_bytes()
+            return parse_result(job, content.decode())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -60,8 +64,10 @@ class Store:
         except ValueError as error:
             if self.look_only:
                 return None
-            aside = set_aside(path, "damaged")
-            print(f"{path} is damaged and will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
+            stranger = of_another(str(path), of_job(content.decode(errors="replace")))
+            aside = set_aside(path, "other-version" if stranger else "damaged")
+            what = f"{stranger}, so it" if stranger else f"{path} is damaged and"
+            print(f"{what} will be recomputed ({error}); kept as {aside.name}", file=sys.stderr)
             return None
 
     def scored(self, job: Job) -> Scored | None:
@@ -167,5 +173,5 @@ def set_aside(path: Path, why: str) -> Path:
     except FileNotFoundError:  # another process renamed it first
         pass
     except OSError as error:
-        raise InputError(f"cannot rename the damaged {path}: {error.strerror}") from error
+        raise InputError(f"cannot rename {path}: {error.strerror}") from error
     return aside

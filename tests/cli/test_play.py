@@ -32,7 +32,7 @@ def test_a_trained_agent_earns_what_the_best_policy_earns(folder: Path, capsys: 
         "95% interval [10.0, 10.0] (Student's t over episodes)"
     )
     assert made == f"trained {in_one_line(load(folder).made_with or {})}"
-    assert sorted(path.name for path in folder.iterdir()) == ["agent.pt", "curve.csv", "run.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["agent.pt", "curve.csv", "last.pt", "run.json"]
 
 
 def test_the_gif_has_a_frame_for_every_state_of_the_episode(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,4 +170,7 @@ def test_a_diagnostic_that_differs_is_found_and_one_that_does_not_is_not() -> No
     ]
     found = moved(pd.DataFrame(rows), "a", "b")
     assert list(found.diagnostic) == ["entropy"]
+    own = pd.DataFrame(rows).rename(columns={"entropy": "is_success"})
+    assert list(moved(own, "a", "b").diagnostic) == []
+    assert list(moved(own, "a", "b", ["is_success", "cost"]).diagnostic) == ["is_success"]
     assert found.difference[0] == pytest.approx(3, abs=0.5)

@@ -1,5 +1,6 @@
 """An agent at any moment: a training that is stopped, killed or finished can be loaded, played and continued."""
 
+import shlex
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -133,3 +134,22 @@ def test_a_part_of_a_run_has_no_state_to_go_on_from(tmp_path: Path) -> None:
         assert not (tmp_path / LAST).exists()
     with pytest.raises(InputError, match="--start-from"):
         further(tmp_path, 100)
+
+
+def test_what_a_refusal_tells_to_type_does_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*arguments: str) -> list[str]:
+        assert main(["train", *arguments]) == 2
+        said = capsys.readouterr().err.strip()
+        assert "there is no" in said
+        return shlex.split(said.split(" with: ")[1].replace("STEPS", "100"))[3:]
+
+    done, cut = tmp_path / "a run", tmp_path / "it's cut"
+    train(SMALL, STEADY).save(done)
+    with pytest.raises(KeyboardInterrupt):
+        train(SMALL, STEADY, checkpoints=Checkpoints(cut), on_update=raising(signal.SIGINT, 2))
+    assert main(told("--resume", str(done))) == 0
+    assert load(done).config.steps == 1000
+    assert main(told("--continue", str(cut), "--steps", "9")) == 0
+    assert load(cut).config.steps == 900
+    with pytest.raises(InputError, match=r"there is no last\.pt; it holds no run$"):
+        further(tmp_path, 9)

@@ -18,6 +18,7 @@ from ablations.design.designs import ladder
 from ablations.training import jobs, rate_table, workers
 from ablations.training.rate_table import COLUMNS, read_table, store_table, use
 from ablations.training.store import Store
+from ablations.training.tagged_csv import tagged
 from ablations.training.workers import run_jobs
 from tricks import Config, InputError
 
@@ -112,6 +113,10 @@ def test_rates_of_another_algorithm_are_refused(tmp_path: Path, by: Callable[[in
         by(NOW + 1)
         with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose, and this version's is {NOW + 1}"):
             rate_table.table()
+        for others in (rows.assign(surprise=1.0), rows.drop(columns="areas")):  # columns that this version doesn't have
+            path.write_text(tagged({"rows": 1, "algorithm": NOW, "mood": "good"}, others, digits=None))
+            with pytest.raises(InputError, match=f"ALGORITHM {NOW} chose"):
+                read_table(path)
         assert len(read_table(rate_table.TABLE))  # the package's own, of several algorithms, is used as ever
     finally:
         use(None)

@@ -81,8 +81,8 @@ class Checkpoints(State):
                 except InputError:
                     raise
                 except Exception as error:  # a state that does not fit can raise anything
-                    why = f"that does not fit: {writer}, or another body"
-                    raise InputError(f"{path} has a part {name!r} {why}") from error
+                    body = "; or body makes other networks now" if "body" in self._saved.own else ""
+                    raise InputError(f"{path} has a part {name!r} that does not fit: {writer}{body}") from error
                 if not self._parts["env"].resumable:
                     forget_episodes(part)
 
@@ -137,15 +137,15 @@ def _why_not(folder: Path, name: str) -> str:
     if name == CHECKPOINT:
         why = "only `train --checkpoint-every STEPS`, or a training that is interrupted, writes one"
         if finished(folder):
-            why = "its run is complete" + f"; --continue {folder} goes on" * (folder / LAST).is_file()
+            longer = shlex.join(["python", "-m", "tricks", "train", "--continue", str(folder), "--steps", "STEPS"])
+            why = "its run is complete" + f"; train it further with: {longer}" * (folder / LAST).is_file()
         return f"resume {missing}{why}"
     if (folder / CHECKPOINT).is_file():
-        return f"continue {missing}its run is unfinished, resume it with: {how_to_resume(folder)}"
+        return f"continue {missing}its run is unfinished; resume it with: {how_to_resume(folder)}"
     if finished(folder):
-        return (
-            f"continue {missing}an earlier version saved its run, or it is a part of one; --start-from takes its agents"
-        )
-    return f"continue {missing}there is no run"
+        why = "an earlier version saved its run, or it is a part of one"
+        return f"continue {missing}{why}; --start-from begins a new training with its agents"
+    return f"continue {missing}it holds no run"
 
 
 def _leave(release: Callable[[], None], new: Sequence[Path]) -> None:
@@ -161,7 +161,7 @@ def how_to_resume(folder: Path) -> str:
     except InputError:  # `resume` says why
         return resume_command(folder)
     if "body" in saved.own:
-        return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) from Python"
+        return f"resume({str(folder)!r}, {', '.join(f'{name}=...' for name in saved.own)}) in Python"
     env, told = "module:Id" if "env" in saved.own else saved.config.env, saved.evaluation
     eval_env = "" if told is None else "module:Id" if told.make is not None else str(told.env)
     return resume_command(folder, env, saved.config.wrap, eval_env)

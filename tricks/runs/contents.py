@@ -106,7 +106,7 @@ def _unfinished(folder: Path) -> Contents:
         tensors = dict(parts["agent"]) | named_best(log["kept"]["state"] if "kept" in log else {})
         last = partial(bytes, content)
         how_far = f"step {saved.step:,} of {saved.config.steps:,}"
-        remark = f"{folder} is unfinished, at {how_far}; it goes on with: {how_to_resume(folder)}"
+        remark = f"{folder} is unfinished, at {how_far}; resume it with: {how_to_resume(folder)}"
         return Contents(about, saved.config, saved.tricks, curve, tensors, last, saved.step, CHECKPOINT, remark)
 
     return _parsed(folder, CHECKPOINT, saved.parts, known, saved.made_with)

@@ -31,14 +31,16 @@ DIAGNOSTICS = tuple(  # the others follow, in ladder order
     )
 )
 COLUMNS = ("seed", "update", "step", "episodes", "return", "length", *DIAGNOSTICS)
+NAMES = ("study", "arm", "env")  # of a run, where a table has several
 COUNTS = ("seed", "update", "step", "episodes")  # integer columns
 MEASURES = tuple(name for name in COLUMNS if name not in COUNTS)
 
 
 def columns_of(config: Config) -> tuple[str, ...]:
     """All columns of a run's curve, those that it records last. Raises InputError for one that is there already."""
-    if own := [name for name in recorded(config.record) if name in COLUMNS]:
-        raise InputError(f"record: every curve has a column {own[0]!r}, so info's {own[0]!r} cannot be one")
+    for taken, who in ((COLUMNS, "every curve has"), (NAMES, "tables of several runs have")):
+        if own := [name for name in recorded(config.record) if name in taken]:
+            raise InputError(f"record: {who} a column {own[0]!r}, so info's {own[0]!r} cannot be one")
     return (*COLUMNS, *recorded(config.record))
 
 

@@ -26,14 +26,19 @@ def made_with(about: str | bytes) -> MadeWith | None:
     return said if isinstance(said, dict) else {}
 
 
-def unknown_to_us(where: str, made: Made | None, reason: str) -> InputError | None:
+def unknown_to_us(where: str, made: Made | None, reason: str, anew: str = "train it anew") -> InputError | None:
     """The refusal of a file of another version, which was `made` with that; None if it is one of this version's own."""
+    who = of_another(where, made)
+    version = made and made.get("tricks")
+    advice = f"install {DISTRIBUTION} {version} to open it, or {anew}" if version else anew
+    return InputError(f"{who}: {advice} ({reason})") if who else None
+
+
+def of_another(where: str, made: Made | None) -> str:
+    """Whose file this is, `made` with that, if this version can't read it; empty if it is one of its own."""
     if made is None or is_ours(made):
-        return None
-    version = made.get("tricks")
-    advice = f"install {DISTRIBUTION} {version} to open it, or train it anew" if version else "train it anew"
-    who = f"was saved by {named(made)}; this is {named(ours())}"
-    return InputError(f"{where} {who}, which can't read it: {advice} ({reason})")
+        return ""
+    return f"{where} was saved by {named(made)}; this is {named(ours())}, which can't read it"
 
 
 def wrote(made: Made) -> str:
@@ -47,7 +52,7 @@ def refuse_other_numbers(where: str, made: Made) -> None:
     """Raise InputError if this version computes other numbers than the one that began a training."""
     if made.get("algorithm") != ALGORITHM:
         who = f"was begun by {named(made)}; this is {named(ours())}, which computes other numbers"
-        raise InputError(f"{where} {who}: go on with that version, or train it anew")
+        raise InputError(f"{where} {who}: continue it with that version, or train it anew")
 
 
 def is_ours(made: Made) -> bool:
