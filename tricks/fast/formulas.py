@@ -23,7 +23,7 @@ DIGESTS = {
     "tricks.core.reductions.mean": "bc04ff4b4e4c",
     "tricks.core.returns.discounted_sum": "5ac682475e5d",
     "tricks.core.rollout.play_episodes": "e8b15bc9ef4a",
-    "tricks.loop.learn": "45b981ef270a",
+    "tricks.loop.learn": "3c3fb4524db8",
     "tricks.segments.play_segment": "7c9edb6b9c80",
     "tricks.worlds.acrobot.dynamics": "242e1a6150ea",
     "tricks.worlds.acrobot.observe": "525c1c81cf00",
