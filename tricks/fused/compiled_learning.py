@@ -125,10 +125,8 @@ def policy_gradients(
                 else:
                     for j in range(outputs):
                         chance = (f4(1) if j == discrete[s, r] else f4(0)) - p[j]
-                        if on[ENTROPY]:
-                            g[i, j] = slope * chance - bonus * p[j] * (log_p[j] + entropy)
-                        else:
-                            g[i, j] = slope * chance
+                        more = log_p[j] + entropy if on[ENTROPY] else f4(0)
+                        g[i, j] = slope * chance - bonus * p[j] * more
                         bias[j] += g[i, j]
             backward(g.ctypes.data, x, one, some, curved)
         finish(one, bias)
