@@ -118,10 +118,10 @@ def policy_gradients(
                         g[i, j] = push / sigma
                         bias[j] += g[i, j]
                         way = push * (p[j] / sigma) * sigma  # slope·z², as PyTorch gets there
-                        if np.isfinite(way) and np.isfinite(p[j] * p[j]):
+                        if np.isfinite(way) and abs(p[j]) < f4(1e19):  # so that z² is, too
                             of_std[j] += slope * (p[j] * p[j] - f4(1)) + bonus
                         else:
-                            of_std[j] += way - slope + bonus
+                            of_std[j] += way - (slope - bonus)
                 else:
                     for j in range(outputs):
                         chance = (f4(1) if j == discrete[s, r] else f4(0)) - p[j]
