@@ -254,7 +254,7 @@ def learn(
         clip_range = linear_decay(clip_range, log.progress)
         value_clip_range = following_decay(value_clip_range, log.progress, config.value_clip_anneals)
     if tricks.kl_stop:
-        near = log.active  # [S]: the seeds whose policy is still near the one that played
+        near = log.near  # [S]: the seeds whose policy is still near the one that played
     for b in batches:
         moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
         if tricks.separate_optimizers:

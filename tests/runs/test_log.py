@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.training import SMALL
 
-from tricks import PPO, REINFORCE, Agent, Checkpoints, Config, InputError, StopTraining, Tricks, further, load, train
+from tricks import PPO, REINFORCE, Agent, Checkpoints, Config, StopTraining, Tricks, further, load, train
 from tricks.core.policies import DiagonalGaussian
 from tricks.core.rollout import Player, Rollout
 from tricks.ladder import switched

@@ -64,7 +64,7 @@ class Learner:
             choose([0, 1, 2]),
             [self.batch(choose([1, 4, 12 if usual else 40])) for _ in range(choose([1, 2]))],
         )
-        for b in self.batches[: 1 if self.flags.kl_stop else spoiled]:  # the loop can't take over once it has begun
+        for b in rng.sample(self.batches, min(spoiled, len(self.batches))):
             self.spoil(b, b.valid if rng.random() < 0.8 else ~b.valid)
         self.optimizers = [self.optimizer(self.agent)] * 2
         if self.flags.separate_optimizers:

@@ -70,7 +70,7 @@ def mean_backward(grad, valid, rows, of_x):
     for s in range(len(of_x)):
         share = grad[s] / rows[s]
         for i in range(of_x.shape[1]):
-            of_x[s, i] = share if valid[s, i] else share * 0.0
+            of_x[s, i] = share if valid[s, i] else 0.0
 
 
 @kernel("(f4[:], i8[::1], f4[:, ::1], f4[:, ::1])")

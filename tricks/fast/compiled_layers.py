@@ -11,13 +11,15 @@ from numba import njit
 from tricks.fast.compiled_product import f4, matrix, product
 from tricks.fast.kernels import kernel
 
+LARGEST = np.finfo(np.float32).max
 BLOCK = 32  # rows that go through all layers together, within the fastest cache
 
 
 @njit(inline="always")
 def tanh(x):
-    """A rational function, as in Eigen; NaN stays NaN."""
-    bound = f4(7.90531110763549805)
+    """A rational function, as in Eigen, and ±1 from where that is the nearest number; NaN stays NaN."""
+    bound, least = f4(7.90531110763549805), f4(9.01091293)  # 13·log 2
+    one = f4(1) if x > least else f4(-1) if x < -least else f4(0)
     if x > bound:
         x = bound
     if x < -bound:
@@ -32,7 +34,7 @@ def tanh(x):
     q = y * f4(1.19825839466702e-06) + f4(1.18534705686654e-04)
     q = y * q + f4(2.26843463243900e-03)
     q = y * q + f4(4.89352518554385e-03)
-    return x * p / q
+    return one if one != f4(0) else x * p / q
 
 
 @kernel("i8[::1](i8[:], i8, i8[:])")
@@ -73,15 +75,32 @@ def fill(c, row, rows, columns):
 
 @kernel("(i8, i8, i8, b1)")
 def bend(h, rows, columns, curved):
-    """h ← tanh h, or max(0, h)."""
-    H = matrix(h, rows, columns)
+    """h ← tanh h, or max(0, h); whether any h was infinite."""
+    H, wild = matrix(h, rows, columns), False
     for i in range(rows):
+        for j in range(columns):
+            wild |= abs(H[i, j]) > LARGEST
         if curved:
             for j in range(columns):
                 H[i, j] = tanh(H[i, j])
         else:
             for j in range(columns):
                 H[i, j] = f4(0) if H[i, j] < f4(0) else H[i, j]
+    return wild
+
+
+@kernel("(i8, i8, i8, i8, i8, i8)")
+def mend(x, weight, h, rows, inputs, outputs):
+    """Where products overflow both ways, h is NaN, as in PyTorch. (Fused multiply-adds don't round a product.)"""
+    X, W, H = matrix(x, rows, inputs), matrix(weight, inputs, outputs), matrix(h, rows, outputs)
+    for i in range(rows):
+        for j in range(outputs):
+            above, below = False, False
+            for k in range(inputs):
+                above |= X[i, k] * W[k, j] > LARGEST
+                below |= X[i, k] * W[k, j] < -LARGEST
+            if above and below:
+                H[i, j] = np.nan
 
 
 @kernel("(i8, i8, i8, i8, i8, i8, b1)")
@@ -136,7 +155,8 @@ def block_forward(x, weights, biases, hs, sizes, rows, curved):
         h, inputs, outputs = hs[k], sizes[k], sizes[k + 1]
         fill(h, biases[k], rows, outputs)
         product(x, inputs, 1, weights[k], h, rows, outputs, inputs)
-        bend(h, rows, outputs, curved)
+        if bend(h, rows, outputs, curved):
+            mend(x, weights[k], h, rows, inputs, outputs)
         x = h
 
 

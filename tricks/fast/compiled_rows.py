@@ -17,9 +17,8 @@ def mean_forward(x, valid, out, rows):
     for s in range(len(x)):
         total, rows[s] = 0.0, 0.0
         for i in range(x.shape[1]):
-            weight = 1.0 if valid[s, i] else 0.0
-            total += x[s, i] * weight
-            rows[s] += weight
+            total += x[s, i] if valid[s, i] else 0.0
+            rows[s] += 1.0 if valid[s, i] else 0.0
         rows[s] = max(rows[s], 1.0)
         out[s] = total / rows[s]
 

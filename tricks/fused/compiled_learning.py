@@ -29,6 +29,7 @@ from tricks.fused.compiled_losses import (
     gaussian_row,
     hide,
     objective,
+    single,
     softmax_row,
     standardize,
 )
@@ -112,18 +113,26 @@ def policy_gradients(
                 bonus = -f4(number[ENTROPY_COEF]) / f4(count) if on[ENTROPY] else f4(0)
                 if gaussian:
                     for j in range(outputs):
-                        g[i, j] = slope * p[j] / np.exp(log_std[s, j])
+                        sigma = np.exp(log_std[s, j])
+                        push = f4(0.5) * slope * (p[j] + p[j])
+                        g[i, j] = push / sigma
                         bias[j] += g[i, j]
-                        of_std[j] += slope * (p[j] * p[j] - f4(1)) + bonus
+                        way = push * (p[j] / sigma) * sigma  # slope·z², as PyTorch gets there
+                        if np.isfinite(way) and abs(p[j]) < f4(1e19):  # so that z² is, too
+                            of_std[j] += slope * (p[j] * p[j] - f4(1)) + bonus
+                        else:
+                            of_std[j] += way - (slope - bonus)
                 else:
                     for j in range(outputs):
                         chance = (f4(1) if j == discrete[s, r] else f4(0)) - p[j]
-                        g[i, j] = slope * chance - bonus * p[j] * (log_p[j] + entropy)
+                        more = log_p[j] + entropy if on[ENTROPY] else f4(0)
+                        g[i, j] = slope * chance - bonus * p[j] * more
                         bias[j] += g[i, j]
             backward(g.ctypes.data, x, one, some, curved)
         finish(one, bias)
         for j in range(outputs if gaussian else 0):
             gradient[s, to_log_std + j] += of_std[j]
+        noted[POLICY_LOSS] = single(noted[POLICY_LOSS])
         for k in range(len(FOUND)):
             noted[k] /= 1.0 if k == MAX_RATIO else count
     return True
@@ -185,7 +194,7 @@ def step(m, v, t, change, gradient, learning_rate, limits, eps, moving, norms):
         total = 0.0
         for i in range(m.shape[1]):
             total += float(gradient[s, i]) * gradient[s, i]
-        norms[s] = np.sqrt(total)
+        norms[s] = np.sqrt(single(total))
         if moving[s] and np.isfinite(norms[s]):
             factor = min(f4(limits[s]) / (norms[s] + f4(1e-6)), f4(1))
             adam_step(m, v, t, change, gradient, s, factor, learning_rate[s], eps[s])

@@ -16,16 +16,22 @@ POLICY_LOSS, MEAN_ENTROPY, KL, MAX_RATIO, CLIPPED, BOUNDED = range(6)
 TINY, IMPOSSIBLE, HALF_LOG_TURN = np.finfo(np.float32).tiny, f4(ILLEGAL), f4(0.5 * np.log(2 * np.pi))
 
 
+@njit(inline="always")
+def single(total):
+    """A sum in float64, but ±∞ if it is too large for float32, in which the loop adds up."""
+    return total if np.isfinite(f4(total)) else float(f4(total))
+
+
 @kernel()
 def standardize(advantage, valid, rows):
     """(A − mean)/(std + 1e-8) of the valid rows."""
     mean, variance = 0.0, 0.0
     for i in range(len(valid)):
         mean += advantage[i] if valid[i] else f4(0)
-    mean = f4(mean / rows)
+    mean = f4(single(mean) / rows)
     for i in range(len(valid)):
         variance += (advantage[i] - mean) ** 2 if valid[i] else f4(0)
-    spread, found = f4(np.sqrt(variance / max(rows - 1, 1.0))) + f4(1e-8), np.empty(len(valid), np.float32)
+    spread, found = f4(np.sqrt(single(variance) / max(rows - 1, 1.0))) + f4(1e-8), np.empty(len(valid), np.float32)
     for i in range(len(valid)):
         found[i] = (advantage[i] - mean) / spread
     return found

@@ -85,7 +85,7 @@ def steps(
     log: Log,
 ) -> Batch | None:
     """A gradient step on each minibatch, as in `loop.learn`; returns the first that the kernels are not for."""
-    near, gradients = log.active, torch.empty_like(optimizer.m)  # [S, P]
+    near, gradients = log.near, torch.empty_like(optimizer.m)  # [S, P]
     for b in batches:
         if tricks.separate_optimizers:
             policy_turn, value_turn = turns(b)
@@ -95,8 +95,6 @@ def steps(
         found = kernels.policy(b, gradients.zero_())
         losses = kernels.values(rows, value_gradients) if tricks.baseline else near
         if found is None or losses is None:
-            if not torch.equal(near, log.active):  # the loop would move the seeds that kl_stop has stopped
-                raise ValueError("the compiled form does not know this minibatch; see tricks.fast.dispatch.plain")
             return b
         moving = log.active & b.valid.any(1)  # [S]: the seeds that take a step on these rows
         log.note(policy_loss=found["policy_loss"], entropy=found["entropy"])

@@ -83,7 +83,7 @@ class Evaluation(Checked):
             return replace(config, env_args=as_texts(config.env_kwargs | as_values(self.env_args))), make
         return replace(config, env=str(self.env), env_args=self.env_args), self.make
 
-    def open(self, config: Config, spaces: Spaces, make: MakeEnv | None) -> Env:
+    def lane(self, config: Config, spaces: Spaces, make: MakeEnv | None) -> Env:
         """Evaluations' own environment, with one lane. Raises InputError if its spaces are not the training's."""
         config, make = self.place(config, make)
         try:

@@ -75,6 +75,12 @@ class Log:
         return self.steps.float() / self.budget if self.held is None else self.held
 
     @property
+    def near(self) -> Tensor:
+        """The active seeds that kl_stop has not stopped in this update: [S]."""
+        taken = self._notes.get("steps_taken")
+        return self.active & (taken[-1] > 0) if taken else self.active
+
+    @property
     def seconds(self) -> float:
         """Wall-clock training time, not counting the time between an interruption and the resumption."""
         return self._before + time.perf_counter() - self._start

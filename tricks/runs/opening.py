@@ -67,7 +67,7 @@ def open_env(
         if evaluation is not None:
             found += play_needs(config, evaluation.episodes, env.spaces, "eval_episodes")
             if evaluation.apart:
-                with closing(evaluation.open(config, env.spaces, make)) as other:
+                with closing(evaluation.lane(config, env.spaces, make)) as other:
                     if tricks.action_mask:
                         need_masks(other)
         refuse(found, config)
