@@ -27,7 +27,7 @@ from tricks.cli.streams import Output
 from tricks.fast import allocator
 
 FULL = Path("/dev/full")
-SAVED = ["agent.pt", "curve.csv", "curve.png", "last.pt", "last.pt", "run.json"]
+SAVED = ["agent.pt", "curve.csv", "curve.png", "last.pt", "run.json"]
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 unix = pytest.mark.skipif(sys.platform == "win32", reason="limits as Unix has them")
 

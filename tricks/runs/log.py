@@ -177,15 +177,14 @@ class Log:
         state |= {} if self.held is None else {"held": self.held}
         state |= {} if self.kept is None else {"kept": self.kept._asdict()}
         state |= {"origin": self.origin} if self.origin else {}
-        state |= {"open": self.open, "tally": self.tally}
-        return state | {"rows": torch.from_numpy(rows), "seconds": self.seconds}
+        return state | {"open": self.open, "tally": self.tally, "rows": torch.from_numpy(rows), "seconds": self.seconds}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["rows"].shape[1] != len(self.columns):
             raise ValueError("its curve has other columns")
         device = self.steps.device
-        own = (state[name].to(device) for name in ("steps", "active", "open", "tally"))
-        self.steps, self.active, self.open, self.tally = own
+        for name in ("steps", "active", "open", "tally"):
+            setattr(self, name, state[name].to(device))
         self.held = state["held"].to(device) if "held" in state else None
         self.kept = Best.of(state["kept"], device) if "kept" in state else None
         self.origin = dict(state.get("origin", {}))
