@@ -24,8 +24,7 @@ from tricks.state_norm import ObsStats
 
 Key = tuple[int, str, str]
 COLUMNS, MOMENTS = ("advantage", "value", "target"), ("obs_rows", "obs_average", "obs_squares")
-SMALL = 0.1
-NONE: dict[Any, float] = {}
+SMALL, NONE = 0.1, dict[Any, float]()
 AFTER = {"adam": "grad_norm", "auxiliary_adam": "auxiliary", "value_adam": "value_grad_norm"}
 
 
@@ -183,8 +182,8 @@ def tally(rows: list[Row], ongoing: np.ndarray) -> dict[str, float]:
             ended.append(ongoing[row.lane].copy())
             ongoing[row.lane] = 0
     score, length = np.mean(ended, 0) if ended else (np.nan, np.nan)
-    reward = float(np.mean([row.reward for row in rows]))
-    return {"episodes": len(ended), "return": float(score), "length": float(length), "reward": reward}
+    means = {"return": float(score), "length": float(length), "reward": float(np.mean([row.reward for row in rows]))}
+    return {"episodes": len(ended)} | means
 
 
 def differences(recording: Recording) -> Iterator[tuple[str, str, float]]:

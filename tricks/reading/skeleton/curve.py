@@ -18,6 +18,8 @@ class Log:
         self.budget, self.steps = config.steps, torch.zeros(config.seeds, dtype=torch.int64)
         self.active, self.progress = self.steps == 0, self.steps / self.budget  # share of the budget that was used
         self.open = torch.zeros(config.seeds, config.lanes, 2, dtype=torch.float64)  # return, length so far
+        if tricks.kl_stop:
+            self.near = self.active  # the seeds that no minibatch of the update has stopped
         if tricks.separate_optimizers:
             self.quiet: tuple[str, ...] = ()  # diagnostics that are not recorded for now
 
@@ -54,4 +56,6 @@ class Log:
         if self.update % 10 == 0:
             print(f"{self.progress.mean():4.0%} of the budget, return {average[:, 0].nanmean():8.1f}", flush=True)
         self.active, self.progress = self.active & finite & (self.steps < self.budget), self.steps / self.budget
+        if tricks.kl_stop:
+            self.near = self.active
         self.notes, self.update = {}, self.update + 1
