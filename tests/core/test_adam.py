@@ -64,3 +64,11 @@ def test_an_optimizer_goes_on_from_its_state_and_counts_any_number_of_steps() ->
     again.load_state_dict(again.state_dict() | {"t": torch.full((2, 1), 2**24)})
     again.step(torch.zeros(2, 3), rates, moving)
     assert again.state_dict()["t"].tolist() == [[2**24 + 1]] * 2  # which float32 does not know
+
+
+def test_a_plain_tensor_moves_and_a_frozen_parameter_does_not() -> None:
+    plain, frozen = torch.zeros(2, 1), torch.nn.Parameter(torch.zeros(2, 1), requires_grad=False)
+    for place in (plain, frozen):
+        Adam([place], 1e-5).step(torch.ones(2, 1), torch.full((2,), 0.1), torch.ones(2, dtype=torch.bool))
+    torch.testing.assert_close(plain, torch.full((2, 1), -0.1), rtol=1e-4, atol=0)
+    assert not frozen.any()

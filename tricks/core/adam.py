@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tricks.config import PerSeed
 from tricks.core.owners import Owner
@@ -62,12 +62,12 @@ class Adam:
     def step(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:
         """Take one step with gradient [S, P] and learning_rate [S]; where moving [S] is False, nothing changes.
 
-        Nor does a parameter that requires no gradient, whatever its averages say.
+        Nor does an nn.Parameter that requires no gradient, whatever its averages say.
         """
         self.plan(gradient, learning_rate, moving.unsqueeze(1))
-        free = [(p, change) for p, change in zip(self.parameters, self.changes, strict=True) if p.requires_grad]
-        if free:
-            torch._foreach_sub_(*map(list, zip(*free, strict=True)))
+        for p, change in zip(self.parameters, self.changes, strict=True):
+            if p.requires_grad or not isinstance(p, nn.Parameter):
+                p.sub_(change)
 
     @faster("rows", "adam")
     def plan(self, gradient: Tensor, learning_rate: Tensor, moving: Tensor) -> None:

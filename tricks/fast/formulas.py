@@ -23,7 +23,7 @@ DIGESTS = {
     "tricks.core.reductions.mean": "bc04ff4b4e4c",
     "tricks.core.returns.discounted_sum": "5ac682475e5d",
     "tricks.core.rollout.play_episodes": "ab41acf985a9",
-    "tricks.loop.learn": "567970a2b9cc",
+    "tricks.loop.learn": "af12fecf6e2a",
     "tricks.segments.play_segment": "5bde60e1e4a4",
     "tricks.worlds.acrobot.dynamics": "242e1a6150ea",
     "tricks.worlds.acrobot.observe": "525c1c81cf00",
