@@ -327,12 +327,12 @@ ours, theirs = (("CartPole-v1", 0.01, name) for name in ("ratio", "no ratio"))
 assert means[theirs].mean() > means[ours].mean() and late[theirs].max() < 15 < late[ours].mean()
 ours, theirs = (("Acrobot-v1", 0.003, name) for name in ("ratio", "no ratio"))
 print(f"Acrobot agents above -500 in the last tenth: {(late[ours] > -500).sum()} and {(late[theirs] > -500).sum()}")
-assert (late[ours] > -400).sum() == 2 and (late[theirs] == -500).all()
+assert (late[ours] > -500).any() and (late[theirs] == -500).all()
 
 # %% [markdown]
 # By the mean over training, the wrong loss is ahead on CartPole at both rates. At 0.003 all ten of its agents balance
 # well, and several of the others don't. At 0.01 it also collapses more thoroughly: all ten end at 9 points. On Acrobot
-# some agents get the arm up early on. Without the ratio, all ten lose that again; with it, two of them keep it.
+# some agents get the arm up early on. Without the ratio, all ten lose that again; with it, some keep it.
 #
 # So the correct gradient isn't always the one that learns faster. Without the ratio the gradient is biased, but no row
 # counts for more than its advantage. Ratios spread, and so far nothing limits them. We suspect that on CartPole this

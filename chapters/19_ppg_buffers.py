@@ -198,7 +198,7 @@ seen = {"policy": [], "value": []}  # of every row that is dealt: its age in upd
 
 def listen(b, update):
     for net, rows in (("policy", b), ("value", b.value_rows)):
-        seen[net].append(torch.stack([update - rows.born, rows.uses])[:, rows.valid])
+        seen[net].append(torch.stack([torch.tensor(update).view(-1, 1) - rows.born, rows.uses])[:, rows.valid])
     return ages(b, update)
 
 
@@ -249,8 +249,9 @@ def note_ratio(log_prob, old_log_prob):
 
 def note_clipped(b, update):
     outside = (note_ratio.last - 1).abs() > long.clip_range
-    for age in (update - b.born[b.valid]).unique().tolist():
-        of_this_age = outside[b.valid & (update - b.born == age)]
+    how_old = torch.tensor(update).view(-1, 1) - b.born  # [S, B], in updates
+    for age in how_old[b.valid].unique().tolist():
+        of_this_age = outside[b.valid & (how_old == age)]
         clipped[age].append(of_this_age.float().mean().item())
     return ages(b, update)
 

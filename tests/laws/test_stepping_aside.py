@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 import torch
 from support.touching import THINGS, Calls, Done, freeze
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tricks import PPO, Config, train
@@ -65,7 +66,7 @@ def test_frozen_weights_stay_to_the_bit_and_the_others_learn(names: Any, config:
 
 
 def test_what_a_frozen_weight_s_optimizer_has_in_mind_does_not_move_it_later() -> None:
-    weights = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3, requires_grad=True)
+    weights = nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(2, 3))
     adam = Adam(weights, 1e-8)
     moving, rate = torch.ones(2, dtype=torch.bool), torch.full((2,), 0.1)
     adam.move((weights[0] + weights[1]).sum(1), rate, moving)

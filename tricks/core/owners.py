@@ -38,7 +38,9 @@ def owned(part: Any) -> dict[str, Tensor]:
         return dict(part.state_dict())
     if hasattr(part, "owned"):
         return dict(part.owned())
-    found = {name: getattr(part, name) for name, owner in owners_of(part).items() if owner != "run"}
+    found = {
+        name: getattr(part, name) for name, owner in owners_of(part).items() if owner != "run" and hasattr(part, name)
+    }
     return {name: torch.as_tensor(x) for name, x in found.items() if type(x) in (Tensor, tuple)}
 
 

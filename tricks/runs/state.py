@@ -152,6 +152,10 @@ def continuable(train_in: Callable[..., "Run"]) -> Callable[..., "Run"]:
         with kept.patience():
             run = train_in(env, config, tricks, make, body, kept, tell, judge)
             kept.give_way()
-            return replace(run, last=kept.now(), evaluation=judge)
+            try:
+                last = kept.now()
+            except AttributeError:  # an optimizer of one's own may keep no state: this run can't be continued
+                last = None
+            return replace(run, last=last, evaluation=judge)
 
     return trained
