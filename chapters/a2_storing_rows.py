@@ -121,8 +121,9 @@ memory = Memory(rollouts=2)
 memory.add(one_row(2.0), stats(10.0, 5.0), update=0)
 
 # %% tags=["hide-input"]
-print("stored", memory.rows.target.item(), " read later", memory.batch(stats(20.0, 10.0)).target.item())
-assert (memory.rows.target.item(), memory.batch(stats(20.0, 10.0)).target.item()) == (20, 0)
+stored, later = (rows.target[0, 0].item() for rows in (memory.rows, memory.batch(stats(20.0, 10.0))))
+print("stored", stored, " read later", later)
+assert (stored, later) == (20, 0)
 
 for update in (1, 2):
     memory.add(one_row(0.0), stats(10.0, 5.0), update)

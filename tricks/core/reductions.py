@@ -13,4 +13,4 @@ def mean(x: Tensor, valid: Tensor) -> Tensor:
     Nothing in the other rows matters, not even ∞.
     """
     weight = valid.to(x.dtype if x.is_floating_point() else torch.float32)
-    return torch.where(valid, x, 0).sum(1) / weight.sum(1).clamp(min=1)
+    return torch.where(valid.bool(), x, 0).sum(1) / weight.sum(1).clamp(min=1)
