@@ -66,7 +66,7 @@ def attributes(*named: tuple[Any, str]) -> tuple[Attribute, ...]:
 
 
 def attribute(names: Mapping[str, Any], name: str, ours: bool = False) -> Attribute:
-    """What stands there now; None if a class inherits it."""
+    """What the name refers to now; None if a class inherits it."""
     kept: Any = names.get(name)
     function = inspect.unwrap(kept) if hasattr(kept, "__wrapped__") or inspect.isfunction(kept) else None
     return Attribute(names, name, kept, function, getattr(function, "__code__", None), ours)
